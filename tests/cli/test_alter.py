@@ -97,7 +97,7 @@ def test_what_contradicts_or_shrinks_is_refused_and_changes_nothing(orders):
         "nothing to change: give --config, --unset or --partitions (see `lithify topic alter --help`)"
     )
     assert orders.error(*command, "--partitions", 0) == (
-        "orders has 1 partitions and cannot have 0 (partitions may grow, never shrink: records would have no log)"
+        "orders has 1 partition and cannot have 0 (partitions may grow, never shrink: records would have no log)"
     )
     assert orders.error(*command, "--partitions", 20_000) == "partitions=20000: a topic has 1 to 10000"
     assert orders.error(*command, "--unset", "segment.byte") == (
@@ -151,8 +151,8 @@ def test_a_view_of_records_that_the_backlog_has_not_is_dropped_only_on_request(l
     lithify("retain", "orders")
     for yes in ((), ("--yes",)):
         assert lithify.error("topic", "uncompact", "orders", *yes) == (
-            "orders-0: 2 records of the view lie below the log start 2 of the backlog, which was trimmed, "
-            "and would be lost (--lose-trimmed drops the view with them)"
+            "orders-0: 2 records of the view below the log start 2 of the backlog, which was trimmed, "
+            "would be lost (--lose-trimmed drops the view with them)"
         )
     assert len(lithify("consume", "orders", "--compacted").lines) == 2
     dropped = lithify("topic", "uncompact", "orders", "--lose-trimmed", "--yes", "--json").json

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
 
 import pytest
 
+from lithify.wiring.spark_choice import SparkChoice
 from support.processes.programs import PROGRAM, end, running
 from support.servers.tcp_proxy import wait_until
 
@@ -20,6 +22,12 @@ DAY_MS = 86_400_000
 
 def a_line(key, value, **more):
     return json.dumps({"key": key, "value": value, **more}) + "\n"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def started():
+    """Spark, so that no test is the one whose command says that it starts."""
+    SparkChoice().factory()()
 
 
 @pytest.fixture
@@ -263,7 +271,9 @@ def test_a_demo_whose_spark_does_not_start_shows_no_round(own_process, tmp_path)
     told = own_process("demo", SPARK_HOME=str(tmp_path))
     assert told.returncode == 1
     assert "Compacted" not in told.stdout
-    assert told.stderr.splitlines()[-1].startswith("error[RoundsFailed]: Spark did not start: ")
+    first, *_, last = told.stderr.splitlines()
+    assert first == "starting Spark"
+    assert last.startswith("error[RoundsFailed]: Spark did not start: ")
 
 
 @pytest.mark.parametrize("busy_with", ["java", "pyspark.daemon"], ids=["starting", "working"])
@@ -285,8 +295,10 @@ def test_an_interrupt_is_quiet_and_leaves_nothing_behind(orders, busy_with):
             raise
         os.killpg(compacting.pid, signal.SIGINT)
         out, err = compacting.communicate()
-    assert (compacting.returncode, out) == (130, b"")
-    (needed,) = err.strip().splitlines()
-    assert needed.startswith(b"orders: needs up to ")
+    needed, first, *started, last = err.decode().splitlines()
+    assert (compacting.returncode, out, first) == (130, b"", "starting Spark")
+    assert needed.startswith("orders: needs up to ")
+    assert all(re.fullmatch(r"Spark started in [\d.]+ s", line) for line in started)
+    assert last == "interrupted: the logs of orders are as they were"
     wait_until(lambda: not running(compacting.pid), "something of it goes on", 180)
     assert live(orders) == before

@@ -223,7 +223,7 @@ def test_another_topic_of_the_lake_is_another(both, broker, tmp_path):
 
 def test_a_target_that_does_not_fit_is_refused(both, broker):
     few = broker.make_topic(1)
-    with pytest.raises(RefusedError, match=f"{few} has 1 partitions, fewer than the topic's 2"):
+    with pytest.raises(RefusedError, match=f"{few} has 1 partition, fewer than the topic's 2"):
         publish(both.topic, both.conf, few)
     deleting = broker.make_topic(2, cleanup_policy="compact,delete")
     with pytest.raises(RefusedError, match="deletes old records"):

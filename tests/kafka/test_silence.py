@@ -111,7 +111,7 @@ def test_an_outage_is_told_and_its_end(tmp_path: Path, proxy: TcpProxy, topics: 
         lines = (tmp_path / "err").read_text().splitlines()
         return [json.loads(line)["event"] for line in lines if line.startswith("{")]
 
-    begun = ["asking", "starting_spark", "settings", "begins", "waiting"]
+    begun = ["asking", "starting_spark", "spark_started", "settings", "begins", "waiting"]
     wait_until(lambda: told() == begun, "it does not wait for records", COPIED_S)
     proxy.silent = True
     wait_until(lambda: told() == [*begun, "outage"], "no outage is told", COPIED_S)

@@ -20,7 +20,8 @@ from lithify.pulsar.format.framing import unframed
 from lithify.pulsar.live.cluster import LiveCluster
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic
 from lithify.waits.deadline import Deadline
-from lithify.wiring import BookKeeperChoice, SparkChoice, pulsar_world
+from lithify.wiring import BookKeeperChoice, pulsar_world
+from lithify.wiring.spark_choice import SparkChoice
 from support.pulsar.bookies import a_writer
 from support.pulsar.jars import pulsar_jars
 from support.pulsar.live_topics import (

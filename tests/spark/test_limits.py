@@ -91,7 +91,16 @@ def test_progress_ends_with_all_of_it(engine, two_logs):
         steps = [(done, total) for name, done, total in seen if name == phase]
         assert steps[0][0] == 0
         assert steps[-1][0] == steps[-1][1] > 0
+        assert len({total for _, total in steps}) == 1
         assert [done for done, _ in steps] == sorted(done for done, _ in steps)
+
+
+def test_progress_is_in_bytes_to_read(engine, topic):
+    topic.append(0, [Record(b"%d" % (i % 100), b"v") for i in range(1000)])
+    (segment,) = topic.segments[0]
+    seen = {}
+    topic.round(engine, progress=lambda phase, _done, total: seen.update({phase: total}))
+    assert seen == {"key_pass": segment.scan_bytes, "rewrite": segment.size_bytes}
 
 
 def test_the_job_group_of_the_caller_is_as_it_was(engine, session, two_logs):

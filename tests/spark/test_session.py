@@ -101,8 +101,10 @@ assert SparkContext._gateway is None
 
 
 def test_a_session_that_is_given_or_active_is_taken(session):
-    assert session_factory(session, {})() is session
-    assert session_factory(None, {})() is session
+    started = []
+    assert session_factory(session, {}, lambda *step: started.append(step))() is session
+    assert session_factory(None, {}, lambda *step: started.append(step))() is session
+    assert started == []
 
 
 def test_the_end_of_the_jvm_before_that_of_the_program_is_not_printed():
@@ -110,13 +112,14 @@ def test_the_end_of_the_jvm_before_that_of_the_program_is_not_printed():
     script = """
 import time
 from lithify.spark.session import reset, start
-session = start.session_factory(None, {"spark.master": "local[1]"})()
+session = start.session_factory(None, {"spark.master": "local[1]"}, print)()
 assert session.range(3).mapInArrow(lambda batches: batches, "id long").count() == 3
 reset.end_started(10)
 time.sleep(1)
 """
     ran = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert ran.stderr == ""
+    assert ran.stdout == "0 1\n1 1\n"  # it was told before and after the start
 
 
 SCRIPT = """

@@ -141,7 +141,12 @@ def test_spark_says_of_every_record_what_the_oracle_says(
     current = [segment for proof in whole for segment in proof.after]
     counts = {s.path: TombstoneCount(2, 20, (6, 11), random.random() < 0.5) for s in current}
     segments = inspected(whole, current, counts)
-    spark = SparkInspector(lambda: session, WORKERS, RunLimits()).inspect(segments, whole, 10_000, silent)  # type: ignore[arg-type,return-value]
+    told: list[tuple[str, int, int]] = []
+    spark = SparkInspector(lambda: session, WORKERS, RunLimits()).inspect(  # type: ignore[arg-type,return-value]
+        segments, whole, 10_000, lambda *step: told.append(step)
+    )
+    size_bytes = sum(one.segment.size_bytes for one in segments)
+    assert (told[0], told[-1]) == (("verify", 0, size_bytes), ("verify", size_bytes, size_bytes))
     oracle = OracleInspector(case.files).inspect(segments, whole, 10_000, silent)
     assert spark.files == ()
     assert set(spark.tombstones.items()) == set(oracle.tombstones.items())

@@ -276,7 +276,7 @@ REPAIRED: Mapping[str, str] = {
     "the state of a log removed": "",
     "main rolled back": "",
     "a tag of a kept version removed": "",
-    "records added": r"of another program: append, 1 records added",
+    "records added": r"of another program: append, 1 record added",
     "a column dropped": "",
     "the location changed": "",
 }

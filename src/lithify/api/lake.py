@@ -39,7 +39,6 @@ from lithify.service.look.overview import StatusWatch
 from lithify.service.look.status import TellFailure, topic_infos
 from lithify.service.look.streams import all_streams
 from lithify.wiring import (
-    SparkChoice,
     cleaner_loop,
     coordination_of,
     kafka_ingest,
@@ -51,6 +50,7 @@ from lithify.wiring import (
     status_watch,
     with_groups,
 )
+from lithify.wiring.spark_choice import SparkChoice
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

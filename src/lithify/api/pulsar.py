@@ -12,18 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lithify.api.limits import DEFAULT_TASK_MEMORY, Size, run_limits
-from lithify.ports.engine import Progress
+from lithify.ports.engine import START_SPARK, Progress
 from lithify.pulsar.client import OUTAGE_S, ClientConfig, conf_of
 from lithify.pulsar.live.cluster import LiveCluster
 from lithify.reports.pulsar.rounds import TopicRoundPlan, TopicRoundReport, UncompactReport
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic, plan_topic
 from lithify.service.pulsar.uncompact import uncompact_topic
-from lithify.wiring import BookKeeperChoice, SparkChoice, pulsar_view_ledgers, pulsar_world
+from lithify.wiring import BookKeeperChoice, pulsar_view_ledgers, pulsar_world
+from lithify.wiring.spark_choice import SparkChoice
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,6 +88,6 @@ class LiveTopic:
         where nothing can begin.
         """
         request = RoundRequest(self.name, retain_null_key, order, run_limits(task_memory, read_rate, write_rate))
-        choice = SparkChoice(spark, spark_conf or {})
+        choice = SparkChoice(spark, spark_conf or {}, partial(progress, START_SPARK))
         world = pulsar_world(self.config, choice, jars, BookKeeperChoice(metadata_url, replication))
         return compact_topic(world, request, progress)

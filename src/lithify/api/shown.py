@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from lithify.errors import LithifyError
 from lithify.model.names import TopicName
+from lithify.model.settings.units import plural
 from lithify.ports.store import Warehouse
 from lithify.redaction import redacted
 from lithify.reports.notebook.html import html_of, page_html, text_html
 from lithify.reports.notebook.pages import Page
 from lithify.reports.tables.table import Table
-from lithify.reports.tables.wording import plural
 from lithify.service.look.status import topic_info
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, overload
 
@@ -17,7 +18,7 @@ from lithify.model.cursor import AtTime, Cursor, From, Start
 from lithify.model.message import MessagePosition
 from lithify.model.record import Record
 from lithify.model.topic.state import TopicState
-from lithify.ports.engine import Progress
+from lithify.ports.engine import START_SPARK, Progress
 from lithify.ports.files import Batch
 from lithify.reading.message_positions import check_has_ids, last_message_position, message_position
 from lithify.reading.pieces import Reading
@@ -40,7 +41,8 @@ from lithify.service.round.run import silent
 from lithify.service.write.append import NOWHERE, AppendResult, append
 from lithify.snapshot.lake_consumer import LakeConsumer
 from lithify.snapshot.table_fold import Table
-from lithify.wiring import SparkChoice, spark_engine, spark_inspector, tasks_at_once
+from lithify.wiring import spark_engine, spark_inspector, tasks_at_once
+from lithify.wiring.spark_choice import SparkChoice
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -197,7 +199,7 @@ class Topic(TopicCuts):
         """
         request = RunRequest(partitions, now_ms, run_limits(task_memory, read_rate, write_rate))
         self._trust_clock(allow_clock_jump)
-        engine = spark_engine(self.warehouse, SparkChoice(spark, spark_conf or {}))
+        engine = spark_engine(self.warehouse, SparkChoice(spark, spark_conf or {}, partial(progress, START_SPARK)))
         report = compact(self.warehouse, engine, self.topic_name, request, progress).unless_all_failed()
         with suppress(LithifyError):  # the round has ended, whether its space can be read or not
             report = replace(report, space=space_of(self.warehouse.store, self.state()))
@@ -244,7 +246,8 @@ class Topic(TopicCuts):
         `read_rate` is in bytes per second over all tasks, or text with a unit.
         """
         limits = run_limits(DEFAULT_TASK_MEMORY, read_rate)
-        inspector = spark_inspector(self.warehouse, SparkChoice(spark, spark_conf or {}), limits)
+        choice = SparkChoice(spark, spark_conf or {}, partial(progress, START_SPARK))
+        inspector = spark_inspector(self.warehouse, choice, limits)
         return verify(self.warehouse, inspector, self.topic_name, against=against, progress=progress)
 
     def table_batches(

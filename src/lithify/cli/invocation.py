@@ -15,13 +15,17 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
-from lithify.cli.terminal.output import print_json, say_error, say_lines
+from lithify.cli.completing import names
+from lithify.cli.terminal.output import print_json, say, say_error, say_json, say_lines
 from lithify.errors import RefusedError
 from lithify.model.names import parse_topic
 
 if TYPE_CHECKING:
     from lithify.api.lake import Lake
     from lithify.api.topic import Topic
+
+INTERRUPTED = 130
+"""The exit code after Ctrl-C."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -42,6 +46,8 @@ class Invocation:
     catalog: str | None = None
     place: dict[str, Any] = field(default_factory=dict)
     """The topic and partition that the verb works on, for the JSON of an error."""
+    standing: str = ""
+    """What is true of the data if the program is interrupted now; empty for verbs that only read and print."""
 
     def open_lake(self) -> Lake:
         """The lake that the flags name. Raises `WarehouseError`."""
@@ -70,6 +76,13 @@ class Invocation:
             raise RefusedError(f"{name} names a partition", hint=f"this verb takes the whole topic: {whole}")
         return topic
 
+    def note(self, event: str, text: str, **more: Any) -> None:
+        """Says on stderr what happens meanwhile: for people, or as a JSON object with the same text."""
+        if self.json:
+            say_json({"event": event, "text": text, **more})
+        else:
+            say(text)
+
     def say_error(self, text: str, code: str | None, **where: Any) -> None:
         """Prints an error of a part of the work, such as one log; as JSON if that is the form of the output."""
         self.say_failure(text, "", code, 1, **where)
@@ -82,6 +95,14 @@ class Invocation:
             print_json({**told, **place}, err=True)
         else:
             say_error(message.rstrip(".") + (f" ({hint})" if hint else ""), code)
+
+    def say_interrupted(self) -> None:
+        """Prints, once, what is true after an interrupt: for people, or as an error's JSON object."""
+        standing, self.standing = self.standing, ""
+        if standing and self.json:
+            self.say_failure(f"interrupted: {standing}", "", "Interrupted", INTERRUPTED)
+        elif standing:
+            say(f"interrupted: {standing}")
 
     def printed(self, *results: Result) -> bool:
         """Prints the results as JSON, an object a line, if that is the form of the output; returns whether it is."""
@@ -121,6 +142,7 @@ def _shared_options() -> list[click.Parameter]:
         option(
             "--warehouse",
             metavar="DIR",
+            shell_complete=names.directories,
             help="Local directory of the warehouse. Default: $LITHIFY_WAREHOUSE, or ./lithify-warehouse.",
         ),
         option(

@@ -21,6 +21,8 @@ from lithify.cli.cleaner.quarantine import list_quarantine, release
 from lithify.cli.cleaner.run import run as cleaner_run
 from lithify.cli.cleaner.status import status
 from lithify.cli.cleaner.throttle import throttle
+from lithify.cli.completing.shells import complete_if_asked
+from lithify.cli.completion import completion
 from lithify.cli.cuts.delete_records import delete_records
 from lithify.cli.cuts.repair import repair
 from lithify.cli.cuts.retain import retain
@@ -31,7 +33,7 @@ from lithify.cli.groups.delete import delete as delete_group
 from lithify.cli.groups.describe import describe
 from lithify.cli.groups.list import list_groups
 from lithify.cli.groups.reset import reset
-from lithify.cli.invocation import Invocation, Nouns
+from lithify.cli.invocation import INTERRUPTED, Invocation, Nouns
 from lithify.cli.kafka.hydrate import hydrate
 from lithify.cli.kafka.ingest import ingest
 from lithify.cli.kafka.publish import publish
@@ -65,7 +67,6 @@ from lithify.cli.warehouse.upgrade import upgrade as upgrade_warehouse
 from lithify.defects import OF_THE_MACHINE
 from lithify.errors import DefectError, LithifyError, UnusableEnvironmentError
 
-INTERRUPTED = 130
 _STDIN, _STDOUT, _STDERR = range(3)
 
 
@@ -140,7 +141,7 @@ def group_group() -> None:
 def kafka_group() -> None:
     """Copy topics from a Kafka cluster, and back, and fill tables from both.
 
-    A copy has Kafka's partitions and offsets, and continues at its own log ends.
+    A copy has Kafka's partitions and offsets.
     """
 
 
@@ -190,6 +191,7 @@ VERBS: tuple[click.Command, ...] = (
     repair,
     warehouse_group,
     doctor,
+    completion,
 )
 
 for noun, verbs in NOUNS.items():
@@ -208,8 +210,11 @@ USAGE = "Usage"
 def main() -> None:
     """The entry point of the program."""
     _open_closed_streams()
-    end_in_time()
-    leave(run(sys.argv[1:]))
+    invocation = Invocation()
+    if complete_if_asked(lithify_group, invocation):
+        leave(0)
+    end_in_time(invocation.say_interrupted)
+    leave(run(sys.argv[1:], invocation))
 
 
 def _open_closed_streams() -> None:
@@ -227,9 +232,9 @@ def _open_closed_streams() -> None:
     sys.stderr = sys.stderr or os.fdopen(_STDERR, "w")
 
 
-def run(arguments: Sequence[str]) -> int:
+def run(arguments: Sequence[str], invocation: Invocation | None = None) -> int:
     """Runs one command line and returns its exit code."""
-    invocation = Invocation()
+    invocation = invocation or Invocation()
     # Log messages of libraries are hidden, as users get one line (py4j would print tracebacks of an
     # interrupt). `--debug` shows them.
     logging.getLogger().addHandler(_LIBRARIES)
@@ -238,6 +243,7 @@ def run(arguments: Sequence[str]) -> int:
         flush()
         return code
     except (KeyboardInterrupt, click.Abort):
+        invocation.say_interrupted()
         return INTERRUPTED
     except BrokenPipeError:
         _discard_output()  # the reader has closed the pipe, as `| head` does, which is no failure
@@ -271,11 +277,8 @@ def _failed(error: Exception, invocation: Invocation) -> int:
             kind, text, hint, code = error.code, error.message, error.hint, error.exit_code
         case OSError() if _is_of_printing(error):
             text = f"stdout: what is printed cannot be written: {error.strerror}"
-            kind, hint, code = (
-                UnusableEnvironmentError("").code,
-                "free space or print elsewhere; what the command has done is done",
-                1,
-            )
+            hint = "free space or print elsewhere; what the command has done is done"
+            kind, code = UnusableEnvironmentError("").code, 1
             _discard_output()
         case _:  # a defect, or an unexpected failure of the machine
             kind = (UnusableEnvironmentError if isinstance(error, OF_THE_MACHINE) else DefectError)("").code

@@ -9,7 +9,9 @@ from functools import wraps
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
+from lithify.cli.completing import names
 from lithify.cli.terminal.output import say
 from lithify.model.cursor import AtTime, Start
 from lithify.model.message import MessageId
@@ -81,6 +83,9 @@ class StartType(click.ParamType[Start]):
 
     name = "earliest|latest|OFFSET|ID|TIME"
 
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(word) for word in ("earliest", "latest") if word.startswith(incomplete)]
+
     def convert(
         self, value: str | int | AtTime | MessageId, param: click.Parameter | None, ctx: click.Context | None
     ) -> Start:
@@ -143,11 +148,16 @@ def _as_mapping(_ctx: click.Context, param: click.Parameter, pairs: Iterable[tup
 
 def pairs(option: str, shown: str) -> Option:
     """An option that may be repeated, as a mapping of the given names. A name given twice is refused."""
-    return click.option(option, type=PairType(), multiple=True, callback=_as_mapping, help=shown)
+    known = names.assigned_settings if option == "--config" else None
+    return click.option(option, type=PairType(), multiple=True, callback=_as_mapping, help=shown, shell_complete=known)
 
 
-topic = click.argument("topic_name", metavar="TOPIC")
-stream = click.argument("stream_name", metavar="STREAM")
+topic = click.argument("topic_name", metavar="TOPIC", shell_complete=names.topics)
+any_topic = click.argument("topic_name", metavar="[TOPIC]", required=False, shell_complete=names.topics)
+new_topic = click.argument("topic_name", metavar="TOPIC")
+"""One that is not in the warehouse."""
+stream = click.argument("stream_name", metavar="STREAM", shell_complete=names.streams)
+new_stream = click.argument("stream_name", metavar="STREAM")
 if_not_exists = click.option("--if-not-exists", is_flag=True, help="If it exists already, change nothing and succeed.")
 if_exists = click.option("--if-exists", is_flag=True, help="If there is none, change nothing and succeed.")
 task_memory = click.option(

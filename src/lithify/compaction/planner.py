@@ -114,9 +114,14 @@ class LogPlan:
         whole = sum(s.size_bytes for s in touched)
         return PlanBounds(
             segments_rewritten=len(touched),
-            bytes_read=whole + key_reads * sum(self._scan_bytes(s) for s in self.scanned + self.above_horizon),
+            bytes_read=whole + key_reads * self.key_bytes,
             bytes_written=whole + FOOTER_BYTES * len(touched),
         )
+
+    @property
+    def key_bytes(self) -> int:
+        """What reading all keys once takes at most."""
+        return sum(self._scan_bytes(s) for s in self.scanned + self.above_horizon)
 
     def _scan_bytes(self, segment: Segment) -> int:
         """What reading the keys of a segment takes at most: headers and timestamps have no size in metadata."""

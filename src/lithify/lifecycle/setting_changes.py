@@ -19,6 +19,7 @@ from lithify.lifecycle.admission import check_partitions
 from lithify.lifecycle.cuts import uncompacted
 from lithify.model.segment import Segment, segments_of
 from lithify.model.settings.topic_settings import TopicSettings, changes
+from lithify.model.settings.units import plural
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 
@@ -33,7 +34,7 @@ def altered(
     """
     if partitions < len(state.logs):
         raise InvalidSettingError(
-            f"{state.name} has {len(state.logs)} partitions and cannot have {partitions}",
+            f"{state.name} has {plural(len(state.logs), 'partition')} and cannot have {partitions}",
             hint="partitions may grow, never shrink: records would have no log",
         )
     if partitions > len(state.logs):

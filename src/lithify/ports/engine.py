@@ -24,8 +24,15 @@ from lithify.model.settings.rates import RatesNote
 from lithify.model.topic.state import TopicState
 
 Progress = Callable[[str, int, int], None]
-"""Called as (phase, done, total) during a round. It may raise `RoundAbandonedError`: the engine then
-stops its work within a second or so, and the round raises the error."""
+"""Called as (phase, done, total) during a round, in bytes to read for a phase of `IN_BYTES`, else in steps. It may
+raise `RoundAbandonedError`: the engine then stops its work within a second or so, and the round raises the error."""
+
+START_SPARK = "start_spark"
+"""The phase in which a Spark session is started, where none is given or active: of one step."""
+COMMIT = "commit"
+"""The phase of commits: after its first report, logs may have changed."""
+IN_BYTES = frozenset({"key_pass", "rewrite", "view", "verify"})
+"""Phases that read files or entries. Each task of such a phase counts as an equal share of the bytes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,8 +102,7 @@ class IngestBatch:
     @property
     def lag(self) -> int | None:
         """Of all logs; None where that of one is not known."""
-        lags = [log.lag for log in self.logs]
-        return None if None in lags else sum(lag or 0 for lag in lags)
+        return _lag(self.logs)
 
     def to_json(self) -> dict[str, Any]:
         logs = [{**asdict(log), "lag": log.lag} for log in self.logs]
@@ -153,16 +152,26 @@ class IngestNote:
     logs: tuple[IngestedLog | IngestedEntries, ...] = ()
     """Where the copy is, in notes about one topic that say so."""
 
+    @property
+    def lag(self) -> int | None:
+        """Of all logs; None where that of one is not known."""
+        return _lag(self.logs)
+
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "logs": [{**asdict(log), "lag": log.lag} for log in self.logs]}
 
 
+def _lag(logs: Sequence[IngestedLog | IngestedEntries]) -> int | None:
+    lags = [log.lag for log in logs]
+    return None if None in lags else sum(lag or 0 for lag in lags)
+
+
 def lag_text(logs: Sequence[IngestedLog | IngestedEntries]) -> str:
     """How far the source is ahead: of Kafka in offsets, markers of transactions included; of Pulsar in entries."""
-    lags = [log.lag for log in logs]
-    if None in lags:
+    total = _lag(logs)
+    if total is None:
         return "lag not known"
-    total, unit = sum(lag or 0 for lag in lags), "offset" if all(isinstance(x, IngestedLog) for x in logs) else "entry"
+    unit = "offset" if all(isinstance(x, IngestedLog) for x in logs) else "entry"
     plural = {"offset": "offsets", "entry": "entries"}[unit]
     return f"lag {total:,} {unit if total == 1 else plural}"
 

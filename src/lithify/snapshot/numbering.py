@@ -12,6 +12,7 @@ from __future__ import annotations
 from lithify.errors import LogTruncatedError
 from lithify.model.message import NO_BATCH, MessageId
 from lithify.model.names import LogId
+from lithify.model.settings.units import plural
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading
@@ -32,8 +33,8 @@ def check_numbering(warehouse: Warehouse, state: TopicState, partition: int, at:
         agrees = end >= at.offset and _next_offset(warehouse, state, partition, at.message) >= at.offset
     if not agrees:
         raise LogTruncatedError(
-            f"{LogId(state.name, partition)}: this consumer has read {at.offset} messages up to {at.message}; the copy "
-            f"counts them otherwise, with offsets below {end} up to {log.copied_to}",
+            f"{LogId(state.name, partition)}: this consumer has read {plural(at.offset, 'message')} up to "
+            f"{at.message}; the copy counts them otherwise, with offsets below {end} up to {log.copied_to}",
             hint="messages were deleted before they were copied; start again, from the beginning",
         )
 

@@ -85,9 +85,10 @@ class SparkRound:
         counts = Counts({}, {})
         if logs:
             session = self._engine.session()
+            read_bytes = sum(log.plan.key_bytes * log.shape.reads for log in logs)
             with job_errors():
                 job = key_pass_job(session, self._engine.workers, self._job.limits, logs)
-                with watched(session, self._watch("key_pass", job.stages)):
+                with watched(session, self._watch("key_pass", job.stages, read_bytes)):
                     self._dead = job.results.persist()
                     counts = collect_counts(self._dead)
         return {log.id: self._findings(unit, log.plan, counts) for unit, log in enumerate(self._job.logs)}
@@ -106,7 +107,9 @@ class SparkRound:
         pace = self._engine.workers.task_pace(self._job.limits, partitions(parts))
         tasks = [self._task(number, log, one, pace) for number, (log, one) in enumerate(every)]
         session = self._engine.session()
-        with job_errors(), watched(session, self._watch("rewrite", (partitions(parts),))):
+        size_bytes = sum(segment.size_bytes for _, one in every for segment in one.segments)
+        watch = self._watch("rewrite", (partitions(parts),), size_bytes)
+        with job_errors(), watched(session, watch):
             outcomes = collect_outcomes(rewritten(session, tasks, parts, self._dead))
         if sorted(outcomes) != list(range(len(every))):
             raise EngineError(f"{len(every)} rewrites were to be done, {len(outcomes)} came back")
@@ -152,5 +155,5 @@ class SparkRound:
         number = self._numbers.get(counted.segment.path) if counted.has_losers else None
         return SourceTask(counted.segment, counted.survivors, number)
 
-    def _watch(self, phase: str, stages: tuple[int, ...]) -> Watch:
-        return Watch(f"{self._job.run_id}-{phase}", phase, stages, self._job.progress)
+    def _watch(self, phase: str, stages: tuple[int, ...], size_bytes: int) -> Watch:
+        return Watch(f"{self._job.run_id}-{phase}", phase, stages, size_bytes, self._job.progress)

@@ -10,8 +10,8 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -32,10 +32,10 @@ from lithify.service.pulsar.leftovers import OpenViewLedgers
 from lithify.service.pulsar.partition_round import RoundWorld
 from lithify.wiring.clock import SystemClock
 from lithify.wiring.place import default_place
+from lithify.wiring.spark_choice import SparkChoice
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
-    from pyspark.sql import SparkSession
     from sqlalchemy import Engine
 
     from lithify.pulsar.bookkeeper import LedgerWriter
@@ -44,14 +44,6 @@ if TYPE_CHECKING:
     from lithify.store.iceberg.catalog.embedded import CatalogSource
 
 COORDINATION_VARIABLE = "LITHIFY_COORDINATION_URL"
-
-
-@dataclass(frozen=True, slots=True)
-class SparkChoice:
-    """The Spark session to use: an existing one, or a local one created with these settings."""
-
-    session: SparkSession | None = None
-    conf: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +77,8 @@ def open_warehouse(warehouse: str | None = None, catalog: str | None = None) -> 
 def spark_engine(warehouse: Warehouse, choice: SparkChoice) -> RewriteEngine:
     """The engine that does rounds on Spark. Starts nothing until a round is opened."""
     from lithify.spark.engine import SparkEngine
-    from lithify.spark.session.start import session_factory
 
-    return SparkEngine(session_factory(choice.session, choice.conf), _workers(warehouse, choice))
+    return SparkEngine(choice.factory(), _workers(warehouse, choice))
 
 
 def _workers(warehouse: Warehouse, choice: SparkChoice) -> Workers:
@@ -113,9 +104,8 @@ def tasks_at_once() -> int:
 def spark_inspector(warehouse: Warehouse, choice: SparkChoice, limits: RunLimits) -> Inspector:
     """The inspector that compares versions for `verify`, on Spark, at the read rate of `limits`."""
     from lithify.spark.proof.inspector import SparkInspector
-    from lithify.spark.session.start import session_factory
 
-    return SparkInspector(session_factory(choice.session, choice.conf), _workers(warehouse, choice), limits)
+    return SparkInspector(choice.factory(), _workers(warehouse, choice), limits)
 
 
 def kafka_ingest(
@@ -136,16 +126,15 @@ def kafka_ingest(
     from lithify.service.ingest.ingest import ingest
     from lithify.spark.kafka.connector import connector_conf
     from lithify.spark.kafka.source import KafkaSource
-    from lithify.spark.session.start import session_factory
 
-    java, conf = replace(request, config=for_java(request.config)), choice.conf
+    java = replace(request, config=for_java(request.config))
     if choice.session is None:
         look_first(request.config, request.topics, notes, stops)
         if stops():
             return ()
         conf = connector_conf(jars, choice.conf, lambda text: notes(IngestNote("connector", text)))
-        notes(IngestNote("starting_spark", "starting Spark"))
-    with KafkaSource(session_factory(choice.session, conf)(), java, stops, notes) as source:
+        choice = replace(choice, conf=conf)
+    with KafkaSource(choice.noted(notes).factory()(), java, stops, notes) as source:
         return ingest(warehouse, source, java, tell, stops, notes)
 
 
@@ -159,7 +148,7 @@ def pulsar_world(
     from lithify.pulsar.live.view_ledgers import metadata_store, opened_by
     from lithify.spark.pulsar.engine import PulsarEngine
     from lithify.spark.pulsar.ledgers import LedgerOpener, LiveReaders, find_parts
-    from lithify.spark.session.start import session_factory, slots
+    from lithify.spark.session.start import slots
     from lithify.spark.tasks import Pace
 
     parts, clock = find_parts(jars), SystemClock()
@@ -173,7 +162,7 @@ def pulsar_world(
     replication = Replication.of(broker or {}) if given is None else Replication(*given)
     opener = LedgerOpener(parts.pulsar_jars, store, replication)
     engine = PulsarEngine(
-        session_factory(choice.session, choice.conf),
+        choice.factory(),
         LiveReaders.of(config, opener, broker),
         opener,
         slots(choice.session, choice.conf),
@@ -208,10 +197,8 @@ def pulsar_ingest(
     """Copies topics of a Pulsar cluster. Raises `BrokerError` or `UnknownSourceError` where nothing can begin."""
     from lithify.service.ingest.ingest import ingest
     from lithify.spark.pulsar.source import PulsarSource
-    from lithify.spark.session.start import session_factory
 
-    session = session_factory(choice.session, choice.conf)
-    source = PulsarSource(session, cluster, request, stops, warehouse.clock, notes)
+    source = PulsarSource(choice.noted(notes).factory(), cluster, request, stops, warehouse.clock, notes)
     return ingest(warehouse, source, request, tell, stops, notes)
 
 

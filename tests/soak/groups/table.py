@@ -77,6 +77,8 @@ class Deletes:
         """Those that a reader has not got that read from `start` up to `position` later on, and had no error."""
         if position < self.end or len(self.journal.truncations) != self.truncations:
             return {}
+        if start == 0:
+            return {}  # it had read nothing of the log yet, so there is no value that it would keep (C49)
         seen = {r.key: at(r) for r in got if r.key is not None}
         start = max(start, self.journal.deleted_below)
         return {key: o for key, o in self.latest.items() if start <= o and seen.get(key, -1) < o}

@@ -133,6 +133,6 @@ def test_what_neither_has_is_an_error_each_time(topic, source):
 
 
 def test_a_consumer_that_cannot_begin_closes_its_source(topic, source):
-    with pytest.raises(LithifyError, match=r"List's t has 1 partitions, not \[3\]"):
+    with pytest.raises(LithifyError, match=r"List's t has 1 partition, not \[3\]"):
         LakeAndLive(topic.warehouse, topic.topic_name, source, [3], None)
     assert source.closed

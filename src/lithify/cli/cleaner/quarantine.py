@@ -8,9 +8,10 @@ from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, the_partition, verb
 from lithify.cli.terminal.output import drawn, say, show
 from lithify.model.failure import number_of_times
+from lithify.model.settings.units import plural
 from lithify.reports.quarantine import ReleaseReport
 from lithify.reports.tables.quarantine import quarantine_table
-from lithify.reports.tables.wording import count, plural
+from lithify.reports.tables.wording import count
 
 
 @verb("list")

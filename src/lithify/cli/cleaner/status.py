@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import DurationType, TimeType
 from lithify.cli.terminal.output import print_json, say, show
@@ -23,7 +24,7 @@ INTERVAL_MS = 2_000
 
 
 @verb("status")
-@click.argument("topic_name", metavar="[TOPIC]", required=False)
+@parameters.any_topic
 @click.option("--now", "now_ms", type=TimeType(), help="Judge lags and expiry as of this time. Default: the clock.")
 @click.option("--all", "everything", is_flag=True, help="Print all topics instead of the worst 50.")
 @click.option("--watch", "watches", is_flag=True, help="Repeat until Ctrl-C.")

@@ -11,7 +11,7 @@ from lithify.reports.tables.overview import cleaners_of, rates_text
 
 
 @verb("throttle")
-@click.argument("topic_name", metavar="[TOPIC]", required=False)
+@parameters.any_topic
 @parameters.rates("tasks", says=False)
 @click.option("--unlimited", is_flag=True, help="Remove both limits.")
 @click.option("--shared", is_flag=True, help="Divide the rates among all running cleaners.")

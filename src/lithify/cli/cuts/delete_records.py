@@ -5,11 +5,13 @@ from __future__ import annotations
 import click
 
 from lithify.cli import parameters
+from lithify.cli.interruption import committing
 from lithify.cli.invocation import Invocation, one_partition, verb
 from lithify.cli.terminal.confirmation import refuse
 from lithify.cli.text.cuts import print_cut
 from lithify.model.names import partition_of
-from lithify.reports.tables.wording import count, plural
+from lithify.model.settings.units import plural
+from lithify.reports.tables.wording import count
 
 
 @verb("delete-records")
@@ -36,10 +38,12 @@ def delete_records(invocation: Invocation, topic_name: str, partition: int | Non
         (cut,) = planned.logs
         most = plural(cut.records_removed, "record")
         refuse(f"{log}: nothing was deleted", f"deletes what is below {count(before)}, at most {most}, irreversibly")
-    report = topic.delete_records(number, before)
-    print_cut(
-        invocation,
-        report,
-        f"partition {number} starts at {count(before)}, the next round removes the records below from storage",
-        f"partition {number} starts at or above {count(before)} already",
-    )
+    with committing(invocation, topic.name) as work:
+        report = topic.delete_records(number, before)
+        work.ended(report.version, changed=report.changed)
+        print_cut(
+            invocation,
+            report,
+            f"partition {number} starts at {count(before)}, the next round removes the records below from storage",
+            f"partition {number} starts at or above {count(before)} already",
+        )

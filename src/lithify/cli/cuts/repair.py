@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.confirmation import refuse
 from lithify.cli.terminal.output import say
 from lithify.errors import LithifyError, RefusedError
-from lithify.reports.tables.wording import plural
+from lithify.model.settings.units import plural
 
 if TYPE_CHECKING:
     from lithify.api.lake import Lake
@@ -29,7 +30,7 @@ _DONE = {
 
 
 @verb("repair")
-@click.argument("topic_name", metavar="[TOPIC]", required=False)
+@parameters.any_topic
 @click.option("--all", "every", is_flag=True, help="Repair every topic that needs it.")
 @click.option("--folder", metavar="URI", help="Folder with the topic's files, if there are several.")
 @click.option("--metadata", metavar="URI", help="Metadata file to use, if several are equally new.")

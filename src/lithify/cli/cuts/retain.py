@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lithify.cli import parameters
+from lithify.cli.interruption import committing
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import TimeType
 from lithify.cli.terminal.confirmation import allow_clock_jump, check_now
@@ -41,8 +42,10 @@ def retain(invocation: Invocation, topic_name: str, now_ms: int | None, yes: boo
     check_now(
         now_ms, yes, "what retention removes", f"`lithify status {topic_name} --now` shows what is past retention"
     )
-    report = topic.retain(now_ms=now_ms, allow_clock_jump=allow_clock_jump)
-    print_cut(invocation, report, f"{removed_records(report)} went", "" if report.changed else _idle(topic, now_ms))
+    with committing(invocation, topic.name) as work:
+        report = topic.retain(now_ms=now_ms, allow_clock_jump=allow_clock_jump)
+        work.ended(report.version, changed=report.changed)
+        print_cut(invocation, report, f"{removed_records(report)} went", "" if report.changed else _idle(topic, now_ms))
 
 
 def _idle(topic: Topic, now_ms: int | None) -> str:

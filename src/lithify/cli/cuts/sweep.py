@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.confirmation import allow_clock_jump
 from lithify.cli.terminal.output import drawn, say, show
@@ -11,7 +12,7 @@ from lithify.reports.tables.cuts import sweep_summary, sweep_table
 
 
 @verb("sweep")
-@click.argument("topic_name", metavar="[TOPIC]", required=False)
+@parameters.any_topic
 @click.option("--yes", is_flag=True, help="Delete the files. Without --yes, only list them.")
 @click.option("--allow-unusual", is_flag=True, help="Delete even if no version ever named most of the stored bytes.")
 @allow_clock_jump

@@ -5,11 +5,13 @@ from __future__ import annotations
 import click
 
 from lithify.cli import parameters
+from lithify.cli.interruption import committing
 from lithify.cli.invocation import Invocation, one_partition, verb
 from lithify.cli.terminal.confirmation import refuse
 from lithify.cli.text.cuts import print_cut
 from lithify.model.names import partition_of
-from lithify.reports.tables.wording import count, plural
+from lithify.model.settings.units import plural
+from lithify.reports.tables.wording import count
 
 
 @verb("truncate")
@@ -43,10 +45,12 @@ def truncate(
             f"{partition_of(topic.name, number)}: nothing was truncated",
             f"removes records at {count(to)} and above, at most {plural(cut.records_removed, 'record')}, irreversibly",
         )
-    report = topic.truncate(number, to, below_compacted=below_compacted)
-    print_cut(
-        invocation,
-        report,
-        f"partition {number} ends at {count(to)}",
-        f"partition {number} ends at {count(to)} already",
-    )
+    with committing(invocation, topic.name) as work:
+        report = topic.truncate(number, to, below_compacted=below_compacted)
+        work.ended(report.version, changed=report.changed)
+        print_cut(
+            invocation,
+            report,
+            f"partition {number} ends at {count(to)}",
+            f"partition {number} ends at {count(to)} already",
+        )

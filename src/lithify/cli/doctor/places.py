@@ -11,8 +11,7 @@ from lithify.cli.doctor.check import Check
 from lithify.cli.invocation import Invocation
 from lithify.columnar.files.access import local_path
 from lithify.errors import LithifyError
-from lithify.model.settings.units import format_bytes
-from lithify.reports.tables.wording import plural
+from lithify.model.settings.units import format_bytes, plural
 
 if TYPE_CHECKING:
     from lithify.api.lake import Lake

@@ -10,12 +10,12 @@ from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import Members
 from lithify.cli.terminal.confirmation import refuse
 from lithify.cli.terminal.output import say
-from lithify.reports.tables.wording import plural
+from lithify.model.settings.units import plural
 
 
 @verb("delete")
 @group
-@click.argument("topic_name", metavar="[TOPIC]", required=False)
+@parameters.any_topic
 @click.option("--yes", is_flag=True, help="Delete the positions. Without --yes, only show how many there are.")
 @parameters.members
 def delete(invocation: Invocation, group: str, topic_name: str | None, yes: bool, members: Members) -> None:

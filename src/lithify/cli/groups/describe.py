@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import click
-
 from lithify.cli import parameters
 from lithify.cli.groups.parameters import group
 from lithify.cli.invocation import Invocation, verb
@@ -13,7 +11,7 @@ from lithify.reports.tables.groups import lag_table
 
 @verb("describe")
 @group
-@click.argument("topic_name", metavar="[TOPIC]", required=False)
+@parameters.any_topic
 @parameters.coordination_url
 def describe(invocation: Invocation, group: str, topic_name: str | None, coordination_url: str | None) -> int:
     """Show what a group has left to read.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from lithify.cli.completing import names
 from lithify.cli.terminal.output import say
 from lithify.model.settings.units import format_duration
 
-group = click.argument("group", metavar="GROUP")
+group = click.argument("group", metavar="GROUP", shell_complete=names.groups)
 
 
 def say_wait(what: str, most_ms: int) -> None:

@@ -12,8 +12,9 @@ from lithify.cli.terminal.confirmation import refuse
 from lithify.cli.terminal.output import columns, say, show
 from lithify.model.cursor import Start
 from lithify.model.names import parse_topic
+from lithify.model.settings.units import plural
 from lithify.reports.groups import GroupReset
-from lithify.reports.tables.wording import count, plural
+from lithify.reports.tables.wording import count
 
 
 @verb("reset")

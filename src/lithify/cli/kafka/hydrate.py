@@ -16,8 +16,8 @@ from lithify.cli.records.lines import format_json
 from lithify.cli.terminal.output import columns, say, show
 from lithify.cli.terminal.progress import record_progress
 from lithify.cli.text.ingest import noted, stop_on_signals
-from lithify.model.settings.units import format_duration
-from lithify.reports.tables.wording import count, plural
+from lithify.model.settings.units import format_duration, plural
+from lithify.reports.tables.wording import count
 
 if TYPE_CHECKING:
     from lithify.kafka import HydrateReport
@@ -82,6 +82,6 @@ def hydrate(
 
 def _print(report: HydrateReport) -> None:
     rows = [tuple(map(count, (log.partition, log.offset, log.lag))) for log in report.logs]
-    show(columns(("PARTITION", "READ TO", "LAG"), rows))
+    show(columns(("LOG", "READ TO", "LAG"), rows))
     how = "continued with" if report.resumed else "filled from"
     say(f"{report.to}: {how} {plural(report.records, 'record')} in {format_duration(report.duration_ms)}")

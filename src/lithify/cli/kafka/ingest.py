@@ -9,10 +9,11 @@ from typing import Any
 import click
 
 from lithify.cli import parameters
+from lithify.cli.completing import names
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.kafka.settings import kafka_options, kafka_settings
 from lithify.cli.parameters import DurationType
-from lithify.cli.text.ingest import ended, noted, stop_on_signals, told
+from lithify.cli.text.ingest import ended, stop_on_signals, telling
 
 
 @verb("ingest")
@@ -22,6 +23,7 @@ from lithify.cli.text.ingest import ended, noted, stop_on_signals, told
 @click.option(
     "--into",
     metavar="TOPIC|STREAM/",
+    shell_complete=names.targets,
     help="Topic or stream that receives the copy. Default: the same name in the stream default.",
 )
 @click.option(
@@ -50,9 +52,17 @@ from lithify.cli.text.ingest import ended, noted, stop_on_signals, told
 )
 @parameters.pairs("--config", "A setting of the topics that are created. Repeatable.")
 @click.option(
-    "--jars", metavar="DIR", help="Directory with Spark's Kafka connector. Default: $LITHIFY_JARS, or Spark fetches it."
+    "--jars",
+    metavar="DIR",
+    shell_complete=names.directories,
+    help="Directory with Spark's Kafka connector. Default: $LITHIFY_JARS, or Spark fetches it.",
 )
-@click.option("--checkpoint", metavar="DIR", help="Directory for Spark's checkpoints; on a cluster, a shared one.")
+@click.option(
+    "--checkpoint",
+    metavar="DIR",
+    shell_complete=names.directories,
+    help="Directory for Spark's checkpoints; on a cluster, a shared one.",
+)
 @parameters.spark_conf
 def ingest(
     invocation: Invocation,
@@ -83,7 +93,7 @@ def ingest(
     kafka = kafka_settings(bootstrap_servers, kafka_conf_file, kafka_conf)
     lake, stopped = invocation.open_lake(), stop_on_signals()
 
-    tell, notes = told(invocation), noted(invocation)
     given["drops_keyless"] = null_key == "drop"
-    reports = lake.ingest(kafka, **given, tell=tell, notes=notes, stops=stopped.is_set)
+    with telling(invocation, continuous=given["continuous"]) as says:
+        reports = lake.ingest(kafka, **given, tell=says.batch, notes=says.note, stops=stopped.is_set)
     return ended(invocation, reports, stopped=stopped.is_set())

@@ -14,8 +14,8 @@ from lithify.cli.parameters import DurationType
 from lithify.cli.terminal.output import columns, say, show
 from lithify.cli.terminal.progress import record_progress
 from lithify.cli.text.ingest import noted, stop_on_signals
-from lithify.model.settings.units import format_duration
-from lithify.reports.tables.wording import count, plural
+from lithify.model.settings.units import format_duration, plural
+from lithify.reports.tables.wording import count
 
 if TYPE_CHECKING:
     from lithify.kafka import PublishReport
@@ -85,7 +85,7 @@ def publish(
 
 
 def _print(report: PublishReport) -> None:
-    header = ("PARTITION", "FROM", "TO", "RECORDS")
+    header = ("LOG", "FROM", "TO", "RECORDS")
     rows = [tuple(map(count, (x.partition, x.start_offset, x.end_offset, x.records))) for x in report.logs]
     show(columns(header, rows))
     how = "created, and published" if report.created else "continued with" if report.resumed else "published"

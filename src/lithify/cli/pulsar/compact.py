@@ -8,10 +8,12 @@ from typing import Any
 import click
 
 from lithify.cli import parameters
+from lithify.cli.interruption import interruptible
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.pulsar.settings import bookkeeper_options, cluster_config, cluster_options, say_notes
 from lithify.cli.terminal.output import drawn, say, show
 from lithify.cli.terminal.progress import phase_progress
+from lithify.model.settings.units import plural
 from lithify.reports.tables.pulsar_rounds import plan_table, round_summary, round_table
 
 
@@ -35,7 +37,7 @@ class ReplicationType(click.ParamType[tuple[int, int, int]]):
 
 
 @verb("compact")
-@parameters.topic
+@parameters.new_topic
 @cluster_options
 @click.option("--plan", "only_plan", is_flag=True, help="Print what a round would do, and change nothing.")
 @click.option(
@@ -90,12 +92,16 @@ def compact(
             show(drawn(plan_table(plan)))
         say_notes(plan.notes)
         return 1 if any(one.error is not None for one in plan.partitions) else 0
-    with phase_progress() as progress:
-        report = topic.compact(progress=progress, **given)
-    if not invocation.printed(report):
-        show(drawn(round_table(report)))
-        say(round_summary(report))
-    say_notes(report.notes)
-    for one in report.failed:
-        invocation.say_error(str(one.error), one.error_code, topic=report.topic, partition=one.partition)
+    look, before = "the same command with --plan", "readers of {} get what they got before"
+    with interruptible(invocation, topic.name, look=look, before=before) as work:
+        with phase_progress(invocation.note) as progress:
+            report = topic.compact(progress=work.watched(progress), **given)
+        views = plural(sum(one.changed for one in report.partitions), "new view")
+        invocation.standing = f"{views} of {topic.name} {'was' if views == '1 new view' else 'were'} published"
+        if not invocation.printed(report):
+            show(drawn(round_table(report)))
+            say(round_summary(report))
+        say_notes(report.notes)
+        for one in report.failed:
+            invocation.say_error(str(one.error), one.error_code, topic=report.topic, partition=one.partition)
     return 1 if report.failed else 0

@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from lithify.cli import parameters
+from lithify.cli.completing import names
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import DurationType
 from lithify.cli.pulsar.settings import cluster_config, cluster_options
-from lithify.cli.text.ingest import ended, noted, stop_on_signals, told
+from lithify.cli.text.ingest import ended, stop_on_signals, telling
 
 
 @verb("ingest")
@@ -20,6 +21,7 @@ from lithify.cli.text.ingest import ended, noted, stop_on_signals, told
 @click.option(
     "--into",
     metavar="TOPIC|STREAM/",
+    shell_complete=names.targets,
     help="Topic or stream that receives the copy. Default: the topic of the same name.",
 )
 @click.option(
@@ -73,6 +75,6 @@ def ingest(
     """
     cluster = cluster_config(service_url, admin_url, client_conf)
     lake, stopped = invocation.open_lake(), stop_on_signals()
-    tell, notes = told(invocation), noted(invocation)
-    reports = lake.ingest_pulsar(cluster, **given, tell=tell, notes=notes, stops=stopped.is_set)
+    with telling(invocation, continuous=given["continuous"]) as says:
+        reports = lake.ingest_pulsar(cluster, **given, tell=says.batch, notes=says.note, stops=stopped.is_set)
     return ended(invocation, reports, stopped=stopped.is_set())

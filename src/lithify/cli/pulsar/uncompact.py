@@ -15,7 +15,7 @@ from lithify.cli.terminal.output import say
 
 
 @verb("uncompact")
-@parameters.topic
+@parameters.new_topic
 @cluster_options
 @bookkeeper_options
 @click.option("--yes", is_flag=True, help="Drop the views.")

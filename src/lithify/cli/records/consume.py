@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lithify.cli import parameters
+from lithify.cli.completing import names
 from lithify.cli.invocation import Invocation, the_partition, verb
 from lithify.cli.parameters import Members, PointType, StartType
 from lithify.cli.records.encodings import Encodings, encodings
@@ -48,7 +49,12 @@ _TO_ALONE = "--to goes without --group, --follow and --version"
 @click.option("--max", "most", type=click.IntRange(min=0), metavar="N", help="Stop after this many records.")
 @click.option("--follow", is_flag=True, help="Keep reading new records until interrupted.")
 @click.option("--version", type=int, metavar="VERSION", help="Read a kept version instead of the newest.")
-@click.option("--group", metavar="GROUP", help="Continue from the group's committed positions, and commit new ones.")
+@click.option(
+    "--group",
+    metavar="GROUP",
+    help="Continue from the group's committed positions, and commit new ones.",
+    shell_complete=names.groups,
+)
 @parameters.members
 @click.option("--key", metavar="KEY", help="Only records of this key.")
 @encodings

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lithify.cli import parameters
+from lithify.cli.completing import names
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import DurationType
 from lithify.cli.records.encodings import Encodings, encodings
@@ -24,9 +26,10 @@ from lithify.cli.records.record_files import (
 from lithify.cli.records.text_lines import STDIN, LineLimits
 from lithify.cli.terminal.output import columns, print_json, say, show
 from lithify.cli.terminal.progress import record_progress
-from lithify.cli.terminal.stopping import until_done
+from lithify.cli.terminal.stopping import interrupts
 from lithify.errors import InvalidRecordError, LithifyError, RefusedError, UnknownOutcomeError
-from lithify.reports.tables.wording import count, plural
+from lithify.model.settings.units import plural
+from lithify.reports.tables.wording import count
 
 if TYPE_CHECKING:
     from lithify.api.topic import Topic
@@ -38,6 +41,7 @@ class Written:
 
     topic: str
     version: int
+    invocation: Invocation
     ranges: dict[int, list[list[int]]] = field(default_factory=dict)
 
     @property
@@ -51,6 +55,12 @@ class Written:
             ranges[-1][2] += records
         else:
             ranges.append([start, end, records])
+
+    def say_if_interrupted(self, *, appending: bool = False) -> None:
+        """Has the last line say how far it is, if Ctrl-C ends the program from now on."""
+        far = f"{plural(self.records, 'record')} written, version {self.version}"
+        after = "whether the next batch was is not known" if appending else "lines after these were not"
+        self.invocation.standing = f"{self.topic}: {far}; {after}"
 
     def rows(self) -> list[tuple[int, int, int, int]]:
         return [(p, start, end, n) for p in sorted(self.ranges) for start, end, n in self.ranges[p]]
@@ -78,8 +88,8 @@ class ProduceFlags:
 
 
 @verb("produce")
-@click.argument("topic_name", metavar="TOPIC")
-@click.argument("files", metavar="[FILE]...", nargs=-1)
+@parameters.topic
+@click.argument("files", metavar="[FILE]...", nargs=-1, shell_complete=names.files)
 @click.option(
     "--format",
     "format_name",
@@ -135,15 +145,12 @@ def produce(invocation: Invocation, topic_name: str, files: tuple[str, ...], **g
     topic.append([])  # creates it, where its stream says so
     _check_takes_records(topic)
     sources = _sources(files, flags)
-    written = Written(topic.name, topic.state().version)
+    written = Written(topic.name, topic.state().version, invocation)
+    written.say_if_interrupted()
     try:
         _append_all(topic, partition, sources, flags, written)
     except LithifyError as error:
         _say_how_far(error, written)
-        raise
-    except KeyboardInterrupt:
-        far = f"{plural(written.records, 'record')} written, version {written.version}"
-        say(f"{written.topic}: interrupted: {far}; lines after these were not")
         raise
     finally:
         _print(invocation, written)
@@ -161,8 +168,11 @@ def _append_all(
     with record_progress("appending") as advance:
         for path, kind in sources:
             for batch in read_batches(path, kind, form):
-                with until_done("until this batch is appended"):
+                with interrupts(lambda text: written.invocation.note("interrupted", text)) as taken:
+                    taken.wait("until this batch is appended")
+                    written.say_if_interrupted(appending=True)
                     _append(topic, batch, partition, written, keep_offsets=flags.keep_offsets)
+                    written.say_if_interrupted()
                 advance(len(batch.numbers))
 
 

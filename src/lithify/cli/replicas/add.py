@@ -7,14 +7,21 @@ from typing import Any
 import click
 
 from lithify.cli import parameters
+from lithify.cli.completing import names
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.replicas.parameters import said
 from lithify.cli.terminal.output import say
 
 
 @verb("add")
-@click.argument("what", metavar="STREAM[/TOPIC]")
-@click.option("--to", metavar="DIR|CATALOG", required=True, help="Warehouse that receives the copies.")
+@click.argument("what", metavar="STREAM[/TOPIC]", shell_complete=names.either(names.streams, names.topics))
+@click.option(
+    "--to",
+    metavar="DIR|CATALOG",
+    shell_complete=names.directories,
+    required=True,
+    help="Warehouse that receives the copies.",
+)
 @click.option(
     "--name", metavar="NAME", help="Name of the replica. Default: from topic and target, such as orders-to-backup."
 )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from lithify.cli.completing import names
 from lithify.model.settings.units import format_bytes
 from lithify.reports.replicas.status import ReplicaInfo
 
-replica = click.argument("name", metavar="NAME")
+replica = click.argument("name", metavar="NAME", shell_complete=names.replicas)
 
 
 def said(info: ReplicaInfo) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import click
 
 from lithify.cli import parameters
+from lithify.cli.completing import names
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.output import drawn, say, show
 from lithify.reports.tables.replicas import replica_table
 
 
 @verb("status")
-@click.argument("name", metavar="[NAME]", required=False)
+@click.argument("name", metavar="[NAME]", required=False, shell_complete=names.replicas)
 @parameters.coordination_url
 def status(invocation: Invocation, name: str | None, coordination_url: str | None) -> None:
     """Show how far replicas are behind their sources.

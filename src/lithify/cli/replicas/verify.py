@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from lithify.cli import parameters
+from lithify.cli.completing import names
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.rounds.verify import FOUND_SOMETHING, coloured_verdict, finding_line
 from lithify.cli.terminal.output import say, show
@@ -13,7 +14,7 @@ from lithify.reports.tables.verification import replica_summary
 
 
 @verb("verify")
-@click.argument("what", metavar="NAME|TOPIC")
+@click.argument("what", metavar="NAME|TOPIC", shell_complete=names.either(names.replicas, names.topics))
 @parameters.coordination_url
 def verify(invocation: Invocation, what: str, coordination_url: str | None) -> int:
     """Compare a replica with its source, or check it alone if the source is gone.
@@ -29,8 +30,10 @@ def verify(invocation: Invocation, what: str, coordination_url: str | None) -> i
       lithify replica verify orders --warehouse /srv/backup
     """
     replicas = invocation.open_lake().replicas(coordination_url=coordination_url)
+    invocation.standing = f"{what} was not verified; nothing was changed"
     with byte_progress("reading") as progress:
         reports = replicas.verify(what, tell=progress)
+    invocation.standing = ""
     if not invocation.printed(*reports):
         for report in reports:
             for finding in report.findings:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lithify.cli import parameters
+from lithify.cli.interruption import Work, interruptible
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import TimeType
 from lithify.cli.terminal.confirmation import allow_clock_jump, check_now
@@ -77,14 +78,17 @@ def compact(
     check_now(now_ms, yes, "what a round drops", "--plan shows what it would do")
     if not invocation.json:
         _say_needed(topic, now_ms, chosen)
-    report = _run(topic, now_ms=now_ms, partitions=chosen, **limits)
-    if not invocation.printed(report):
-        show(round_lines(report))
-        say(round_summary(report))
-        if stored := space_line(report.space):
-            say(f"{report.topic}: {stored}")
-    for log in report.failed:
-        invocation.say_error(str(log.error), log.error_code, partition=log.partition)
+    look, before = f"`lithify history {topic.name}`", "the logs of {} are as they were"
+    with interruptible(invocation, topic.name, look=look, before=before) as work:
+        report = _run(invocation, topic, work, now_ms=now_ms, partitions=chosen, **limits)
+        work.ended(report.version, changed=report.changed)
+        if not invocation.printed(report):
+            show(round_lines(report))
+            say(round_summary(report))
+            if stored := space_line(report.space):
+                say(f"{report.topic}: {stored}")
+        for log in report.failed:
+            invocation.say_error(str(log.error), log.error_code, partition=log.partition)
     return 1 if report.failed else 0
 
 
@@ -96,10 +100,10 @@ def _say_needed(topic: Topic, now_ms: int | None, partitions: list[int] | None) 
             say(needed)
 
 
-def _run(topic: Topic, **given: Any) -> RoundReport:
+def _run(invocation: Invocation, topic: Topic, work: Work, **given: Any) -> RoundReport:
     try:
-        with phase_progress() as progress:
-            return topic.compact(progress=progress, **given)
+        with phase_progress(invocation.note) as progress:
+            return topic.compact(progress=work.watched(progress), **given)
     except RoundsFailedError as error:
         report: RoundReport = error.report
         return report

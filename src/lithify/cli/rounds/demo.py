@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.rounds.verify import FOUND_SOMETHING, summary
-from lithify.cli.terminal.output import faint, heading, print_json, say, show, width
+from lithify.cli.terminal.output import faint, heading, print_json, show, width
 from lithify.cli.terminal.progress import phase_progress
 from lithify.cli.text.rounds import round_lines
 from lithify.errors import LithifyError
@@ -51,16 +51,21 @@ def demo(invocation: Invocation) -> int:
     import lithify
 
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="lithify-demo-") as folder:
-        topic = lithify.open(folder).create_topic(TOPIC, PARTITIONS)
-        for line in APPENDS:
-            topic.append(list(_records(line)))
-        play = _Play(topic, quiet=invocation.json)
-        play.opening()
-        first = play.round_now()
-        second = play.round_a_day_later(first)
-        proof = play.proof()
-        left = topic.info().records
+    try:
+        with tempfile.TemporaryDirectory(prefix="lithify-demo-") as folder:
+            invocation.standing = f"the warehouse of the demo may still be in {folder}"
+            topic = lithify.open(folder).create_topic(TOPIC, PARTITIONS)
+            for line in APPENDS:
+                topic.append(list(_records(line)))
+            play = _Play(topic, invocation)
+            play.opening()
+            first = play.round_now()
+            second = play.round_a_day_later(first)
+            proof = play.proof()
+            left = topic.info().records
+    except KeyboardInterrupt:
+        invocation.standing = "the warehouse of the demo was deleted"
+        raise
     if invocation.json:
         print_json(
             {
@@ -83,21 +88,20 @@ def _records(line: str) -> Iterator[Record]:
 
 @dataclass(frozen=True, slots=True)
 class _Play:
-    """The steps of the demo. `quiet` prints nothing."""
+    """The steps of the demo. With `--json` they draw nothing."""
 
     topic: Topic
     before: tuple[Record, ...]
-    quiet: bool
+    invocation: Invocation
 
-    def __init__(self, topic: Topic, *, quiet: bool) -> None:
+    def __init__(self, topic: Topic, invocation: Invocation) -> None:
         object.__setattr__(self, "topic", topic)
         object.__setattr__(self, "before", tuple(topic.reader()))
-        object.__setattr__(self, "quiet", quiet)
+        object.__setattr__(self, "invocation", invocation)
 
     def opening(self) -> None:
         self._scene("1  A keyed topic with two logs, after three appends")
         self._tell("   A column is a record, │ begins a segment, ∅ deletes its key.", *self._drawing())
-        say("   starting Spark …")
 
     def round_now(self) -> RoundReport:
         report = self._compacted()
@@ -114,14 +118,14 @@ class _Play:
 
     def _compacted(self, now_ms: int | None = None) -> RoundReport:
         """Compacts the topic. Raises `LithifyError` if a log failed, as the texts that follow would be wrong."""
-        with phase_progress() as progress:
+        with phase_progress(self.invocation.note) as progress:
             report = self.topic.compact(now_ms=now_ms, progress=progress)
         if report.failed:
             raise LithifyError(str(report.failed[0].error))
         return report
 
     def proof(self) -> VerifyReport:
-        with phase_progress() as progress:
+        with phase_progress(self.invocation.note) as progress:
             report = self.topic.verify(progress=progress)
         self._scene("4  Verified against the log as it was")
         self._tell(
@@ -147,7 +151,7 @@ class _Play:
         self._tell("", heading(title))
 
     def _tell(self, *lines: str) -> None:
-        if not self.quiet:
+        if not self.invocation.json:
             show(lines)
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from lithify.cli import parameters
+from lithify.cli.interruption import committing
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.confirmation import refuse
 from lithify.cli.text.cuts import print_cut
-from lithify.model.settings.units import format_time
-from lithify.reports.tables.wording import plural
+from lithify.model.settings.units import format_time, plural
 
 if TYPE_CHECKING:
     from lithify.model.topic.state import TopicState
@@ -39,8 +39,10 @@ def undo(invocation: Invocation, topic_name: str, yes: bool) -> None:
         planned = topic.plan_undo()
         back = f"undoes {_round(planned, topic.state())} {_summary(planned)}"
         refuse(f"{topic.name}: nothing was undone", back)
-    report = topic.undo()
-    print_cut(invocation, report, f"the round {report.undone_run_id} was undone {_summary(report)}", "")
+    with committing(invocation, topic.name) as work:
+        report = topic.undo()
+        work.ended(report.version, changed=report.changed)
+        print_cut(invocation, report, f"the round {report.undone_run_id} was undone {_summary(report)}", "")
 
 
 def _round(planned: CutReport, state: TopicState) -> str:

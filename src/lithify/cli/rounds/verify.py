@@ -37,8 +37,10 @@ def verify(
       lithify verify orders --read-rate 50MB/s
     """
     topic = invocation.open_whole_topic(topic_name)
-    with phase_progress() as progress:
+    invocation.standing = f"{topic.name} was not verified, and is as it was"
+    with phase_progress(invocation.note) as progress:
         report = topic.verify(against=against, read_rate=read_rate, spark_conf=spark_conf, progress=progress)
+    invocation.standing = ""
     if not invocation.printed(report):
         for finding in report.findings:
             show([finding_line(report.topic, finding)])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.output import drawn, say, show
+from lithify.model.settings.units import plural
 from lithify.reports.tables.topics import version_table
-from lithify.reports.tables.wording import plural
 
 
 @verb("versions")

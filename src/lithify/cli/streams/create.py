@@ -9,7 +9,7 @@ from lithify.errors import InvalidNameError, InvalidSettingError, RefusedError
 
 
 @verb("create")
-@parameters.stream
+@parameters.new_stream
 @parameters.pairs("--config", "A stream attribute or a topic setting. Repeatable.")
 @parameters.if_not_exists
 def create(invocation: Invocation, stream_name: str, config: dict[str, str], if_not_exists: bool) -> None:

@@ -9,7 +9,7 @@ from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.confirmation import refuse
 from lithify.cli.terminal.output import say, show
 from lithify.errors import RefusedError
-from lithify.reports.tables.wording import plural
+from lithify.model.settings.units import plural
 
 
 @verb("delete")

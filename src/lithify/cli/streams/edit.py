@@ -5,18 +5,24 @@ from __future__ import annotations
 import click
 
 from lithify.cli import parameters
+from lithify.cli.completing import names
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.output import say
 from lithify.errors import RefusedError
+from lithify.model.settings.units import plural
 from lithify.reports.streams import EditedTopic, StreamEditReport
-from lithify.reports.tables.wording import coded, plural
+from lithify.reports.tables.wording import coded
 
 
 @verb("edit")
 @parameters.stream
 @parameters.pairs("--config", "A stream attribute or a topic setting. Repeatable.")
 @click.option(
-    "--unset", multiple=True, metavar="NAME", help="Reset an attribute or setting to its default. Repeatable."
+    "--unset",
+    multiple=True,
+    shell_complete=names.settings,
+    metavar="NAME",
+    help="Reset an attribute or setting to its default. Repeatable.",
 )
 def edit(invocation: Invocation, stream_name: str, config: dict[str, str], unset: tuple[str, ...]) -> int:
     """Change attributes of a stream, and the settings that its topics inherit.

@@ -14,7 +14,8 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -31,6 +32,9 @@ _STEERING = re.compile(
 )
 """Characters that JSON allows and a terminal acts on or hides: controls, direction marks, zero-width characters."""
 
+_above: list[Callable[[str], None]] = []
+"""What prints above the bars that the terminal shows now."""
+
 
 def line(text: str) -> str:
     """A line as it is written to a terminal."""
@@ -44,7 +48,7 @@ def _inert(text: str) -> str:
 
 def show(lines: Iterable[str]) -> None:
     """Results for people: on stdout, each of `lines` as one line."""
-    click.echo("\n".join(map(line, lines)))
+    _print("\n".join(map(line, lines)))
 
 
 def put(data: bytes) -> None:
@@ -60,7 +64,7 @@ def flush() -> None:
 def print_json(value: Mapping[str, Any], *, err: bool = False) -> None:
     """One JSON object on a line of its own; on stderr without passwords."""
     text = inert_json(json.dumps(value))
-    click.echo(redacted(text) if err else text, err=err)
+    _print(redacted(text) if err else text, err=err)
 
 
 def inert_json(text: str) -> str:
@@ -70,12 +74,29 @@ def inert_json(text: str) -> str:
 
 def say(text: str) -> None:
     """Prints a line for the user, on stderr, so that it never mixes with results."""
-    click.echo(line(text), err=True)
+    _print(line(text), err=True)
 
 
 def say_json(value: Mapping[str, Any]) -> None:
     """Prints an object on a line of stderr, for programs that want to know what people are told."""
-    click.echo(inert_json(json.dumps(value, ensure_ascii=False)), err=True)
+    _print(inert_json(json.dumps(value, ensure_ascii=False)), err=True)
+
+
+def _print(text: str, *, err: bool = False) -> None:
+    if _above and (sys.stderr if err else sys.stdout).isatty():
+        _above[-1](text)
+    else:
+        click.echo(text, err=err)
+
+
+@contextmanager
+def printing_above(print_above: Callable[[str], None]) -> Iterator[None]:
+    """Lets this print what is for a terminal, which shows bars meanwhile, above these."""
+    _above.append(print_above)
+    try:
+        yield
+    finally:
+        _above.remove(print_above)
 
 
 def say_lines(text: str) -> None:
@@ -119,8 +140,10 @@ def faint(text: str) -> str:
 
 
 def width() -> int:
-    """Columns of the terminal, or 80."""
-    return shutil.get_terminal_size((80, 24)).columns
+    """Columns of the terminal; without one, where programs take lines apart, there is no limit but `$COLUMNS`."""
+    given = os.environ.get("COLUMNS", "")
+    limited = sys.stdout.isatty() or (given.isdecimal() and int(given) > 0)
+    return shutil.get_terminal_size((80, 24)).columns if limited else sys.maxsize
 
 
 def columns(
@@ -134,7 +157,7 @@ def columns(
     widths = [max(len(row[i]) for row in [list(header), *rows]) for i in range(len(header))]
     wraps = wrap and header[-1] in left
     if wraps:
-        widths[-1] = max(20, width() - sum(widths[:-1]) - 2 * len(widths[:-1]))
+        widths[-1] = min(widths[-1], max(20, width() - sum(widths[:-1]) - 2 * len(widths[:-1])))
 
     def row_of(cells: Sequence[str]) -> str:
         pairs = zip(header, cells, widths, strict=True)

@@ -1,15 +1,29 @@
-"""Progress on a terminal: a bar per phase of a round or for bytes, a counter for records. Nothing in pipes."""
+"""Progress on a terminal: a bar per phase of a round, for an ingest or for bytes, a counter for records.
+
+    rewrite        ━━━━━━━━━╺━━━━━━━━━━   46%  1.2 GiB of 2.6 GiB  48.1 MiB/s  0:00:25
+
+Rates are averages since the bar began. In pipes there are no bars; that Spark starts is said there, too, on a line.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from time import monotonic
 from typing import TYPE_CHECKING
 
-from lithify.cli.terminal.output import on_terminal
+from lithify.cli.terminal.output import on_terminal, printing_above
+from lithify.model.settings.units import format_bytes, format_duration, plural
+from lithify.ports.engine import IN_BYTES, START_SPARK
+from lithify.reports.tables.wording import count
 
 if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+
     from lithify.ports.engine import Progress
+
+Note = Callable[[str, str], None]
+"""Prints (event, text)."""
 
 
 @contextmanager
@@ -18,19 +32,15 @@ def record_progress(what: str) -> Iterator[Callable[[int], None]]:
     if not on_terminal():
         yield lambda _records: None
         return
-    from rich.console import Console
-    from rich.progress import Progress as Bars
-    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+    with _bars() as bars:
+        bar, done = Bar(bars, what), 0
 
-    shown = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TextColumn("{task.completed:,.0f} records"),
-        TimeElapsedColumn(),
-    )
-    with Bars(*shown, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(what, total=None)
-        yield lambda records: bars.advance(task, records)
+        def advance(records: int) -> None:
+            nonlocal done
+            done += records
+            bar.records(done)
+
+        yield advance
 
 
 @contextmanager
@@ -39,37 +49,114 @@ def byte_progress(what: str) -> Iterator[Callable[[int, int], None]]:
     if not on_terminal():
         yield lambda _done_bytes, _all_bytes: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
-
-    shown = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(binary_units=True), TimeRemainingColumn())
-    with Bars(*shown, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(what, total=None)
-        yield lambda done_bytes, all_bytes: bars.update(task, completed=done_bytes, total=all_bytes)
+    with _bars() as bars:
+        yield Bar(bars, what).bytes
 
 
 @contextmanager
-def phase_progress() -> Iterator[Progress]:
-    """Shows a bar for every reported phase; yields the function for a round to call with (phase, done, total)."""
+def later_progress(what: str) -> Iterator[Callable[[], Bar] | None]:
+    """Yields a function that begins a bar, once there is something to show; None where there is no terminal."""
     if not on_terminal():
-        yield lambda _phase, _done, _total: None
+        yield None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bars
+    with _bars() as bars:
+        yield lambda: Bar(bars, what)
 
-    shown = (TextColumn("{task.description:<14}"), BarColumn(), TextColumn("{task.fields[steps]}"), TimeElapsedColumn())
-    with Bars(*shown, console=Console(stderr=True), transient=True) as bars:
-        starting = bars.add_task("starting Spark", total=None, steps="")
-        tasks: dict[str, TaskID] = {}
+
+@contextmanager
+def phase_progress(note: Note) -> Iterator[Progress]:
+    """Shows a bar for every reported phase; yields the function for a round to call with (phase, done, total).
+
+    Off a terminal only that Spark starts is told, by `note`; that it has started is told everywhere.
+    """
+    began_s = monotonic()
+    with ExitStack() as stack:
+        bars = stack.enter_context(_bars()) if on_terminal() else None
+        shown: dict[str, Bar] = {}
 
         def advance(phase: str, done: int, total: int) -> None:
-            bars.update(starting, visible=False)
-            if phase not in tasks:
-                tasks[phase] = bars.add_task(phase.replace("_", " "), total=None, steps="")
-            # A phase of one step has no middle: its bar moves to and fro until it is done.
-            known = total if total > 1 or done == total else None
-            bars.update(tasks[phase], completed=done, total=known, steps=f"{done}/{total}" if total > 1 else "")
+            nonlocal began_s
+            if phase == START_SPARK and done:
+                note("spark_started", f"Spark started in {_since(began_s)}")
+            elif phase == START_SPARK:
+                began_s = monotonic()
+                if bars is None:
+                    note("starting_spark", "starting Spark")
+            if bars is None:
+                return
+            bar = shown.get(phase) or Bar(bars, _NAMES.get(phase, phase.replace("_", " ")))
+            shown[phase] = bar
+            if phase in IN_BYTES:
+                bar.bytes(done, total)
+            else:
+                bar.steps(done, total)
+            if phase == START_SPARK and done:
+                bar.hide()
 
         yield advance
+
+
+_NAMES = {START_SPARK: "starting Spark"}
+
+
+def _since(began_s: float) -> str:
+    return format_duration(round((monotonic() - began_s) * 1000))
+
+
+class Bar:
+    """One bar, with figures beside it. Until anything is done, its end is not known and it moves to and fro."""
+
+    def __init__(self, bars: Bars, name: str) -> None:
+        self._bars, self._began_s = bars, monotonic()
+        self._task = bars.add_task(name, total=None, percent="", figures="")
+
+    def steps(self, done: int, total: int) -> None:
+        self._show(done, total, f"{count(done)} of {count(total)}" if total > 1 else "")
+
+    def bytes(self, done: int, total: int) -> None:
+        if done:
+            far = f"{format_bytes(done)} of {format_bytes(total)}"
+            self._show(done, total, far, f"{format_bytes(self._rate(done))}/s")
+        else:
+            self._show(done, total, format_bytes(total))
+
+    def records(self, records: int, done: int = 0, total: int | None = None) -> None:
+        """So many records; the bar is at `done` of `total`, whose unit may be another."""
+        self._show(done, total, plural(records, "record"), f"{count(self._rate(records))} records/s" if records else "")
+
+    def hide(self) -> None:
+        self._bars.update(self._task, visible=False)
+
+    def _rate(self, done: int) -> int:
+        return round(done / max(0.001, monotonic() - self._began_s))
+
+    def _show(self, done: int, total: int | None, *figures: str) -> None:
+        known = total if done or not total else None
+        percent = f"{100 * done // total}%" if done and total else ""
+        text = "  ".join(filter(None, figures))
+        self._bars.update(self._task, completed=done, total=known, percent=percent, figures=text)
+
+
+@contextmanager
+def _bars() -> Iterator[Bars]:
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+    from rich.text import Text
+
+    shown = (
+        TextColumn("{task.description:<14}"),
+        BarColumn(bar_width=20),
+        TextColumn("{task.fields[percent]:>4}"),
+        TextColumn("{task.fields[figures]}"),
+        TimeElapsedColumn(),
+    )
+    console = Console(stderr=True)
+
+    def print_above(text: str) -> None:
+        console.print(Text.from_ansi(text), soft_wrap=True)
+
+    # Not redirected: Rich would print on stderr what goes into a file by stdout, and click writes past its proxies.
+    bars = Bars(*shown, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
+    with bars, printing_above(print_above):
+        yield bars

@@ -14,29 +14,34 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 from typing import NoReturn
 
-from lithify.cli.terminal.output import say
-
 ENDS_WITHIN_S = 9.5
+LAST_WORDS_S = 0.2
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def end_in_time() -> None:
-    """Starts the thread. It acts on signals that Python handles; others end a process at once."""
+def end_in_time(last_words: Callable[[], None]) -> None:
+    """Starts the thread. It acts on signals that Python handles; others end a process at once.
+
+    `last_words` says what the main thread, which hangs then, could not say any more.
+    """
     told, tells = os.pipe()
     os.set_blocking(tells, False)
     signal.set_wakeup_fd(tells, warn_on_full_buffer=False)
-    Thread(target=_watch, args=(told,), daemon=True).start()
+    Thread(target=_watch, args=(told, last_words), daemon=True).start()
 
 
-def _watch(told: int) -> None:
+def _watch(told: int, last_words: Callable[[], None]) -> None:
     while number := os.read(told, 1):
         if number[0] in _SIGNALS:
             time.sleep(ENDS_WITHIN_S)
+            speaker = Thread(target=last_words, daemon=True)
+            speaker.start()
+            speaker.join(LAST_WORDS_S)  # the main thread may hang because nobody reads what it prints
             end_spark(0)
             os._exit(128 + number[0])
 
@@ -48,28 +53,43 @@ def end_spark(within_s: float) -> None:
         session.end_started(within_s)
 
 
-@contextmanager
-def until_done(what: str) -> Iterator[None]:
-    """Lets a commit end before a first Ctrl-C ends the program, so that its outcome is known; a second one ends it.
+class Interrupts:
+    """Takes Ctrl-C at once, or lets a commit end first, so that its outcome is known; a second one ends the program."""
 
-    `what` says for how long, after "waiting". For the main thread, the one in which Python takes signals.
-    """
-    interrupted = False
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell, self._waits, self._asked = tell, "", False
 
-    def note(_signal: int, _frame: object) -> None:
-        nonlocal interrupted
-        if interrupted:
+    def wait(self, what: str) -> None:
+        """From now on the first Ctrl-C waits; `what` says for how long, after "waiting"."""
+        self._waits = what
+
+    def go_on(self) -> None:
+        """It counts at once again, and one that has waited counts now."""
+        self._waits = ""
+        if self._asked:
             raise KeyboardInterrupt
-        interrupted = True
-        say(f"interrupted: waiting {what}; Ctrl-C again ends at once")
 
-    before = signal.signal(signal.SIGINT, note)
+    def take(self, _signal: int, _frame: object) -> None:
+        """The handler of the signal."""
+        if self._asked or not self._waits:
+            raise KeyboardInterrupt
+        self._asked = True
+        self._tell(f"interrupted: waiting {self._waits}; Ctrl-C again ends at once")
+
+
+@contextmanager
+def interrupts(tell: Callable[[str], None]) -> Iterator[Interrupts]:
+    """For the main thread, the only one that gets signals; `tell` gets what there is to say of the first one."""
+    taken = Interrupts(tell)
+    if current_thread() is not main_thread():
+        yield taken
+        return
+    before = signal.signal(signal.SIGINT, taken.take)
     try:
-        yield
+        yield taken
     finally:
         signal.signal(signal.SIGINT, before)
-    if interrupted:
-        raise KeyboardInterrupt
+    taken.go_on()
 
 
 def leave(code: int) -> NoReturn:

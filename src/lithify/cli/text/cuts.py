@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from lithify.cli.invocation import Invocation
 from lithify.cli.terminal.output import drawn, say, show
-from lithify.model.settings.units import format_time
+from lithify.model.settings.units import format_time, plural
 from lithify.reports.cut import CutReport
 from lithify.reports.tables.cuts import cut_table
 from lithify.reports.tables.rounds import unread_groups
-from lithify.reports.tables.wording import plural
 
 
 def print_cut(invocation: Invocation, report: CutReport, done: str, idle: str) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lithify.cli.terminal.output import faint, styled
-from lithify.model.settings.units import format_bytes, format_duration, format_time
+from lithify.model.settings.units import format_bytes, format_duration, format_time, plural
 from lithify.reports.events import CleanerEvent, EventKind
-from lithify.reports.tables.wording import coded, count, plural
+from lithify.reports.tables.wording import coded, count
 
 _COLOURS = {
     EventKind.FAILED: "yellow",

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from threading import Event
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lithify.cli.invocation import Invocation
 from lithify.cli.terminal.output import drawn, flush, say, say_json, show
+from lithify.cli.terminal.progress import Bar, later_progress
 from lithify.cli.terminal.stopping import end_spark
 from lithify.errors import RefusedError
-from lithify.model.settings.units import format_duration
+from lithify.model.settings.units import format_duration, plural
 from lithify.reports.tables.wording import count
 
 if TYPE_CHECKING:
-    from lithify.reports.ingest import Hole, IdHole, IngestBatch, IngestReport, TellBatch
+    from lithify.reports.ingest import Hole, IdHole, IngestBatch, IngestNote, IngestReport
 
 SPARK_ENDS_WITHIN_S = 2.0
 """The time for Spark's orderly end, which usually takes less; then it is killed."""
@@ -36,18 +38,6 @@ def stop_on_signals() -> Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, handle)
     return stopped
-
-
-def told(invocation: Invocation) -> TellBatch:
-    """Prints every batch that is committed."""
-
-    def tell(batch: IngestBatch) -> None:
-        if invocation.printed(batch):
-            flush()
-        elif batch.records:
-            say(_batch_line(batch))
-
-    return tell
 
 
 class Note(Protocol):
@@ -71,6 +61,50 @@ def noted(invocation: Invocation) -> Callable[[Note], None]:
     return note
 
 
+class Telling:
+    """Prints what an ingest says; on a terminal it draws a bar as well, of what there was to copy at the beginning."""
+
+    def __init__(self, invocation: Invocation, begin_bar: Callable[[], Bar] | None, *, continuous: bool) -> None:
+        self._invocation, self._begin_bar, self._continuous = invocation, begin_bar, continuous
+        self._bar: Bar | None = None
+        self._records = 0
+        self._behind: dict[str, tuple[int | None, int | None]] = {}
+        """By topic, its lag at the beginning and now; None where it is not known."""
+
+    def batch(self, batch: IngestBatch) -> None:
+        """Prints a batch that was committed."""
+        if self._invocation.printed(batch):
+            flush()
+        elif batch.records:
+            say(_batch_line(batch))
+        self._records += batch.records
+        self._drawn(batch.topic, batch.lag)
+
+    def note(self, said: IngestNote) -> None:
+        """Prints a note of the ingest."""
+        noted(self._invocation)(said)
+        if said.event == "begins" and said.topic is not None:
+            self._drawn(said.topic, said.lag)
+
+    def _drawn(self, topic: str, lag: int | None) -> None:
+        if self._begin_bar is None:
+            return
+        self._bar = self._bar or self._begin_bar()  # not before, so that the rate is that of the copying
+        at_first, _ = self._behind.get(topic, (lag, lag))
+        self._behind[topic] = (at_first, lag)
+        known = [(first, now) for first, now in self._behind.values() if first is not None and now is not None]
+        if self._continuous or len(known) < len(self._behind):  # it has no end, or one that the source does not tell
+            self._bar.records(self._records)
+        else:
+            self._bar.records(self._records, sum(max(0, first - now) for first, now in known), sum(f for f, _ in known))
+
+
+@contextmanager
+def telling(invocation: Invocation, *, continuous: bool) -> Iterator[Telling]:
+    with later_progress("copying") as begin_bar:
+        yield Telling(invocation, begin_bar, continuous=continuous)
+
+
 def ended(invocation: Invocation, reports: tuple[IngestReport, ...], *, stopped: bool) -> int:
     """Prints the reports; returns the exit code: 2 if all topics were refused. After a signal it ends Spark as well."""
     _print(invocation, reports)
@@ -85,7 +119,7 @@ def _batch_line(batch: IngestBatch) -> str:
     from lithify.reports.ingest import lag_text
 
     rate = count(round(1000 * batch.records / max(1, batch.duration_ms)))
-    took = f"{count(batch.records)} records in {format_duration(batch.duration_ms)} ({rate}/s)"
+    took = f"{plural(batch.records, 'record')} in {format_duration(batch.duration_ms)} ({rate}/s)"
     return f"{batch.source} → {batch.topic}: {took}, {lag_text(batch.logs)}"
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from lithify.model.settings.table import NO_LIMIT
-from lithify.model.settings.units import format_duration
+from lithify.model.settings.units import format_duration, plural
 from lithify.reports.cut import AlterReport
-from lithify.reports.tables.wording import plural
 
 LATE_RECORDS = (
     "after a tombstone has gone, a late record that it would have beaten counts as new: "

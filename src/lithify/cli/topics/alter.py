@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from lithify.cli import parameters
+from lithify.cli.completing import names
+from lithify.cli.interruption import committing
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.output import say
 from lithify.cli.text.setting_notes import change_notes
 from lithify.errors import RefusedError
 from lithify.reports.cut import AlterReport
+
+if TYPE_CHECKING:
+    from lithify.api.topic import Topic
 
 
 @verb("alter")
@@ -18,6 +25,7 @@ from lithify.reports.cut import AlterReport
 @click.option(
     "--unset",
     multiple=True,
+    shell_complete=names.settings,
     metavar="NAME",
     help="Reset a setting to the stream's value, or its default. Repeatable.",
 )
@@ -46,7 +54,13 @@ def alter(
     if both := sorted(config.keys() & set(unset)):
         raise RefusedError(f"{both[0]} is given with --config and with --unset", hint="give one of them")
     topic = invocation.open_whole_topic(topic_name)
-    report = topic.alter(config, unset=unset, partitions=partitions)
+    with committing(invocation, topic.name) as work:
+        report = topic.alter(config, unset=unset, partitions=partitions)
+        work.ended(report.version, changed=report.changed)
+        _print(invocation, topic, report)
+
+
+def _print(invocation: Invocation, topic: Topic, report: AlterReport) -> None:
     if invocation.printed(report):
         return
     if not report.changed:

@@ -10,11 +10,11 @@ from lithify.cli.terminal.output import say
 from lithify.cli.text.setting_notes import creation_notes
 from lithify.errors import TopicExistsError
 from lithify.model.settings.table import SETTINGS
-from lithify.reports.tables.wording import plural
+from lithify.model.settings.units import plural
 
 
 @verb("create")
-@parameters.topic
+@parameters.new_topic
 @click.option(
     "--partitions",
     type=int,

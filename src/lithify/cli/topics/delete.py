@@ -9,7 +9,7 @@ from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.confirmation import refuse
 from lithify.cli.terminal.output import print_json, say, show
 from lithify.errors import UnknownTopicError
-from lithify.reports.tables.wording import plural
+from lithify.model.settings.units import plural
 
 
 @verb("delete")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 
 from lithify.cli import parameters
+from lithify.cli.interruption import committing
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.confirmation import refuse
 from lithify.cli.text.cuts import print_cut
-from lithify.reports.tables.wording import plural
+from lithify.model.settings.units import plural
 
 
 @verb("uncompact")
@@ -35,5 +36,7 @@ def uncompact(invocation: Invocation, topic_name: str, lose_trimmed: bool, yes: 
             f"{topic.name}: nothing was dropped",
             f"drops the view of {views} with {plural(records, 'record')}; the backlog stays",
         )
-    report = topic.uncompact(lose_trimmed=lose_trimmed)
-    print_cut(invocation, report, "the view was dropped", "there is no view")
+    with committing(invocation, topic.name) as work:
+        report = topic.uncompact(lose_trimmed=lose_trimmed)
+        work.ended(report.version, changed=report.changed)
+        print_cut(invocation, report, "the view was dropped", "there is no view")

@@ -9,6 +9,7 @@ from lithify.errors import RefusedError, UnknownSourceError
 from lithify.kafka.consumer.live_tail import LiveTail
 from lithify.kafka_client.client import Cluster, client
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.settings.units import plural
 from lithify.ports.clock import Clock
 
 OVERHEAD_BYTES = 4096
@@ -38,7 +39,7 @@ def find_or_make(cluster: Cluster, to: str, partitions: int, settings: TopicSett
         return Target(created=True, compacts=settings.compacts)
     if there < partitions:
         raise RefusedError(
-            f"Kafka's {to} has {there} partitions, fewer than the topic's {partitions}",
+            f"Kafka's {to} has {plural(there, 'partition')}, fewer than the topic's {partitions}",
             hint="records keep their partitions; give it more, or name a topic that is not there yet",
         )
     config = _config(cluster, to)

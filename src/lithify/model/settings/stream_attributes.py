@@ -19,7 +19,7 @@ from lithify.errors import InvalidSettingError
 from lithify.model.names import nearest
 from lithify.model.settings.table import MAX_PARTITIONS, SETTINGS
 from lithify.model.settings.topic_settings import TopicSettings, changed, to_config
-from lithify.model.settings.units import format_duration, parse_duration_ms
+from lithify.model.settings.units import format_duration, parse_duration_ms, plural
 
 TOPICS_ONLY = "message.ids"
 """The setting that no stream has: it says which columns the records of one topic have."""
@@ -223,7 +223,11 @@ def keeps(attributes: StreamAttributes) -> str:
     what = "the latest record of every key" if settings.compacts else "every record"
     age = f"for {format_duration(settings.retention_ms)}" if settings.retention_ms >= 0 else "for ever"
     if settings.deletes:
-        size = "" if settings.retention_bytes < 0 else f", in {settings.retention_bytes} bytes of each log at most"
+        size = (
+            ""
+            if settings.retention_bytes < 0
+            else f", in {plural(settings.retention_bytes, 'byte')} of each log at most"
+        )
         return f"{what}, {age}{size}"
     if attributes.is_given("ttl") and settings.retention_ms >= 0:
         return f"{what}, for ever: ttl is not applied, as cleanup.policy=compact,delete alone lets live keys expire"

@@ -1,4 +1,4 @@
-"""Durations, sizes, rates and times as people write them, and back.
+"""Durations, sizes, rates, times and counts as people write them, and back.
 
 A bare number has the unit of the setting's name (milliseconds, bytes); with a unit it may be
 written as `7d`, `30s`, `128MiB` or `20MB/s`. Decimal units are powers of 1000, binary ones
@@ -79,6 +79,11 @@ def format_bytes(count: int) -> str:
             return f"{count} B" if unit == "B" else f"{size:.{_decimals(size)}f} {unit}"
         size /= 1024
     return f"{size:.{_decimals(size)}f} TiB"
+
+
+def plural(number: int, noun: str) -> str:
+    """`1 record`, `2 records`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def format_duration(duration_ms: int) -> str:

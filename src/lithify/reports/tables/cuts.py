@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from lithify.model.settings.units import format_bytes, format_time
+from lithify.model.settings.units import format_bytes, format_time, plural
 from lithify.model.topic.edit import Verb
 from lithify.reports.cut import CutReport, LogCut, SweepReport, SweptFile
 from lithify.reports.tables.table import Table
-from lithify.reports.tables.wording import change, count, plural
+from lithify.reports.tables.wording import change, count
 
 _Column = tuple[str, Callable[[LogCut], str]]
 

@@ -6,11 +6,11 @@ import textwrap
 from collections.abc import Iterator, Mapping
 
 from lithify.model.failure import number_of_times
-from lithify.model.settings.units import format_bytes, format_duration, format_time
+from lithify.model.settings.units import format_bytes, format_duration, format_time, plural
 from lithify.reports.overview import CatalogOverview, Standing, TopicOverview
 from lithify.reports.round import RatesReport
 from lithify.reports.tables.table import Table
-from lithify.reports.tables.wording import coded, count, or_dash, plural, when
+from lithify.reports.tables.wording import coded, count, or_dash, when
 
 ERROR_CHARACTERS = 240
 """Characters of an error shown; `status TOPIC` has all of it."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from lithify.model.settings.units import format_bytes, format_duration
+from lithify.model.settings.units import format_bytes, format_duration, plural
 from lithify.reports.pulsar.rounds import EntryPlace, PartitionPlan, PartitionReport, TopicRoundPlan, TopicRoundReport
 from lithify.reports.tables.table import Table
-from lithify.reports.tables.wording import change, coded, count, plural
+from lithify.reports.tables.wording import change, change_of, coded, count
 
 
 def round_table(report: TopicRoundReport) -> Table[PartitionReport]:
     """What became of the partitions."""
-    header = ("PARTITION", "LEDGER", "UP TO", "MESSAGES", "ENTRIES", "BYTES", "RESULT")
+    header = ("LOG", "LEDGER", "UP TO", "MESSAGES", "ENTRIES", "BYTES", "RESULT")
     return Table(header, report.partitions, _row, left=("RESULT",))
 
 
@@ -40,14 +40,14 @@ def round_summary(report: TopicRoundReport) -> str:
     if not report.changed:
         return f"{report.topic}: {'nothing was published' if failed else 'nothing to do'}{failed}, {took}"
     done = [one for one in report.partitions if one.changed]
-    counted = change(sum(one.messages_in for one in done), sum(one.messages_out for one in done), count)
+    counted = change_of(sum(one.messages_in for one in done), sum(one.messages_out for one in done), "message")
     size = change(sum(one.bytes_in for one in done), sum(one.bytes_out for one in done), format_bytes)
-    return f"{report.topic}: {counted} messages, {size}{failed}, {took}"
+    return f"{report.topic}: {counted}, {size}{failed}, {took}"
 
 
 def plan_table(plan: TopicRoundPlan) -> Table[PartitionPlan]:
     """What a round would read and write of the partitions."""
-    header = ("PARTITION", "LEDGER", "UP TO", "VIEW", "NEW ENTRIES", "READS", "WRITES", "RESULT")
+    header = ("LOG", "LEDGER", "UP TO", "VIEW", "NEW ENTRIES", "READS", "WRITES", "RESULT")
     return Table(header, plan.partitions, _plan_row, left=("RESULT",))
 
 

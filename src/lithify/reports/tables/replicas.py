@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lithify.model.replicas.progress import ReplicaStanding
-from lithify.model.settings.units import format_bytes, format_duration
+from lithify.model.settings.units import format_bytes, format_duration, plural
 from lithify.reports.replicas.status import ReplicaStatus
 from lithify.reports.tables.table import Table
-from lithify.reports.tables.wording import count, or_dash, plural
+from lithify.reports.tables.wording import count, or_dash
 
 _HEADER = ("REPLICA", "TOPIC", "TARGET", "STATE", "VERSION", "RECORDS", "SIZE", "BEHIND")
 _LEFT = ("REPLICA", "TOPIC", "TARGET", "STATE")

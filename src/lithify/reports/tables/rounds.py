@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from lithify.model.settings.units import format_bytes, format_duration, format_time
+from lithify.model.settings.units import format_bytes, format_duration, format_time, plural
 from lithify.reports.round import LogPlanReport, LogReport, Losers, PlanReport, RoundReport
 from lithify.reports.tables.table import Table
-from lithify.reports.tables.wording import change, count, plural
+from lithify.reports.tables.wording import change, change_of, count
 
 _CAUSES = {
     "superseded": ("superseded", "superseded"),
@@ -75,13 +75,13 @@ def round_summary(report: RoundReport) -> str:
     if not report.changed and not report.failed:
         return f"{report.topic}: nothing to do, version {report.version} stays{_judged(report)}"
     done = [log for log in report.logs if log.error is None]
-    records = change(sum(log.records_in for log in done), sum(log.records_out for log in done), count)
+    records = change_of(sum(log.records_in for log in done), sum(log.records_out for log in done), "record")
     size = change(sum(log.bytes_in for log in done), sum(log.bytes_out for log in done), format_bytes)
     failed = f", {plural(len(report.failed), 'log')} FAILED" if report.failed else ""
     phases = report.logs[0].phases_ms if report.logs else {}
     spent = ", ".join(f"{phase.replace('_', ' ')} {format_duration(ms)}" for phase, ms in phases.items())
     took = format_duration(report.duration_ms) + (f" ({spent})" if spent else "")
-    return f"{report.topic}: {records} records, {size}, version {report.version}{failed}, {took}{_judged(report)}"
+    return f"{report.topic}: {records}, {size}, version {report.version}{failed}, {took}{_judged(report)}"
 
 
 def plan_table(plan: PlanReport) -> Table[LogPlanReport]:

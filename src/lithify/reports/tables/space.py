@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from lithify.model.settings.units import format_bytes, format_time
+from lithify.model.settings.units import format_bytes, format_time, plural
 from lithify.reports.space import Space
-from lithify.reports.tables.wording import plural
 
 
 def space_line(space: Space | None) -> str:

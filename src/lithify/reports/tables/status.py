@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping
 from itertools import groupby, pairwise
 
 from lithify.model.failure import number_of_times
-from lithify.model.settings.units import format_bytes, format_duration, format_time
+from lithify.model.settings.units import format_bytes, format_duration, format_time, plural
 from lithify.reports.status import GroupHold, LogStatus, TopicStatus
 from lithify.reports.tables.rounds import horizon_text
 from lithify.reports.tables.table import Table
-from lithify.reports.tables.wording import coded, count, plural, when
+from lithify.reports.tables.wording import coded, count, when
 
 
 def status_title(found: TopicStatus) -> str:

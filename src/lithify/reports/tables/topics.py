@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from lithify.model.settings.inheritance import Origin
 from lithify.model.settings.table import SETTINGS
 from lithify.model.settings.topic_settings import TopicSettings, to_config
-from lithify.model.settings.units import format_bytes, format_duration, format_time
+from lithify.model.settings.units import format_bytes, format_duration, format_time, plural
 from lithify.reports.status import TopicInfo, VersionReport
 from lithify.reports.streams import StreamInfo
 from lithify.reports.tables.space import space_line
 from lithify.reports.tables.table import Table
-from lithify.reports.tables.wording import count, plural
+from lithify.reports.tables.wording import count
 
 
 def topic_table(infos: Sequence[TopicInfo]) -> Table[TopicInfo]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from lithify.model.names import partition_of
-from lithify.model.settings.units import format_bytes, format_duration
+from lithify.model.settings.units import format_bytes, format_duration, plural
 from lithify.reports.replicas import ReplicaVerification
-from lithify.reports.tables.wording import plural
 from lithify.reports.verification import Finding, VerifyReport
 
 

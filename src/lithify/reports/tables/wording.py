@@ -21,14 +21,14 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def change_of(before: int, after: int, noun: str) -> str:
+    """`3 → 2 records`, `1 record`."""
+    return f"{change(before, after, count)} {noun if after == 1 else f'{noun}s'}"
+
+
 def change(before: int, after: int, text: Callable[[int], str]) -> str:
     """`3 → 4`, or only the number if it is the same."""
     return text(after) if before == after else f"{text(before)} → {text(after)}"
-
-
-def plural(number: int, noun: str) -> str:
-    """`1 record`, `2 records`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def when(time_ms: int, now_ms: int) -> str:

@@ -12,6 +12,7 @@ from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment, segments_of
 from lithify.model.settings.inheritance import after_change
 from lithify.model.settings.topic_settings import changes, to_config
+from lithify.model.settings.units import plural
 from lithify.model.topic.edit import TopicEdit, Verb
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
@@ -140,7 +141,7 @@ def _check_not_trimmed(warehouse: Warehouse, name: LogId, log: LogState, view: t
     )
     if only_here:
         raise PolicyError(
-            f"{name}: {only_here} records of the view lie below the log start {log.log_start_offset} of the backlog, "
-            "which was trimmed, and would be lost",
+            f"{name}: {plural(only_here, 'record')} of the view below the log start {log.log_start_offset} of the "
+            "backlog, which was trimmed, would be lost",
             hint="--lose-trimmed drops the view with them",
         )

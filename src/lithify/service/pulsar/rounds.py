@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from lithify.defects import as_lithify_error
 from lithify.errors import BrokerError, LithifyError, RoundAbandonedError
-from lithify.ports.engine import Progress, RunLimits
+from lithify.ports.engine import COMMIT, Progress, RunLimits
 from lithify.ports.pulsar.cluster import PulsarCluster
 from lithify.ports.pulsar.views import ViewRules, WrittenView
 from lithify.reports.pulsar.rounds import PartitionPlan, TopicRoundPlan, TopicRoundReport
@@ -48,6 +48,8 @@ def compact_topic(world: RoundWorld, request: RoundRequest, progress: Progress) 
             one.begin(holds)
         planned = [one for one in partitions if one.view is not None]
         written = _written(world, request, rules, run_id, planned, progress)
+        if planned:
+            progress(COMMIT, 0, len(planned))
         for one in planned:
             one.publish(written[one.name])
         for one in partitions:

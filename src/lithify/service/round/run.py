@@ -25,7 +25,7 @@ from lithify.errors import InsufficientSpaceError, LithifyError, RoundAbandonedE
 from lithify.model.names import LogId, TopicName
 from lithify.model.settings.units import format_bytes
 from lithify.model.topic.state import TopicState
-from lithify.ports.engine import PlannedLog, Progress, RewriteEngine, Rewritten, Round, RunLimits
+from lithify.ports.engine import COMMIT, PlannedLog, Progress, RewriteEngine, Rewritten, Round, RunLimits
 from lithify.ports.store import Warehouse
 from lithify.service.heartbeats import Heartbeats
 from lithify.service.round.stopwatch import Stopwatch
@@ -98,7 +98,7 @@ def _commit(run: Run, topics: Sequence[TopicRun], by_topic: Mapping[TopicName, L
     def commit(topic: TopicRun) -> None:
         outcomes = by_topic[topic.name]
         try:
-            run.progress("commit", next(begun), len(topics))
+            run.progress(COMMIT, next(begun), len(topics))
         except RoundAbandonedError as error:
             outcomes = {p: o if isinstance(o, LithifyError) else error for p, o in outcomes.items()}
         topic.commit(outcomes, run_id)

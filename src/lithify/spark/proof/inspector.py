@@ -26,6 +26,7 @@ from lithify.proof.inspection import InspectedSegment
 from lithify.proof.transition import Proof
 from lithify.reports.verification import Finding, FindingKind
 from lithify.spark.proof.verdicts import header_names, rules_frame, verdicts
+from lithify.spark.session.progress import Watch, watched
 from lithify.spark.tasks import TaskPace, Workers
 
 MOST_TASKS = 256
@@ -57,23 +58,25 @@ class SparkInspector:
         """Reads every segment once and judges every record; see `ports.inspector.Inspector`. Raises errors of Spark."""
         if not segments:
             return InspectionResult((), (), {})
-        progress("verify", 0, 1)
         session = self._session()
         limited = self._limits.read_rate_bytes is not None
         tasks = min(len(segments), MOST_TASKS, *([self._workers.slots] if limited else []))
         pace = self._workers.task_pace(self._limits, tasks)
         rows = _rows(session, pace, segments, header_names(proofs), tasks)
+        group, comparing = self._workers.new_id(), _tasks(segments)
         found = verdicts(
             _compared(session, rows, segments),
             rules_frame(session, proofs),
             proofs,
-            partitions=_tasks(segments),
+            partitions=comparing,
             secret=self._workers.new_id(),
         )
         # Findings about files come first; the limit leaves room for both kinds.
         about_file = F.col("proof") == _NO_PROOF
-        listed = found.orderBy(~about_file, "proof", "offset").limit(2 * len(segments) + 2 * (most + 1)).collect()
-        progress("verify", 1, 1)
+        ordered = found.orderBy(~about_file, "proof", "offset").limit(2 * len(segments) + 2 * (most + 1))
+        size_bytes = sum(one.segment.size_bytes for one in segments)
+        with watched(session, Watch(f"{group}-verify", "verify", (tasks, comparing), size_bytes, progress)):
+            listed = ordered.collect()
         return _result([(row.proof, row.offset, row.finding) for row in listed], most)
 
 

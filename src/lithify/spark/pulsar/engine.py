@@ -101,7 +101,8 @@ class _Run:
                 stages += more
             work = task_frame(session, range(len(units)), writes)
             frame = written_views(work, found, len(units), self._tools(len(units)))
-            with watched(session, Watch(f"{self.run_id}-view", "view", tuple(stages), progress)):
+            size_bytes = sum(one.size_bytes for unit in units for one in self.views[unit].ranges)
+            with watched(session, Watch(f"{self.run_id}-view", "view", tuple(stages), size_bytes, progress)):
                 collected = collect_outcomes(frame)
         # A stage of several tasks may begin again while tasks of it still write; the new ones are first attempts, too.
         repeated = len(units) > 1 and has_repeated_stages(session, f"{self.run_id}-view")

@@ -30,25 +30,29 @@ _GROUP_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.in
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """One phase of a run: its job group, its name, and the sizes of its stages in tasks."""
+    """One phase of a run: its job group, its name, the sizes of its stages in tasks, and the bytes that they read."""
 
     group: str
     phase: str
     stages: tuple[int, ...]
+    size_bytes: int
     progress: Progress
 
-    @property
-    def total(self) -> int:
-        return sum(self.stages)
+    def tell(self, tasks: int) -> None:
+        """Reports that so many tasks are done."""
+        self.progress(self.phase, self.size_bytes * tasks // (sum(self.stages) or 1), self.size_bytes)
+
+    def tell_all(self) -> None:
+        self.progress(self.phase, self.size_bytes, self.size_bytes)
 
 
 @contextmanager
 def watched(session: SparkSession, watch: Watch) -> Iterator[None]:
-    """Reports `progress(phase, done, total)`, in tasks, while jobs started inside of it run.
+    """Reports `progress(phase, done, total)`, in bytes, while jobs started inside of it run.
 
     Cancels the jobs when the process is interrupted or `progress` raises a `LithifyError`.
     """
-    watch.progress(watch.phase, 0, watch.total)
+    watch.tell(0)
     try:
         context = session.sparkContext
     except PySparkException:
@@ -56,7 +60,7 @@ def watched(session: SparkSession, watch: Watch) -> Iterator[None]:
     else:
         with _polled(context, watch):
             yield
-    watch.progress(watch.phase, watch.total, watch.total)
+    watch.tell_all()
 
 
 @contextmanager
@@ -126,7 +130,7 @@ def _poll(context: SparkContext, watch: Watch, ended: Event, interrupted: Event,
             stages = {stage for job in jobs if job is not None for stage in job.stageIds}
             infos = [info for stage in sorted(stages) if (info := tracker.getStageInfo(stage)) is not None]
             try:
-                watch.progress(watch.phase, _done(infos, watch.stages), watch.total)
+                watch.tell(_done(infos, watch.stages))
             except LithifyError as error:
                 refused.append(error)
 

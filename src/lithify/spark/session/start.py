@@ -55,13 +55,18 @@ _LOCAL_CONF = {
 _PRIVATE = {"spark.authenticate": "true", "spark.io.encryption.enabled": "true"}
 """For local masters, where Spark generates the secret; a cluster needs a configured one."""
 
+TellStart = Callable[[int, int], None]
+"""Called with (0, 1) before a session is started, and with (1, 1) once it has started."""
+
 _making = Lock()
 
 
-def session_factory(session: SparkSession | None, conf: Mapping[str, str]) -> Callable[[], SparkSession]:
+def session_factory(
+    session: SparkSession | None, conf: Mapping[str, str], starts: TellStart = lambda _done, _total: None
+) -> Callable[[], SparkSession]:
     """A function that returns the session of a run, or starts it. `conf` overrides settings of a local one.
 
-    The function raises `EngineUnavailableError` or `JavaNotFoundError`.
+    If it starts one, it calls `starts` before and after. It raises `EngineUnavailableError` or `JavaNotFoundError`.
     """
 
     def make() -> SparkSession:
@@ -70,7 +75,12 @@ def session_factory(session: SparkSession | None, conf: Mapping[str, str]) -> Ca
         else:
             with _making:
                 forget_dead_session()
-                usable = SparkSession.getActiveSession() or _started(conf)
+                active = SparkSession.getActiveSession()
+                if active is None:
+                    starts(0, 1)
+                    active = _started(conf)
+                    starts(1, 1)
+                usable = active
         check_workers(usable)
         return usable
 

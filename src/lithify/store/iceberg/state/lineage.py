@@ -80,7 +80,8 @@ def foreign_commits(metadata: TableMetadata) -> Iterator[str]:
         if topic_codec.RUN not in summary:
             what = "a commit" if snapshot.summary is None else snapshot.summary.operation.value
             records = summary.get("added-records", "0")
-            yield f"snapshot {snapshot.snapshot_id} of another program: {what}, {records} records added"
+            added = f"{records} record{'' if records == '1' else 's'} added"
+            yield f"snapshot {snapshot.snapshot_id} of another program: {what}, {added}"
 
 
 def no_longer_named(records: Iterable[Record]) -> frozenset[str]:

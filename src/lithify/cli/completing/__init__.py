@@ -1,0 +1,1 @@
+"""Completion in shells: what is completed, and the scripts that ask for it."""

@@ -1,0 +1,88 @@
+"""What arguments and options are completed with: names in the warehouse that the command line names, settings, files.
+
+Nothing is opened before a name is asked for, so that verbs, options and choices are completed fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Protocol
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from lithify.wiring.glance import Glance
+
+Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+class _Place(Protocol):
+    """What an `Invocation` says of the place."""
+
+    warehouse: str | None
+    catalog: str | None
+
+
+def topics(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return _starting(_glance(ctx).topics(), incomplete)
+
+
+def streams(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return _starting(_glance(ctx).streams(), incomplete)
+
+
+def groups(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return _starting(_glance(ctx).groups(), incomplete)
+
+
+def replicas(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return _starting(_glance(ctx).replicas(), incomplete)
+
+
+def targets(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Topics, and streams as `STREAM/`, for topics to go into."""
+    there = _glance(ctx)
+    return _starting([*there.topics(), *(f"{stream}/" for stream in there.streams())], incomplete)
+
+
+def either(*some: Complete) -> Complete:
+    """Names of several kinds."""
+    return lambda ctx, param, incomplete: [item for complete in some for item in complete(ctx, param, incomplete)]
+
+
+def files(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(incomplete, type="file")]
+
+
+def directories(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(incomplete, type="dir")]
+
+
+def settings(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of settings, of a stream's attributes as well where the verb takes a stream."""
+    return _starting(_settings(ctx), incomplete)
+
+
+def assigned_settings(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """`min.compaction.lag.ms=`, for a value to follow."""
+    return _starting((f"{name}=" for name in _settings(ctx)), incomplete)
+
+
+def _settings(ctx: click.Context) -> list[str]:
+    from lithify.model.settings.stream_attributes import ATTRIBUTES, INHERITABLE
+    from lithify.model.settings.table import SETTINGS
+
+    of_stream = any(param.name == "stream_name" for param in ctx.command.params)
+    return sorted((*ATTRIBUTES, *INHERITABLE) if of_stream else SETTINGS)
+
+
+def _glance(ctx: click.Context) -> Glance:
+    from lithify.wiring.glance import Glance
+
+    place: _Place = ctx.obj
+    return Glance(place.warehouse, place.catalog, ctx.params.get("coordination_url"))
+
+
+def _starting(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
