@@ -13,6 +13,7 @@ from lithify.errors import LithifyError, SourceWentBackError, UnknownSourceError
 from lithify.model.message import MessageId
 from lithify.model.names import TopicName
 from lithify.model.record import Record
+from lithify.model.settings.units import plural
 from lithify.model.topic.log import LogState
 
 COPY_AGAIN: Final = "copy it into a new topic of the lake, and begin there"
@@ -113,7 +114,7 @@ def chosen_partitions(live: LiveSource, wanted: Sequence[int] | None, name: Topi
     least = in_lake if wanted is None else max(wanted, default=-1) + 1
     if there < least or (wanted is not None and min(wanted, default=0) < 0):
         raise UnknownSourceError(
-            f"{live.system}'s {live.topic} has {there} partitions, "
+            f"{live.system}'s {live.topic} has {plural(there, 'partition')}, "
             + (f"{name} in the lake {in_lake}" if wanted is None else f"not {sorted(wanted)}"),
             hint="is it the same topic?" if wanted is None else "they are numbered from 0",
         )
