@@ -56,6 +56,7 @@ class SparkCluster:
     def conf(self) -> Mapping[str, str]:
         return {
             "spark.master": self.master,
+            "spark.driver.host": "127.0.0.1",
             "spark.executor.cores": "1",
             "spark.executor.memory": "600m",
             "spark.executor.extraJavaOptions": " ".join(spark_options()),

@@ -1,4 +1,4 @@
-"""Ctrl-C while Spark starts is an interrupt, whether Spark gets through or its JVM is ended first."""
+"""What a session is started with, and Ctrl-C meanwhile: an interrupt, whether or not Spark gets through."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from lithify.errors import EngineUnavailableError
-from lithify.spark.session.start import _interrupts_held
+from lithify.spark.session.start import _interrupts_held, own_settings
 
 
 @pytest.mark.parametrize("starts", [True, False])
@@ -25,3 +25,14 @@ def test_an_interrupt_waits_until_spark_has_started_or_failed(starts):
 def test_without_one_an_error_is_itself():
     with pytest.raises(EngineUnavailableError), _interrupts_held():
         raise EngineUnavailableError("no Java")
+
+
+def test_the_driver_of_a_local_session_is_for_this_machine_alone_and_that_of_a_cluster_is_not():
+    """Executors on other machines would look for it on their own."""
+    for local in ({}, {"spark.master": "local[2]"}):
+        assert (
+            own_settings(local)["spark.driver.host"] == own_settings(local)["spark.driver.bindAddress"] == "127.0.0.1"
+        )
+    cluster = own_settings({"spark.master": "spark://host:7077"})
+    assert not {"spark.driver.host", "spark.driver.bindAddress", "spark.authenticate"} & cluster.keys()
+    assert own_settings({"spark.driver.host": "elsewhere"})["spark.driver.host"] == "elsewhere"

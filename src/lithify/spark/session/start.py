@@ -42,18 +42,21 @@ LOCAL_FOLDERS = "spark.local.dir"
 _QUIET = Path(__file__).with_name("log4j2.properties")
 
 _LOCALHOST = "127.0.0.1"
-_LOCAL_CONF = {
+_OWN_CONF = {
     MASTER: "local[*]",
     "spark.app.name": "lithify",
-    "spark.driver.host": _LOCALHOST,
-    "spark.driver.bindAddress": _LOCALHOST,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
 }
 
-_PRIVATE = {"spark.authenticate": "true", "spark.io.encryption.enabled": "true"}
-"""For local masters, where Spark generates the secret; a cluster needs a configured one."""
+_PRIVATE = {
+    "spark.authenticate": "true",
+    "spark.io.encryption.enabled": "true",
+    "spark.driver.host": _LOCALHOST,
+    "spark.driver.bindAddress": _LOCALHOST,
+}
+"""For local masters, where Spark generates the secret; a cluster needs a configured one, and must reach the driver."""
 
 TellStart = Callable[[int, int], None]
 """Called with (0, 1) before a session is started, and with (1, 1) once it has started."""
@@ -105,18 +108,28 @@ def java_options(own: str, conf: Mapping[str, str]) -> str:
     return f"{own} {conf.get(JAVA_OPTIONS, '')}".strip()
 
 
+def own_settings(conf: Mapping[str, str]) -> dict[str, str]:
+    """Those of a session that Lithify starts: its own, then `conf`."""
+    return {**(_PRIVATE if _is_local(conf) else {}), **_OWN_CONF, **conf}
+
+
+def _is_local(conf: Mapping[str, str]) -> bool:
+    return conf.get(MASTER, "local").partition("[")[0] == "local"
+
+
 def _started(conf: Mapping[str, str]) -> SparkSession:
     if "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ:
         return _get_or_create(conf)
-    local = conf.get(MASTER, "local").partition("[")[0] == "local"
-    merged = {**(_PRIVATE if local else {}), **_LOCAL_CONF, **conf}
+    local, merged = _is_local(conf), own_settings(conf)
     check_master(merged[MASTER])
     merged[JAVA_OPTIONS] = java_options(f"-Dlog4j2.configurationFile={_QUIET.as_uri()} {COMPILES_LITTLE}", conf)
     home = str(java_home(find_java()))
     # PySpark starts the JVM by bash scripts, so bash must be found even if PATH is short.
     path = os.pathsep.join(filter(None, (os.environ.get("PATH"), os.defpath)))
     purge_delay = os.environ.get("MIMALLOC_PURGE_DELAY", PURGE_DELAY_MS)
-    variables = _environment(JAVA_HOME=home, PYSPARK_PYTHON=sys.executable, PATH=path, MIMALLOC_PURGE_DELAY=purge_delay)
+    # PySpark's scripts run the driver's Python as well, and that of workers may be none of this machine's.
+    pythons = {"PYSPARK_DRIVER_PYTHON": sys.executable, "PYSPARK_PYTHON": _python_of_workers(local)}
+    variables = _environment(JAVA_HOME=home, PATH=path, MIMALLOC_PURGE_DELAY=purge_delay, **pythons)
     folders = _private_folders(merged)
     # Spark resolves the host name before it reads its settings, and some hosts cannot be resolved.
     address = {"SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP", _LOCALHOST)} if local else {}
@@ -129,6 +142,11 @@ def _started(conf: Mapping[str, str]) -> SparkSession:
         # At exit the JVM deletes Spark's files first and then those registered here.
         session.sparkContext._jvm.java.io.File(folder).deleteOnExit()
     return session
+
+
+def _python_of_workers(local: bool) -> str:
+    """This one, unless another is set for a cluster."""
+    return sys.executable if local else os.environ.get("PYSPARK_PYTHON") or sys.executable
 
 
 def _private_folders(conf: Mapping[str, str]) -> list[str]:

@@ -92,5 +92,5 @@ def _unusable(what: str) -> EngineUnavailableError:
         f"the Python workers of this Spark session cannot run Lithify: {what}; the driver has Lithify"
         f" {_version()} on Python {_python()}",
         hint="install the same on every worker and set PYSPARK_PYTHON to that Python, or send an environment:"
-        " PYSPARK_PYTHON=./env/bin/python with --archives env.tar.gz#env",
+        " PYSPARK_DRIVER_PYTHON=python PYSPARK_PYTHON=./env/bin/python with --archives env.tar.gz#env",
     )
