@@ -103,7 +103,16 @@ def test_status_before_and_after_a_copy(orders, backup):
     (found,) = statuses(orders, "orders-to-backup")
     assert (found["source_version"], found["replica_version"], found["lag_records"]) == (3, 2, 6)
     shown = orders("replica", "status").out.splitlines()
-    assert re.split(r"  +", shown[0]) == ["REPLICA", "TOPIC", "TARGET", "STATE", "VERSION", "RECORDS", "SIZE", "BEHIND"]
+    assert re.split(r"  +", shown[0]) == [
+        "REPLICA",
+        "TOPIC",
+        "TARGET",
+        "STATE",
+        "VERSION",
+        "RECORDS LEFT",
+        "BYTES LEFT",
+        "BEHIND",
+    ]
     assert re.split(r"  +", shown[1])[:6] == ["orders-to-backup", "orders", str(backup), "waiting", "2 of 3", "6"]
 
 

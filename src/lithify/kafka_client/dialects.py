@@ -15,6 +15,7 @@ from lithify.kafka_client.names import ALIASES, JAVA, JAVAS_INSTEAD, LIBRDKAFKA,
 from lithify.kafka_client.stores import KEYS, TRUST, check_stores, pem_in_lines, stores_of_librdkafka
 from lithify.kafka_client.stores import NAMES as STORES
 from lithify.model.names import nearest
+from lithify.model.settings.secrets import hidden
 
 SERVERS = "bootstrap.servers"
 PROTOCOL = "security.protocol"
@@ -91,7 +92,7 @@ def _check_values(conf: Mapping[str, Any]) -> None:
     protocol = str(conf.get(PROTOCOL, _PROTOCOLS[0]))
     if protocol.upper() not in _PROTOCOLS:
         hint = nearest(protocol.upper(), _PROTOCOLS, f"it is one of {', '.join(_PROTOCOLS)}")
-        raise InvalidSettingError(f"no Kafka client has {PROTOCOL}={protocol}", hint=hint)
+        raise InvalidSettingError(hidden(f"no Kafka client has {PROTOCOL}={protocol}", conf), hint=hint)
     if conf.get(JAAS) and not str(conf[JAAS]).rstrip().endswith(";"):
         raise InvalidSettingError(f"{JAAS} is not a login: it does not end in a semicolon", hint=LOGIN_FORM)
     if any("@" in str(conf.get(name, "")) for name in (SERVERS, "metadata.broker.list")):

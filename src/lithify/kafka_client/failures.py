@@ -119,7 +119,8 @@ def _not_connected(why: str, conf: Mapping[str, Any], servers: str, *, closed: b
     if closed and "SSL" not in protocol and speaks_tls(servers):
         hint = f"set security.protocol to {_with_tls(protocol)}, or name its port for plain text"
         return f"fails: it speaks TLS, and security.protocol is {protocol}", hint
-    if closed and protocol == "PLAINTEXT":
+    # Closed before the client could send its first request, or while it did.
+    if protocol == "PLAINTEXT" and (closed or "Send failed: Broken pipe" in why):
         hint = "check whether its port is for a login: security.protocol=SASL_PLAINTEXT or SASL_SSL"
         return f"fails: it closes connections without a login: {why}", hint
     return f"fails: {why}", "check host and port in bootstrap.servers, that it runs and can be reached; try again"

@@ -10,12 +10,12 @@ from lithify.reports.replicas.status import ReplicaStatus
 from lithify.reports.tables.table import Table
 from lithify.reports.tables.wording import count, or_dash
 
-_HEADER = ("REPLICA", "TOPIC", "TARGET", "STATE", "VERSION", "RECORDS", "SIZE", "BEHIND")
+_HEADER = ("REPLICA", "TOPIC", "TARGET", "STATE", "VERSION", "RECORDS LEFT", "BYTES LEFT", "BEHIND")
 _LEFT = ("REPLICA", "TOPIC", "TARGET", "STATE")
 
 
 def replica_table(found: Sequence[ReplicaStatus]) -> Table[ReplicaStatus]:
-    """RECORDS, SIZE and BEHIND are what the replica has not yet, and since when."""
+    """RECORDS LEFT, BYTES LEFT and BEHIND are what the replica does not have yet, and since when."""
     return Table(_HEADER, found, _row, left=_LEFT, notes=_notes)
 
 
