@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from lithify.cli.doctor.check import Check
 from lithify.cli.invocation import Invocation
-from lithify.columnar.files.access import local_path
 from lithify.errors import LithifyError
 from lithify.model.settings.units import format_bytes, plural
 
@@ -22,6 +21,7 @@ LITTLE_SPACE_BYTES = 2**30
 
 def places(invocation: Invocation) -> list[Check]:
     """The catalog, then its files. A store is tried first: reading what a catalog has waits longer for one."""
+    from lithify.columnar.files.access import local_path  # imports Arrow
     from lithify.wiring.store_probe import store_of
 
     try:
