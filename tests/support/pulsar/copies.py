@@ -25,7 +25,7 @@ from support.pulsar.server import PulsarServer
 from support.servers.tcp_proxy import wait_until
 
 COPIED_S = 180.0
-TRIMMED_S = 60.0
+TRIMMED_S = 180.0
 Message = tuple[MessageId, bytes | None, bytes, tuple[tuple[str, bytes], ...], int]
 """Id, key, payload, properties, publish time."""
 
