@@ -53,7 +53,7 @@ def test_a_compacted_view(lithify):
     for arguments, outcome in outputs(lithify, page):
         if arguments[0] == "consume":
             states.append([record["offset"] for record in outcome.lines])
-            shown = lithify("status", "states").out.splitlines()[:3]
+            shown = lithify("status", "states").out.splitlines()[:4]
     assert states == [[0, 1, 2, 3], [1, 2, 3]]
     (drawn,) = blocks(page, "")
     assert alike("\n".join(shown)) == alike(drawn)
