@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -29,8 +30,9 @@ def program(heading: str, page: str = "read-from-other-engines.md") -> str:
 
 
 def printed(python: Path, source: str, folder: Path) -> list[str]:
-    """What a program prints when it runs next to the warehouse."""
-    result = subprocess.run([python, "-c", source], cwd=folder, capture_output=True, text=True, check=False)
+    """What a program prints when it runs next to the warehouse; a session of its own needs a Python with Lithify."""
+    env = {**os.environ, "PYSPARK_PYTHON": str(python)}
+    result = subprocess.run([python, "-c", source], cwd=folder, capture_output=True, text=True, check=False, env=env)
     assert result.returncode == 0, result.stderr
     return result.stdout.splitlines()
 
