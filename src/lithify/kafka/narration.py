@@ -15,8 +15,9 @@ from typing import Self
 from lithify.errors import BrokerError, LithifyError
 from lithify.kafka.notes import FollowedLog, KafkaNote, TellNote, lag_text
 from lithify.kafka_client.client import SLICE_S, Cluster, Conf
+from lithify.model.settings.units import plural
 from lithify.ports.clock import Clock
-from lithify.service.ingest.outages import QUIET_MS, Outages
+from lithify.service.ingest.outages import Outages, Seldom, begins_text
 
 PROGRESS_MS = 5_000
 FAILURES = 3
@@ -34,8 +35,7 @@ class Narration:
         self._topic, self._to, self._done, self._clock, self._notes = topic, to, done, clock, notes
         self._records = 0
         self._since_ms = clock.monotonic_ms()
-        self._waiting_told_ms: int | None = None
-        self._busy_told_ms: int | None = None
+        self._seldom = Seldom(clock)
         self._begun = False
 
     def begins(self, logs: Sequence[FollowedLog], *, new: bool) -> None:
@@ -43,9 +43,8 @@ class Narration:
         if self._begun:
             return
         self._begun = True
-        where = f" at offset {logs[0].offset}" if len(logs) == 1 and not new else ""
-        how = "begins" if new else f"continues{where}"
-        self._tell("begins", f"{how}, {lag_text(logs)}", logs)
+        offset = logs[0].offset if len(logs) == 1 else None
+        self._tell("begins", begins_text(offset, lag_text(logs), new=new), logs)
         self._since_ms = self._clock.monotonic_ms()
 
     def progress(self, records: int, logs: Logs) -> None:
@@ -53,23 +52,18 @@ class Narration:
         self._records += records
         took_ms = self._clock.monotonic_ms() - self._since_ms
         if self._records and took_ms >= PROGRESS_MS:
-            noun = "record" if self._records == 1 else "records"
             now = logs()
-            self._tell(self._done, f"{self._records:,} {noun} {self._done}, {lag_text(now)}", now)
+            self._tell(self._done, f"{plural(self._records, 'record')} {self._done}, {lag_text(now)}", now)
             self._records, self._since_ms = 0, self._clock.monotonic_ms()
 
     def waiting(self, logs: Logs) -> None:
         """That there is nothing more to do for now."""
-        now_ms = self._clock.monotonic_ms()
-        if self._waiting_told_ms is None or now_ms - self._waiting_told_ms >= QUIET_MS:
-            self._waiting_told_ms = now_ms
+        if self._seldom.may_tell("waiting"):
             self._tell("waiting", f"everything is {self._done}; waiting for new records", logs())
 
     def busy(self, reason: str) -> None:
         """That another program keeps it from storing."""
-        now_ms = self._clock.monotonic_ms()
-        if self._busy_told_ms is None or now_ms - self._busy_told_ms >= QUIET_MS:
-            self._busy_told_ms = now_ms
+        if self._seldom.may_tell("busy"):
             self._tell("busy", f"{reason}; waiting for it", ())
 
     def _tell(self, event: str, text: str, logs: Sequence[FollowedLog]) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from lithify.model.settings.units import plural
+
 
 @dataclass(frozen=True, slots=True)
 class FollowedLog:
@@ -43,5 +45,4 @@ TellNote = Callable[[KafkaNote], None]
 
 def lag_text(logs: Sequence[FollowedLog]) -> str:
     """How far it is behind, in offsets: those of removed records and of transaction markers count."""
-    total = sum(log.lag for log in logs)
-    return f"lag {total:,} {'offset' if total == 1 else 'offsets'}"
+    return f"lag {plural(sum(log.lag for log in logs), 'offset')}"

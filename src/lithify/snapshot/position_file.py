@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from lithify.columnar.files.durable import sync_folder
+from lithify.columnar.files.durable import replacing
 from lithify.errors import WarehouseError
 from lithify.snapshot.position import PositionText, StoredPosition
 
@@ -38,12 +37,8 @@ class PositionFile:
         new = self.path.with_name(f"{self.path.name}.new")
         try:
             new.unlink(missing_ok=True)  # left by a crash, or a symlink of another user to some other file
-            with new.open("x", encoding="utf-8") as file:
-                file.write(self._format.text(position))
-                file.flush()
-                os.fsync(file.fileno())  # without it a power cut may leave an empty file
-            new.replace(self.path)
-            sync_folder(self.path.parent)
+            with replacing(self.path, new) as file:
+                file.write(self._format.text(position).encode())
         except OSError as error:
             raise WarehouseError(f"{self.path}: the position cannot be stored: {error.strerror}") from error
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +13,7 @@ from lithify.cli.kafka.settings import kafka_options, kafka_settings, settings_u
 from lithify.cli.records.encodings import Encodings, encodings
 from lithify.cli.records.lines import format_json
 from lithify.cli.terminal.output import columns, say, show
-from lithify.cli.terminal.progress import record_progress
-from lithify.cli.text.ingest import noted, stop_on_signals
+from lithify.cli.text.ingest import counted, noted
 from lithify.model.settings.units import format_duration, plural
 from lithify.reports.tables.wording import count
 
@@ -62,9 +60,7 @@ def hydrate(
 
     conf = settings_used(kafka_settings(**kafka))
     topic = invocation.open_whole_topic(topic_name)
-    stops = stop_on_signals().is_set if continuous else (lambda: False)
-    counter = nullcontext(lambda _records: None) if continuous else record_progress(f"{topic.name} → {to}")
-    with counter as tell:
+    with counted(f"{topic.name} → {to}", continuous=continuous) as (tell, stops):
         report = hydrate_table(
             topic,
             conf,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,8 +11,7 @@ from lithify.cli.invocation import Invocation, verb
 from lithify.cli.kafka.settings import kafka_options, kafka_settings, settings_used, wait_option
 from lithify.cli.parameters import DurationType
 from lithify.cli.terminal.output import columns, say, show
-from lithify.cli.terminal.progress import record_progress
-from lithify.cli.text.ingest import noted, stop_on_signals
+from lithify.cli.text.ingest import counted, noted
 from lithify.model.settings.units import format_duration, plural
 from lithify.reports.tables.wording import count
 
@@ -66,9 +64,7 @@ def publish(
 
     conf = settings_used(kafka_settings(**kafka))
     topic = invocation.open_whole_topic(topic_name)
-    stops = stop_on_signals().is_set if continuous else (lambda: False)
-    counter = nullcontext(lambda _records: None) if continuous else record_progress(f"{topic.name} → {to}")
-    with counter as tell:
+    with counted(f"{topic.name} → {to}", continuous=continuous) as (tell, stops):
         report = publish_topic(
             topic,
             conf,

@@ -19,12 +19,15 @@ _COLOURS = {
 
 def event_line(event: CleanerEvent) -> str:
     """`2026-11-21T10:00:00Z  round        orders  ...`"""
-    kind = event.kind.value.ljust(11)
-    colour = _COLOURS.get(event.kind)
-    shown = kind if colour is None else styled(kind, fg=colour, bold=True)
     told = _TEXTS[event.kind](event.facts)
     text = told if event.topic is None else f"{event.topic}: {told}"
-    return f"{faint(format_time(event.time_ms))}  {shown}  {' '.join(text.split())}"
+    return timed_line(event.time_ms, event.kind.value.ljust(11), _COLOURS.get(event.kind), text)
+
+
+def timed_line(time_ms: int, kind: str, colour: str | None, text: str) -> str:
+    """A line of a daemon's log, whatever line breaks the text has."""
+    shown = kind if colour is None else styled(kind, fg=colour, bold=True)
+    return f"{faint(format_time(time_ms))}  {shown}  {' '.join(text.split())}"
 
 
 def _error(facts: Mapping[str, Any]) -> str:

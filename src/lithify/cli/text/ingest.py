@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lithify.cli.invocation import Invocation
 from lithify.cli.terminal.output import drawn, flush, say, say_json, show
-from lithify.cli.terminal.progress import Bar, later_progress
+from lithify.cli.terminal.progress import Bar, later_progress, record_progress
 from lithify.cli.terminal.stopping import end_spark
 from lithify.errors import RefusedError
 from lithify.model.settings.units import format_duration, plural
@@ -59,6 +59,19 @@ def noted(invocation: Invocation) -> Callable[[Note], None]:
             say(said.text)
 
     return note
+
+
+@contextmanager
+def counted(what: str, *, continuous: bool) -> Iterator[tuple[Callable[[int], None], Callable[[], bool]]]:
+    """What is to be called with the records of a copy to draw them, and whether it is to end.
+
+    A continuous copy draws none, and ends at a signal.
+    """
+    if continuous:
+        yield lambda _records: None, stop_on_signals().is_set
+        return
+    with record_progress(what) as tell:
+        yield tell, lambda: False
 
 
 class Telling:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lithify.cli.terminal.output import faint, styled
+from lithify.cli.text.events import timed_line
 from lithify.model.settings.units import format_bytes, format_duration, format_time, plural
 from lithify.reports.replicas.events import ReplicaEvent, ReplicaEventKind
 from lithify.reports.tables.wording import coded, count
@@ -15,12 +15,9 @@ _COLOURS = {ReplicaEventKind.FAILED: "yellow", ReplicaEventKind.TROUBLE: "yellow
 
 def event_line(event: ReplicaEvent) -> str:
     """`2026-11-21T10:00:00Z  copied     orders-to-backup, orders: ...`"""
-    kind = event.kind.value.ljust(9)
-    colour = _COLOURS.get(event.kind)
-    shown = kind if colour is None else styled(kind, fg=colour, bold=True)
     told = _TEXTS[event.kind](event.facts)
     text = told if event.topic is None else f"{event.replica}, {event.topic}: {told}"
-    return f"{faint(format_time(event.time_ms))}  {shown}  {' '.join(text.split())}"
+    return timed_line(event.time_ms, event.kind.value.ljust(9), _COLOURS.get(event.kind), text)
 
 
 def _started(facts: Mapping[str, Any]) -> str:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from lithify.columnar.files.access import local_path
 
@@ -41,6 +43,20 @@ def start_writing(location: str, start: int, size: int) -> None:
     with Path(local).open("rb") as file, suppress(OSError):  # some file systems do not support it
         # For dirty pages this starts the write-back; it evicts only clean ones.
         os.posix_fadvise(file.fileno(), start, size, os.POSIX_FADV_DONTNEED)
+
+
+@contextmanager
+def replacing(path: Path, new: Path) -> Iterator[BinaryIO]:
+    """A new content for a local file, written as `new` beside it: a reader sees the old one or the new one, whole.
+
+    Raises `OSError`, also where `new` is there; what the block raises leaves the file as it was, and `new` behind.
+    """
+    with new.open("xb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())  # without it a power cut may leave an empty file
+    new.replace(path)
+    sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:

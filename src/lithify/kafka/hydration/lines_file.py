@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
 
-from lithify.columnar.files.durable import sync_folder
+from lithify.columnar.files.durable import replacing
 from lithify.kafka.hydration.rows import Row, headers_of, unusable
 
 WRITTEN_AT_ONCE = 8192
@@ -23,13 +22,9 @@ def write_lines(rows: Iterable[Row], path: Path, new_id: str, lines: Lines) -> N
     """Raises `UnusableEnvironmentError`, and what `lines` raises; the file is then as it was."""
     new = path.with_name(f".{path.name}.{new_id}.new")
     try:
-        with new.open("xb") as file:
+        with replacing(path, new) as file:
             for table in _tables(rows):
                 file.writelines(lines(table))
-            file.flush()
-            os.fsync(file.fileno())  # without it a power cut may leave an empty file
-        new.replace(path)
-        sync_folder(path.parent)
     except OSError as error:
         raise unusable(path, error) from error
     finally:

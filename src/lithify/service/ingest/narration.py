@@ -10,7 +10,7 @@ from lithify.model.source import IngestRequest
 from lithify.ports.clock import Clock
 from lithify.ports.source import Source
 from lithify.reports.ingest import IngestBatch, IngestedEntries, IngestedLog, IngestNote, TellNote, lag_text
-from lithify.service.ingest.outages import QUIET_MS, Outages
+from lithify.service.ingest.outages import Outages, Seldom, begins_text
 
 LOOK_MS = 1_000
 """Between two looks at whether the source answers."""
@@ -23,7 +23,7 @@ class Narration:
 
     def __init__(self, source: Source, request: IngestRequest, clock: Clock, notes: TellNote) -> None:
         self._source, self._continuous, self._clock, self._notes = source, request.continuous, clock, notes
-        self._waiting_told_ms: dict[str, int] = {}
+        self._seldom = Seldom(clock)
         who = f"{source.system} at {source.where}"
         self._outages = Outages(who, clock, lambda event, text: notes(IngestNote(event, text)))
         self._looked_ms = clock.monotonic_ms()
@@ -31,9 +31,9 @@ class Narration:
     def begins(self, source: str, topic: str, logs: Logs) -> None:
         """Before the first batch of a topic; `logs` are those of the copy."""
         new = all(log.log_end_offset == 0 for log in logs)
-        where = f" at offset {logs[0].log_end_offset}" if len(logs) == 1 and not new else ""
-        how = "begins" if new else f"continues{where}"
-        self._notes(IngestNote("begins", f"{source} → {topic}: {how}, {lag_text(logs)}", source, topic, logs))
+        offset = logs[0].log_end_offset if len(logs) == 1 else None
+        text = f"{source} → {topic}: {begins_text(offset, lag_text(logs), new=new)}"
+        self._notes(IngestNote("begins", text, source, topic, logs))
         self._waits(source, topic, logs)
 
     def copied(self, batch: IngestBatch) -> None:
@@ -51,8 +51,6 @@ class Narration:
     def _waits(self, source: str, topic: str, logs: Logs) -> None:
         if not self._continuous or any(log.lag != 0 for log in logs):
             return
-        now_ms, told_ms = self._clock.monotonic_ms(), self._waiting_told_ms.get(topic)
-        if told_ms is None or now_ms - told_ms >= QUIET_MS:
-            self._waiting_told_ms[topic] = now_ms
+        if self._seldom.may_tell(topic):
             text = f"{source} → {topic}: everything is copied; waiting for new records"
             self._notes(IngestNote("waiting", text, source, topic, logs))

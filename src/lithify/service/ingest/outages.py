@@ -1,4 +1,4 @@
-"""That a system which is waited for is away, and that it is back.
+"""What both narrations say: where a copy begins, what is told seldom, and that a system is away and back.
 
 it is silent for `SILENT_MS` ─► outage, repeated each `QUIET_MS` ─► recovered, if an outage was told
 """
@@ -11,6 +11,28 @@ from lithify.model.settings.units import format_duration
 from lithify.ports.clock import Clock
 
 SILENT_MS, QUIET_MS = 5_000, 60_000
+
+
+def begins_text(offset: int | None, lag: str, *, new: bool) -> str:
+    """`begins, lag 2 offsets`, or `continues at offset 5, lag 1 offset`; `offset` is that of the only log."""
+    where = "" if offset is None else f" at offset {offset}"
+    return f"{'begins' if new else f'continues{where}'}, {lag}"
+
+
+class Seldom:
+    """Lets the same thing be told at most once in `QUIET_MS`."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._told_ms: dict[str, int] = {}
+
+    def may_tell(self, what: str) -> bool:
+        """Whether it is time to; it counts as told then."""
+        now_ms, told_ms = self._clock.monotonic_ms(), self._told_ms.get(what)
+        if told_ms is not None and now_ms - told_ms < QUIET_MS:
+            return False
+        self._told_ms[what] = now_ms
+        return True
 
 
 class Outages:
