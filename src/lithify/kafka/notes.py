@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from lithify.model.settings.units import plural
+from lithify.reports.report import with_lags
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class KafkaNote:
     """How far it is, in notes that say so."""
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "logs": [{**asdict(log), "lag": log.lag} for log in self.logs]}
+        return with_lags(self)
 
 
 TellNote = Callable[[KafkaNote], None]

@@ -17,12 +17,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, and_, delete, func, or_, select
 
-from lithify.errors import RefusedError
 from lithify.leases.copies_sql import SqlCopies
 from lithify.leases.group_tables import GROUP_LEASES, POSITIONS, position_of, row_of
 from lithify.leases.rows import checked
 from lithify.leases.sql import SqlCoordination
-from lithify.leases.transactions import Transactions, has_table, in_parts, make_table, shared_database
+from lithify.leases.transactions import Transactions, has_table, in_parts, make_table, required_database
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId, TopicName
 from lithify.ports.groups import PositionCopies, PositionToken
@@ -144,13 +143,9 @@ def open_groups(url: str | None, catalogs: Engine | None, scope: str) -> SqlGrou
 
     Raises `RefusedError` where there is no database that processes share, `CoordinationError` for an invalid URL.
     """
-    shared = shared_database(url, catalogs)
-    if shared is None:
-        raise RefusedError(
-            f"{scope}: groups need an SQL database that their members share, and its catalog is none",
-            hint="name one with --coordination-url or $LITHIFY_COORDINATION_URL: postgresql://..., sqlite:////PATH",
-        )
-    return SqlGroups(shared, scope)
+    return SqlGroups(
+        required_database(url, catalogs, scope, "groups need an SQL database that their members share"), scope
+    )
 
 
 def _is_of(log: LogId) -> Any:

@@ -31,10 +31,9 @@ from sqlalchemy import (
     update,
 )
 
-from lithify.errors import RefusedError
 from lithify.leases.rows import checked, unreadable
 from lithify.leases.sql import SqlCoordination, table_of_leases
-from lithify.leases.transactions import Transactions, has_table, in_parts, make_table, shared_database
+from lithify.leases.transactions import Transactions, has_table, in_parts, make_table, required_database
 from lithify.model.names import TopicName
 from lithify.model.replicas.definition import ReplicaDefinition
 from lithify.model.replicas.progress import ReplicaStanding, TopicProgress
@@ -212,13 +211,9 @@ def open_replicas(url: str | None, catalogs: Engine | None, scope: str) -> SqlRe
 
     Raises `RefusedError` where there is no database that processes share, `CoordinationError` for an invalid URL.
     """
-    shared = shared_database(url, catalogs)
-    if shared is None:
-        raise RefusedError(
-            f"{scope}: replicas need an SQL database that their daemons share, and its catalog is none",
-            hint="name one with --coordination-url or $LITHIFY_COORDINATION_URL: postgresql://..., sqlite:////PATH",
-        )
-    return SqlReplicas(shared, scope)
+    return SqlReplicas(
+        required_database(url, catalogs, scope, "replicas need an SQL database that their daemons share"), scope
+    )
 
 
 def _row(definition: ReplicaDefinition) -> dict[str, Any]:

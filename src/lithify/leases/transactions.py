@@ -16,7 +16,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.schema import CreateTable
 
-from lithify.errors import CoordinationError
+from lithify.errors import CoordinationError, RefusedError
 from lithify.leases.database import engine_at, engine_beside, shown
 
 T = TypeVar("T")
@@ -93,6 +93,17 @@ def shared_database(url: str | None, catalogs: Engine | None) -> Transactions | 
         return None
     shared = _shared(beside)
     _OF_CATALOGS[catalogs] = shared
+    return shared
+
+
+def required_database(url: str | None, catalogs: Engine | None, scope: str, need: str) -> Transactions:
+    """The same. Raises `RefusedError` if there is none, with `need`: what of the warehouse `scope` needs one."""
+    shared = shared_database(url, catalogs)
+    if shared is None:
+        raise RefusedError(
+            f"{scope}: {need}, and its catalog is none",
+            hint="name one with --coordination-url or $LITHIFY_COORDINATION_URL: postgresql://..., sqlite:////PATH",
+        )
     return shared
 
 

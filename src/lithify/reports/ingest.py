@@ -7,7 +7,7 @@ from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any
 
 from lithify.errors import LithifyError
-from lithify.reports.report import Report
+from lithify.reports.report import Report, with_lags
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +105,7 @@ class IngestBatch:
         return _lag(self.logs)
 
     def to_json(self) -> dict[str, Any]:
-        logs = [{**asdict(log), "lag": log.lag} for log in self.logs]
-        return {**asdict(self), "logs": logs, "records": self.records, "lag": self.lag}
+        return {**with_lags(self), "records": self.records, "lag": self.lag}
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +157,7 @@ class IngestNote:
         return _lag(self.logs)
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "logs": [{**asdict(log), "lag": log.lag} for log in self.logs]}
+        return with_lags(self)
 
 
 def _lag(logs: Sequence[IngestedLog | IngestedEntries]) -> int | None:

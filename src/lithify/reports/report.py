@@ -19,6 +19,11 @@ class Report:
         return html_of(self)
 
 
+def with_lags(value: Any) -> dict[str, Any]:
+    """The JSON object of a dataclass with `logs` that each have a `lag`, which is no field."""
+    return {**asdict(value), "logs": [{**asdict(log), "lag": log.lag} for log in value.logs]}
+
+
 R_co = TypeVar("R_co", bound=Report, covariant=True)
 
 

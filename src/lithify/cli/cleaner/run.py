@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -17,7 +18,6 @@ from lithify.cli.text.events import event_line
 from lithify.reports.events import EventKind
 
 if TYPE_CHECKING:
-    from lithify.cleaner.loop import Loop
     from lithify.cleaner.stop import Stop
     from lithify.reports.events import CleanerEvent
 
@@ -90,23 +90,33 @@ def run(invocation: Invocation, once: bool, **given: Any) -> int:
             say(event_line(event))
 
     loop = invocation.open_lake().cleaner(**given, tell=tell)
-    code = _run(invocation, loop, once=once)
-    return 1 if once and failed else code
+    return run_to_end(invocation, loop, once=once, failed=lambda: once and bool(failed))
 
 
-def _run(invocation: Invocation, loop: Loop, *, once: bool) -> int:
-    """Runs it to its end; returns the exit code."""
-    stop_on_signals(loop.stop)
-    ended = loop.run(once=once)
-    code = 1 if loop.stop.failed else 0
-    if loop.stop.failed:
-        invocation.say_error(loop.stop.reason, loop.stop.code)
+class Daemon(Protocol):
+    """What runs until it is stopped: the loop of a cleaner, or one that keeps replicas up to date."""
+
+    @property
+    def stop(self) -> Stop: ...
+
+    def run(self, *, once: bool) -> bool:
+        """Whether all its threads have ended."""
+        ...
+
+
+def run_to_end(invocation: Invocation, daemon: Daemon, *, once: bool, failed: Callable[[], bool]) -> int:
+    """Returns the exit code, which is 1 also where the daemon has ended in order, and what it did `failed`."""
+    _stop_on_signals(daemon.stop)
+    ended = daemon.run(once=once)
+    if daemon.stop.failed:
+        invocation.say_error(daemon.stop.reason, daemon.stop.code)
+    code = 1 if daemon.stop.failed or failed() else 0
     if not ended:  # a thread that hangs in a request to a store must not delay the end of the process
         os._exit(code)
     return code
 
 
-def stop_on_signals(stop: Stop) -> None:
+def _stop_on_signals(stop: Stop) -> None:
     """The first signal stops the cleaner in order, a second one abandons running rounds at once."""
 
     def handle(number: int, _frame: FrameType | None) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lithify.cli import parameters
-from lithify.cli.cleaner.run import stop_on_signals
+from lithify.cli.cleaner.run import run_to_end
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import DurationType
 from lithify.cli.terminal.output import flush, say
@@ -71,11 +70,4 @@ def run(invocation: Invocation, once: bool, coordination_url: str | None, **give
             say(event_line(event))
 
     daemon = invocation.open_lake().replicas(coordination_url=coordination_url).daemon(**given, tell=tell)
-    stop_on_signals(daemon.stop)
-    ended = daemon.run(once=once)
-    if daemon.stop.failed:
-        invocation.say_error(daemon.stop.reason, daemon.stop.code)
-    code = 1 if daemon.stop.failed or daemon.failed else 0
-    if not ended:  # a thread that hangs in a request to a store must not delay the end of the process
-        os._exit(code)
-    return code
+    return run_to_end(invocation, daemon, once=once, failed=lambda: daemon.failed)

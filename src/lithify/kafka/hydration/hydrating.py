@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lithify.errors import BrokerError, LogTruncatedError, RefusedError
@@ -24,6 +24,7 @@ from lithify.kafka.notes import FollowedLog, KafkaNote, TellNote
 from lithify.kafka_client.client import Cluster
 from lithify.kafka_client.first_look import ASKED_S, asking, look_at
 from lithify.ports.source import StopAsked
+from lithify.reports.report import with_lags
 from lithify.service.documents import source_of
 from lithify.snapshot.changes import Changes
 from lithify.snapshot.consumer import LakeAndLive
@@ -51,7 +52,7 @@ class HydrateReport:
     duration_ms: int
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "logs": [{**asdict(log), "lag": log.lag} for log in self.logs]}
+        return with_lags(self)
 
 
 def hydrate(  # noqa: PLR0913 - the flags of the verb, by name
