@@ -23,25 +23,22 @@ from lithify.leases.groups_memory import MemoryGroups
 from lithify.model.cursor import From
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId
-from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
 from lithify.ports.leases import Lease
 from lithify.ports.store import Warehouse
 from lithify.reading.continuation import BeyondEnd, Continues, Restored, continuation
 from lithify.reading.pieces import Reading
 from lithify.service.change.cut import truncate
-from lithify.service.change.undo import undo
 from lithify.service.read.fetch import open_log
 from lithify.service.replica.copying import MirrorRequest
 from lithify.service.replica.mirror import mirror
 from lithify.service.replica.positions import ReadPositions, read_positions, store_positions
 from lithify.service.replica.promote import promote
-from lithify.service.round.compact import RunRequest, compact
-from lithify.service.write.append import append
 from support.engines.oracle import OracleEngine
 from support.fake_clock import FakeClock
 from support.faults.topics import NAME
 from support.topics.replicas import SOURCE, two_warehouses
+from support.topics.source_verbs import append_keys, change
 
 HOUR_MS = 3_600_000
 PARTITIONS = 2
@@ -111,20 +108,14 @@ class CopiedPositionsMachine(RuleBasedStateMachine):
 
     @rule(keys=st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=1, max_size=5), there=st.booleans())
     def append(self, keys: list[tuple[int, bool]], there: bool) -> None:
-        now_ms = self.clock.now_ms()
-        rows = [Record(b"k%d" % k, b"v%d" % now_ms if live else None, now_ms, partition=k % 2) for k, live in keys]
         if self.promoted or not there:
-            append(self.side(there).warehouse, NAME, rows)
+            append_keys(self.side(there).warehouse, keys, self.clock.now_ms())
         self.clock.advance(1)
 
     @rule(verb=st.sampled_from(["compact", "compact", "undo"]), there=st.booleans())
     def round(self, verb: str, there: bool) -> None:
         warehouse = self.side(there and self.promoted).warehouse
-        with suppress(RefusedError):
-            if verb == "compact":
-                compact(warehouse, OracleEngine(warehouse.files), NAME, RunRequest())
-            else:
-                undo(warehouse, NAME)
+        change(warehouse, verb, OracleEngine(warehouse.files))
 
     @rule(partition=LOGS, back=st.integers(0, 4), there=st.booleans())
     def cut(self, partition: int, back: int, there: bool) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import islice
+from pathlib import Path
 
 from hypothesis import settings as profile
 from hypothesis import strategies as st
@@ -27,11 +28,8 @@ from lithify.ports.store import Warehouse
 from lithify.reading.continuation import advanced
 from lithify.reading.pieces import Reading
 from lithify.service.change.alter import alter
-from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.expire import expire_versions
-from lithify.service.change.retain import retain
 from lithify.service.change.sweep import sweep
-from lithify.service.change.undo import undo
 from lithify.service.proof.verify import verify
 from lithify.service.read.fetch import open_log
 from lithify.service.replica.copying import MirrorRequest
@@ -43,10 +41,10 @@ from lithify.service.write.append import append
 from lithify.store.memory_files import MemoryFiles
 from support.engines.inspector import OracleInspector
 from support.engines.oracle import OracleEngine
-from support.fake_clock import FakeClock
 from support.faults.ports import CrashError, Freezer, Injector, Kind, faulty
 from support.faults.topics import NAME
-from support.topics.replicas import check_same, two_warehouses
+from support.topics.replicas import check_same
+from support.topics.source_verbs import append_keys, change, cut, three_warehouses
 
 HOUR_MS = 3_600_000
 CALLS = st.integers(1, 30)
@@ -62,13 +60,8 @@ class OwnCompactionMachine(RuleBasedStateMachine):
         policy=st.sampled_from(["delete", "delete", "compact"]), lag_from=st.sampled_from(["timestamp", "commit"])
     )
     def create(self, policy: str, lag_from: str) -> None:
-        source, first = two_warehouses("memory", None)  # type: ignore[arg-type]
-        assert isinstance(source.clock, FakeClock)
-        self.clock = source.clock
-        second, _ = two_warehouses("memory", None)  # type: ignore[arg-type]
-        second.store._new_id = self.clock.new_id  # type: ignore[attr-defined]
-        second.files._now_ms = self.clock.now_ms  # type: ignore[attr-defined]
-        self.warehouses = [source, first, Warehouse(second.store, second.files, self.clock)]
+        self.warehouses, self.clock = three_warehouses("memory", Path())
+        source = self.source
         config = {
             "delete.retention.ms": HOUR_MS,
             "versions.retention.ms": HOUR_MS,
@@ -108,37 +101,17 @@ class OwnCompactionMachine(RuleBasedStateMachine):
 
     @rule(keys=st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_size=6))
     def append(self, keys: list[tuple[int, bool]]) -> None:
-        now_ms = self.clock.now_ms()
-        rows = [Record(b"k%d" % k, b"v%d" % now_ms if live else None, now_ms, partition=k % 2) for k, live in keys]
-        append(self.source, NAME, rows)
+        append_keys(self.source, keys, self.clock.now_ms())
         self.note()
 
     @rule(verb=st.sampled_from(["retain", "retain", "compact", "undo", "expire", "sweep"]))
     def change(self, verb: str) -> None:
-        source = self.source
-        with suppress(RefusedError):
-            match verb:
-                case "retain":
-                    retain(source, NAME)
-                case "compact":
-                    compact(source, OracleEngine(source.files), NAME, RunRequest())
-                case "undo":
-                    undo(source, NAME)
-                case "expire":
-                    expire_versions(source, NAME)
-                case "sweep":
-                    sweep(source, NAME, delete=True, allow_unusual=True)
+        change(self.source, verb, OracleEngine(self.source.files))
         self.note()
 
     @rule(partition=st.integers(0, 1), back=st.integers(0, 8), front=st.booleans())
     def cut(self, partition: int, back: int, front: bool) -> None:
-        log = self.source.store.load(NAME).log(partition)
-        at = max(log.log_start_offset, log.log_end_offset - back)
-        with suppress(RefusedError):
-            if front:
-                delete_records(self.source, NAME, partition, at)
-            else:
-                truncate(self.source, NAME, partition, at, below_compacted=True)
+        cut(self.source, partition, back, front=front)
         self.note()
 
     @rule(

@@ -18,26 +18,21 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from lithify.errors import LithifyError, RefusedError
-from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
 from lithify.ports.store import Warehouse
 from lithify.reports.replicas import MirrorReport
-from lithify.service.change.alter import alter, uncompact
-from lithify.service.change.cut import delete_records, truncate
+from lithify.service.change.alter import alter
 from lithify.service.change.expire import expire_versions
-from lithify.service.change.retain import retain
 from lithify.service.change.sweep import sweep
-from lithify.service.change.undo import undo
 from lithify.service.replica.copying import MirrorRequest
 from lithify.service.replica.mirror import lag, mirror
 from lithify.service.replica.verify import verify_replica
 from lithify.service.round.compact import RunRequest, compact
-from lithify.service.write.append import append
 from support.engines.oracle import OracleEngine
-from support.fake_clock import FakeClock
 from support.faults.ports import CrashError, Freezer, Injector, Kind, faulty
 from support.faults.topics import NAME, picture
-from support.topics.replicas import check_same, two_warehouses
+from support.topics.replicas import check_same
+from support.topics.source_verbs import append_keys, change, cut, three_warehouses
 
 HOUR_MS = 3_600_000
 SETTINGS = {"delete.retention.ms": HOUR_MS, "versions.retention.ms": HOUR_MS, "sweep.grace.ms": HOUR_MS}
@@ -57,14 +52,8 @@ class ReplicaMachine(RuleBasedStateMachine):
     )
     def create(self, mode: str, policy: str, strategy: str) -> None:
         self.folder = Path(tempfile.mkdtemp())
-        source, first = two_warehouses(self.kind, self.folder / "a")
-        second, _ = two_warehouses(self.kind, self.folder / "b")
-        assert isinstance(source.clock, FakeClock)
-        self.clock = source.clock
-        self.warehouses = [source, first, Warehouse(second.store, second.files, self.clock)]
-        if self.kind == "memory":  # one source of ids, as tables of Iceberg have ids that are unique
-            self.warehouses[2].store._new_id = self.clock.new_id  # type: ignore[attr-defined]
-            self.warehouses[2].files._now_ms = self.clock.now_ms  # type: ignore[attr-defined]
+        self.warehouses, self.clock = three_warehouses(self.kind, self.folder)
+        source = self.source
         config = {
             **SETTINGS,
             "compaction.mode": mode,
@@ -94,39 +83,17 @@ class ReplicaMachine(RuleBasedStateMachine):
 
     @rule(keys=st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_size=6))
     def append(self, keys: list[tuple[int, bool]]) -> None:
-        now_ms = self.clock.now_ms()
-        rows = [Record(b"k%d" % k, b"v%d" % now_ms if live else None, now_ms, partition=k % 2) for k, live in keys]
-        append(self.source, NAME, rows)
+        append_keys(self.source, keys, self.clock.now_ms())
         self.note()
 
     @rule(verb=st.sampled_from(["compact", "compact", "undo", "retain", "uncompact", "expire", "sweep"]))
     def change(self, verb: str) -> None:
-        source = self.source
-        with suppress(RefusedError):
-            match verb:
-                case "compact":
-                    compact(source, self.engine, NAME, RunRequest())
-                case "undo":
-                    undo(source, NAME)
-                case "retain":
-                    retain(source, NAME)
-                case "uncompact":
-                    uncompact(source, NAME, lose_trimmed=True)
-                case "expire":
-                    expire_versions(source, NAME)
-                case "sweep":
-                    sweep(source, NAME, delete=True, allow_unusual=True)
+        change(self.source, verb, self.engine)
         self.note()
 
     @rule(partition=st.integers(0, 1), back=st.integers(0, 6), front=st.booleans())
     def cut(self, partition: int, back: int, front: bool) -> None:
-        log = self.source.store.load(NAME).log(partition)
-        at = max(log.log_start_offset, log.log_end_offset - back)
-        with suppress(RefusedError):
-            if front:
-                delete_records(self.source, NAME, partition, at)
-            else:
-                truncate(self.source, NAME, partition, at, below_compacted=True)
+        cut(self.source, partition, back, front=front)
         self.note()
 
     @rule(name=st.sampled_from(["empty.value", "min.cleanable.dirty.ratio", "partitions", "compaction.mode"]))
