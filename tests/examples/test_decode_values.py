@@ -141,6 +141,7 @@ def ran(source: str, folder: Path) -> list[str]:
     jars = ",".join(map(str, fetched("spark-avro-4.1.1", [SPARK_AVRO]).glob("*.jar")))
     environment: Mapping[str, str] = {
         **os.environ,
+        "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_SUBMIT_ARGS": f"--master local[2] --jars {jars} {QUICK} pyspark-shell",
         "PYTHONPATH": os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]),
     }
