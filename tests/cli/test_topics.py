@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import lithify as package
 from lithify.model.settings.table import SETTINGS
+from lithify.model.topic.edit import TopicEdit
 
 
 def test_a_topic_is_made_listed_shown_and_deleted(lithify, masked):
@@ -35,7 +37,7 @@ def test_info_shows_every_setting_and_marks_what_was_chosen(lithify, masked):
         "orders\n  partitions  1\n  records  0\n  size  SIZE\n  policy  compact, in-place\n"
         "  version  1\n  created  TIME\n"
     )
-    assert "delete.retention.ms 604800000 = 7 d 0 h, of the topic, default 86400000" in " ".join(text.split())
+    assert "delete.retention.ms 604800000 = 7 d, of the topic, default 86400000" in " ".join(text.split())
     assert "    null.key  drop, of the topic, default reject\n" in text
     assert "    segment.bytes  134217728 = SIZE\n" in text
     assert [name for name in SETTINGS if f"    {name}  " not in text] == []
@@ -63,6 +65,7 @@ def test_topics_as_json(lithify):
         "source_version",
         "compacts_by_itself",
         "not_compacting",
+        "copy_of",
         "space",
     ]
     assert list(made["config"]) == list(made["config_from"]) == list(SETTINGS)
@@ -184,3 +187,19 @@ def test_one_that_cannot_be_read_does_not_hide_the_others(lithify):
     found = lithify("topic", "list", "--json", code=1)
     assert [line["topic"] for line in found.lines] == ["orders", "rates"]
     assert json.loads(found.err)["topic"] == "prices"
+
+
+def test_a_copy_of_a_kafka_topic_refuses_records_until_it_is_promoted(lithify):
+    """C70."""
+    lithify("topic", "create", "orders")
+    topic = package.open(str(lithify.warehouse)).topic("orders")
+    topic.warehouse.store.commit(topic.state(), TopicEdit("run", 1, {}, copy_of="shop.orders"))
+    assert "copy of     Kafka's shop.orders" in lithify("topic", "info", "orders").out
+    refused = lithify("produce", "orders", stdin='{"key":"k","value":"v"}\n', code=2).err
+    assert "orders: it is a copy of Kafka's shop.orders, whose offsets are Kafka's" in refused
+    assert "lithify kafka promote orders" in refused
+    promoted = lithify("kafka", "promote", "orders", "--json").json
+    assert (list(promoted), promoted["copy_of"]) == (["topic", "version", "copy_of", "now_ms"], "shop.orders")
+    lithify("produce", "orders", stdin='{"key":"k","value":"v"}\n')
+    assert lithify("topic", "info", "orders", "--json").json["copy_of"] is None
+    assert "it was promoted, and gives offsets of its own since then" in lithify.error("kafka", "promote", "orders")

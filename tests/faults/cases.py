@@ -15,6 +15,7 @@ from lithify.model.stored_file import FileKind
 from lithify.model.topic.log import WrittenBatch
 from lithify.ports.documents import DocumentKind
 from lithify.ports.store import Warehouse
+from lithify.reports.ingest import CopiedTopic
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.expire import expire_versions
@@ -24,7 +25,15 @@ from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
 from lithify.service.change.upgrade import upgrade
 from lithify.service.clock_check import trust_clock
-from lithify.service.documents import failures_of, put_cleaners, put_heartbeat, rates_note, throttle, warehouse_format
+from lithify.service.documents import (
+    failures_of,
+    put_cleaners,
+    put_heartbeat,
+    put_source,
+    rates_note,
+    throttle,
+    warehouse_format,
+)
 from lithify.service.ingest.ingest import ingest
 from lithify.service.look.quarantine import release
 from lithify.service.look.streams import stream_info
@@ -92,11 +101,16 @@ def a_batch(warehouse: Warehouse) -> object:
 
 
 def an_ingest(warehouse: Warehouse, *, start: int = 0, accepts_loss: bool = False) -> object:
-    """What a source has from `start` on behind the log ends: a second time there is nothing left to copy."""
+    """What a source has from `start` on behind the log ends: a second time there is nothing left to copy.
+
+    The topic is a copy as an earlier Lithify left it, which says so only in its document (C70).
+    """
     ports = [getattr(port, "_real", port) for port in (warehouse.store, warehouse.files)]
     numbered = list(enumerate(FROM_SOURCE))[start:]
     logs = {p: [r._replace(partition=p, offset=n) for n, r in numbered] for p in range(PARTITIONS)}
-    source = ListedSource(Warehouse(*ports, warehouse.clock), {str(NAME): logs})
+    real = Warehouse(*ports, warehouse.clock)
+    put_source(real.store, real.store.load(NAME), CopiedTopic(str(NAME), ""))
+    source = ListedSource(real, {str(NAME): logs})
     request = IngestRequest({}, (str(NAME),), accepts_loss=accepts_loss)
     (report,) = ingest(warehouse, source, request, lambda _batch: None, lambda: False)
     if report.error is not None:

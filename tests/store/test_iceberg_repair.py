@@ -20,6 +20,7 @@ from lithify.api.topic import Topic
 from lithify.columnar.files.access import local_path
 from lithify.errors import RefusedError, TopicExistsError, UnknownTopicError
 from lithify.model.record import Record
+from lithify.model.topic.edit import TopicEdit
 from lithify.ports.store import Warehouse
 from lithify.reports.repair import RepairReport
 from lithify.store.iceberg import open_store
@@ -238,6 +239,17 @@ def test_without_manifests_settings_and_cuts_are_those_of_the_newest_metadata(tm
     assert (report.way, latest(topic)) == ("rebuild", before)
     assert topic.state().settings == state.settings
     assert [(log.log_start_offset, log.log_end_offset) for log in topic.state().logs] == [(2, 3), (0, 3), (0, 0)]
+
+
+def test_a_rebuilt_copy_of_a_kafka_topic_is_one_still(tmp_path: Path) -> None:
+    """C70."""
+    topic = a_topic(tmp_path / "w")
+    store = topic.warehouse.store
+    state = store.commit(topic.state(), TopicEdit("run", NOW_MS, {}, copy_of="there"))
+    no_manifests(tmp_path / "w")
+
+    assert repaired(tmp_path / "w").way == "rebuild"
+    assert a_lake(tmp_path / "w").topic("orders").state().copy_of == state.copy_of == "there"
 
 
 def test_a_folder_is_found_where_its_name_in_the_metadata_is_damaged(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ from lithify.cli.groups.reset import reset
 from lithify.cli.invocation import INTERRUPTED, Invocation, Nouns
 from lithify.cli.kafka.hydrate import hydrate
 from lithify.cli.kafka.ingest import ingest
+from lithify.cli.kafka.promote import promote as promote_kafka
 from lithify.cli.kafka.publish import publish
 from lithify.cli.pulsar.compact import compact as compact_live
 from lithify.cli.pulsar.ingest import ingest as ingest_pulsar
@@ -159,7 +160,7 @@ NOUNS: Mapping[click.Group, tuple[click.Command, ...]] = {
     group_group: (list_groups, describe, reset, delete_group),
     replica_group: REPLICA_VERBS,
     cleaner_group: (cleaner_run,),
-    kafka_group: (ingest, publish, hydrate),
+    kafka_group: (ingest, publish, hydrate, promote_kafka),
     pulsar_group: (ingest_pulsar, compact_live, uncompact_live),
     quarantine_group: (list_quarantine, release),
     warehouse_group: (warehouse_info, upgrade_warehouse),

@@ -6,13 +6,14 @@
         table = {}
         consumer.fill(table)
 
-All need the extra `lithify[kafka]`.
+All but `promote` need the extra `lithify[kafka]`.
 """
 
 from lithify.kafka.consumer.snapshot_consumer import SnapshotConsumer
 from lithify.kafka.hydration.hydrating import HydrateReport, hydrate
 from lithify.kafka.notes import KafkaNote
+from lithify.kafka.promoting import promote
 from lithify.kafka.publisher.publishing import publish
 from lithify.kafka.publisher.reports import PublishReport
 
-__all__ = ["HydrateReport", "KafkaNote", "PublishReport", "SnapshotConsumer", "hydrate", "publish"]
+__all__ = ["HydrateReport", "KafkaNote", "PublishReport", "SnapshotConsumer", "hydrate", "promote", "publish"]

@@ -16,7 +16,7 @@ from lithify.compaction.eligible.required import carried_reason, deletion_reason
 from lithify.compaction.eligible.retention import start_after
 from lithify.compaction.tombstones import Steps, folded, held_at_most_ms, with_drop, without_view
 from lithify.errors import OffsetOutOfRangeError, PolicyError
-from lithify.lifecycle.copied import copied_after_cut
+from lithify.lifecycle.copies.ids import copied_after_cut
 from lithify.model.cursor import whole_offset
 from lithify.model.log_arithmetic import last_readable, measured, view_of
 from lithify.model.message import MessageId

@@ -56,6 +56,8 @@ class RepairPlan:
     complete: bool = True
     """No acknowledged record is missing, as far as the existing files can tell."""
     notes: tuple[str, ...] = ()
+    copy_of: str | None = None
+    """The Kafka topic that it is a copy of (C70)."""
 
 
 def plan_repair(remains: Remains) -> RepairPlan:
@@ -85,7 +87,8 @@ def plan_repair(remains: Remains) -> RepairPlan:
     taken = [segment for tail in tails.values() for segment in tail]
     notes = (*notes, *_appended(taken), *_unnamed(remains, taken), *_forgotten(best.state.version))
     whole = not lost and not remains.missing
-    return RepairPlan(Way.REBUILD, best, best.state.settings, best.state.own_settings, logs, whole, notes)
+    state = best.state
+    return RepairPlan(Way.REBUILD, best, state.settings, state.own_settings, logs, whole, notes, state.copy_of)
 
 
 def _check_only_one(files: Sequence[MetadataFile], best: MetadataFile) -> None:
@@ -131,7 +134,8 @@ def _from_segments(remains: Remains) -> RepairPlan:
         *_unnamed(remains, live),
     ]
     own = known.own_settings if known else own_names(None, settings)
-    return RepairPlan(Way.REBUILD, None, settings, own, logs, complete=False, notes=tuple(notes))
+    copy_of = known.copy_of if known else None
+    return RepairPlan(Way.REBUILD, None, settings, own, logs, complete=False, notes=tuple(notes), copy_of=copy_of)
 
 
 def _settings_of(segments: Sequence[Segment]) -> TopicSettings:
@@ -142,7 +146,7 @@ def _settings_of(segments: Sequence[Segment]) -> TopicSettings:
 def _known(remains: Remains) -> ClosedState | None:
     """The newest state that is known, whatever segments it had."""
     states = [file.state for file in remains.files if file.state is not None]
-    known = [ClosedState(state.version, state.settings, state.logs, state.own_settings) for state in states]
+    known = [ClosedState(s.version, s.settings, s.logs, s.own_settings, s.copy_of) for s in states]
     return max([*known, *([remains.last_closed] if remains.last_closed else [])], key=lambda k: k.version, default=None)
 
 

@@ -54,6 +54,7 @@ class ClosedState:
     settings: TopicSettings
     logs: tuple[LogState, ...]
     own_settings: frozenset[str] = frozenset()
+    copy_of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lithify.errors import LithifyError
-from lithify.lifecycle.source_continuation import CopyContinuation
+from lithify.lifecycle.copies.continuation import CopyContinuation
 from lithify.model.source import SourcePosition, SourceTopic
 from lithify.model.staged import Destination, StagedLog
 from lithify.model.topic.state import TopicState

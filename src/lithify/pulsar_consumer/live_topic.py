@@ -7,9 +7,10 @@ from functools import partial
 from typing import TypeVar
 
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
-from lithify.lifecycle.source_continuation import NeverCopied, SourceWentBack
+from lithify.lifecycle.copies.continuation import NeverCopied, SourceWentBack
 from lithify.model.message import MessageId
 from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 from lithify.ports.clock import Clock
 from lithify.pulsar.client import Admin, ClientConfig, Cluster, TopicEnd
 from lithify.pulsar.client.names import partition_name
@@ -38,6 +39,8 @@ class PulsarTopic:
     def check_same(self, known: str) -> None:
         if known:
             check_same(self.system, self.topic, known, self._created())
+
+    def check_copy(self, state: TopicState) -> None: ...
 
     def partitions(self) -> int:
         self._count = self._patiently(partial(self._cluster.partitions, self.topic))

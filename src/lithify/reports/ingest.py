@@ -57,6 +57,17 @@ class CopiedTopic(Report):
 
 
 @dataclass(frozen=True, slots=True)
+class CopyPromoteReport(Report):
+    """A copy of a Kafka topic that is a topic of its own from `version` on."""
+
+    topic: str
+    version: int
+    copy_of: str
+    """The Kafka topic that it was a copy of."""
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class IngestedLog:
     """One log after a batch. `lag` is how many offsets Kafka's log is ahead, for readers of committed records."""
 

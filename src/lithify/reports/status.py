@@ -150,6 +150,8 @@ class TopicInfo(Report):
     """Of a replica: whether it has rounds of its own (C67)."""
     not_compacting: str | None
     """Of one that is to: why it has none."""
+    copy_of: str | None = None
+    """The Kafka topic that it is a copy of (C70)."""
     space: Space | None = None
     """What it takes with earlier versions; null in `topic list`, which reads only the topic's metadata."""
 

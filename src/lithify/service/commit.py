@@ -34,6 +34,7 @@ from lithify.errors import (
     UnknownTopicError,
 )
 from lithify.lifecycle.clocks import vouched_ms
+from lithify.lifecycle.copies.kafka import check_appends
 from lithify.lifecycle.landing import Landing, landing
 from lithify.lifecycle.replicas import check_done_to
 from lithify.lifecycle.sweeping import run_of
@@ -115,6 +116,7 @@ def _decided(warehouse: Warehouse, run_id: str, decide: Decide, state: TopicStat
         edit = decide(state)
         if edit is not None:
             check_done_to(state, edit.verb)
+            check_appends(state, edit)
             check_written(warehouse, state, edit)
         return edit
     except LithifyError as error:

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from lithify.errors import InvalidSettingError, TopicExistsError, UnknownTopicError, WarehouseError
 from lithify.lifecycle.admission import check_partitions
-from lithify.lifecycle.replicas import check_own
+from lithify.lifecycle.copies.kafka import check_takes_records
 from lithify.model.formats.warehouse import NEWEST_FORMAT, UNSTATED_FORMAT, WarehouseFormat
 from lithify.model.names import TopicName, TopicReference, check_printable, nearest, original_name, original_stream
 from lithify.model.settings.inheritance import in_force
@@ -114,18 +114,19 @@ def creates_itself(store: LogStore, name: TopicName) -> bool:
 def load_or_create(warehouse: Warehouse, name: TopicName) -> TopicState:
     """The topic that is appended to.
 
-    Raises `UnknownTopicError` if its stream creates none by itself, or `PolicyError` for a replica (C64).
+    Raises `UnknownTopicError` if its stream creates none by itself, or `PolicyError` for a replica (C64) or a copy of
+    a Kafka topic (C70).
     """
     try:
-        return _own(warehouse.store.load(name))
+        return _taking(warehouse.store.load(name))
     except UnknownTopicError:
         if not creates_itself(warehouse.store, name):
             raise
     with suppress(TopicExistsError):  # another append has created it right now
         return create_topic(warehouse, TopicReference(name, str(name)), {})
-    return _own(warehouse.store.load(name))
+    return _taking(warehouse.store.load(name))
 
 
-def _own(state: TopicState) -> TopicState:
-    check_own(state)
+def _taking(state: TopicState) -> TopicState:
+    check_takes_records(state)
     return state

@@ -55,7 +55,7 @@ class LakeAndLive:
         self._warehouse, self._name = warehouse, name
         self._live, self._wanted, self._file = live, partitions, file
         try:
-            self._newest = Newest(self._warehouse, self._name)
+            self._newest = Newest(self._warehouse, self._name, self._live.check_copy)
             state = self._newest.load()
             stored = StoredPosition({}) if self._file is None else self._file.load()
             partitions = self._chosen(len(state.logs))

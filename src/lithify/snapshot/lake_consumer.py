@@ -14,6 +14,7 @@ from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.service.read.fetch import POLL_S
 from lithify.snapshot.consumer import LakeAndLive
@@ -56,6 +57,8 @@ class LakeTopic:
         self._warehouse, self._newest = warehouse, Newest(warehouse, name)
 
     def check_same(self, known: str) -> None: ...
+
+    def check_copy(self, state: TopicState) -> None: ...
 
     def partitions(self) -> int:
         return len(self._newest.load().logs)

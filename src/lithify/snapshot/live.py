@@ -15,6 +15,7 @@ from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings.units import plural
 from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 
 COPY_AGAIN: Final = "copy it into a new topic of the lake, and begin there"
 """The hint where a consumer cannot go on in the topic that the cluster has now."""
@@ -79,6 +80,9 @@ class LiveSource(Protocol):
 
     def check_same(self, known: str) -> None:
         """Raises `SourceWentBackError` if the topic had another id then, empty for any, or has one now."""
+
+    def check_copy(self, state: TopicState) -> None:
+        """Raises `PolicyError` if the topic in the lake is not a copy of it any more."""
 
     def partitions(self) -> int: ...
 

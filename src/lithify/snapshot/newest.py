@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from lithify.model.names import TopicName
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
@@ -11,16 +13,19 @@ RECENT_MS = 1_000
 
 
 class Newest:
-    """Loads the newest version of one topic, and remembers it for a moment."""
+    """Loads the newest version of one topic, and remembers it for a moment. `check` may refuse what was loaded."""
 
-    def __init__(self, warehouse: Warehouse, name: TopicName) -> None:
-        self._warehouse, self._name = warehouse, name
+    def __init__(
+        self, warehouse: Warehouse, name: TopicName, check: Callable[[TopicState], None] = lambda _: None
+    ) -> None:
+        self._warehouse, self._name, self._check = warehouse, name, check
         self._last: tuple[TopicState, int] | None = None
 
     def load(self) -> TopicState:
-        """The newest version now. Raises what `LogStore.load` raises."""
+        """The newest version now. Raises what `LogStore.load` and the check raise."""
         asked_ms = self._warehouse.clock.monotonic_ms()
         state = self._warehouse.store.load(self._name)
+        self._check(state)
         self._last = state, asked_ms
         return state
 

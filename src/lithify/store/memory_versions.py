@@ -45,6 +45,7 @@ def edited(before: Version, edit: TopicEdit) -> Version:
         format_version=format_with(features),
         logs=tuple(logs[partition] for partition in sorted(logs)),
         clock_ms=before.state.clock_ms if edit.clock_ms is None else edit.clock_ms,
+        copy_of=before.state.copy_of if edit.copy_of is None else edit.copy_of,
         replica=edit.replica_after(before.state.replica, before.state.version, version),
     )
     return Version(

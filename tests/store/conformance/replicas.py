@@ -30,6 +30,14 @@ class ReplicaRules:
     def test_a_topic_of_its_own_says_nothing(self, place: Place) -> None:
         assert place.append(place.create(), some_records("a")).replica is None
 
+    def test_a_copy_of_a_kafka_topic_says_so_until_it_is_promoted_c70(self, place: Place) -> None:
+        state = place.create()
+        assert state.copy_of is None
+        for said in ("orders", ""):
+            edit = TopicEdit(place.clock.new_id(), NOW_MS, {}, copy_of=said)
+            state = place.append(place.store.commit(state, edit), some_records("a"))
+            assert (state.copy_of, place.store.load(ORDERS).copy_of) == (said, said)
+
     def test_every_commit_states_the_version_that_it_makes_c64(self, place: Place) -> None:
         state = self.a_replica(place)
         assert state.replica == SAYS

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from lithify.errors import LithifyError
-from lithify.lifecycle.source_continuation import CopyContinuation
+from lithify.lifecycle.copies.continuation import CopyContinuation
 from lithify.model.message import MessageId
 from lithify.model.settings.topic_settings import preset
 from lithify.model.source import SourcePosition, SourceTopic

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from lithify.errors import LithifyError
-from lithify.lifecycle.source_continuation import CopyContinuation, copy_continuations
+from lithify.lifecycle.copies.continuation import CopyContinuation, copy_continuations
 from lithify.model.record import Record
 from lithify.model.source import SourceLog, SourceTopic
 from lithify.model.staged import StagedLog

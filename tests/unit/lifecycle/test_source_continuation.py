@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lithify.lifecycle.source_continuation import (
+from lithify.lifecycle.copies.continuation import (
     CopyContinues,
     NeverCopied,
     SourceWentBack,

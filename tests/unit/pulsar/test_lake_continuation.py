@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lithify.errors import BrokerError
-from lithify.lifecycle.source_continuation import CopyContinues, NeverCopied, SourceWentBack
+from lithify.lifecycle.copies.continuation import CopyContinues, NeverCopied, SourceWentBack
 from lithify.model.message import MessageId
 from lithify.pulsar.lake.continuation import (
     CLOCKS_MS,

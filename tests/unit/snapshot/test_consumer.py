@@ -11,6 +11,7 @@ from lithify.api.lake import open_lake
 from lithify.errors import LithifyError, SourceLostError
 from lithify.model.record import Record
 from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 from lithify.snapshot.consumer import LakeAndLive
 from lithify.snapshot.live import Reached
 from support.engines.kernel import compact_without_spark
@@ -57,6 +58,8 @@ class ListedSource:
         return more[:count]
 
     def check_same(self, known: str) -> None: ...
+
+    def check_copy(self, state: TopicState) -> None: ...
 
     def partitions(self) -> int:
         return 1

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
 from lithify.kafka_client.client import SLICE_S, Cluster, client
-from lithify.lifecycle.source_continuation import NeverCopied, SourceWentBack, copy_continuation
+from lithify.lifecycle.copies.continuation import NeverCopied, SourceWentBack, copy_continuation
 from lithify.model.record import TIMESTAMP_TYPES, Record
 from lithify.model.source import SourceLog
 from lithify.ports.clock import Clock

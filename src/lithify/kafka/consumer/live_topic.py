@@ -7,7 +7,9 @@ from collections.abc import Collection, Mapping
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
 from lithify.kafka.consumer.live_tail import LiveTail, check_reachable
 from lithify.kafka_client.client import Cluster
+from lithify.lifecycle.copies.kafka import check_still_copy
 from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 from lithify.ports.clock import Clock
 from lithify.snapshot.live import Reached, check_same
 
@@ -32,6 +34,9 @@ class KafkaTopic:
     def check_same(self, known: str) -> None:
         written = known.translate(_AS_KAFKA)  # in positions of earlier versions
         check_same(self.system, self.topic, written, self._cluster.topic_id(self.topic))
+
+    def check_copy(self, state: TopicState) -> None:
+        check_still_copy(state)
 
     def partitions(self) -> int:
         return self._cluster.partitions(self._asking, self.topic)

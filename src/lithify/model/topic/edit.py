@@ -62,6 +62,7 @@ class TopicEdit:
     """Files of `add` and `view_add` that no version has named yet: the gate checks that they still exist (C45)."""
     abandon: tuple[str, ...] | None = None  # the runs that can no longer commit; None leaves them
     features: tuple[str, ...] | None = None  # of the topic from then on; None leaves them
+    copy_of: str | None = None  # the Kafka topic that it copies (C70), empty once it is promoted; None leaves it
     replica: ReplicaOf | None = None  # what the topic is a replica of; None leaves it, `PROMOTE` drops it
 
     @property

@@ -32,6 +32,8 @@ class TopicState:
     """What earlier versions of Lithify do not know of it, by name (`model/formats`)."""
     replica: ReplicaOf | None = None
     """What this topic is an exact copy of (C63); None of a topic of its own."""
+    copy_of: str | None = None
+    """The Kafka topic that it is a copy of (C70); empty once it was promoted, None of a topic that was never one."""
     format_version: int = field(default=3, compare=False)
     """In which it is stored; of a topic without features the next commit makes it 3."""
 

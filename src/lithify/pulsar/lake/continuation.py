@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lithify.errors import BrokerError
-from lithify.lifecycle.source_continuation import CopyContinuation, CopyContinues, NeverCopied, SourceWentBack
+from lithify.lifecycle.copies.continuation import CopyContinuation, CopyContinues, NeverCopied, SourceWentBack
 from lithify.model.message import NO_BATCH, MessageId
 
 NOTES: Final = ("lithify-ledger", "lithify-entry", "lithify-seen")

@@ -65,6 +65,7 @@ def topic_facts(found: TopicInfo) -> list[tuple[str, str]]:
         *([("stored", stored)] if stored else []),
         ("policy", f"{found.config['cleanup.policy']}, {found.config['compaction.mode']}"),
         ("version", count(found.version)),
+        *([("copy of", f"Kafka's {found.copy_of}")] if found.copy_of else []),
         *_source(found),
         ("created", format_time(found.created_ms)),
         ("table", found.table),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lithify.lifecycle.copied import with_copied
+from lithify.lifecycle.copies.ids import with_copied
 from lithify.lifecycle.repairing import RepairPlan, Way, clusters, plan_repair
 from lithify.model.names import TopicName
 from lithify.model.remains import Remains
@@ -66,6 +66,7 @@ def _rebuild(warehouse: Warehouse, salvage: Salvage, name: TopicName, remains: R
         own_settings=plan.own_settings,
         logs=(),
         created_ms=warehouse.clock.now_ms() if known is None else known.created_ms,
+        copy_of=plan.copy_of,
     )
     run_id = warehouse.clock.new_id()
     logs: list[LogState] = []

@@ -8,7 +8,8 @@ marker, records without a key. Else they would seem lost once the source's reten
 
 The first commit takes the range. A second ingest of the same log finds that the log end has moved and
 fails, so every record is copied exactly once. Copies of Pulsar topics have ids: of them the commit moves the id
-up to which the log has everything (C52), and their offsets go on from the log end.
+up to which the log has everything (C52), and their offsets go on from the log end. A copy of a Kafka topic says so
+itself before it has a record, so that no other program appends to it (C70).
 """
 
 from __future__ import annotations
@@ -69,11 +70,17 @@ class Reached:
 
     identity: str
     places: Mapping[int, Place]
+    copy_of: str | None = None
+    """What the topic says that it is a copy of (C70)."""
 
     @classmethod
     def of(cls, state: TopicState) -> Reached:
         """The progress of an ingest that starts at the log ends of `state`."""
-        return cls(state.identity, {log.partition: Place(log.log_end_offset, log.copied_to) for log in state.logs})
+        return cls(
+            state.identity,
+            {p: Place(log.log_end_offset, log.copied_to) for p, log in enumerate(state.logs)},
+            state.copy_of,
+        )
 
     def after(self, copied: Copied) -> Reached:
         """The progress once `copied` is committed too."""
@@ -92,6 +99,11 @@ class Reached:
         """Raises `ConflictError` where one of these logs does not end where this ingest's last commit ended it."""
         if newest.identity != self.identity:
             raise ConflictError(f"{newest.name}: the topic was deleted and recreated meanwhile", hint="start again")
+        if newest.copy_of != self.copy_of:
+            raise ConflictError(
+                f"{newest.name}: it was promoted during the ingest",
+                hint="ingest into another topic; nothing more was written",
+            )
         for partition in partitions:
             left, log = self._of(partition), newest.log(partition)
             if left != Place(log.log_end_offset, log.copied_to):
@@ -121,6 +133,7 @@ def commit_copied(warehouse: Warehouse, copied: Copied, reached: Reached, run_id
         for partition, end in copied.ends.items():
             if isinstance(end, MessageId):
                 logs[partition] = replace(logs.get(partition, newest.log(partition)), copied_to=end)
-        return TopicEdit(run_id, warehouse.clock.now_ms(), logs, add=every, written=every)
+        now_ms = warehouse.clock.now_ms()
+        return TopicEdit(run_id, now_ms, logs, add=every, written=every, copy_of=newest.copy_of)
 
     return commit(warehouse, copied.topic, run_id, decide)

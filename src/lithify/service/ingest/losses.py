@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lithify.lifecycle.source_continuation import NeverCopied
+from lithify.lifecycle.copies.continuation import NeverCopied
 from lithify.reports.ingest import Hole, IdHole
 
 

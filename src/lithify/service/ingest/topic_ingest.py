@@ -14,17 +14,20 @@ from lithify.errors import (
     TopicExistsError,
     UnknownTopicError,
 )
+from lithify.lifecycle.copies.continuation import CopyContinuation, CopyContinues, NeverCopied, SourceWentBack
+from lithify.lifecycle.copies.kafka import another_source, check_ingested
 from lithify.lifecycle.replicas import check_own
-from lithify.lifecycle.source_continuation import CopyContinuation, CopyContinues, NeverCopied, SourceWentBack
 from lithify.model.names import LogId, TopicName, TopicReference
 from lithify.model.segment import volume_of
 from lithify.model.source import IngestRequest, SourcePosition, SourceTopic
 from lithify.model.staged import Destination, by_partition, segments_of_parts
+from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import Copying, Source, SourceBatch
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import CopiedTopic, Hole, IdHole, IngestBatch, IngestReport, TellBatch
 from lithify.service.change.alter import alter
+from lithify.service.commit import commit
 from lithify.service.creation import create_topic
 from lithify.service.documents import put_source, source_of
 from lithify.service.ingest.commit_copied import Copied, Reached, commit_copied
@@ -65,7 +68,7 @@ class TopicIngest:
         state = self._state(found)
         check_own(state)
         self._check_same(state)
-        state = self._with_partitions(state, found)
+        state = self._marked(self._with_partitions(state, found))
         starts = {p: self._start(p, how) for p, how in self.source.continuations(found, state).items()}
         self._remember(state)
         self.reached = Reached.of(state)
@@ -169,6 +172,19 @@ class TopicIngest:
         alter(self.warehouse, self.name, {}, partitions=wanted)
         return self.warehouse.store.load(self.name)
 
+    def _marked(self, state: TopicState) -> TopicState:
+        """The topic once it says that it is a copy of Kafka's (C70); Pulsar's ids say where each record is from."""
+        if state.settings.message_ids != "none" or state.copy_of == self.topic:
+            return state
+        run_id, known = self.warehouse.clock.new_id(), self._known(state) is not None
+
+        def decide(newest: TopicState) -> TopicEdit:
+            check_ingested(newest, self.topic, known=known)
+            logs = {0: newest.log(0)}  # it tells that the commit landed (C6)
+            return TopicEdit(run_id, self.warehouse.clock.now_ms(), logs, copy_of=self.topic)
+
+        return commit(self.warehouse, self.name, run_id, decide)
+
     def _check_same(self, state: TopicState) -> None:
         """Raises `RefusedError` or `SourceWentBackError` if it is a copy of another topic."""
         if (copied := self._known(state)) is not None:
@@ -179,10 +195,7 @@ class TopicIngest:
         """What is stored of its source. Raises `RefusedError` if that is another topic."""
         copied = source_of(self.warehouse.store, state)
         if copied is not None and copied.name != self.topic:
-            raise RefusedError(
-                f"{self.name} is a copy of {self.source.system}'s {copied.name}, not of {self.topic}",
-                hint="name another --into",
-            )
+            raise another_source(state, self.source.system, copied.name, self.topic)
         return copied
 
     def _check_id(self, topic_id: str) -> None:

@@ -117,6 +117,7 @@ def _info(state: TopicState, attributes: StreamAttributes | LithifyError | None)
         source_version=None if state.replica is None else state.replica.version,
         compacts_by_itself=None if state.replica is None else state.replica.compacts,
         not_compacting=why_not_compacting(state),
+        copy_of=state.copy_of or None,
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from lithify.errors import ConflictError, FencedError, InvalidInputError, InvalidRecordError
 from lithify.lifecycle.admission import check_offsets
-from lithify.lifecycle.copied import check_not_copied, with_copied
+from lithify.lifecycle.copies.ids import check_not_copied, with_copied
 from lithify.model.message import MessageId
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment, volume_of

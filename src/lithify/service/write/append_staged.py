@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 from lithify.errors import ConflictError, LithifyError, RefusedError
 from lithify.lifecycle.admission import check_offsets
-from lithify.lifecycle.copied import check_not_copied
-from lithify.lifecycle.replicas import check_own
+from lithify.lifecycle.copies.ids import check_not_copied
+from lithify.lifecycle.copies.kafka import check_takes_records
 from lithify.lifecycle.sweeping import run_of
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment, volume_of
@@ -91,7 +91,7 @@ def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch)
         )
 
     state = warehouse.store.load(staged.topic)
-    check_own(state)
+    check_takes_records(state)
     if is_there(state):
         return state
     with suppress(LithifyError):  # an error counts only on the newest version, where it is raised again

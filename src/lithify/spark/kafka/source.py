@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
-from lithify.lifecycle.source_continuation import CopyContinuation, copy_continuations
+from lithify.lifecycle.copies.continuation import CopyContinuation, copy_continuations
 from lithify.model.source import IngestRequest, SourcePosition, SourceTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import OnBatch, SourceStream
@@ -65,7 +65,7 @@ class KafkaSource(KafkaCluster):
         return mine
 
     def continuations(self, topic: SourceTopic, copy: TopicState) -> Mapping[int, CopyContinuation]:
-        """By the offsets alone (`lifecycle/source_continuation.py`). Raises `BrokerError`."""
+        """By the offsets alone (`lifecycle/copies/continuation.py`). Raises `BrokerError`."""
         return copy_continuations(copy, self.logs(topic))
 
     def after_read(

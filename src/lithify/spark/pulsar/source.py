@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from lithify.errors import BrokerError, RefusedError, SubscriptionBusyError
-from lithify.lifecycle.source_continuation import CopyContinuation, CopyContinues
+from lithify.lifecycle.copies.continuation import CopyContinuation, CopyContinues
 from lithify.model.message import MessageId
 from lithify.model.settings.topic_settings import preset
 from lithify.model.source import IngestRequest, SourcePosition, SourceTopic

@@ -106,6 +106,7 @@ def closing_record(state: TopicState, edit: TopicEdit, no_longer_named: Iterable
         "closed_by": edit.run_id,
         "settings": to_stored(state.settings),
         "own_settings": sorted(state.own_settings),
+        **({} if state.copy_of is None else {"copy_of": state.copy_of}),
         "logs": [log_to_json(log) for log in state.logs],
         "verb": edit.verb.value,
         "no_longer_named": list(no_longer_named),

@@ -36,6 +36,7 @@ def rebuilt(state: TopicState, replaces: Iterable[str]) -> dict[str, str]:
     return {
         **topic_codec.new_topic(state.original_name, state.settings, 0, state.created_ms, state.own_settings),
         **topic_codec.changed(topic_codec.FIRST_VERSION, state.settings, state.logs, None),
+        **({} if state.copy_of is None else {topic_codec.COPY_OF: state.copy_of}),
         REPLACES: json.dumps(sorted(replaces)),
     }
 
@@ -120,7 +121,6 @@ def last_closed(records: Iterable[Record]) -> ClosedState | None:
         with suppress(LithifyError, LookupError, TypeError, ValueError):
             logs = tuple(log_from_json(p, data) for p, data in enumerate(record["logs"]))
             settings = settings_of(record["settings"])
-            closed.append(
-                ClosedState(record["version"], settings, logs, own_names(record.get("own_settings"), settings))
-            )
+            own = own_names(record.get("own_settings"), settings)
+            closed.append(ClosedState(record["version"], settings, logs, own, record.get("copy_of")))
     return max(closed, key=lambda c: c.version, default=None)

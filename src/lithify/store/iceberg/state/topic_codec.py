@@ -14,6 +14,7 @@
     lithify.reports          JSON: ids of reports, newest first
     lithify.location         the folder that the topic was created in
     lithify.abandoned        JSON: runs that may no longer commit
+    lithify.copy-of          the Kafka topic that it is a copy of; empty once it was promoted
     lithify.replica          JSON: the topic that it is a replica of, and at which version (`replica_codec`)
     lithify.refs, .checksum  checksums of branches, tags and these properties (`checksums`)
 
@@ -65,6 +66,7 @@ _NO_LONGER_NAMED = "lithify.no-longer-named-bytes"
 _REPORTS = "lithify.reports"
 _ABANDONED = "lithify.abandoned"
 _FEATURES = "lithify.features"
+COPY_OF = "lithify.copy-of"
 
 _LOCATION = "lithify.location"
 
@@ -153,6 +155,8 @@ def edited(properties: Properties, version: int, edit: TopicEdit, kept: tuple[Cl
     new[_FORMAT] = str(format_with(features))
     if features != known:
         new[_FEATURES] = _text(features)
+    if edit.copy_of is not None:
+        new[COPY_OF] = edit.copy_of
     if edit.abandon is not None:
         new[_ABANDONED] = _text(edit.abandon)
     if kept != closed_versions(properties):
@@ -195,6 +199,7 @@ def state_of(name: TopicName, facts: TableFacts) -> TopicState:
             abandoned=tuple(json.loads(properties.get(_ABANDONED, "[]"))),
             features=_features(properties),
             replica=replica_in(properties),
+            copy_of=properties.get(COPY_OF),
             format_version=int(properties[_FORMAT]),
         )
 

@@ -1,0 +1,1 @@
+"""Copies of topics of other systems: where they continue, and what they take."""

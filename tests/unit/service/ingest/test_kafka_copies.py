@@ -1,0 +1,142 @@
+"""Copies of Kafka topics take only what an ingest copies, until they are promoted (C70)."""
+
+from __future__ import annotations
+
+import pytest
+
+from lithify.errors import PolicyError
+from lithify.model.names import TopicName, TopicReference
+from lithify.model.record import Record
+from lithify.model.source import IngestRequest
+from lithify.model.topic.log import WrittenBatch
+from lithify.reports.ingest import CopiedTopic
+from lithify.service.change.cut import truncate
+from lithify.service.creation import create_topic
+from lithify.service.documents import put_source
+from lithify.service.ingest.ingest import ingest
+from lithify.service.ingest.promote_copy import promote_copy
+from lithify.service.look.status import topic_info
+from lithify.service.read.fetch import open_log
+from lithify.service.replica.copying import MirrorRequest
+from lithify.service.replica.mirror import mirror
+from lithify.service.replica.promote import promote
+from lithify.service.write.append import append
+from support.topics.listed_source import MARKERS, ListedSource
+from support.topics.memory_topic import a_warehouse
+from support.topics.replicas import two_warehouses
+from support.topics.staged_batches import append_batch
+
+NAME = TopicName("default", "orders")
+OURS = [Record(b"ours", b"0", partition=0)]
+
+
+def kafkas(*offsets):
+    return {0: [Record(b"k", b"%d" % offset, 1_000, partition=0, offset=offset) for offset in offsets]}
+
+
+@pytest.fixture
+def warehouse():
+    return a_warehouse()
+
+
+def copied(warehouse, records, topic="orders"):
+    source = ListedSource(warehouse, {topic: records})
+    (report,) = ingest(warehouse, source, IngestRequest({}, (topic,), into="orders"), lambda _: None, lambda: False)
+    return report
+
+
+def values(warehouse):
+    return [(record.offset, record.value) for record in open_log(warehouse, warehouse.store.load(NAME), 0)]
+
+
+def created(warehouse):
+    return create_topic(warehouse, TopicReference(NAME, "orders"), {}, 1)
+
+
+APPENDS = {
+    "append": lambda warehouse: append(warehouse, NAME, OURS),
+    "keep offsets": lambda warehouse: append(
+        warehouse, NAME, [OURS[0]._replace(offset=70, timestamp=1)], keep_offsets=True
+    ),
+    "expected end": lambda warehouse: append(warehouse, NAME, OURS, expected_end={0: 2 + MARKERS}),
+    "a batch of tasks": lambda warehouse: append_batch(warehouse, NAME, [OURS], WrittenBatch("q", 1), warehouse.files),
+}
+
+
+@pytest.mark.parametrize("how", APPENDS)
+def test_a_copy_takes_nothing_else(warehouse, how):
+    copied(warehouse, kafkas(0, 1))
+    with pytest.raises(PolicyError, match="it is a copy of Kafka's orders") as refused:
+        APPENDS[how](warehouse)
+    assert "lithify kafka promote orders" in refused.value.hint
+    copied(warehouse, kafkas(0, 1, 4, 5))
+    assert values(warehouse) == [(0, b"0"), (1, b"1"), (4, b"4"), (5, b"5")]
+
+
+def test_a_copy_of_an_empty_topic_takes_nothing_else_either(warehouse):
+    assert copied(warehouse, {0: []}).error is None
+    with pytest.raises(PolicyError):
+        append(warehouse, NAME, OURS)
+
+
+def test_what_was_appended_before_is_not_taken_for_a_copy(warehouse):
+    created(warehouse)
+    append(warehouse, NAME, OURS)
+    report = copied(warehouse, kafkas(0, 1))
+    assert report.refused
+    assert "it has records that no ingest has copied" in report.error
+    truncate(warehouse, NAME, 0, 0)
+    assert copied(warehouse, kafkas(0, 1)).records == 2
+
+
+def test_a_copy_of_an_earlier_lithify_is_one_from_the_next_ingest_on(warehouse):
+    state = created(warehouse)
+    put_source(warehouse.store, state, CopiedTopic("orders", "id of orders"))
+    append(warehouse, NAME, kafkas(0, 1)[0], keep_offsets=True)
+    assert copied(warehouse, kafkas(0, 1, 2)).records == 1
+    assert warehouse.store.load(NAME).copy_of == "orders"
+
+
+def test_a_promoted_copy_goes_its_own_way(warehouse):
+    copied(warehouse, kafkas(0, 1))
+    report = promote_copy(warehouse, NAME)
+    assert (report.topic, report.copy_of, report.version) == ("orders", "orders", warehouse.store.load(NAME).version)
+    append(warehouse, NAME, OURS)
+    assert values(warehouse) == [(0, b"0"), (1, b"1"), (2 + MARKERS, b"0")]
+    again = copied(warehouse, kafkas(0, 1, 4, 5))
+    assert again.refused
+    assert "it was promoted" in again.error
+    with pytest.raises(PolicyError, match="it was promoted"):
+        promote_copy(warehouse, NAME)
+
+
+def test_a_topic_of_its_own_is_not_promoted(warehouse):
+    created(warehouse)
+    with pytest.raises(PolicyError, match="it is no copy of a Kafka topic"):
+        promote_copy(warehouse, NAME)
+
+
+def test_one_copy_is_of_one_topic(warehouse):
+    copied(warehouse, kafkas(0, 1))
+    report = copied(warehouse, kafkas(0, 1), topic="others")
+    assert report.refused
+    assert "orders, not of others" in report.error
+
+
+def test_a_topic_says_what_it_is_a_copy_of(warehouse):
+    copied(warehouse, kafkas(0, 1))
+    assert topic_info(warehouse, warehouse.store.load(NAME)).copy_of == "orders"
+    promote_copy(warehouse, NAME)
+    assert topic_info(warehouse, warehouse.store.load(NAME)).copy_of is None
+
+
+def test_a_replica_of_a_copy_is_one_too_once_it_is_promoted(tmp_path):
+    source, target = two_warehouses("memory", tmp_path)
+    copied(source, kafkas(0, 1))
+    mirror(source, target, NAME, MirrorRequest("there"))
+    promote(target, NAME)
+    with pytest.raises(PolicyError, match="it is a copy of Kafka's orders"):
+        append(target, NAME, OURS)
+    assert copied(target, kafkas(0, 1, 4)).records == 1
+    promote_copy(source, NAME)
+    assert append(source, NAME, OURS).records == 1
