@@ -36,7 +36,7 @@ def test_settings_and_partitions_change_in_one_commit(orders):
         "  null.key  reject → drop\n"
         "  delete.retention.ms  86400000 → 3600000\n"
         "  partitions  1 → 3\n"
-        "it applies from the next round, for which 1 log is due once; removed records are not restored\n"
+        "it applies from the next round; 1 log is due for it whatever the ratio; removed records are not restored\n"
         "the next round removes the records without a key\n"
         "2 new partitions: records stay where they are, while their keys may go to another partition from now on\n"
     )

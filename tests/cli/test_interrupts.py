@@ -161,12 +161,13 @@ def test_a_program_whose_main_thread_hangs_says_it_as_well():
 import os, signal, time
 from lithify.cli.invocation import Invocation
 from lithify.cli.terminal import stopping
-stopping.ENDS_WITHIN_S = 0.2
+stopping.SILENT_S, stopping.ENDS_WITHIN_S = 0.1, 0.3
 invocation = Invocation(standing="it is as it was")
-stopping.end_in_time(invocation.say_interrupted)
+stopping.end_in_time(invocation.say_ending, invocation.say_interrupted)
 signal.signal(signal.SIGINT, lambda *_: time.sleep(60))
 os.kill(os.getpid(), signal.SIGINT)
 time.sleep(60)
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stderr) == (main.INTERRUPTED, "interrupted: it is as it was\n")
+    said = "interrupted: ending, within 10 s\ninterrupted: it is as it was\n"
+    assert (ended.returncode, ended.stderr) == (main.INTERRUPTED, said)

@@ -144,7 +144,7 @@ def test_a_log_that_fails_says_so_before_everything_else(lithify, failing, maske
     clock_went_back = " ".join(lithify("status", "orders", "--now", "@50000").out.split())
     assert "FAILED 3 times, next try now: s3://b/f" in clock_went_back
     assert (
-        "QUARANTINED since 1970-01-01T01:00:00.000Z (2 h 0 min ago) after 8 failures: no room; "
+        "QUARANTINED since 1970-01-01T01:00:00.000Z (2 h ago) after 8 failures: no room; "
         "`lithify quarantine release orders --partition 2` releases it; not due:"
     ) in text
     logs = lithify("status", "orders", "--json").json["logs"]

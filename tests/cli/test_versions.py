@@ -164,9 +164,11 @@ def test_sweep_lists_what_may_go_and_deletes_only_with_yes(lithify, masked):
     assert header.split() == ["SIZE", "WHY", "SINCE", "FILE"]
     (first,) = (row for row in rows if row.endswith(".parquet"))  # the second is in the version that is kept
     assert first.startswith("SIZE  replaced  TIME  data/partition=0/00000000000000000000-")
-    going = f"orders: {len(rows)} files of SIZE can be deleted; --yes deletes them; SIZE stored, of which "
+    going = (
+        f"orders: {len(rows)} files of SIZE can be deleted; --yes deletes them; SIZE stored with metadata, of which "
+    )
     assert masked(listed.err).startswith(going)
-    assert listed.err.endswith(" that no version names may not go yet\n")
+    assert listed.err.endswith(" that no version names stay until versions.retention.ms or sweep.grace.ms is over\n")
     as_json = lithify("sweep", "orders", "--json").json
     figures = ["stored_bytes", "waiting_files", "waiting_bytes"]
     assert list(as_json) == ["topic", "deleted", "files", "now_ms", *figures, "bytes"]

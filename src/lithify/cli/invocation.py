@@ -96,6 +96,11 @@ class Invocation:
         else:
             say_error(message.rstrip(".") + (f" ({hint})" if hint else ""), code)
 
+    def say_ending(self) -> None:
+        """Says that an interrupted verb takes a while to end, if it says afterwards what is true then."""
+        if self.standing:
+            self.note("ending", "interrupted: ending, within 10 s")
+
     def say_interrupted(self) -> None:
         """Prints, once, what is true after an interrupt: for people, or as an error's JSON object."""
         standing, self.standing = self.standing, ""

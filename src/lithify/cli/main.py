@@ -214,7 +214,7 @@ def main() -> None:
     invocation = Invocation()
     if complete_if_asked(lithify_group, invocation):
         leave(0)
-    end_in_time(invocation.say_interrupted)
+    end_in_time(invocation.say_ending, invocation.say_interrupted)
     leave(run(sys.argv[1:], invocation))
 
 

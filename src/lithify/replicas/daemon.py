@@ -93,7 +93,7 @@ class ReplicaDaemon:
         while looking.is_alive() and not self.stop.asked.wait(TICK_S):
             if not once and watchdog.stands_still(self._looks, self._clock.monotonic_ms()):
                 self.stop.fail(self._no_look(watchdog.limit_ms))
-        self.stop.ask("there is nothing left to do")
+        self.stop.ask("every replica has caught up, is paused or has failed")
         return self._end()
 
     def _end(self) -> bool:

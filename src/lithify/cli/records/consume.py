@@ -181,7 +181,9 @@ def table(
         topic, named = invocation.open_topic(topic_name)
         partition = the_partition(topic_name, named, partition)
     batches = topic.table_batches(version=version, at=point, partition=partition)
-    _write(_of_key((batch.to_arrow() for batch in batches), wanted), None, encodings, topic.name)
+    written = _write(_of_key((batch.to_arrow() for batch in batches), wanted), None, encodings, topic.name)
+    if point is not None and not written:
+        invocation.note("empty", f"{topic.name}: there was no live key{' of that name' if key else ''} at that point")
 
 
 def _of_key(tables: Iterator[Any], key: bytes | None) -> Iterator[Any]:
@@ -193,17 +195,19 @@ def _of_key(tables: Iterator[Any], key: bytes | None) -> Iterator[Any]:
         yield table if key is None else table.filter(pc.equal(table.column("key"), pa.scalar(key, pa.binary())))
 
 
-def _write(tables: Iterator[Any], most: int | None, encodings: Encodings, topic: str) -> None:
-    """Writes the records of Arrow tables to stdout as JSON lines, at most so many."""
-    left = most
+def _write(tables: Iterator[Any], most: int | None, encodings: Encodings, topic: str) -> int:
+    """Writes the records of Arrow tables to stdout as JSON lines, at most so many. Returns how many."""
+    left, written = most, 0
     if left == 0:
-        return
+        return 0
     for table in tables:
         taken = table if left is None else table.slice(0, left)
         for lines in format_json(taken, encodings, topic):
             put(lines)
         flush()  # per batch, so that followers see it at once; a batch is large, so this is cheap
+        written += taken.num_rows
         if left is not None:
             left -= taken.num_rows
             if left == 0:
-                return
+                break
+    return written

@@ -24,6 +24,6 @@ def promote(invocation: Invocation, topic_name: str) -> None:
     report = invocation.open_lake().replicas().promote(str(topic.topic_name))
     if not invocation.printed(report):
         say(
-            f"{report.topic}: a topic of its own, at version {report.source_version} of its source in {report.source} "
-            f"(its version {report.version})"
+            f"{report.topic}: a topic of its own since its version {report.version}; it has everything up to version "
+            f"{report.source_version} of its source in {report.source}"
         )

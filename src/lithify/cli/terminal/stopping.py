@@ -20,30 +20,38 @@ from threading import Thread, current_thread, main_thread
 from typing import NoReturn
 
 ENDS_WITHIN_S = 9.5
-LAST_WORDS_S = 0.2
+SILENT_S = 1.0
+WORDS_S = 0.2
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def end_in_time(last_words: Callable[[], None]) -> None:
+def end_in_time(first_words: Callable[[], None], last_words: Callable[[], None]) -> None:
     """Starts the thread. It acts on signals that Python handles; others end a process at once.
 
-    `last_words` says what the main thread, which hangs then, could not say any more.
+    `first_words` says that the end takes a while; `last_words` what the main thread, which hangs then, could not
+    say any more.
     """
     told, tells = os.pipe()
     os.set_blocking(tells, False)
     signal.set_wakeup_fd(tells, warn_on_full_buffer=False)
-    Thread(target=_watch, args=(told, last_words), daemon=True).start()
+    Thread(target=_watch, args=(told, first_words, last_words), daemon=True).start()
 
 
-def _watch(told: int, last_words: Callable[[], None]) -> None:
+def _watch(told: int, first_words: Callable[[], None], last_words: Callable[[], None]) -> None:
     while number := os.read(told, 1):
         if number[0] in _SIGNALS:
-            time.sleep(ENDS_WITHIN_S)
-            speaker = Thread(target=last_words, daemon=True)
-            speaker.start()
-            speaker.join(LAST_WORDS_S)  # the main thread may hang because nobody reads what it prints
+            time.sleep(SILENT_S)
+            _said(first_words)
+            time.sleep(ENDS_WITHIN_S - SILENT_S)
+            _said(last_words)
             end_spark(0)
             os._exit(128 + number[0])
+
+
+def _said(words: Callable[[], None]) -> None:
+    speaker = Thread(target=words, daemon=True)
+    speaker.start()
+    speaker.join(WORDS_S)  # the main thread may hang because nobody reads what it prints
 
 
 def end_spark(within_s: float) -> None:

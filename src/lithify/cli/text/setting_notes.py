@@ -44,7 +44,7 @@ def change_notes(report: AlterReport, config: Mapping[str, str]) -> Iterator[str
     yield from _unused_notes(config, [name for name in changed if config[name] == changed[name].after])
     if report.logs_due:
         logs = "1 log is" if report.logs_due == 1 else f"{report.logs_due:,} logs are"
-        yield f"it applies from the next round, for which {logs} due once; removed records are not restored"
+        yield f"it applies from the next round; {logs} due for it whatever the ratio; removed records are not restored"
     if "compaction.strategy" in changed and config["compaction.strategy"] != "offset":
         yield LATE_RECORDS
     if "empty.value" in changed and config["empty.value"] == "tombstone":

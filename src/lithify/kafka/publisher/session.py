@@ -9,10 +9,11 @@ What a session has committed is in `published`, also where it ends in an error.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from lithify.errors import InvalidRecordError
+from lithify.errors import InvalidRecordError, RefusedError, UnknownSourceError
 from lithify.kafka.notes import FollowedLog
 from lithify.kafka.publisher.reports import PublishedLog
 from lithify.kafka.publisher.target import Target, check_only_ours, find_or_make, largest_batch, partitions_of
@@ -23,7 +24,7 @@ from lithify.model.record import Record
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reading.continuation import Continues, advanced, continuation, lost_error
-from lithify.snapshot.cursors import compacted_records, first_cursor, log_of
+from lithify.snapshot.cursors import compacted_records, copied_from, first_cursor, log_of
 
 TRANSACTION_RECORDS = 50_000
 TRANSACTION_BYTES = 64 * 1024 * 1024
@@ -126,6 +127,7 @@ def open_session(
 ) -> Session:
     """Creates or checks the target, fences earlier runs and loads their progress. Raises what `publish` raises."""
     _check_timestamps(warehouse, state)
+    _check_not_source(warehouse, cluster, state, to)
     target = find_or_make(cluster, to, len(state.partitions), state.settings)
     transactions = Transactions(cluster, f"lithify.{state.identity}.{to}", to, largest_batch(state.settings))
     try:
@@ -149,6 +151,17 @@ def _check_continues(found: Stored, state: TopicState, partition: int) -> None:
         case lost:
             log = LogId(state.name, partition)
             raise lost_error(log, found.cursor, lost, "publish into a topic that is not there yet")
+
+
+def _check_not_source(warehouse: Warehouse, cluster: Cluster, state: TopicState, to: str) -> None:
+    """Raises `RefusedError` if the target is the very topic that this one is a copy of."""
+    source_id = copied_from(warehouse, state, to)
+    with suppress(UnknownSourceError):  # then it is created
+        if source_id and cluster.topic_id(to) == source_id:
+            raise RefusedError(
+                f"{state.name} is a copy of Kafka's {to} itself",
+                hint="publish into another topic; one that is not there yet is created",
+            )
 
 
 def _check_timestamps(warehouse: Warehouse, state: TopicState) -> None:

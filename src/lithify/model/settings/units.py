@@ -94,11 +94,15 @@ def format_duration(duration_ms: int) -> str:
         return f"{duration_ms} ms"
     if duration_ms < 60_000:
         return f"{duration_ms / 1000:.1f} s"
-    minutes, rest = divmod(duration_ms // 1000, 60)
+    minutes, seconds = divmod(duration_ms // 1000, 60)
     if minutes < 60:
-        return f"{minutes} min {rest} s"
+        return _two(minutes, "min", seconds, "s")
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
+    return _two(hours, "h", minutes, "min") if hours < 48 else _two(hours // 24, "d", hours % 24, "h")
+
+
+def _two(count: int, unit: str, rest: int, smaller: str) -> str:
+    return f"{count} {unit} {rest} {smaller}" if rest else f"{count} {unit}"
 
 
 def _decimals(size: float) -> int:

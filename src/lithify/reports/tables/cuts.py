@@ -67,14 +67,16 @@ def _within(path: str, location: str) -> str:
 
 def sweep_summary(report: SweepReport) -> str:
     """One line: what can go, or went, and what is stored."""
-    return f"{report.topic}: {_going(report)}; {format_bytes(report.stored_bytes)} stored{_waiting(report)}"
+    return (
+        f"{report.topic}: {_going(report)}; {format_bytes(report.stored_bytes)} stored with metadata{_waiting(report)}"
+    )
 
 
 def _waiting(report: SweepReport) -> str:
     if not report.waiting_files:
         return ""
     files = f"{plural(report.waiting_files, 'file')} of {format_bytes(report.waiting_bytes)}"
-    return f", of which {files} that no version names may not go yet"
+    return f", of which {files} that no version names stay until versions.retention.ms or sweep.grace.ms is over"
 
 
 def _going(report: SweepReport) -> str:

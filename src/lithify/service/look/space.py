@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lithify.errors import LithifyError
 from lithify.model.segment import sizes_of
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.edit import KeptVersion
@@ -22,7 +21,7 @@ from lithify.reports.status import volumes_of
 
 
 def space_of(store: LogStore, state: TopicState) -> Space:
-    """The space of the newest version and of those that are kept. Raises what `versions` raises."""
+    """The space of the newest version and of those that are kept. Raises what the store's reading calls raise."""
     live, view = _named_bytes(store, state)
     kept = store.versions(state.name)
     earlier = _earlier_bytes(kept)
@@ -41,11 +40,8 @@ def _named_bytes(store: LogStore, state: TopicState) -> tuple[int, int]:
     logs, views = volumes_of(state)
     if views is None:
         return logs.size_bytes, 0
-    try:
-        live = sizes_of(store.segments(state))
-        view = sizes_of(store.view(state))
-    except LithifyError:  # damage is for `verify` to name: the sizes of both, as if they shared no file
-        return logs.size_bytes, views.size_bytes
+    live = sizes_of(store.segments(state))
+    view = sizes_of(store.view(state))
     return sum(live.values()), sum(size for path, size in view.items() if path not in live)
 
 

@@ -15,7 +15,7 @@ DAY = 86_400_000
 
 COMBINATIONS = {
     "compact=false ttl=0": ("delete", -1, "every record, for ever"),
-    "compact=false ttl=7d": ("delete", 7 * DAY, "every record, for 7 d 0 h"),
+    "compact=false ttl=7d": ("delete", 7 * DAY, "every record, for 7 d"),
     "compact=true ttl=0": ("compact", -1, "the latest record of every key, for ever"),
     "compact=true ttl=7d": (
         "compact",
@@ -23,7 +23,7 @@ COMBINATIONS = {
         "the latest record of every key, for ever: ttl is not applied, "
         "as cleanup.policy=compact,delete alone lets live keys expire",
     ),
-    "cleanup.policy=compact,delete ttl=7d": ("compact,delete", 7 * DAY, "the latest record of every key, for 7 d 0 h"),
+    "cleanup.policy=compact,delete ttl=7d": ("compact,delete", 7 * DAY, "the latest record of every key, for 7 d"),
     "cleanup.policy=compact,delete compact=true ttl=0": (
         "compact,delete",
         -1,
@@ -33,7 +33,7 @@ COMBINATIONS = {
     "cleanup.policy=delete retention.bytes=9": (
         "delete",
         7 * DAY,
-        "every record, for 7 d 0 h, in 9 bytes of each log at most",
+        "every record, for 7 d, in 9 bytes of each log at most",
     ),
 }
 

@@ -261,7 +261,7 @@ def test_streams_and_their_attributes_are_shown(lake):
     assert shown["attributes"]["retention.ms"] == {"value": "604800000", "from": "stream"}
     assert shown["attributes"]["compact"] == {"value": "true", "from": "stream"}
     assert shown["attributes"]["autocreate"] == {"value": "false", "from": "default"}
-    assert shown["keeps"] == "the latest record of every key, for 7 d 0 h"
+    assert shown["keeps"] == "the latest record of every key, for 7 d"
 
 
 class Overtaken:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from lithify.errors import DamagedError
 from lithify.model.record import Record
 from lithify.model.segment import sizes_of
@@ -68,7 +70,8 @@ def test_a_file_that_a_log_and_its_view_share_is_counted_once():
     assert (space.stored_bytes, space.earlier_versions_bytes) == (size({*log, *view}), 0)
 
 
-def test_a_view_that_cannot_be_read_is_counted_as_if_it_shared_nothing():
+def test_a_view_that_cannot_be_read_is_an_error_and_no_number():
+    """C48."""
     topic = MemoryTopic(compaction_mode="side-by-side")
     written(topic, "a", "b")
     topic.compact()
@@ -77,8 +80,8 @@ def test_a_view_that_cannot_be_read_is_counted_as_if_it_shared_nothing():
         def view(self, state):
             raise DamagedError("no such branch")
 
-    space = space_of(Damaged(topic.store), topic.state)
-    assert (space.live_bytes, space.view_bytes) == (size(topic.segments()), size(topic.view()))
+    with pytest.raises(DamagedError, match="no such branch"):
+        space_of(Damaged(topic.store), topic.state)
 
 
 def test_after_an_undo_the_files_of_the_round_are_those_of_earlier_versions():
