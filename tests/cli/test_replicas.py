@@ -266,6 +266,8 @@ def test_refused_targets(orders, backup, tmp_path):
         return orders.error("replica", "add", "orders", *arguments)
 
     assert "is the warehouse of orders itself" in refused("--to", orders.warehouse)
+    for around in (orders.warehouse / "default" / "backup", orders.warehouse.parent):
+        assert "lie one in the other" in refused("--to", around)
     secret = refused("--to", "postgresql://me:secret@host/db")
     assert "secret" not in secret and "describe the catalog in .pyiceberg.yaml" in secret
     assert refused("--to", "backap").endswith("(a directory is written ./backap)")

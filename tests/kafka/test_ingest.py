@@ -242,7 +242,10 @@ def test_what_another_ingest_has_committed_in_between_is_not_copied_twice(
                 lithify.Record(m.key(), m.value(), m.timestamp()[1], partition=1, offset=m.offset())
                 for m in read_all(place.broker, place.topic, 1)
             ]
-            place.lake.topic("copy").append(records, keep_offsets=True)
+            with monkeypatch.context() as as_an_ingest:
+                as_an_ingest.setattr("lithify.service.creation.check_takes_records", lambda _: None)
+                as_an_ingest.setattr("lithify.service.commit.check_appends", lambda *_: None)
+                place.lake.topic("copy").append(records, keep_offsets=True)
         return real(*arguments)
 
     monkeypatch.setattr("lithify.service.ingest.topic_ingest.commit_copied", with_another)

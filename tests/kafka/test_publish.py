@@ -20,7 +20,10 @@ from lithify.errors import (
 )
 from lithify.kafka import publish
 from lithify.kafka.consumer.live_tail import record_of
+from lithify.kafka_client.client import Cluster
 from lithify.model.record import Record
+from lithify.reports.ingest import CopiedTopic
+from lithify.service.documents import put_source
 from support.kafka.broker import KafkaBroker, read_all
 from support.kafka.lake import KafkaLake, kafka_lake, send
 from support.processes.programs import PROGRAM
@@ -187,6 +190,13 @@ def test_of_two_at_once_one_says_so(both, broker, monkeypatch):
         publish(both.topic, both.conf, to, tell=meanwhile)
     assert others
     assert_equal(both, to)
+
+
+def test_the_topic_that_it_is_a_copy_of_is_no_target(both):
+    source = CopiedTopic(both.name, Cluster(both.conf, 30).topic_id(both.name))
+    put_source(both.topic.warehouse.store, both.topic.state(), source)
+    with pytest.raises(RefusedError, match=f"is a copy of Kafka's {both.name} itself"):
+        publish(both.topic, both.conf, both.name)
 
 
 def test_a_target_with_records_of_others_is_refused(both, broker):

@@ -13,6 +13,7 @@ from lithify.errors import (
     BrokerError,
     InvalidInputError,
     LogTruncatedError,
+    PolicyError,
     RefusedError,
     SourceLostError,
     SourceWentBackError,
@@ -20,6 +21,7 @@ from lithify.errors import (
 )
 from lithify.kafka import SnapshotConsumer
 from lithify.model.record import Record
+from lithify.model.topic.edit import TopicEdit
 from support.kafka.lake import kafka_lake, send, table_of
 from support.servers.tcp_proxy import free_port, wait_until
 
@@ -67,6 +69,15 @@ def test_the_compacted_part_comes_from_the_lake_and_the_rest_from_kafka(both, br
         assert mine == lake[partition] + both.in_kafka(partition, start=end)
         assert mine[-1].offset >= end  # some came from Kafka
     assert len(found) < 300  # and some were compacted away
+
+
+def test_a_promoted_copy_is_not_continued_in_kafka(both):
+    """C70."""
+    both.produce(some_records(10, 3, partitions=2))
+    both.take_in()
+    both.topic.warehouse.store.commit(both.topic.state(), TopicEdit("run", NOW, {}, copy_of=""))
+    with pytest.raises(PolicyError, match="it was promoted, and gives offsets of its own"):
+        SnapshotConsumer(both.topic, both.conf)
 
 
 def test_it_goes_on_while_a_producer_writes_and_rounds_run(both, broker):

@@ -15,7 +15,13 @@ from lithify.cli.completing import names
 from lithify.cli.terminal.output import say
 from lithify.model.cursor import AtTime, Start
 from lithify.model.message import MessageId
-from lithify.model.settings.units import format_bytes, parse_duration_ms, parse_rate_bytes, parse_time_ms
+from lithify.model.settings.units import (
+    format_bytes,
+    format_duration,
+    parse_duration_ms,
+    parse_rate_bytes,
+    parse_time_ms,
+)
 
 Function = Callable[..., Any]
 Option = Callable[[Function], Function]
@@ -35,14 +41,19 @@ class TimeType(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
+LEAST_LEASE_MS = 1_000
+"""A shorter lease ends before its owner renews it."""
 LONGEST_MS = 36_500 * 86_400_000
 """A hundred years: no clock, timer or database takes durations of any length."""
 
 
 class DurationType(click.ParamType[int]):
-    """`30s`, `5m`, `250` (milliseconds), as milliseconds above zero."""
+    """`30s`, `5m`, `250` (milliseconds), as milliseconds above zero, or at least `least_ms`."""
 
     name = "DURATION"
+
+    def __init__(self, least_ms: int = 1) -> None:
+        self._least_ms = least_ms
 
     def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
@@ -53,6 +64,8 @@ class DurationType(click.ParamType[int]):
             self.fail(str(error), param, ctx)
         if duration_ms <= 0:
             self.fail(f"{value}: a duration above zero", param, ctx)
+        if duration_ms < self._least_ms:
+            self.fail(f"{value}: a duration of {format_duration(self._least_ms)} at least", param, ctx)
         if duration_ms > LONGEST_MS:
             self.fail(f"{value}: a duration of a hundred years at most", param, ctx)
         return duration_ms
@@ -179,7 +192,7 @@ coordination_url = click.option(
 _lease = click.option(
     "--lease",
     "lease_ms",
-    type=DurationType(),
+    type=DurationType(LEAST_LEASE_MS),
     default="30s",
     show_default=True,
     help="How long a member may be silent before others take over its partitions.",

@@ -116,7 +116,7 @@ def check_replica(state: TopicState) -> ReplicaOf:
 
 
 def check_promotable(state: TopicState) -> ReplicaOf:
-    """The same of one that may be promoted. Raises `PolicyError` for a topic that is none, or has nothing yet."""
+    """The same of one that may be promoted or verified: it has something. Raises `PolicyError` for others."""
     known = check_replica(state)
     if known.version == NOTHING_COPIED:
         raise PolicyError(

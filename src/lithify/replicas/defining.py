@@ -64,6 +64,11 @@ def add_replica(world: ReplicaWorld, request: ReplicaRequest) -> ReplicaDefiniti
         raise RefusedError(
             f"{request.place} is the warehouse of {definition.what} itself", hint="a replica goes to another one"
         )
+    if target.scope.startswith(f"{definition.scope}/") or definition.scope.startswith(f"{target.scope}/"):
+        raise RefusedError(
+            f"{request.place} and the warehouse of {definition.what} lie one in the other",
+            hint="a replica goes to a folder beside it, or elsewhere: what deletes one must not delete the other",
+        )
     if request.sync_groups:
         check_groups(target)
     _check_only_source(world, definition)

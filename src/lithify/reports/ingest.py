@@ -41,12 +41,14 @@ class CopiedTopic(Report):
     name: str
     topic_id: str
     holes: tuple[Hole | IdHole, ...] = ()
+    promoted: bool = False
+    """It is a copy no more, or soon (C70): said before the commit, so that `repair` cannot take it back."""
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> CopiedTopic:
         """Raises `LookupError`, `TypeError` or `ValueError` for any other document."""
         holes = tuple(IdHole(**hole) if "before" in hole else Hole(**hole) for hole in data["holes"])
-        copied = CopiedTopic(data["name"], data["topic_id"], holes)
+        copied = CopiedTopic(data["name"], data["topic_id"], holes, bool(data.get("promoted", False)))
         texts = [copied.name, copied.topic_id, *(h.before for h in holes if isinstance(h, IdHole))]
         texts += [h.after for h in holes if isinstance(h, IdHole) and h.after is not None]
         numbers = [number for hole in holes if isinstance(hole, Hole) for number in astuple(hole)]

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Self
 
-from lithify.errors import BrokerError, RefusedError, SourceLostError
+from lithify.errors import BrokerError, PolicyError, RefusedError, SourceLostError
 from lithify.model.message import MessageId
 from lithify.model.names import TopicName
 from lithify.model.record import Record
@@ -59,7 +59,7 @@ class LakeAndLive:
             state = self._newest.load()
             stored = StoredPosition({}) if self._file is None else self._file.load()
             partitions = self._chosen(len(state.logs))
-            for known in (stored.source_id, self._copied_from(state)):
+            for known in (stored.source_id, copied_from(self._warehouse, state, self._live.topic)):
                 self._live.check_same(known)
             self._fold = TableFold(state.settings)
             self._cursors = Cursors(state, stored.cursors, partitions)
@@ -213,9 +213,6 @@ class LakeAndLive:
         begin = self._live.begin(partition, log, at)
         return at if begin is None else begin
 
-    def _copied_from(self, state: TopicState) -> str:
-        return copied_from(self._warehouse, state, self._live.topic)
-
     def _pull(self, timeout_s: float) -> None:
         """Reads the next records into `_ahead`, which stays empty if none arrived within the timeout."""
         clock = self._warehouse.clock
@@ -281,7 +278,11 @@ class LakeAndLive:
         self._store()
 
     def _take_up_new_partitions(self) -> None:
-        state = self._warehouse.store.load(self._name)
+        try:
+            state = self._newest.load()
+        except PolicyError:
+            self._close_tail()  # the next call checks it again, before it would continue there
+            raise
         new = [p for p in self._chosen(len(state.logs)) if p not in self._settled]
         if new:
             self._close_tail()

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from lithify.api.lake import open_lake
-from lithify.errors import LithifyError, SourceLostError
+from lithify.errors import LithifyError, PolicyError, SourceLostError
+from lithify.lifecycle.copies.kafka import check_still_copy
 from lithify.model.record import Record
+from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
-from lithify.snapshot.consumer import LakeAndLive
+from lithify.snapshot.consumer import STORE_MS, LakeAndLive
 from lithify.snapshot.live import Reached
 from support.engines.kernel import compact_without_spark
 from support.fake_clock import FakeClock
@@ -59,7 +61,8 @@ class ListedSource:
 
     def check_same(self, known: str) -> None: ...
 
-    def check_copy(self, state: TopicState) -> None: ...
+    def check_copy(self, state: TopicState) -> None:
+        check_still_copy(state)
 
     def partitions(self) -> int:
         return 1
@@ -118,6 +121,18 @@ def test_what_the_cluster_deletes_under_a_live_consumer_is_read_in_the_lake(topi
         source.start = 5
         source.add(2)
         assert offsets(consumer) == [2, 3, 4, 5, 6, 7]
+
+
+def test_a_consumer_that_is_live_hears_of_a_promotion(topic, source):
+    """C70."""
+    topic.append(source.add(2), keep_offsets=True)
+    with LakeAndLive(topic.warehouse, topic.topic_name, source, None, None) as consumer:
+        assert offsets(consumer) == [0, 1]
+        topic.warehouse.store.commit(topic.state(), TopicEdit("run", 1, {}, copy_of=""))
+        source.clock.sleep(2 * STORE_MS / 1000)
+        for _ in range(2):
+            with pytest.raises(PolicyError, match="it was promoted"):
+                consumer.poll(STORE_MS / 1000)
 
 
 def test_what_neither_has_is_an_error_each_time(topic, source):

@@ -12,7 +12,7 @@ import click
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.parameters import DurationType
+from lithify.cli.parameters import LEAST_LEASE_MS, DurationType
 from lithify.cli.terminal.output import flush, say
 from lithify.cli.text.events import event_line
 from lithify.reports.events import EventKind
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @click.option(
     "--lease",
     "lease_ms",
-    type=DurationType(),
+    type=DurationType(LEAST_LEASE_MS),
     default="30s",
     show_default=True,
     help="How long a cleaner may be silent before others take over its logs.",

@@ -9,7 +9,7 @@ import click
 from lithify.cli import parameters
 from lithify.cli.cleaner.run import run_to_end
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.parameters import DurationType
+from lithify.cli.parameters import LEAST_LEASE_MS, DurationType
 from lithify.cli.terminal.output import flush, say
 from lithify.cli.text.replicas import event_line
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option(
     "--lease",
     "lease_ms",
-    type=DurationType(),
+    type=DurationType(LEAST_LEASE_MS),
     default="30s",
     show_default=True,
     help="How long a daemon may be silent before others take over its topics.",

@@ -41,7 +41,7 @@ def check_ingested(state: TopicState, source: str, *, known: bool) -> None:
         if state.copy_of != source:
             raise another_source(state, "Kafka", state.copy_of, source)
     elif state.copy_of == PROMOTED:
-        raise RefusedError(_promoted(state), hint="ingest into another topic, with --into")
+        raise was_promoted(state)
     elif not known and any(log.log_end_offset for log in state.logs):
         raise RefusedError(
             f"{state.name}: it has records that no ingest has copied, at offsets that Kafka's {source} has too",
@@ -52,15 +52,21 @@ def check_ingested(state: TopicState, source: str, *, known: bool) -> None:
 def check_still_copy(state: TopicState) -> None:
     """Raises `PolicyError` where the rest of a topic is not in Kafka any more, as it was promoted (C70)."""
     if state.copy_of == PROMOTED:
-        raise PolicyError(_promoted(state), hint="read it alone, without Kafka, or ingest into another topic")
+        raise PolicyError(_promoted(state), hint="read it without Kafka, or ingest into another topic")
 
 
 def promoted(state: TopicState) -> str:
-    """The Kafka topic that a topic is a copy of until it is promoted. Raises `PolicyError` if there is none."""
+    """The Kafka topic that a topic is a copy of until it is promoted. Raises `PolicyError` for any other topic."""
+    check_own(state)
     if not state.copy_of:
         why = _promoted(state) if state.copy_of == PROMOTED else f"{state.name}: it is no copy of a Kafka topic"
-        raise PolicyError(why, hint="it takes records as it is; nothing was changed")
+        raise PolicyError(why, hint="there is nothing to promote; nothing was changed")
     return state.copy_of
+
+
+def was_promoted(state: TopicState) -> RefusedError:
+    """The error for an ingest into a copy that was promoted."""
+    return RefusedError(_promoted(state), hint="ingest into another topic, with --into")
 
 
 def _promoted(state: TopicState) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from lithify.errors import DamagedError, PolicyError
 from lithify.lifecycle.cuts import uncompacted
@@ -29,8 +29,9 @@ def alter(
     *,
     unset_names: Iterable[str] = (),
     partitions: int | None = None,
+    check: Callable[[TopicState], None] = check_own,
 ) -> AlterReport:
-    """Sets and unsets settings and adds partitions, all in one commit.
+    """Sets and unsets settings and adds partitions, all in one commit, unless `check` refuses the newest version.
 
     What is set is the topic's own from then on, what is unset it inherits from its stream again (C56).
     Raises `InvalidSettingError`, `PolicyError`, `UnknownTopicError`, or what `commit` raises.
@@ -41,7 +42,7 @@ def alter(
 
     def decide(newest: TopicState) -> TopicEdit | None:
         before[:] = [newest]
-        check_own(newest)
+        check(newest)
         # After the load: a change of the stream stores its attributes before it alters topics.
         attributes = attributes_of(warehouse.store, name.stream)
         inherited = None if attributes is None else attributes.inherited

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from lithify.errors import (
+    ConflictError,
     LithifyError,
     RefusedError,
     SourceLostError,
@@ -15,7 +16,7 @@ from lithify.errors import (
     UnknownTopicError,
 )
 from lithify.lifecycle.copies.continuation import CopyContinuation, CopyContinues, NeverCopied, SourceWentBack
-from lithify.lifecycle.copies.kafka import another_source, check_ingested
+from lithify.lifecycle.copies.kafka import another_source, check_ingested, check_still_copy, was_promoted
 from lithify.lifecycle.replicas import check_own
 from lithify.model.names import LogId, TopicName, TopicReference
 from lithify.model.segment import volume_of
@@ -68,9 +69,10 @@ class TopicIngest:
         state = self._state(found)
         check_own(state)
         self._check_same(state)
-        state = self._marked(self._with_partitions(state, found))
+        state = self._with_partitions(self._marked(state), found)
         starts = {p: self._start(p, how) for p, how in self.source.continuations(found, state).items()}
         self._remember(state)
+        self._check_marked(state)
         self.reached = Reached.of(state)
         known = {partition: start for partition, start in starts.items() if start is not None}
         state = self._commit(Copied(self.name, (), known), self.warehouse.clock.new_id()) or state
@@ -169,16 +171,28 @@ class TopicIngest:
         wanted = found.partitions[-1] + 1
         if wanted <= len(state.logs):
             return state
-        alter(self.warehouse, self.name, {}, partitions=wanted)
+        alter(self.warehouse, self.name, {}, partitions=wanted, check=check_still_copy)
         return self.warehouse.store.load(self.name)
 
+    def _is_marked(self, state: TopicState) -> bool:
+        """Whether it says that it is a copy of Kafka's topic (C70). Pulsar's ids say where each record is from."""
+        return state.settings.message_ids != "none" or state.copy_of == self.topic
+
+    def _check_marked(self, state: TopicState) -> None:
+        """Raises `ConflictError` where it does so no more: what is loaded after a commit is not what was committed."""
+        if not self._is_marked(state):
+            why = "it was promoted, or deleted and recreated, meanwhile"
+            raise ConflictError(f"{self.name}: {why}", hint="start again; nothing was copied")
+
     def _marked(self, state: TopicState) -> TopicState:
-        """The topic once it says that it is a copy of Kafka's (C70); Pulsar's ids say where each record is from."""
-        if state.settings.message_ids != "none" or state.copy_of == self.topic:
+        """The topic once it says that it is a copy of Kafka's."""
+        if self._is_marked(state):
             return state
         run_id, known = self.warehouse.clock.new_id(), self._known(state) is not None
 
         def decide(newest: TopicState) -> TopicEdit:
+            if newest.identity != state.identity:
+                raise ConflictError(f"{self.name}: the topic was deleted and recreated meanwhile", hint="start again")
             check_ingested(newest, self.topic, known=known)
             logs = {0: newest.log(0)}  # it tells that the commit landed (C6)
             return TopicEdit(run_id, self.warehouse.clock.now_ms(), logs, copy_of=self.topic)
@@ -196,6 +210,8 @@ class TopicIngest:
         copied = source_of(self.warehouse.store, state)
         if copied is not None and copied.name != self.topic:
             raise another_source(state, self.source.system, copied.name, self.topic)
+        if copied is not None and copied.promoted:
+            raise was_promoted(state)
         return copied
 
     def _check_id(self, topic_id: str) -> None:

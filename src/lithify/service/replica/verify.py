@@ -14,7 +14,7 @@ from threading import Lock
 
 from lithify.errors import DamagedError, UnknownVersionError, VersionSweptError
 from lithify.lifecycle.mirroring import TopicFiles
-from lithify.lifecycle.replicas import check_replica, check_same_source
+from lithify.lifecycle.replicas import check_promotable, check_same_source
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
 from lithify.model.topic.state import TopicState
@@ -37,12 +37,12 @@ def verify_replica(
 
     A source that has moved on and does not keep the replica's version is compared as far as both name the same files.
     `tell` gets the bytes read and those to read, from several threads. Raises `PolicyError` for a topic that is no
-    replica of this source, `VersionSweptError` where one of the two was swept meanwhile, `UnknownTopicError` or
-    `WarehouseError`.
+    replica of this source or has nothing yet, `VersionSweptError` where one of the two was swept meanwhile,
+    `UnknownTopicError` or `WarehouseError`.
     """
     started_ms = target.clock.monotonic_ms()
     ours = _Side.newest(target, name)
-    known = check_replica(ours.state)
+    known = check_promotable(ours.state)
     sides = [ours]
     findings = list(ours.by_metadata())
     if not known.is_intact(ours.state.version):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 
 from lithify.errors import PolicyError
 from lithify.model.names import TopicName, TopicReference
 from lithify.model.record import Record
 from lithify.model.source import IngestRequest
+from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import WrittenBatch
+from lithify.ports.store import CommitUnknownError
 from lithify.reports.ingest import CopiedTopic
 from lithify.service.change.cut import truncate
+from lithify.service.change.topics import delete_topic
 from lithify.service.creation import create_topic
 from lithify.service.documents import put_source
 from lithify.service.ingest.ingest import ingest
@@ -21,6 +26,7 @@ from lithify.service.replica.copying import MirrorRequest
 from lithify.service.replica.mirror import mirror
 from lithify.service.replica.promote import promote
 from lithify.service.write.append import append
+from support.faults.ports import Freezer, faulty
 from support.topics.listed_source import MARKERS, ListedSource
 from support.topics.memory_topic import a_warehouse
 from support.topics.replicas import two_warehouses
@@ -140,3 +146,85 @@ def test_a_replica_of_a_copy_is_one_too_once_it_is_promoted(tmp_path):
     assert copied(target, kafkas(0, 1, 4)).records == 1
     promote_copy(source, NAME)
     assert append(source, NAME, OURS).records == 1
+
+
+@pytest.mark.parametrize("promotes", [False, True])
+def test_a_refused_ingest_adds_no_partitions(warehouse, promotes):
+    if promotes:
+        copied(warehouse, kafkas(0, 1))
+        promote_copy(warehouse, NAME)
+    else:
+        created(warehouse)
+        append(warehouse, NAME, OURS)
+    before = warehouse.store.load(NAME)
+    assert copied(warehouse, {p: [] for p in range(4)}).refused
+    assert warehouse.store.load(NAME) == before
+
+
+class LosesFirstAnswer:
+    """The answer of the first commit gets lost, and `others` come before it is looked for."""
+
+    def __init__(self, others):
+        self.others, self.lost = others, False
+
+    def call(self, name, action):
+        answer = action()
+        if name == "commit" and not self.lost:
+            self.lost = True
+            self.others()
+            raise CommitUnknownError("lost")
+        return answer
+
+
+def test_an_ingest_whose_first_commit_was_overtaken_by_a_promotion_copies_nothing(warehouse):
+    created(warehouse)
+
+    def others():
+        promote_copy(warehouse, NAME)
+        append(warehouse, NAME, OURS)
+
+    report = copied(faulty(warehouse, LosesFirstAnswer(others)), kafkas(0, 1, 2))
+    assert "was promoted" in report.error
+    assert values(warehouse) == [(0, b"0")]
+
+
+def test_a_topic_that_was_recreated_during_the_ingest_is_no_copy(warehouse):
+    """At whatever call of the ingest: it was a copy of an earlier Lithify, and has a record of its own now."""
+
+    def others():
+        delete_topic(warehouse, TopicReference(NAME, "orders"))
+        created(warehouse)
+        append(warehouse, NAME, OURS)
+
+    for at in count(1):
+        if NAME in warehouse.store.topics():
+            delete_topic(warehouse, TopicReference(NAME, "orders"))
+        put_source(warehouse.store, created(warehouse), CopiedTopic("orders", "id of orders"))
+        append(warehouse, NAME, kafkas(0)[0], keep_offsets=True)
+        freezer = Freezer(at, others)
+        report = copied(faulty(warehouse, freezer), kafkas(0, 1))
+        if not freezer.reached:
+            return
+        assert report.error is not None or values(warehouse) == [(0, b"0")]
+        assert warehouse.store.load(NAME).copy_of is None
+
+
+def test_a_repair_does_not_take_a_promotion_back(warehouse):
+    """It may restore the version before it: the document says that no ingest goes on."""
+    copied(warehouse, kafkas(0, 1))
+    promote_copy(warehouse, NAME)
+    append(warehouse, NAME, OURS)
+    state = warehouse.store.load(NAME)
+    warehouse.store.commit(state, TopicEdit("repair", 1, {}, copy_of="orders"))
+    report = copied(warehouse, kafkas(0, 1, 4, 5))
+    assert "it was promoted" in report.error
+    promote_copy(warehouse, NAME)
+    assert append(warehouse, NAME, OURS).records == 1
+
+
+def test_a_replica_is_told_to_be_one(tmp_path):
+    source, target = two_warehouses("memory", tmp_path)
+    created(source)
+    mirror(source, target, NAME, MirrorRequest("there"))
+    with pytest.raises(PolicyError, match="it is a replica of the topic in there"):
+        promote_copy(target, NAME)
