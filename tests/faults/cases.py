@@ -12,6 +12,7 @@ from lithify.model.names import TopicName
 from lithify.model.settings.rates import Rates
 from lithify.model.source import IngestRequest
 from lithify.model.stored_file import FileKind
+from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import WrittenBatch
 from lithify.ports.documents import DocumentKind
 from lithify.ports.store import Warehouse
@@ -31,10 +32,12 @@ from lithify.service.documents import (
     put_heartbeat,
     put_source,
     rates_note,
+    source_of,
     throttle,
     warehouse_format,
 )
 from lithify.service.ingest.ingest import ingest
+from lithify.service.ingest.promote_copy import promote_copy
 from lithify.service.look.quarantine import release
 from lithify.service.look.streams import stream_info
 from lithify.service.read.fetch import open_log
@@ -109,13 +112,22 @@ def an_ingest(warehouse: Warehouse, *, start: int = 0, accepts_loss: bool = Fals
     numbered = list(enumerate(FROM_SOURCE))[start:]
     logs = {p: [r._replace(partition=p, offset=n) for n, r in numbered] for p in range(PARTITIONS)}
     real = Warehouse(*ports, warehouse.clock)
-    put_source(real.store, real.store.load(NAME), CopiedTopic(str(NAME), ""))
+    if source_of(real.store, state := real.store.load(NAME)) is None:
+        put_source(real.store, state, CopiedTopic(str(NAME), ""))
     source = ListedSource(real, {str(NAME): logs})
     request = IngestRequest({}, (str(NAME),), accepts_loss=accepts_loss)
     (report,) = ingest(warehouse, source, request, lambda _batch: None, lambda: False)
     if report.error is not None:
         raise EngineError(report.error)
     return report
+
+
+def a_promotion(warehouse: Warehouse) -> object:
+    """Of a copy of a Kafka topic."""
+    store = getattr(warehouse.store, "_real", warehouse.store)
+    if (state := store.load(NAME)).copy_of is None:
+        store.commit(state, TopicEdit("marked", 1_000_000, {}, copy_of="there"))
+    return promote_copy(warehouse, NAME)
 
 
 def a_trim(warehouse: Warehouse) -> object:
@@ -214,6 +226,7 @@ CASES = {
     "batch": Case(a_batch, IN_PLACE),
     "append-expected-end": Case(lambda w: append(w, NAME, records(range(60, 70), 9), expected_end={0: 30}), IN_PLACE),
     "ingest": Case(an_ingest, IN_PLACE),
+    "promote": Case(a_promotion, IN_PLACE, again=False, look=lambda w: w.store.load(NAME).copy_of == ""),
     "create-stream": Case(a_stream, IN_PLACE, look=streams),
     "edit-stream": Case(an_edit, IN_PLACE, look=inherited),
     "first-append": Case(a_first_append, IN_PLACE, again=False, look=appended),
