@@ -128,7 +128,7 @@ def masked() -> Callable[[str], str]:
     def mask(text: str) -> str:
         text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+Z)?", "TIME", text)
         text = re.sub(r"[\d.]+ (B|[KMG]iB)\b", "SIZE", text)
-        text = re.sub(r"\d+ min \d+ s|[\d.]+ (ms|s)\b", "SPENT", text)
+        text = re.sub(r"\d+ min( \d+ s)?|[\d.]+ (ms|s)\b", "SPENT", text)
         return re.sub(r"(?<=\S)  +", "  ", text)
 
     return mask

@@ -34,7 +34,7 @@ def test_settings_and_partitions_change_in_one_commit(orders):
     assert said.err == (
         "orders: changed, version 3\n"
         "  null.key  reject → drop\n"
-        "  delete.retention.ms  86400000 → 3600000\n"
+        "  delete.retention.ms  86400000 = 24 h → 3600000 = 1 h\n"
         "  partitions  1 → 3\n"
         "it applies from the next round; 1 log is due for it whatever the ratio; removed records are not restored\n"
         "the next round removes the records without a key\n"

@@ -198,8 +198,11 @@ def test_a_copy_of_a_kafka_topic_refuses_records_until_it_is_promoted(lithify):
     refused = lithify("produce", "orders", stdin='{"key":"k","value":"v"}\n', code=2).err
     assert "orders: it is a copy of Kafka's shop.orders, whose offsets are Kafka's" in refused
     assert "lithify kafka promote orders" in refused
-    promoted = lithify("kafka", "promote", "orders", "--json").json
+    warned = lithify("kafka", "promote", "orders", code=2).err
+    assert "it stays a copy of Kafka's shop.orders (--yes makes it a topic of its own" in warned
+    promoted = lithify("kafka", "promote", "orders", "--yes", "--json").json
     assert (list(promoted), promoted["copy_of"]) == (["topic", "version", "copy_of", "now_ms"], "shop.orders")
     lithify("produce", "orders", stdin='{"key":"k","value":"v"}\n')
     assert lithify("topic", "info", "orders", "--json").json["copy_of"] is None
-    assert "it was promoted, and gives offsets of its own since then" in lithify.error("kafka", "promote", "orders")
+    again = lithify.error("kafka", "promote", "orders", "--yes")
+    assert "it was promoted, and gives offsets of its own since then" in again

@@ -156,7 +156,7 @@ def test_settings_come_along(tmp_path: Path, broker: KafkaBroker, session: Spark
     assert found.min_cleanable_dirty_ratio == 0.1
     assert [note.event for note in notes] == ["settings", "begins"]
     said = notes[0].text
-    assert said.startswith(f"{place.topic}: created with Kafka's cleanup.policy=compact, min.compaction.lag.ms=60000, ")
+    assert said.startswith("copy: created with Kafka's cleanup.policy=compact, min.compaction.lag.ms=60000, ")
     assert "and with min.cleanable.dirty.ratio=0.1 as given; " in said
     assert said.endswith(
         "not with cleanup.policy=compact,delete, retention.ms=604800000, "

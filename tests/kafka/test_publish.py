@@ -195,7 +195,7 @@ def test_of_two_at_once_one_says_so(both, broker, monkeypatch):
 def test_the_topic_that_it_is_a_copy_of_is_no_target(both):
     source = CopiedTopic(both.name, Cluster(both.conf, 30).topic_id(both.name))
     put_source(both.topic.warehouse.store, both.topic.state(), source)
-    with pytest.raises(RefusedError, match=f"is a copy of Kafka's {both.name} itself"):
+    with pytest.raises(RefusedError, match=f"was copied from Kafka's {both.name} itself"):
         publish(both.topic, both.conf, both.name)
 
 

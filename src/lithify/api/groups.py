@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 
-from lithify.errors import RefusedError, UnknownGroupError, UnknownTopicError
+from lithify.errors import LithifyError, RefusedError, UnknownGroupError, UnknownTopicError
 from lithify.groups.alone import Alone, TellWait, delete, reset
 from lithify.groups.member import LEASE_MS, Member
 from lithify.groups.reader import GroupReader
@@ -62,10 +63,21 @@ class Group:
         Partitions without a position are among them. A topic that cannot be read has its error there. Raises
         `UnknownGroupError`, or `UnknownTopicError` for a topic that does not exist and in which it has no position.
         """
-        found = _by_topic(_known(self._groups(), self.name))
+        found = _by_topic(self._groups().positions(checked_group(self.name))) or self._waiting_for_it()
+        if not found:
+            _known(self._groups(), self.name)
         wanted = found if topic is None else {(name := _topic(topic)): found.get(name, ())}
         lags = (group_lag(self.warehouse, self.name, name, positions) for name, positions in wanted.items())
         return Reports(lag for of_topic in lags for lag in of_topic)
+
+    def _waiting_for_it(self) -> dict[TopicName, tuple[Position, ...]]:
+        """Topics that name the group, though it has read nothing: they hold tombstones for it, or their backlog."""
+        found: dict[TopicName, tuple[Position, ...]] = {}
+        for name in self.warehouse.store.topics():
+            with suppress(LithifyError):
+                if self.name in self.warehouse.store.load(name).settings.named_groups:
+                    found[name] = ()
+        return found
 
     def plan_reset(self, topic: str, to: Start, *, partition: int | None = None) -> GroupReset:
         """What `reset` would do now; raises what it raises, but for members."""

@@ -140,7 +140,7 @@ def _reason(offset: int, lost: Lost) -> str:
         case Gone():
             return f"the log, which was read up to offset {offset}, is gone: its topic was deleted or recreated"
         case Recreated():
-            return f"the topic was deleted and recreated since it was read up to offset {offset}"
+            return f"the topic was deleted and recreated since it was read up to offset {offset}, or is a replica of it"
         case Restored():
             return (
                 f"an earlier state of the topic, such as a backup, was restored since it was read up to offset {offset}"

@@ -119,15 +119,17 @@ def kafka_ingest(
 ) -> tuple[IngestReport, ...]:
     """Copies topics of a Kafka cluster on a session with Spark's Kafka connector; it asks before it starts one.
 
-    Raises `ConnectorError`, `BrokerError` or `UnknownSourceError` where nothing can begin.
+    Raises `RefusedError`, `ConnectorError`, `BrokerError` or `UnknownSourceError` where nothing can begin.
     """
     from lithify.kafka_client.dialects import for_java
     from lithify.kafka_client.first_look import look_first
     from lithify.service.ingest.ingest import ingest
+    from lithify.service.ingest.targets import check_one_can_begin
     from lithify.spark.kafka.connector import connector_conf
     from lithify.spark.kafka.source import KafkaSource
 
     java = replace(request, config=for_java(request.config))
+    check_one_can_begin(warehouse.store, request)
     if choice.session is None:
         look_first(request.config, request.topics, notes, stops)
         if stops():

@@ -59,12 +59,16 @@ def reset(
     if not yes:
         plan = known.plan_reset(topic, start, partition=named)
         show(_lines(plan))
-        refuse(f"group {group}: no position was moved", f"moves {plural(len(plan.positions), 'position')}")
+        refuse(f"group {group}: no position was moved", f"moves {plural(_moved(plan), 'position')}")
     report = known.reset(topic, start, partition=named, lease_ms=members.lease_ms, tell=say_wait)
     if invocation.printed(report):
         return
     show(_lines(report))
-    say(f"group {group}: moved {plural(len(report.positions), 'position')} in {report.topic}")
+    say(f"group {group}: moved {plural(_moved(report), 'position')} in {report.topic}")
+
+
+def _moved(report: GroupReset) -> int:
+    return sum(position.before != position.after for position in report.positions)
 
 
 def _lines(report: GroupReset) -> list[str]:

@@ -92,6 +92,7 @@ def ingest(
     """
     kafka = kafka_settings(bootstrap_servers, kafka_conf_file, kafka_conf)
     lake, stopped = invocation.open_lake(), stop_on_signals()
+    invocation.standing = "what was copied is committed, and the same command continues there"
 
     given["drops_keyless"] = null_key == "drop"
     with telling(invocation, continuous=given["continuous"]) as says:

@@ -11,7 +11,7 @@ from lithify.cli.terminal.output import say
 from lithify.errors import RefusedError
 from lithify.model.settings.units import plural
 from lithify.reports.streams import EditedTopic, StreamEditReport
-from lithify.reports.tables.wording import coded
+from lithify.reports.tables.wording import coded, in_units
 
 
 @verb("edit")
@@ -56,7 +56,10 @@ def _say(report: StreamEditReport) -> None:
         return
     say(f"{name}: changed, and {plural(len(changed), 'topic')} of {len(report.topics)} with it")
     for attribute, change in report.attributes.items():
-        say(f"  {attribute}  {change.before or '(not set)'} → {change.after or '(not set)'}")
+        before, after = (
+            in_units(attribute, value) if value else "(not set)" for value in (change.before, change.after)
+        )
+        say(f"  {attribute}  {before} → {after}")
     for topic in changed:
         say(f"  {_altered(topic)}")
     for topic in report.failed:
@@ -66,7 +69,11 @@ def _say(report: StreamEditReport) -> None:
 def _altered(topic: EditedTopic) -> str:
     assert topic.altered is not None
     settings = ", ".join(
-        f"{n} {c.before or '(none)'} → {c.after or '(none)'}" for n, c in topic.altered.settings.items()
+        f"{n} {in_units(n, c.before)} → {in_units(n, c.after)}" for n, c in topic.altered.settings.items()
     )
     due = f"; {plural(topic.altered.logs_due, 'log')} due once" if topic.altered.logs_due else ""
     return f"{topic.topic}: {settings}{due}"
+
+
+def _set(attribute: str, value: str | None) -> str:
+    return in_units(attribute, value) if value else "(not set)"

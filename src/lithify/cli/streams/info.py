@@ -8,7 +8,7 @@ from lithify.cli.terminal.output import faint, fields, heading, show
 from lithify.model.settings.inheritance import Origin
 from lithify.model.settings.stream_attributes import ATTRIBUTES
 from lithify.reports.streams import StreamInfo
-from lithify.reports.tables.wording import count
+from lithify.reports.tables.wording import count, in_units
 
 
 @verb("info")
@@ -50,4 +50,4 @@ def _values(found: StreamInfo, names: list[str]) -> list[tuple[str, str]]:
 
 def _value(found: StreamInfo, name: str) -> str:
     value = found.attributes[name]
-    return f"{value.value or '(none)'}{', of the stream' if value.origin is Origin.STREAM else ''}"
+    return f"{in_units(name, value.value)}{', of the stream' if value.origin is Origin.STREAM else ''}"

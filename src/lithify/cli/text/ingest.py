@@ -146,7 +146,8 @@ def _print(invocation: Invocation, reports: tuple[IngestReport, ...]) -> None:
         for hole in report.holes:
             say(f"{report.topic}[{hole.partition}]: {_gone(hole)} were never copied")
         if report.error is not None:
-            invocation.say_error(f"{report.source}: {report.error}", report.error_code)
+            names_it = report.error.startswith((report.topic, report.source))
+            invocation.say_error(report.error if names_it else f"{report.source}: {report.error}", report.error_code)
 
 
 def _gone(hole: Hole | IdHole) -> str:

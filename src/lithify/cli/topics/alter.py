@@ -14,6 +14,7 @@ from lithify.cli.terminal.output import say
 from lithify.cli.text.setting_notes import change_notes
 from lithify.errors import RefusedError
 from lithify.reports.cut import AlterReport
+from lithify.reports.tables.wording import in_units
 
 if TYPE_CHECKING:
     from lithify.api.topic import Topic
@@ -75,7 +76,8 @@ def _print(invocation: Invocation, topic: Topic, report: AlterReport) -> None:
 
 def _changes(report: AlterReport) -> list[str]:
     lines = [
-        f"{name}  {change.before or '(none)'} → {change.after or '(none)'}" for name, change in report.settings.items()
+        f"{name}  {in_units(name, change.before)} → {in_units(name, change.after)}"
+        for name, change in report.settings.items()
     ]
     lines += [f"{name}  the topic's own from now on" for name in report.own if name not in report.settings]
     lines += [f"{name}  inherited from the stream from now on" for name in report.inherited]

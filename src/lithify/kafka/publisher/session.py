@@ -159,7 +159,7 @@ def _check_not_source(warehouse: Warehouse, cluster: Cluster, state: TopicState,
     with suppress(UnknownSourceError):  # then it is created
         if source_id and cluster.topic_id(to) == source_id:
             raise RefusedError(
-                f"{state.name} is a copy of Kafka's {to} itself",
+                f"{state.name} was copied from Kafka's {to} itself",
                 hint="publish into another topic; one that is not there yet is created",
             )
 

@@ -22,7 +22,17 @@ def check_takes_records(state: TopicState) -> None:
         raise PolicyError(
             f"{state.name}: it is a copy of Kafka's {state.copy_of}, whose offsets are Kafka's",
             hint="produce to Kafka, and `lithify kafka ingest` copies it; or end the copy irreversibly with "
-            f"`lithify kafka promote {state.name}`; nothing was appended",
+            f"`lithify kafka promote {state.name} --yes`; nothing was appended",
+        )
+
+
+def check_takes_partitions(state: TopicState) -> None:
+    """Raises `PolicyError` for a replica (C64) or a copy of a Kafka topic, which has Kafka's partitions (C70)."""
+    check_own(state)
+    if state.copy_of:
+        raise PolicyError(
+            f"{state.name}: it is a copy of Kafka's {state.copy_of}, and has its partitions",
+            hint="add them in Kafka, and the next ingest adds them here; nothing was changed",
         )
 
 
@@ -64,9 +74,9 @@ def promoted(state: TopicState) -> str:
     return state.copy_of
 
 
-def was_promoted(state: TopicState) -> RefusedError:
+def was_promoted(state: TopicState) -> PolicyError:
     """The error for an ingest into a copy that was promoted."""
-    return RefusedError(_promoted(state), hint="ingest into another topic, with --into")
+    return PolicyError(_promoted(state), hint="ingest into another topic, with --into")
 
 
 def _promoted(state: TopicState) -> str:

@@ -230,7 +230,7 @@ def keeps(attributes: StreamAttributes) -> str:
         )
         return f"{what}, {age}{size}"
     if attributes.is_given("ttl") and settings.retention_ms >= 0:
-        return f"{what}, for ever: ttl is not applied, as cleanup.policy=compact,delete alone lets live keys expire"
+        return f"{what}, for ever: ttl is not applied, as only cleanup.policy=compact,delete expires live keys"
     return f"{what}, for ever"
 
 

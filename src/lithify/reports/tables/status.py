@@ -35,7 +35,8 @@ def status_table(found: TopicStatus) -> Table[LogStatus]:
     def notes(log: LogStatus) -> list[str]:
         failing = _failure_notes(found.topic, log, found.now_ms)
         said = _round_notes(log, found.now_ms) if _compacts(found) else [_due_note(log, found.now_ms)]
-        return ["; ".join([*failing, *said])]
+        holds = [note for hold in log.holds for note in _hold_notes(hold, found.now_ms)] if _compacts(found) else []
+        return ["; ".join([*failing, *said]), *holds]
 
     return Table(tuple(shown), found.logs, row, notes=notes, drawing=scale if _compacts(found) else lambda _log: "")
 
@@ -100,7 +101,6 @@ def _round_notes(log: LogStatus, now_ms: int) -> list[str]:
         notes.append(plural(log.tombstones, "tombstone") + _tombstones_go(log, now_ms))
     if log.delete_retention_point > log.log_start_offset:
         notes.append(f"deletes below {count(log.delete_retention_point)} may be gone")
-    notes += [note for hold in log.holds for note in _hold_notes(hold, now_ms)]
     if log.view is not None:
         notes.append(f"compacted reads start at {count(log.view.start_offset)}")
     if log.last_round_ms is None:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from lithify.model.settings.inheritance import Origin
 from lithify.model.settings.table import SETTINGS
 from lithify.model.settings.topic_settings import TopicSettings, to_config
-from lithify.model.settings.units import format_bytes, format_duration, format_time, plural
+from lithify.model.settings.units import format_bytes, format_time, plural
 from lithify.reports.status import TopicInfo, VersionReport
 from lithify.reports.streams import StreamInfo
 from lithify.reports.tables.space import space_line
 from lithify.reports.tables.table import Table
-from lithify.reports.tables.wording import count
+from lithify.reports.tables.wording import count, in_units
 
 
 def topic_table(infos: Sequence[TopicInfo]) -> Table[TopicInfo]:
@@ -100,11 +100,6 @@ _DEFAULTS = to_config(TopicSettings())
 def _setting(name: str, found: TopicInfo) -> str:
     """A value, the same in larger units, where it comes from, and the default if it differs."""
     value, origin = found.config[name], found.config_from[name]
-    larger = ""
-    if name.endswith(".ms") and int(value) >= 1000:
-        larger = f" = {format_duration(int(value))}"
-    elif name.endswith(".bytes") and int(value) >= 1024:
-        larger = f" = {format_bytes(int(value))}"
     default = "" if value == _DEFAULTS[name] else f", default {_DEFAULTS[name] or '(none)'}"
     whose = "" if origin == Origin.DEFAULT else f", of the {origin}"
-    return f"{value or '(none)'}{larger}{whose}{default}"
+    return f"{in_units(name, value)}{whose}{default}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lithify.model.settings.units import format_duration, format_time
+from lithify.model.settings.units import format_bytes, format_duration, format_time
 
 
 def visible(text: str) -> str:
@@ -19,6 +19,20 @@ def _escaped(character: str) -> str:
 def count(number: int) -> str:
     """1234567 as `1,234,567`."""
     return f"{number:,}"
+
+
+def in_units(name: str, value: str) -> str:
+    """The value of a setting, with the same in larger units: `86400000 = 24 h`, `(none)`."""
+    if not value.lstrip("-").isdecimal():
+        return value or "(none)"
+    number, milliseconds = int(value), _MILLISECONDS.get(name, 1 if name.endswith(".ms") else 0)
+    if milliseconds and number * milliseconds >= 1000:
+        return f"{value} = {format_duration(number * milliseconds)}"
+    return f"{value} = {format_bytes(number)}" if name.endswith(".bytes") and number >= 1024 else value
+
+
+_MILLISECONDS = {"ttl": 1000, "mincompactionlag": 1, "deleteretention": 1}
+"""In a unit of the attributes of streams that are durations."""
 
 
 def change_of(before: int, after: int, noun: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from lithify.errors import DamagedError, PolicyError
+from lithify.lifecycle.copies.kafka import check_takes_partitions
 from lithify.lifecycle.cuts import uncompacted
 from lithify.lifecycle.replicas import check_own
 from lithify.lifecycle.setting_changes import altered
@@ -29,9 +30,9 @@ def alter(
     *,
     unset_names: Iterable[str] = (),
     partitions: int | None = None,
-    check: Callable[[TopicState], None] = check_own,
+    check_partitions: Callable[[TopicState], None] = check_takes_partitions,
 ) -> AlterReport:
-    """Sets and unsets settings and adds partitions, all in one commit, unless `check` refuses the newest version.
+    """Sets and unsets settings and adds partitions, all in one commit; `check_partitions` may refuse new ones.
 
     What is set is the topic's own from then on, what is unset it inherits from its stream again (C56).
     Raises `InvalidSettingError`, `PolicyError`, `UnknownTopicError`, or what `commit` raises.
@@ -42,7 +43,9 @@ def alter(
 
     def decide(newest: TopicState) -> TopicEdit | None:
         before[:] = [newest]
-        check(newest)
+        check_own(newest)
+        if partitions is not None and partitions != len(newest.logs):
+            check_partitions(newest)
         # After the load: a change of the stream stores its attributes before it alters topics.
         attributes = attributes_of(warehouse.store, name.stream)
         inherited = None if attributes is None else attributes.inherited

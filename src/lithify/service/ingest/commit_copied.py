@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lithify.errors import ConflictError
+from lithify.lifecycle.copies.kafka import was_promoted
 from lithify.model.message import MessageId
 from lithify.model.names import LogId, TopicName
 from lithify.model.source import SourcePosition
@@ -100,10 +101,7 @@ class Reached:
         if newest.identity != self.identity:
             raise ConflictError(f"{newest.name}: the topic was deleted and recreated meanwhile", hint="start again")
         if newest.copy_of != self.copy_of:
-            raise ConflictError(
-                f"{newest.name}: it was promoted during the ingest",
-                hint="ingest into another topic; nothing more was written",
-            )
+            raise was_promoted(newest)
         for partition in partitions:
             left, log = self._of(partition), newest.log(partition)
             if left != Place(log.log_end_offset, log.copied_to):

@@ -16,7 +16,7 @@ from lithify.errors import (
     UnknownTopicError,
 )
 from lithify.lifecycle.copies.continuation import CopyContinuation, CopyContinues, NeverCopied, SourceWentBack
-from lithify.lifecycle.copies.kafka import another_source, check_ingested, check_still_copy, was_promoted
+from lithify.lifecycle.copies.kafka import check_ingested, check_still_copy
 from lithify.lifecycle.replicas import check_own
 from lithify.model.names import LogId, TopicName, TopicReference
 from lithify.model.segment import volume_of
@@ -30,10 +30,11 @@ from lithify.reports.ingest import CopiedTopic, Hole, IdHole, IngestBatch, Inges
 from lithify.service.change.alter import alter
 from lithify.service.commit import commit
 from lithify.service.creation import create_topic
-from lithify.service.documents import put_source, source_of
+from lithify.service.documents import put_source
 from lithify.service.ingest.commit_copied import Copied, Reached, commit_copied
 from lithify.service.ingest.losses import begin_of, gone_of, hole_of
 from lithify.service.ingest.narration import Narration
+from lithify.service.ingest.targets import known_source
 
 NOT_BEGUN = Reached("", {})
 
@@ -171,7 +172,7 @@ class TopicIngest:
         wanted = found.partitions[-1] + 1
         if wanted <= len(state.logs):
             return state
-        alter(self.warehouse, self.name, {}, partitions=wanted, check=check_still_copy)
+        alter(self.warehouse, self.name, {}, partitions=wanted, check_partitions=check_still_copy)
         return self.warehouse.store.load(self.name)
 
     def _is_marked(self, state: TopicState) -> bool:
@@ -207,12 +208,7 @@ class TopicIngest:
 
     def _known(self, state: TopicState) -> CopiedTopic | None:
         """What is stored of its source. Raises `RefusedError` if that is another topic."""
-        copied = source_of(self.warehouse.store, state)
-        if copied is not None and copied.name != self.topic:
-            raise another_source(state, self.source.system, copied.name, self.topic)
-        if copied is not None and copied.promoted:
-            raise was_promoted(state)
-        return copied
+        return known_source(self.warehouse.store, state, self.source.system, self.topic)
 
     def _check_id(self, topic_id: str) -> None:
         if topic_id and self.topic_id and topic_id != self.topic_id:  # empty where the source does not tell

@@ -61,7 +61,8 @@ class KafkaSource(KafkaCluster):
         """Raises `InvalidSettingError` or `BrokerError`."""
         theirs = self.config(topic)
         mine = _settings_like(theirs, config)
-        self._notes(IngestNote("settings", f"{topic}: {_taken_over(theirs, mine, config)}", source=topic))
+        text = f"{self._request.target(topic)}: {_taken_over(theirs, mine, config)}"
+        self._notes(IngestNote("settings", text, source=topic))
         return mine
 
     def continuations(self, topic: SourceTopic, copy: TopicState) -> Mapping[int, CopyContinuation]:

@@ -134,7 +134,8 @@ class PulsarSource:
     def settings(self, topic: str, config: Mapping[str, object]) -> Mapping[str, object]:
         """The preset `pulsar`, with ids; what Pulsar has accepted is not refused. Raises `InvalidSettingError`."""
         given = "".join(f", {name}={value}" for name, value in config.items())
-        text = f"{topic}: created with the preset pulsar{given}; not with the retention or TTL of its namespace"
+        name = self._request.target(topic)
+        text = f"{name}: created with the preset pulsar{given}; not with the retention or TTL of its namespace"
         self._notes(IngestNote("settings", f"{text}, as a copy keeps its history", source=topic))
         return {**preset("pulsar"), "max.message.bytes": MOST_BYTES, **config, "message.ids": "pulsar"}
 

@@ -21,7 +21,7 @@ COMBINATIONS = {
         "compact",
         7 * DAY,
         "the latest record of every key, for ever: ttl is not applied, "
-        "as cleanup.policy=compact,delete alone lets live keys expire",
+        "as only cleanup.policy=compact,delete expires live keys",
     ),
     "cleanup.policy=compact,delete ttl=7d": ("compact,delete", 7 * DAY, "the latest record of every key, for 7 d"),
     "cleanup.policy=compact,delete compact=true ttl=0": (

@@ -14,12 +14,14 @@ from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import WrittenBatch
 from lithify.ports.store import CommitUnknownError
 from lithify.reports.ingest import CopiedTopic
+from lithify.service.change.alter import alter
 from lithify.service.change.cut import truncate
 from lithify.service.change.topics import delete_topic
 from lithify.service.creation import create_topic
 from lithify.service.documents import put_source
 from lithify.service.ingest.ingest import ingest
 from lithify.service.ingest.promote_copy import promote_copy
+from lithify.service.ingest.targets import check_one_can_begin
 from lithify.service.look.status import topic_info
 from lithify.service.read.fetch import open_log
 from lithify.service.replica.copying import MirrorRequest
@@ -228,3 +230,26 @@ def test_a_replica_is_told_to_be_one(tmp_path):
     mirror(source, target, NAME, MirrorRequest("there"))
     with pytest.raises(PolicyError, match="it is a replica of the topic in there"):
         promote_copy(target, NAME)
+
+
+def test_an_ingest_that_can_copy_nothing_ends_before_it_begins(warehouse):
+    """Without Spark: only where all topics that are named would be refused."""
+    copied(warehouse, kafkas(0, 1))
+    promote_copy(warehouse, NAME)
+    store = warehouse.store
+    with pytest.raises(PolicyError, match="it was promoted"):
+        check_one_can_begin(store, IngestRequest({}, ("orders",)))
+    check_one_can_begin(store, IngestRequest({}, ("orders", "others")))
+    check_one_can_begin(store, IngestRequest({}, ("orders",), into="others"))
+    check_one_can_begin(store, IngestRequest({}, pattern="ord.*"))
+
+
+def test_a_copy_has_the_partitions_of_kafka(warehouse):
+    copied(warehouse, kafkas(0, 1))
+    with pytest.raises(PolicyError, match="is a copy of Kafka's orders, and has its partitions"):
+        alter(warehouse, NAME, {}, partitions=2)
+    copied(warehouse, {**kafkas(0, 1), 1: []})
+    assert len(warehouse.store.load(NAME).logs) == 2
+    alter(warehouse, NAME, {"retention.ms": 5}, partitions=2)
+    promote_copy(warehouse, NAME)
+    alter(warehouse, NAME, {}, partitions=3)

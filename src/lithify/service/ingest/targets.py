@@ -1,0 +1,44 @@
+"""Whether topics of the lake can be copies of topics of another system, before an ingest begins and during it (C70)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from lithify.errors import RefusedError, UnknownTopicError
+from lithify.lifecycle.copies.kafka import another_source, check_ingested, was_promoted
+from lithify.lifecycle.replicas import check_own
+from lithify.model.names import parse_topic
+from lithify.model.source import IngestRequest
+from lithify.model.topic.state import TopicState
+from lithify.ports.store import LogStore
+from lithify.reports.ingest import CopiedTopic
+from lithify.service.documents import source_of
+
+
+def known_source(store: LogStore, state: TopicState, system: str, topic: str) -> CopiedTopic | None:
+    """What is stored of the source of a copy. Raises `RefusedError` if that is not `topic`, or was promoted."""
+    copied = source_of(store, state)
+    if copied is not None and copied.name != topic:
+        raise another_source(state, system, copied.name, topic)
+    if copied is not None and copied.promoted:
+        raise was_promoted(state)
+    return copied
+
+
+def check_one_can_begin(store: LogStore, request: IngestRequest) -> None:
+    """Raises the first `RefusedError` where every topic of Kafka that is named would be refused."""
+    refused: list[RefusedError] = []
+    for topic in request.topics:
+        try:
+            _check_can_begin(store, topic, request.target(topic))
+        except RefusedError as error:
+            refused.append(error)
+    if refused and len(refused) == len(request.topics):
+        raise refused[0]
+
+
+def _check_can_begin(store: LogStore, topic: str, into: str) -> None:
+    with suppress(UnknownTopicError):
+        state = store.load(parse_topic(into).whole("copied into"))
+        check_own(state)
+        check_ingested(state, topic, known=known_source(store, state, "Kafka", topic) is not None)
