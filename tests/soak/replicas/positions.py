@@ -9,6 +9,7 @@ from lithify.api.lake import Lake
 from lithify.model.groups.copies import at_replica
 from lithify.model.groups.positions import Position
 from lithify.model.names import TopicName
+from lithify.model.record import Record
 from lithify.ports.groups import Groups
 from lithify.reading.continuation import Continues, continuation
 from lithify.reading.pieces import Reading
@@ -39,9 +40,12 @@ def _of_topic(source: Lake, target: Lake, theirs: Groups, ours: Groups, name: To
 
 def _of_position(source: Lake, target: Lake, theirs: Position, ours: Position) -> Iterator[str]:
     """A reader at both gets the same, or the same error."""
-    how, left = Reading(compacted=theirs.compacted), []
+    how, left = Reading(compacted=theirs.compacted), list[tuple[object, tuple[Record, ...]]]()
     for lake, position in ((source, theirs), (target, ours)):
         state, partition = lake.warehouse.store.load(position.log.topic), position.log.partition
+        if partition not in state.partitions:  # of an earlier topic of that name, which had more
+            left.append((None, ()))
+            continue
         found = continuation(position.cursor, state, state.log(partition), compacted=position.compacted)
         goes_on = isinstance(found, Continues)
         left.append((found, tuple(open_log(lake.warehouse, state, partition, position.cursor, how)) if goes_on else ()))
