@@ -188,7 +188,7 @@ def test_positions_of_groups_are_copied_where_that_is_asked_for_c68(orders, back
     feed(orders)
     orders("replica", "run", "--once")
     there = ("--warehouse", str(backup))
-    orders("replica", "promote", "orders", *there)
+    orders("replica", "promote", "orders", "--yes", *there)
     assert len(orders("consume", "orders", "--group", "g", *there).lines) == 6, "from the positions of the source on"
 
 
@@ -398,7 +398,7 @@ def test_a_stream_with_topics_that_come_and_go(orders, backup):
         2,
     )
     assert "the source has no such topic any more; what was copied stays" in gone["error"]
-    orders("replica", "promote", "later", "--warehouse", backup)
+    orders("replica", "promote", "later", "--yes", "--warehouse", backup)
     orders("replica", "run", "--once")
     assert [found["topic"] for found in statuses(orders)] == ["orders"]
 
@@ -407,7 +407,9 @@ def test_promote_and_go_on(orders, backup):
     orders("replica", "add", "orders", "--to", backup)
     orders("replica", "run", "--once")
     at = ("--warehouse", backup)
-    promoted = orders("replica", "promote", "orders", *at).err
+    warned = orders("replica", "promote", "orders", *at, code=2).err
+    assert "it stays a replica of the topic in file://" in warned and "--yes makes it a topic of its own" in warned
+    promoted = orders("replica", "promote", "orders", "--yes", *at).err
     assert promoted.startswith("orders: a topic of its own since its version 3; it has everything up to version 2 of")
     feed_at = orders("produce", "orders", *at, stdin='{"key":"new","value":"6","partition":0}\n', code=0)
     assert "1 record written" in feed_at.err

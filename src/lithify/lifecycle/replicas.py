@@ -42,11 +42,11 @@ def check_own(state: TopicState) -> None:
             f"{state.name}: it is a replica of the topic in {state.replica.source}; it compacts by itself, and only "
             "that topic changes the rest of it",
             hint="do it there (`lithify replica edit NAME --no-compact` drops the view), or make this one a topic of "
-            f"its own with `lithify replica promote {state.name}`; nothing was changed",
+            f"its own with `lithify replica promote {state.name} --yes`; nothing was changed",
         )
     raise PolicyError(
         f"{state.name}: it is a replica of the topic in {state.replica.source}, and only that changes it",
-        hint=f"do it there, or make this one a topic of its own with `lithify replica promote {state.name}`; "
+        hint=f"do it there, or make this one a topic of its own with `lithify replica promote {state.name} --yes`; "
         "nothing was changed",
     )
 
@@ -90,7 +90,8 @@ def check_replicates(source: TopicState, where: str, target: TopicState) -> Repl
         raise ConflictError(
             f"{name}: a program that does not know replicas has written to the replica after its version "
             f"{known.written_at}",
-            hint=f"`lithify replica promote {name}` makes it a topic of its own, with what was written; {_START_OVER}",
+            hint=f"`lithify replica promote {name} --yes` makes it a topic of its own, with what was written; "
+            f"{_START_OVER}",
         )
     check_same_source(source, target)
     _check_not_back(source, target, known)

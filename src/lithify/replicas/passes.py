@@ -192,8 +192,8 @@ class ReplicaPass:
         left = "; what was copied stays" if is_left else ""
         gone = UnknownTopicError(
             f"{item.name}: the source has no such topic any more{left}",
-            hint=f"`lithify replica promote {item.name}` at the target makes it a topic of its own, `lithify topic "
-            f"delete` deletes it; `lithify replica remove {item.definition.name}` ends this replica",
+            hint=f"`lithify replica promote {item.name} --yes` at the target makes it a topic of its own, "
+            f"`lithify topic delete` deletes it; `lithify replica remove {item.definition.name}` ends this replica",
         )
         return self._failed(gone)
 
