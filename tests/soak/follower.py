@@ -39,6 +39,11 @@ class Follower:
         """Reads what there is now. Opens itself anew where the contract says that it must."""
         if self._reader is None:
             self._open("earliest")
+        if not self._reads():  # what it has opened since it reads at once: it may be truncated before the next poll
+            self._reads()
+
+    def _reads(self) -> bool:
+        """False if it had to be opened anew."""
         assert self._reader is not None
         try:
             for batch in self._reader.poll():
@@ -48,9 +53,12 @@ class Follower:
             self.cut_off += 1
             lowest = min(self.journal.truncations[self._truncations :], default=self._reader.position)
             self._open(min(lowest, self._reader.position))
+            return False
         except VersionSweptError:
             self.swept += 1
             self._open(self._reader.position)
+            return False
+        return True
 
     def finish(self, journal: TopicJournal, now_ms: int) -> None:
         """Reads to the end, and says what it should have seen and has not."""
