@@ -6,6 +6,7 @@ from lithify.model.cursor import AtTime, Cursor
 from lithify.model.groups.positions import Position
 from lithify.model.names import LogId
 from lithify.model.scan import Everywhere, Listed, Matching, ScanSettings
+from lithify.model.source import IngestRequest
 from lithify.ports.engine import RunLimits
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading
@@ -16,6 +17,7 @@ from lithify.service.change.undo import plan_undo
 from lithify.service.cleaner_rates import with_rates_of_cleaners
 from lithify.service.creation import check_known
 from lithify.service.documents import reports_of
+from lithify.service.ingest.targets import check_one_can_begin
 from lithify.service.look.lag import group_lag
 from lithify.service.look.overview import StatusWatch
 from lithify.service.look.quarantine import failing_logs
@@ -117,6 +119,7 @@ READS: dict[str, Verb] = {
     "stream info": lambda w: stream_info(w, NAME.stream),
     "streams": all_streams,
     "warehouse info": warehouse_info,
+    "whether an ingest can begin": lambda w: check_one_can_begin(w.store, IngestRequest({}, (str(NAME), "others"))),
     "plan of a round": lambda w: plan_compact(w, 2, NAME, RunRequest()),
     "plan of delete-records": lambda w: plan_delete_records(w, NAME, 0, 12),
     "plan of truncate": lambda w: plan_truncate(w, NAME, 0, 25),

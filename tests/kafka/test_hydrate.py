@@ -219,7 +219,7 @@ def test_a_file_of_duckdb_can_be_read_while_it_is_kept_up_to_date(both: KafkaLak
         holder = [
             sys.executable,
             "-c",
-            "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print(); sys.stdin.read()",
+            "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print(flush=True); sys.stdin.read()",
         ]
         with subprocess.Popen([*holder, str(to)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None and process.stdout.readline() == b"\n"
