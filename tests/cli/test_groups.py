@@ -183,3 +183,11 @@ def test_a_catalog_without_a_database_needs_a_url(orders, tmp_path, monkeypatch)
     url = ("--coordination-url", f"sqlite:///{tmp_path}/groups.db")
     assert len(orders("consume", "orders", "--group", "g", *url).lines) == 6
     assert [group["group"] for group in orders("group", "list", "--json", *url).lines] == ["g"]
+
+
+def test_a_group_that_a_topic_waits_for_is_described_before_it_reads(lithify):
+    lithify("topic", "create", "orders", "--config", "tombstone.hold.groups=billing")
+    lithify("produce", "orders", stdin='{"key":"a","value":"1"}\n')
+    (lag,) = lithify("group", "describe", "billing", "--json").lines
+    assert (lag["position"], lag["records_left"], lag["holds_tombstones"]) == (None, 1, False)
+    assert "there is no group biling" in lithify.error("group", "describe", "biling")

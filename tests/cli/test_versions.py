@@ -168,7 +168,7 @@ def test_sweep_lists_what_may_go_and_deletes_only_with_yes(lithify, masked):
         f"orders: {len(rows)} files of SIZE can be deleted; --yes deletes them; SIZE stored with metadata, of which "
     )
     assert masked(listed.err).startswith(going)
-    assert listed.err.endswith(" that no version names stay until versions.retention.ms or sweep.grace.ms is over\n")
+    assert listed.err.endswith(" that no version names stay until versions.retention.ms or sweep.grace.ms has passed\n")
     as_json = lithify("sweep", "orders", "--json").json
     figures = ["stored_bytes", "waiting_files", "waiting_bytes"]
     assert list(as_json) == ["topic", "deleted", "files", "now_ms", *figures, "bytes"]

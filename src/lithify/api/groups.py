@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
@@ -63,21 +63,13 @@ class Group:
         Partitions without a position are among them. A topic that cannot be read has its error there. Raises
         `UnknownGroupError`, or `UnknownTopicError` for a topic that does not exist and in which it has no position.
         """
-        found = _by_topic(self._groups().positions(checked_group(self.name))) or self._waiting_for_it()
+        positions = self._groups().positions(checked_group(self.name))
+        found = _by_topic(positions) or dict.fromkeys(_naming(self.warehouse, self.name), ())
         if not found:
             _known(self._groups(), self.name)
         wanted = found if topic is None else {(name := _topic(topic)): found.get(name, ())}
         lags = (group_lag(self.warehouse, self.name, name, positions) for name, positions in wanted.items())
         return Reports(lag for of_topic in lags for lag in of_topic)
-
-    def _waiting_for_it(self) -> dict[TopicName, tuple[Position, ...]]:
-        """Topics that name the group, though it has read nothing: they hold tombstones for it, or their backlog."""
-        found: dict[TopicName, tuple[Position, ...]] = {}
-        for name in self.warehouse.store.topics():
-            with suppress(LithifyError):
-                if self.name in self.warehouse.store.load(name).settings.named_groups:
-                    found[name] = ()
-        return found
 
     def plan_reset(self, topic: str, to: Start, *, partition: int | None = None) -> GroupReset:
         """What `reset` would do now; raises what it raises, but for members."""
@@ -148,8 +140,10 @@ def all_groups(warehouse: Warehouse, coordination_url: str | None) -> Reports[Gr
 
 
 def known_group(warehouse: Warehouse, name: str, coordination_url: str | None) -> Group:
-    """The group of that name. Raises `UnknownGroupError`."""
-    _known(groups_of(warehouse, coordination_url), name)
+    """The group of that name, which has a position or is named by a topic. Raises `UnknownGroupError`."""
+    groups = groups_of(warehouse, coordination_url)
+    if not (groups.positions(checked_group(name)) or any(_naming(warehouse, name))):
+        _known(groups, name)
     return Group(warehouse, name, coordination_url)
 
 
@@ -208,6 +202,14 @@ def _known(groups: Groups, name: str) -> tuple[Position, ...]:
     others = sorted({position.group for position in groups.positions()})
     there = f"there are {', '.join(others[:10])}" if others else "there is none"
     raise UnknownGroupError(f"there is no group {name}", hint=nearest(name, others, there))
+
+
+def _naming(warehouse: Warehouse, name: str) -> Iterator[TopicName]:
+    """Topics that hold tombstones or their backlog for a group, whether it has read anything or not."""
+    for topic in warehouse.store.topics():
+        with suppress(LithifyError):  # that of a topic that cannot be read is for those who read it
+            if name in warehouse.store.load(topic).settings.named_groups:
+                yield topic
 
 
 def _by_topic(positions: Iterable[Position]) -> dict[TopicName, tuple[Position, ...]]:
