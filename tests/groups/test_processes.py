@@ -54,7 +54,7 @@ def all_at(lake: Lake, offset: int) -> Callable[[], bool]:
 
 
 def stop_between_commits(process: subprocess.Popen[bytes], catalog: Path) -> None:
-    """Stops it where it does not hold the lock of SQLite, for which everybody would wait as long as it stands."""
+    """Stops it where it does not hold the lock of SQLite, for which other processes would wait meanwhile."""
     while True:
         process.send_signal(signal.SIGSTOP)
         with closing(sqlite3.connect(catalog, timeout=0.5, isolation_level=None)) as other:
