@@ -17,6 +17,7 @@ from lithify.model.message import MessageId, MessagePosition
 from lithify.model.names import LogId, TopicName, checked_group, nearest, parse_topic
 from lithify.model.settings.units import format_time
 from lithify.ports.groups import Groups
+from lithify.ports.leases import LEAST_LEASE_MS
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading
 from lithify.reports.groups import ChangedPosition, GroupInfo, GroupLag, GroupReset
@@ -24,9 +25,6 @@ from lithify.reports.report import Reports
 from lithify.service.look.lag import group_lag
 from lithify.service.read.fetch import open_log
 from lithify.wiring import groups_of, machine
-
-LEAST_LEASE_MS = 1_000
-"""Shorter ones would be over while a database is busy."""
 
 
 def tell_nobody(_what: str, _ms: int) -> None:
@@ -63,10 +61,7 @@ class Group:
         Partitions without a position are among them. A topic that cannot be read has its error there. Raises
         `UnknownGroupError`, or `UnknownTopicError` for a topic that does not exist and in which it has no position.
         """
-        positions = self._groups().positions(checked_group(self.name))
-        found = _by_topic(positions) or dict.fromkeys(_naming(self.warehouse, self.name), ())
-        if not found:
-            _known(self._groups(), self.name)
+        found = _topics_of(self.warehouse, self._groups(), self.name)
         wanted = found if topic is None else {(name := _topic(topic)): found.get(name, ())}
         lags = (group_lag(self.warehouse, self.name, name, positions) for name, positions in wanted.items())
         return Reports(lag for of_topic in lags for lag in of_topic)
@@ -141,9 +136,7 @@ def all_groups(warehouse: Warehouse, coordination_url: str | None) -> Reports[Gr
 
 def known_group(warehouse: Warehouse, name: str, coordination_url: str | None) -> Group:
     """The group of that name, which has a position or is named by a topic. Raises `UnknownGroupError`."""
-    groups = groups_of(warehouse, coordination_url)
-    if not (groups.positions(checked_group(name)) or any(_naming(warehouse, name))):
-        _known(groups, name)
+    _topics_of(warehouse, groups_of(warehouse, coordination_url), name)
     return Group(warehouse, name, coordination_url)
 
 
@@ -202,6 +195,16 @@ def _known(groups: Groups, name: str) -> tuple[Position, ...]:
     others = sorted({position.group for position in groups.positions()})
     there = f"there are {', '.join(others[:10])}" if others else "there is none"
     raise UnknownGroupError(f"there is no group {name}", hint=nearest(name, others, there))
+
+
+def _topics_of(warehouse: Warehouse, groups: Groups, name: str) -> dict[TopicName, tuple[Position, ...]]:
+    """The positions of a group by topic; without any, the topics that name it. Raises what `_known` raises."""
+    try:
+        return _by_topic(_known(groups, name))
+    except UnknownGroupError:
+        if naming := tuple(_naming(warehouse, name)):
+            return dict.fromkeys(naming, ())
+        raise
 
 
 def _naming(warehouse: Warehouse, name: str) -> Iterator[TopicName]:

@@ -22,6 +22,7 @@ from lithify.model.settings.units import (
     parse_rate_bytes,
     parse_time_ms,
 )
+from lithify.ports.leases import LEAST_LEASE_MS
 
 Function = Callable[..., Any]
 Option = Callable[[Function], Function]
@@ -41,8 +42,6 @@ class TimeType(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
-LEAST_LEASE_MS = 1_000
-"""A shorter lease ends before its owner renews it."""
 LONGEST_MS = 36_500 * 86_400_000
 """A hundred years: no clock, timer or database takes durations of any length."""
 

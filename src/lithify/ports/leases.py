@@ -20,6 +20,8 @@ from typing import Protocol
 
 from lithify.reports.events import CleanerNote
 
+LEAST_LEASE_MS = 1_000
+"""Shorter ones would be over while a database is busy."""
 NOTES_KEPT_MS = 86_400_000
 """Age at which notes of cleaners that did not end in order are removed. Clocks differ by minutes, not by a day."""
 

@@ -12,9 +12,10 @@ import click
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.parameters import LEAST_LEASE_MS, DurationType
+from lithify.cli.parameters import DurationType
 from lithify.cli.terminal.output import flush, say
 from lithify.cli.text.events import event_line
+from lithify.ports.leases import LEAST_LEASE_MS
 from lithify.reports.events import EventKind
 
 if TYPE_CHECKING:

@@ -197,17 +197,15 @@ def _of_key(tables: Iterator[Any], key: bytes | None) -> Iterator[Any]:
 
 def _write(tables: Iterator[Any], most: int | None, encodings: Encodings, topic: str) -> int:
     """Writes the records of Arrow tables to stdout as JSON lines, at most so many. Returns how many."""
-    left, written = most, 0
-    if left == 0:
+    written = 0
+    if most == 0:
         return 0
     for table in tables:
-        taken = table if left is None else table.slice(0, left)
+        taken = table if most is None else table.slice(0, most - written)
         for lines in format_json(taken, encodings, topic):
             put(lines)
         flush()  # per batch, so that followers see it at once; a batch is large, so this is cheap
         written += taken.num_rows
-        if left is not None:
-            left -= taken.num_rows
-            if left == 0:
-                break
+        if written == most:
+            break
     return written

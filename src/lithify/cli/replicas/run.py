@@ -9,9 +9,10 @@ import click
 from lithify.cli import parameters
 from lithify.cli.cleaner.run import run_to_end
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.parameters import LEAST_LEASE_MS, DurationType
+from lithify.cli.parameters import DurationType
 from lithify.cli.terminal.output import flush, say
 from lithify.cli.text.replicas import event_line
+from lithify.ports.leases import LEAST_LEASE_MS
 
 if TYPE_CHECKING:
     from lithify.reports.replicas.events import ReplicaEvent

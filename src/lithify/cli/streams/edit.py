@@ -56,10 +56,7 @@ def _say(report: StreamEditReport) -> None:
         return
     say(f"{name}: changed, and {plural(len(changed), 'topic')} of {len(report.topics)} with it")
     for attribute, change in report.attributes.items():
-        before, after = (
-            in_units(attribute, value) if value else "(not set)" for value in (change.before, change.after)
-        )
-        say(f"  {attribute}  {before} → {after}")
+        say(f"  {attribute}  {_set(attribute, change.before)} → {_set(attribute, change.after)}")
     for topic in changed:
         say(f"  {_altered(topic)}")
     for topic in report.failed:

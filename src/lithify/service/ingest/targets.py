@@ -33,7 +33,9 @@ def check_one_can_begin(store: LogStore, request: IngestRequest) -> None:
             _check_can_begin(store, topic, request.target(topic))
         except RefusedError as error:
             refused.append(error)
-    if refused and len(refused) == len(request.topics):
+        else:
+            return
+    if refused:
         raise refused[0]
 
 
