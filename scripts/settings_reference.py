@@ -52,7 +52,8 @@ Where a preset differs from the system that it is named after:
 - **pulsar**: a record without a key is not in the compacted view (`null.key=drop`), as Pulsar's brokers do
   unless `topicCompactionRetainNullKey` is set. A topic is due from 100 MiB of dirty data on, where Pulsar's default is
   never. A deleted key is gone after the round that covers its delete, in Pulsar as well.
-- **mapr**: the settings are Kafka's. What MapR's streams have beside them are attributes of a
+- **mapr**: the settings are Kafka's, except that `min.compaction.lag.ms` counts from the write, as in MapR, not from
+  the timestamps of records. What MapR's streams have beside them are attributes of a
   [stream](../how-to/use-streams.md): `compact`, `ttl` and others.
 """
 

@@ -7,7 +7,8 @@
     cleanup.policy=compact,delete  ttl=N               retention.ms=N*1000    the latest of every key, for N seconds
 
 An attribute stands for a topic setting, except for `defaultpartitions` and `autocreate`. Where both are set they have
-to agree. Only attributes that were set are stored, as text in one form.
+to agree. `mincompactionlag` brings a second setting, which the stream may set otherwise. Only attributes that were set
+are stored, as text in one form.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ class Attribute:
     """The topic setting that it stands for."""
     to_setting: Callable[[str], str] = field(default=str, repr=False)
     of_setting: Callable[[str], str] = field(default=str, repr=False)
+    brings: Mapping[str, str] = field(default_factory=dict)
+    """Other topic settings that it brings, unless the stream has values of its own for them."""
 
 
 def _choice(text: str, allowed: Mapping[str, str]) -> str:
@@ -97,9 +100,10 @@ _TABLE = (
     Attribute(
         "mincompactionlag",
         SETTINGS["min.compaction.lag.ms"].accepts,
-        "Records younger than this are not compacted.",
+        "Records that were written more recently than this are not compacted.",
         _like("min.compaction.lag.ms"),
         setting="min.compaction.lag.ms",
+        brings={"min.compaction.lag.from": "commit"},  # MapR's lag counts from the write, whatever the timestamp says
     ),
     Attribute(
         "deleteretention",
@@ -161,8 +165,10 @@ class StreamAttributes:
     @property
     def inherited(self) -> dict[str, str]:
         """The topic settings that its topics inherit, by Kafka's names."""
-        found = {a.setting: a.to_setting(self.given[a.name]) for a in _TABLE if a.setting and a.name in self.given}
-        return found | {name: value for name, value in self.given.items() if name in SETTINGS}
+        given = [attribute for attribute in _TABLE if attribute.name in self.given]
+        brought = {name: value for attribute in given for name, value in attribute.brings.items()}
+        found = {a.setting: a.to_setting(self.given[a.name]) for a in given if a.setting}
+        return brought | found | {name: value for name, value in self.given.items() if name in SETTINGS}
 
     @property
     def default_partitions(self) -> int:

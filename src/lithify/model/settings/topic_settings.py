@@ -96,7 +96,7 @@ _PRESETS: Mapping[str, Mapping[str, str]] = {
         "min.cleanable.dirty.ratio": "1",
         "compaction.threshold.bytes": "104857600",
     },
-    "mapr": {},
+    "mapr": {"min.compaction.lag.from": "commit"},
 }
 
 

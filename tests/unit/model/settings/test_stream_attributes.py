@@ -55,7 +55,12 @@ def test_what_a_stream_keeps(text: str) -> None:
     [
         ("compact", "TRUE", "true", {"cleanup.policy": "compact"}),
         ("compact", "false", "false", {"cleanup.policy": "delete"}),
-        ("mincompactionlag", "1h", "3600000", {"min.compaction.lag.ms": "3600000"}),
+        (
+            "mincompactionlag",
+            "1h",
+            "3600000",
+            {"min.compaction.lag.ms": "3600000", "min.compaction.lag.from": "commit"},
+        ),
         ("deleteretention", 5, "5", {"delete.retention.ms": "5"}),
         ("ttl", 30, "30", {"retention.ms": "30000"}),
         ("ttl", "2d", "172800", {"retention.ms": "172800000"}),
@@ -113,6 +118,24 @@ def test_what_is_unknown_or_contradicts_is_refused(text: str, error: str) -> Non
     with pytest.raises(InvalidSettingError) as refused:
         attributes(text)
     assert refused.match(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "counts_from"),
+    [
+        ("", "timestamp"),
+        ("min.compaction.lag.ms=1h", "timestamp"),
+        ("mincompactionlag=1h", "commit"),
+        ("mincompactionlag=1h min.compaction.lag.ms=1h", "commit"),
+        ("mincompactionlag=1h min.compaction.lag.from=timestamp", "timestamp"),
+        ("min.compaction.lag.from=commit", "commit"),
+    ],
+)
+def test_the_lag_of_mapr_counts_from_the_write(text: str, counts_from: str) -> None:
+    """C14: HPE's page counts it from there; Kafka's own setting counts from the timestamps, as Kafka does."""
+    found = attributes(text)
+    assert found.settings.min_compaction_lag_from == found.value("min.compaction.lag.from") == counts_from
+    assert found.is_given("min.compaction.lag.from") == ("mincompactionlag" in text or "from" in text)
 
 
 @pytest.mark.parametrize(

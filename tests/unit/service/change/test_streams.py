@@ -106,8 +106,13 @@ def test_an_edit_changes_what_topics_inherit_and_makes_them_due(lake, warehouse)
     }
     a, b = report.topics
     assert a.altered is not None and b.altered is not None
-    assert list(a.altered.settings) == ["cleanup.policy", "min.compaction.lag.ms", "compression.type"]
-    assert list(b.altered.settings) == ["min.compaction.lag.ms", "compression.type"]
+    assert list(a.altered.settings) == [
+        "cleanup.policy",
+        "min.compaction.lag.ms",
+        "min.compaction.lag.from",
+        "compression.type",
+    ]
+    assert list(b.altered.settings) == ["min.compaction.lag.ms", "min.compaction.lag.from", "compression.type"]
     assert (a.altered.logs_due, b.altered.logs_due, report.failed) == (1, 0, ())
     assert lake.topic("eu/a").state().log(0).round_required.startswith("changed: cleanup.policy")
     assert lake.topic("asia/a").state().version == 2
