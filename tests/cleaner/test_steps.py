@@ -81,6 +81,17 @@ def test_a_deadline_makes_a_log_due_whatever_its_ratio(lake):
     assert event.facts["overdue_ms"] == 1
 
 
+def test_the_most_overdue_log_of_a_topic_is_in_the_first_job(lake):
+    """C29: also where the topic is shared by several cleaners, or by threads of one."""
+    topic = lake.topic("orders", partitions=300, max_compaction_lag_ms=60_000)
+    for partition in range(300):
+        overdue_ms = {299: 9, 298: 5}.get(partition, 0) * 60_000
+        lake.append(topic, "a=1 a=2", partition, age_ms=overdue_ms)
+    lake.cleaner(threads=2).work()
+    assert len(lake.engine.jobs) > 1
+    assert lake.engine.jobs[0][:2] == [LogId(topic, 299), LogId(topic, 298)]
+
+
 def test_tombstones_go_with_no_new_data(lake):
     """C21."""
     topic, alpha = lake.topic("orders", delete_retention_ms=60_000), lake.cleaner()

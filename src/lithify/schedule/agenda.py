@@ -8,6 +8,9 @@ every log ─► due? ─► may it be tried?  ─► a round
 most overdue first, then dirtiest   [A large][b small][C large][d small][e small]
 a batch is                          A alone, or b with d and e: many small logs are one Spark job
 
+The same order holds within a topic, so that the first share of its logs has the most overdue ones, and a topic whose
+most overdue logs are taken goes behind others.
+
 Where several cleaners share the work, a batch is at most one cleaner's share, of many topics or of the logs of one
 large topic: the others have work as well, and little is lost if one of them dies. A share is of what is left, so the
 last ones are small, and all cleaners end at about the same time.
@@ -50,13 +53,11 @@ class RequiredWork:
     """The work that one topic requires."""
 
     rounds: tuple[int, ...] = ()
-    """Partitions whose logs are due for a round and may be tried."""
+    """Partitions whose logs are due for a round and may be tried, the one that is to go first first."""
+    order: tuple[tuple[int, float], ...] = ()
+    """Their priorities, ascending, as `Assessment.priority` has them."""
     retains: tuple[int, ...] = ()
     """Partitions of whose logs whole segments can go without a round."""
-    priority: tuple[int, float] = LAST_PRIORITY
-    """Of its first log, as `Assessment.priority` sorts them."""
-    overdue_ms: int = 0
-    """How far the worst of them is past `max.compaction.lag.ms`."""
     volume: Volume = Volume()
     """Of the logs that are due for a round."""
     failing: bool = False
@@ -66,15 +67,26 @@ class RequiredWork:
     look_at_ms: int | None = None
     """When to look again even without a commit; None is never."""
 
+    @property
+    def priority(self) -> tuple[int, float]:
+        """Of its first log."""
+        return self.order[0] if self.order else LAST_PRIORITY
+
+    @property
+    def overdue_ms(self) -> int:
+        """How far that log, the most overdue one, is past `max.compaction.lag.ms`."""
+        return -self.priority[0]
+
     def only(self, partitions: Iterable[int]) -> RequiredWork:
         """With the rounds of these logs only. Its volume is an estimate: that of as many logs."""
         wanted = frozenset(partitions)  # of thousands
-        rounds = tuple(partition for partition in self.rounds if partition in wanted)
-        if len(rounds) == len(self.rounds):
+        left = [due for due in zip(self.rounds, self.order, strict=True) if due[0] in wanted]
+        if len(left) == len(self.rounds):
             return self
+        rounds, order = tuple(partition for partition, _ in left), tuple(priority for _, priority in left)
         records = self.volume.records * len(rounds) // len(self.rounds)
         size_bytes = self.volume.size_bytes * len(rounds) // len(self.rounds)
-        return replace(self, rounds=rounds, volume=Volume(records, size_bytes))
+        return replace(self, rounds=rounds, order=order, volume=Volume(records, size_bytes))
 
 
 def required_work(
@@ -84,11 +96,9 @@ def required_work(
 
     A log without an assessment is one whose manifests cannot be read: it is failing.
     """
-    rounds: list[LogState] = []
+    rounds: list[tuple[tuple[int, float], LogState]] = []
     retains: list[int] = []
     look_at: list[int] = []
-    order: list[tuple[int, float]] = []
-    overdue_ms = 0
     for log in state.logs:
         assessment = assessments.get(log.partition)
         if assessment is None:
@@ -103,18 +113,17 @@ def required_work(
         if not verdict.by_round:
             continue
         if may_run(failures.get(log.partition), now_ms):
-            rounds.append(log)
-            order.append(assessment.priority)
-            overdue_ms = max(overdue_ms, verdict.overdue_ms)
+            rounds.append((assessment.priority, log))
         else:
             look_at.append(now_ms)  # each time, as a user may release it
+    rounds.sort(key=lambda due: (due[0], due[1].partition))
+    logs = [log for _, log in rounds]
     return RequiredWork(
-        rounds=tuple(log.partition for log in rounds),
+        rounds=tuple(log.partition for log in logs),
+        order=tuple(priority for priority, _ in rounds),
         retains=tuple(retains),
-        priority=min(order, default=LAST_PRIORITY),
-        overdue_ms=overdue_ms,
-        volume=sum((log.volume for log in rounds), Volume()),
-        failing=any(failures[log.partition].failures >= ALONE_AFTER for log in rounds if log.partition in failures),
+        volume=sum((log.volume for log in logs), Volume()),
+        failing=any(failures[log.partition].failures >= ALONE_AFTER for log in logs if log.partition in failures),
         has_failed=bool(failures),
         look_at_ms=now_ms if rounds or retains else min(look_at, default=None),
     )
@@ -146,7 +155,8 @@ class TopicWork:
         return replace(self, required=required) if required.rounds else None
 
     def share(self, cleaners: int) -> TopicWork:
-        """What one of so many cleaners does of a large topic: no less than is worth a job, no more than a batch."""
+        """What one of so many cleaners does of a large topic, what is first in it: no less than is worth a job, no more
+        than a batch."""
         logs, volume = len(self.required.rounds), self.required.volume
         small = min(SMALL_BYTES / max(1, volume.size_bytes), SMALL_RECORDS / max(1, volume.records))
         least = min(SHARED_LOGS, ceil(logs * small))
@@ -160,7 +170,7 @@ def in_order(work: Sequence[TopicWork]) -> list[TopicWork]:
 
 
 def without(work: Sequence[TopicWork], done: Sequence[TopicWork]) -> list[TopicWork]:
-    """`work` without the rounds of `done`, in its order."""
+    """`work` without the rounds of `done`, in order: what is left of a topic may come behind others."""
     taken: dict[TopicName, set[int]] = {}
     for topic in done:
         taken.setdefault(topic.name, set()).update(topic.required.rounds)
@@ -168,7 +178,7 @@ def without(work: Sequence[TopicWork], done: Sequence[TopicWork]) -> list[TopicW
         topic.only([p for p in topic.required.rounds if p not in taken[topic.name]]) if topic.name in taken else topic
         for topic in work
     )
-    return [topic for topic in left if topic is not None]
+    return in_order([topic for topic in left if topic is not None])
 
 
 def next_batch(work: Sequence[TopicWork], cleaners: int = 1) -> tuple[TopicWork, ...]:

@@ -35,8 +35,7 @@ def work(
 ) -> TopicWork:
     required = RequiredWork(
         rounds=tuple(range(logs)),
-        priority=(-overdue_ms, -ratio),
-        overdue_ms=overdue_ms,
+        order=((-overdue_ms, -ratio),) * logs,
         volume=Volume(records, size_bytes),
         failing=failing,
     )
@@ -95,6 +94,47 @@ def test_cleaners_share_the_logs_of_a_large_topic(logs, size_bytes, cleaners, pa
         shares.append(len(batch[0].required.rounds))
         left = without(left, batch)
     assert shares == parts
+
+
+def a_topic(name: str, priorities, size_bytes: int = MIB) -> TopicWork:
+    """A topic whose logs, by partition, have these priorities."""
+    due = sorted(zip(priorities, range(len(priorities)), strict=True))
+    rounds, order = tuple(partition for _, partition in due), tuple(priority for priority, _ in due)
+    required = RequiredWork(rounds=rounds, order=order, volume=Volume(1_000, size_bytes))
+    return TopicWork(TopicName("default", name), name, 1, required)
+
+
+def test_what_is_left_of_a_topic_goes_behind_logs_that_are_more_overdue():
+    """C29: the first share of a large topic has its overdue log; the rest of it is only dirty."""
+    large = a_topic("large", [*([(0, -0.9)] * 7), (-9, -0.1)], 900 * MIB)
+    works = in_order([large, work("other", overdue_ms=8, size_bytes=900 * MIB)])
+    taken = []
+    while batch := next_batch(works, cleaners=4):
+        taken += [(one.name.topic, one.required.rounds) for one in batch]
+        works = without(works, batch)
+    assert taken[:3] == [("large", (7, 0)), ("other", (0,)), ("large", (1, 2))]
+
+
+unlike = st.lists(st.tuples(st.integers(-9, 0), st.sampled_from([-0.9, -0.5, -0.1])), min_size=1, max_size=230)
+
+
+@given(st.lists(unlike, min_size=1, max_size=5), st.integers(1, 4), st.sampled_from([0, MIB, 900 * MIB]))
+def test_every_batch_has_the_log_that_is_to_go_first_of_all_that_are_left(topics, cleaners, size_bytes):
+    """C29: within a topic as among topics, however they are shared; no log is left, or taken twice."""
+    by_name = {str(number): priorities for number, priorities in enumerate(topics)}
+    left = in_order([a_topic(name, priorities, size_bytes) for name, priorities in by_name.items()])
+    due = {(name, partition) for name, priorities in by_name.items() for partition in range(len(priorities))}
+    while batch := next_batch(left, cleaners):
+        logs = [(one.name.topic, partition) for one in batch for partition in one.required.rounds]
+        first = min(by_name[name][partition] for name, partition in due)
+        assert by_name[logs[0][0]][logs[0][1]] == first
+        for one in batch:
+            others = [p for name, p in due - set(logs) if name == one.name.topic]
+            priorities = by_name[one.name.topic]
+            assert all(priorities[p] >= priorities[one.required.rounds[-1]] for p in others)
+        due -= set(logs)
+        left = without(left, batch)
+    assert not due
 
 
 def test_what_is_under_way_is_not_begun_again():

@@ -93,6 +93,20 @@ def test_a_log_that_cannot_be_read_is_left_out_until_it_may_be_tried():
     assert required(topic, {0: failure(NOW_MS + 500)}, without=0).rounds == (1,)
 
 
+def test_the_most_overdue_log_of_a_topic_comes_first():
+    """C29: then the others that are overdue, then the dirtiest, and of equals the lower partition."""
+    topic = MemoryTopic(partitions=5, now_ms=NOW_MS, max_compaction_lag_ms=100, min_cleanable_dirty_ratio=0.1)
+    for partition, timestamp in ((0, NOW_MS), (1, NOW_MS - 120), (2, NOW_MS), (3, NOW_MS), (4, NOW_MS - 900)):
+        topic.append([Record(b"a", b"%d" % n, timestamp, partition=partition) for n in range(3)])
+        if partition == 0:
+            topic.compact()
+            topic.append([Record(b"b", b"1", NOW_MS, partition=0)])
+    work = required(topic)
+    assert work.rounds == (4, 1, 2, 3, 0)
+    assert list(work.order) == sorted(work.order) and work.order[0] == work.priority
+    assert (work.overdue_ms, work.only([1, 2]).overdue_ms, work.only([2, 3]).priority) == (800, 20, work.order[2])
+
+
 def test_the_worst_log_gives_the_topic_its_place():
     topic = a_topic(0, max_compaction_lag_ms=100)
     work = required(topic, now_ms=NOW_MS + 150)
