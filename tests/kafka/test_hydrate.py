@@ -105,7 +105,7 @@ def test_a_file_of_lines_is_replaced_as_a_whole(broker: KafkaBroker, tmp_path: P
 IN_SMALL_CHANGES = """
 import sys, lithify
 from lithify.kafka import hydrate
-from lithify.kafka.hydration import filling
+from lithify.hydration import filling
 filling.CHANGE_RECORDS = 1
 lake, name, servers, to = sys.argv[1:]
 hydrate(lithify.open(lake).topic(name), {"bootstrap.servers": servers}, to, tell=lambda n: print(n, flush=True))
@@ -186,7 +186,7 @@ def test_a_table_of_a_topic_that_was_recreated_is_not_continued(both: KafkaLake,
 
 
 def test_of_two_at_once_one_says_so(both: KafkaLake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lithify.kafka.hydration.filling.CHANGE_RECORDS", 1)
+    monkeypatch.setattr("lithify.hydration.filling.CHANGE_RECORDS", 1)
     to, others = tmp_path / "t.db", list[HydrateReport]()
 
     def meanwhile(_records: int) -> None:

@@ -11,9 +11,9 @@ All but `promote` need the extra `lithify[kafka]`.
 
 from lithify.kafka.consumer.snapshot_consumer import SnapshotConsumer
 from lithify.kafka.hydration.hydrating import HydrateReport, hydrate
-from lithify.kafka.notes import KafkaNote
 from lithify.kafka.promoting import promote
 from lithify.kafka.publisher.publishing import publish
 from lithify.kafka.publisher.reports import PublishReport
+from lithify.snapshot.narration import KafkaNote
 
 __all__ = ["HydrateReport", "KafkaNote", "PublishReport", "SnapshotConsumer", "hydrate", "promote", "publish"]

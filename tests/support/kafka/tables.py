@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-from lithify.kafka.hydration.rows import headers_of
+from lithify.hydration.rows import headers_of
 from lithify.model.record import Record
 
 Plain = tuple[bytes | None, int | None, int | None, tuple[tuple[str, bytes | None], ...]]

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import pytest
 
 from lithify.errors import BrokerError, UnusableEnvironmentError
-from lithify.kafka.hydration.filling import Turn
-from lithify.kafka.hydration.rows import BusyError
-from lithify.kafka.narration import FAILURES, PROGRESS_MS, Narration, Retries
-from lithify.kafka.notes import FollowedLog, KafkaNote
+from lithify.hydration.filling import Turn
+from lithify.hydration.rows import BusyError
+from lithify.kafka.pulse import FAILURES, Retries
 from lithify.ports.source import StopAsked
 from lithify.service.ingest.outages import QUIET_MS
+from lithify.snapshot.narration import PROGRESS_MS, FollowedLog, KafkaNote, Narration
 from support.fake_clock import FakeClock
 
 

@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lithify.errors import BrokerError, LogTruncatedError, RefusedError
+from lithify.hydration.filling import CHANGE_MS, Filling, Turn
+from lithify.hydration.lines_file import Lines, write_lines
+from lithify.hydration.rows import StoredTable, TableName
+from lithify.hydration.sqlite_table import TEMPORARY, SqliteTable
+from lithify.hydration.targets import Kind, Target, parse_target
 from lithify.kafka.consumer.live_topic import KafkaTopic
-from lithify.kafka.hydration.filling import CHANGE_MS, Filling, Turn
-from lithify.kafka.hydration.lines_file import Lines, write_lines
-from lithify.kafka.hydration.rows import StoredTable, TableName
-from lithify.kafka.hydration.sqlite_table import TEMPORARY, SqliteTable
-from lithify.kafka.hydration.targets import Kind, Target, parse_target
-from lithify.kafka.narration import Narration, Pulse, Retries
-from lithify.kafka.notes import FollowedLog, KafkaNote, TellNote
+from lithify.kafka.pulse import Pulse, Retries
 from lithify.kafka_client.client import Cluster
 from lithify.kafka_client.first_look import ASKED_S, asking, look_at
 from lithify.ports.source import StopAsked
@@ -29,6 +28,7 @@ from lithify.service.documents import source_of
 from lithify.snapshot.changes import Changes
 from lithify.snapshot.consumer import LakeAndLive
 from lithify.snapshot.live import Reached
+from lithify.snapshot.narration import FollowedLog, KafkaNote, Narration, TellNote
 from lithify.snapshot.position import PositionText, StartAt, StoredPosition
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def open_table(target: Target, name: str, strategy: str) -> StoredTable:
         case Kind.SQLITE:
             return SqliteTable(TableName(target.path, name, strategy))
         case Kind.DUCKDB:
-            from lithify.kafka.hydration.duckdb_table import DuckDbTable  # starts DuckDB
+            from lithify.hydration.duckdb_table import DuckDbTable  # starts DuckDB
 
             return DuckDbTable(TableName(target.path, name, strategy))
         case Kind.LINES:

@@ -20,14 +20,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lithify.errors import BrokerError, UnknownSourceError
-from lithify.kafka.narration import WAIT_S, Narration, Pulse, Retries
-from lithify.kafka.notes import KafkaNote, TellNote
 from lithify.kafka.publisher.reports import PublishReport
 from lithify.kafka.publisher.session import Published, Session, open_session
+from lithify.kafka.pulse import Pulse, Retries
 from lithify.kafka_client.client import Cluster
 from lithify.kafka_client.first_look import ASKED_S, asking, look_at
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import StopAsked
+from lithify.snapshot.narration import WAIT_S, KafkaNote, Narration, TellNote
 
 if TYPE_CHECKING:
     from lithify.api.topic import Topic

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from lithify.errors import InvalidRecordError, RefusedError, UnknownSourceError
-from lithify.kafka.notes import FollowedLog
 from lithify.kafka.publisher.reports import PublishedLog
 from lithify.kafka.publisher.target import Target, check_only_ours, find_or_make, largest_batch, partitions_of
 from lithify.kafka.publisher.transactions import Stored, Transactions
@@ -25,6 +24,7 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reading.continuation import Continues, advanced, continuation, lost_error
 from lithify.snapshot.cursors import compacted_records, copied_from, first_cursor, log_of
+from lithify.snapshot.narration import FollowedLog
 
 TRANSACTION_RECORDS = 50_000
 TRANSACTION_BYTES = 64 * 1024 * 1024

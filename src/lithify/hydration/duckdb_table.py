@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from lithify.errors import RefusedError
-from lithify.kafka.hydration.rows import ORDERS, POSITIONS, BusyError, Change, TableName, unusable
+from lithify.hydration.rows import ORDERS, POSITIONS, BusyError, Change, TableName, unusable
 from lithify.snapshot.changes import LogKey
 
 _KEYS = (("partition", pa.int32()), ("key", pa.binary()))

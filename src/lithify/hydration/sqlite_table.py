@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 from lithify.errors import RefusedError
-from lithify.kafka.hydration.rows import ORDERS, POSITIONS, BusyError, Change, Row, TableName, unusable
+from lithify.hydration.rows import ORDERS, POSITIONS, BusyError, Change, Row, TableName, unusable
 from lithify.snapshot.changes import LogKey
 
 BUSY_S = 2.0

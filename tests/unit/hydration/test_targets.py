@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lithify.errors import RefusedError
-from lithify.kafka.hydration.targets import Kind, Target, parse_target
+from lithify.hydration.targets import Kind, Target, parse_target
 
 
 @pytest.mark.parametrize(

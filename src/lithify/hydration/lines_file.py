@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from lithify.columnar.files.durable import replacing
-from lithify.kafka.hydration.rows import Row, headers_of, unusable
+from lithify.hydration.rows import Row, headers_of, unusable
 
 WRITTEN_AT_ONCE = 8192
 _HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from lithify.errors import UnusableEnvironmentError
-from lithify.kafka.hydration.rows import BusyError, Change, StoredTable, row_of
-from lithify.kafka.narration import WAIT_S, Narration
+from lithify.hydration.rows import BusyError, Change, StoredTable, row_of
 from lithify.model.record import Record
 from lithify.ports.clock import Clock
 from lithify.ports.source import StopAsked
 from lithify.snapshot.changes import Changes
+from lithify.snapshot.narration import WAIT_S, Narration
 from lithify.snapshot.position import PositionText, StoredPosition
 
 T = TypeVar("T")

@@ -12,9 +12,9 @@ import duckdb
 import pytest
 
 from lithify.errors import ConflictError, LithifyError, RefusedError, UnusableEnvironmentError
-from lithify.kafka.hydration.duckdb_table import DuckDbTable
-from lithify.kafka.hydration.rows import BusyError, Change, StoredTable, TableName, headers_of, headers_text, row_of
-from lithify.kafka.hydration.sqlite_table import TEMPORARY, SqliteTable
+from lithify.hydration.duckdb_table import DuckDbTable
+from lithify.hydration.rows import BusyError, Change, StoredTable, TableName, headers_of, headers_text, row_of
+from lithify.hydration.sqlite_table import TEMPORARY, SqliteTable
 from lithify.model.record import Record
 
 KINDS = {"SQLite": SqliteTable, "DuckDB": DuckDbTable}
@@ -156,7 +156,7 @@ HOLD = {
 def test_a_file_that_another_program_has_is_busy_for_so_long(
     opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lithify.kafka.hydration.sqlite_table.BUSY_S", 0.1)
+    monkeypatch.setattr("lithify.hydration.sqlite_table.BUSY_S", 0.1)
     table = opened()
     table.release()
     program = f"import sys; path = sys.argv[1]; {HOLD[type(table)]}; print('held', flush=True); sys.stdin.read()"
