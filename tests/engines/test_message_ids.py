@@ -19,6 +19,7 @@ from lithify.model.message import EARLIEST, LATEST, Envelope, MessageId, Message
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.topic.log import LastRecord
+from lithify.pulsar.format.wire_pb2 import MessageMetadata
 from lithify.service.proof.verify import verify
 from lithify.service.round.compact import RunRequest, compact
 from support.builders import some_settings
@@ -166,6 +167,49 @@ def test_last_positions_and_publish_times(topic, place):
     assert topic.find_by_publish_time(171) is None
 
 
+SEALED = MessageMetadata(producer_name=b"p", sequence_id=1, publish_time=2, num_messages_in_batch=4)
+BATCH = Envelope(MessageId(8, 0), metadata=SEALED.SerializeToString(), passed_through=True)
+AROUND = (
+    Record(b"a", b"1", 200, partition=0, envelope=Envelope(MessageId(7, 9))),
+    Record(None, b"sealed", 210, partition=0, envelope=BATCH),
+    Record(b"b", b"2", 220, partition=0, envelope=Envelope(MessageId(8, 1, 0))),
+)
+
+
+@pytest.mark.parametrize("index", range(-1, 4))
+def test_a_start_at_any_index_of_an_encrypted_batch_begins_with_it(topic, place, index):
+    """C52: it is one record, and clients of Pulsar have the ids of the messages in it."""
+    topic.append(AROUND)
+    assert offsets(topic, MessageId(8, 0, index)) == [1, 2]
+    assert offsets(topic, MessagePosition(8, 0, index, 0)) == [1, 2]
+    compact(place.warehouse, place.engine, NAME, RunRequest(now_ms=10**6))
+    assert offsets(topic, MessageId(8, 0, index), compacted=True) == [1, 2]
+
+
+def test_the_last_position_is_that_of_the_last_message_in_an_encrypted_batch(topic, place):
+    """C52: as Pulsar has it (PIP-429), from the log, from a view, and while following."""
+    topic.append(AROUND[:2])
+    last = MessagePosition(8, 0, 3, 210)
+    follower = topic.reader(0, follow=True)
+    for _ in range(2):
+        assert [topic.last_message_position(compacted=compacted) for compacted in (False, True)] == [last, last]
+        assert topic.reader(0, compacted=True).last_message_id() == topic.reader(0).last_message_id() == last
+        assert (follower.last_message_id(), topic.reader().last_message_id()) == (last, {0: last})
+        compact(place.warehouse, place.engine, NAME, RunRequest(now_ms=10**6))
+    assert topic.state().log(0).view.volume.passed_through == 1
+    topic.append(AROUND[2:])
+    assert topic.last_message_position(compacted=True) == MessagePosition(8, 1, 0, 220)
+
+
+def test_an_encrypted_batch_whose_metadata_says_nothing_has_its_own_id_as_the_last(topic):
+    """C52: a program may append such a record."""
+    for metadata in (None, b"\xff"):
+        message_id = topic.last_message_position().id
+        again = BATCH._replace(id=MessageId(8, message_id.entry + 1), metadata=metadata)
+        topic.append([AROUND[1]._replace(envelope=again)])
+        assert topic.last_message_position().id == again.id
+
+
 def test_what_was_appended_is_not_appended_again(topic):
     """C52: nor anything before it, nor half a batch."""
     topic.append(MESSAGES[:3])
@@ -173,6 +217,8 @@ def test_what_was_appended_is_not_appended_again(topic):
     for again in (MESSAGES[2:4], MESSAGES[:1]):
         with pytest.raises(InvalidRecordError, match="the log has everything up to 5:1:1"):
             topic.append(again)
+    with pytest.raises(InvalidRecordError, match="message id 5:1 comes"):  # all of an entry that is there in part
+        topic.append([MESSAGES[6]._replace(envelope=Envelope(MessageId(5, 1), passed_through=True))])
     topic.append(MESSAGES[3:])
     assert offsets(topic) == list(range(8))
 

@@ -20,7 +20,7 @@ from lithify.model.record import Record
 from lithify.model.topic.state import TopicState
 from lithify.ports.engine import START_SPARK, Progress
 from lithify.ports.files import Batch
-from lithify.reading.message_positions import check_has_ids, last_message_position, message_position
+from lithify.reading.message_positions import check_has_ids, message_position
 from lithify.reading.pieces import Reading
 from lithify.reports.cut import AlterReport
 from lithify.reports.quarantine import ReleaseReport
@@ -30,6 +30,7 @@ from lithify.reports.status import TopicInfo, TopicStatus, VersionReport
 from lithify.reports.verification import VerifyReport
 from lithify.service.change.alter import alter
 from lithify.service.documents import reports_of, throttle
+from lithify.service.last_record import last_position
 from lithify.service.look.quarantine import release
 from lithify.service.look.space import space_of
 from lithify.service.look.status import kept_versions, topic_info, topic_status
@@ -164,7 +165,7 @@ class Topic(TopicCuts):
 
     def last_message_position(self, partition: int = 0, *, compacted: bool = False) -> MessagePosition:
         """The last record, in a topic with message ids (PIP-429); `EARLIEST` where there is none."""
-        return last_message_position(self.state(), partition, compacted=compacted)
+        return last_position(self.warehouse, self.state(), partition, Reading(compacted=compacted))
 
     def plan(
         self,

@@ -1,9 +1,10 @@
 """Ids and positions of messages in a Pulsar topic, as Pulsar orders and writes them.
 
     ledger 5:  entry 0 [ 0 1 2 ]   entry 1 [ . ]      batch index 0, 1, 2, and -1 for an entry without a batch
-    ledger 9:  entry 0 [ . ]
+    ledger 9:  entry 0 [ . ]       entry 1 [ ? ? ]    an encrypted batch: one record 9:1, which has 9:1:0 and 9:1:1
 
-Ids of one partition ascend by ledger, entry and batch index. An id never belongs to another message.
+Ids of one partition ascend by ledger, entry and batch index. An id never belongs to another message. Clients of Pulsar
+have ids with an index of messages in an encrypted batch: a start at any of them is a start at its record (C52).
 """
 
 from __future__ import annotations
@@ -96,6 +97,10 @@ class Envelope(NamedTuple):
     """Epoch ms."""
     metadata: bytes | None = None
     passed_through: bool = False
+
+    def reaches(self, sought: MessageId) -> bool:
+        """Whether a reader that starts at `sought` gets this record: a whole entry has all indexes of its own."""
+        return self.id >= sought or (self.passed_through and self.id.place == sought.place)
 
 
 class EnvelopeFacts(NamedTuple):

@@ -36,7 +36,7 @@ class RecordBatch:
         return next((r.offset for r in self.content if r.timestamp is not None and r.timestamp >= timestamp_ms), None)
 
     def offset_of(self, sought: MessageId) -> int | None:
-        return next((r.offset for r in self.content if r.envelope is not None and r.envelope.id >= sought), None)
+        return next((r.offset for r in self.content if r.envelope is not None and r.envelope.reaches(sought)), None)
 
     def to_arrow(self) -> pa.Table:
         sizes = pa.array([None if r.value is None else len(r.value) for r in self.content], pa.int32())

@@ -132,3 +132,12 @@ def test_a_copy_continues_within_a_batch(records):
 def test_a_damaged_entry_is_named(records):
     with pytest.raises(DamagedError, match="entry 5:0"):
         records([RawEntry(5, 0, b"\x0e\x01\x00\x00\x00\x00\x00\x00\x00\x00")])
+
+
+@pytest.mark.parametrize(("index", "is_copied"), [(0, True), (1, True), (2, False), (-1, False)])
+def test_a_copy_that_ends_within_an_encrypted_batch_gets_it(records, index, is_copied):
+    """C52: as a whole, unless it ends with its last message."""
+    sealed = batch(5, 1, [Sent("a"), Sent("b"), Sent("c")], encryption_keys=KEYS)
+    found = records([sealed, single(5, 2, Sent("d"))], MessageId(5, 1, index))
+    first = ["5:1"] if is_copied or index == -1 else []
+    assert [str(r.envelope.id) for r in found] == [*first, "5:2"]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lithify.columnar.segment.schema import BATCH_INDEX, ENTRY_ID, LEDGER_ID
+from lithify.columnar.segment.schema import BATCH_INDEX, ENTRY_ID, LEDGER_ID, PASSED_THROUGH
 from lithify.model.message import NO_BATCH, MessageId
 
 Flags = npt.NDArray[np.bool_]
@@ -63,9 +63,10 @@ _UNSET = -2
 
 
 def reached(table: pa.Table, sought: MessageId) -> Flags:
-    """For each record of a segment whether its id is `sought` or a later one: bool."""
+    """For each record of a segment `Envelope.reaches`: bool."""
     ledger, entry, index = (table.column(name).to_numpy() for name in (LEDGER_ID, ENTRY_ID, BATCH_INDEX))
-    in_entry = (entry > sought.entry) | ((entry == sought.entry) & (index >= sought.batch_index))
+    whole = table.column(PASSED_THROUGH).fill_null(False).to_numpy()
+    in_entry = (entry > sought.entry) | ((entry == sought.entry) & (whole | (index >= sought.batch_index)))
     return np.asarray((ledger > sought.ledger) | ((ledger == sought.ledger) & in_entry), np.bool_)
 
 

@@ -28,7 +28,7 @@ def with_copied(log: LogState, last: LastRecord | None) -> LogState:
 
 def check_not_copied(name: LogId, log: LogState, ids: tuple[MessageId, MessageId] | None) -> None:
     """Raises `InvalidRecordError` if the log has the first of these ascending ids already."""
-    if ids is not None and log.copied_to is not None and log.copied_to.covers(ids[0]):
+    if ids is not None and log.copied_to is not None and (log.copied_to.covers(ids[0]) or ids[0] <= log.copied_to):
         raise InvalidRecordError(
             f"{name}: message id {ids[0]} comes, and the log has everything up to {log.copied_to}",
             hint="message ids must follow; nothing was appended",

@@ -23,7 +23,7 @@ from google.protobuf.message import DecodeError
 from lithify.errors import DamagedError
 from lithify.model.message import NO_BATCH
 from lithify.pulsar.format.codecs import CodecError, compressed, decompressed
-from lithify.pulsar.format.entry import Entry, damaged, joined
+from lithify.pulsar.format.entry import Entry, damaged, joined, last_index_of
 from lithify.pulsar.format.kinds import can_be_opened
 from lithify.pulsar.format.wire_pb2 import MessageMetadata, SingleMessageMetadata
 
@@ -108,12 +108,11 @@ def last_batch_index(entry: Entry) -> int:
     Field 31 tells without decompressing (PIP-429). Without it a batch is opened; the last index of one that
     cannot be opened is its size less one. Never an error.
     """
-    metadata = entry.metadata
-    if not entry.is_batch or metadata.num_messages_in_batch == 1:
+    last = last_index_of(entry.metadata)
+    if last == NO_BATCH:
         return NO_BATCH
-    if metadata.compacted_batch_indexes:
-        return metadata.compacted_batch_indexes[-1]
-    last = metadata.num_messages_in_batch - 1
+    if entry.metadata.compacted_batch_indexes:
+        return entry.metadata.compacted_batch_indexes[-1]
     if not can_be_opened(entry):
         return last
     try:

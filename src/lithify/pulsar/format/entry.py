@@ -16,6 +16,7 @@ import google_crc32c
 from google.protobuf.message import DecodeError
 
 from lithify.errors import DamagedError
+from lithify.model.message import NO_BATCH
 from lithify.pulsar.format.wire_pb2 import MessageMetadata
 
 BROKER_METADATA_MAGIC: Final = b"\x0e\x02"
@@ -87,6 +88,11 @@ def metadata_of(raw: RawEntry, data: bytes) -> MessageMetadata:
     if metadata.HasField("num_messages_in_batch") and not 1 <= metadata.num_messages_in_batch <= BATCH_LIMIT:
         raise damaged(raw, f"it would be a batch of {metadata.num_messages_in_batch} messages")
     return metadata
+
+
+def last_index_of(metadata: MessageMetadata) -> int:
+    """The batch index of the last message of an entry, whatever was compacted out: -1 if there is but one."""
+    return metadata.num_messages_in_batch - 1 if metadata.num_messages_in_batch > 1 else NO_BATCH
 
 
 def joined(broker_metadata: bytes | None, metadata: bytes, payload: bytes, *, checksum: bool = True) -> bytes:

@@ -70,7 +70,8 @@ def records_of(messages: Messages, partition: int, after: MessageId | None = Non
     )
     kept = ~messages.compacted_out & (messages.kind != Kind.MARKER)
     if after is not None and after.batch_index != NO_BATCH:  # the copy ends within a batch
-        kept &= (ledger != after.ledger) | (entry != after.entry) | (index > after.batch_index)
+        last = np.where(index == NO_BATCH, messages.headers.count[messages.row] - 1, index)  # of a whole one
+        kept &= (ledger != after.ledger) | (entry != after.entry) | (last > after.batch_index)
     return table if kept.all() else table.filter(pa.array(kept))
 
 

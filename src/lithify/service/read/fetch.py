@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from lithify.compaction.rules import table_rules
 from lithify.errors import RefusedError
 from lithify.model.cursor import AtTime, Cursor, From, Start
-from lithify.model.message import EARLIEST, MessageId, MessagePosition
+from lithify.model.message import MessageId, MessagePosition
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import segments_of
@@ -80,7 +80,8 @@ class LogsReader:
     def _last_ids(self) -> Iterator[LastRecord | MessagePosition | None]:
         if not self._has_ids:
             return self._last_records()
-        return (EARLIEST if last is None else last.position for last in self._last_records())
+        newest = self._warehouse.store.load(self._name) if self._how.follow else None
+        return (reader.last_position(newest) for reader in self._readers)
 
     def _going_on(self) -> Iterator[Record]:
         """The one generator behind all reads of single records, so that a file is not reopened for each."""
@@ -134,7 +135,8 @@ class LogReader(LogsReader):
     def last_message_id(self) -> LastRecord | MessagePosition | None:
         """The last record that this reader can still read (C36): from metadata alone.
 
-        In a topic that keeps Pulsar's message ids it is a `MessagePosition`, `EARLIEST` where there is none (C52).
+        In a topic that keeps Pulsar's message ids it is a `MessagePosition`, `EARLIEST` where there is none (C52). If
+        the last record is an encrypted batch, it is read, for the index of the last message in it.
         """
         return next(self._last_ids())
 

@@ -24,6 +24,7 @@ from lithify.ports.store import Warehouse
 from lithify.reading.continuation import Continues, Restored, continuation, lost_error
 from lithify.reading.message_positions import check_has_ids
 from lithify.reading.pieces import Piece, Reading, pieces_of
+from lithify.service.last_record import last_position
 
 
 class VersionReader:
@@ -97,6 +98,12 @@ class VersionReader:
     def last_record(self) -> LastRecord | None:
         """The last record of this version (C36)."""
         return self._how.last_record(self._log)
+
+    def last_position(self, newest: TopicState | None) -> MessagePosition:
+        """The position of the last message of that version, None: of this one (C52). Raises `LogTruncatedError`."""
+        if newest is not None:
+            self._check_still_there(newest)
+        return last_position(self._warehouse, newest or self._state, self._partition, self._how)
 
     def advance(self, newest: TopicState) -> bool:
         """Moves to that version at the same offset; False if it is this one. Raises `LogTruncatedError`."""
