@@ -362,6 +362,25 @@ class TestFailures:
             lake.wait(1_000)
         assert len(lake.engine.jobs) == 2
 
+    @pytest.mark.parametrize("method", ["get_document", "put_document"])
+    def test_one_failed_read_or_write_does_not_reset_the_count(self, lake, monkeypatch, method):
+        topic, alpha = lake.topic("bad"), lake.cleaner()
+        lake.append(topic, "a=1 a=2")
+        put_failures(lake.warehouse.store, lake.state(topic), {0: LogFailure(6, 5, 9, 0, "the file is missing")})
+        lake.engine.fails[LogId(topic, 0)] = DamagedError("the file is missing")
+
+        def away(*_):
+            raise WarehouseError("s3://lake cannot be reached")
+
+        with monkeypatch.context() as patched:
+            lake.engine.during = lambda: patched.setattr(lake.warehouse.store, method, away)
+            alpha.work()
+            lake.engine.during = lambda: None
+        lake.wait(3_600_000)
+        alpha.work()
+        (stored,) = failures_of(lake.warehouse.store, lake.state(topic)).values()
+        assert (stored.failures, stored.first_ms, stored.quarantined) == (8, 5, True)
+
     def test_failures_that_were_written_are_no_longer_kept_in_mind(self, lake):
         topic, alpha = lake.topic("bad"), lake.cleaner()
         lake.append(topic, "a=1 a=2")

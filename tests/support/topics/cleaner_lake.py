@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,12 +40,15 @@ class TroubledEngine:
         self.fails: dict[LogId, LithifyError] = {}
         self.job_fails: Exception | None = None
         self.jobs: list[list[LogId]] = []
+        self.during: Callable[[], object] = lambda: None
+        """What happens during each job."""
 
     @contextmanager
     def open_round(
         self, logs: Sequence[PlannedLog], limits: RunLimits, run_id: str, progress: Progress
     ) -> Iterator[Any]:
         self.jobs.append([log.id for log in logs])
+        self.during()
         # As with Spark, which is not started for rounds that have nothing to read.
         if self.job_fails is not None and any(log.plan.scanned for log in logs):
             raise self.job_fails
