@@ -14,15 +14,17 @@ from pathlib import Path
 import pytest
 
 from lithify.errors import LithifyError
-from lithify.leases.groups_memory import MemoryGroups
+from lithify.leases.groups_memory import MemoryCopies, MemoryGroups
 from lithify.model.cursor import Cursor
 from lithify.model.groups.copies import CopiedPositions, at_replica
 from lithify.model.groups.positions import GroupTopic, Position
-from lithify.model.names import LogId
+from lithify.model.names import LogId, TopicName
+from lithify.model.record import Record
+from lithify.model.topic.state import TopicState
 from lithify.ports.leases import Lease
-from lithify.ports.store import Warehouse
-from lithify.reading.continuation import BeyondEnd, Restored, continuation
-from lithify.service.replica.positions import read_positions, store_positions
+from lithify.ports.store import LogStore, Warehouse
+from lithify.reading.continuation import BeyondEnd, Continues, Restored, continuation
+from lithify.service.replica.positions import ReadPositions, load_between, read_positions, store_positions
 from lithify.service.replica.promote import promote
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
@@ -79,10 +81,16 @@ def copy(pair: Pair, groups: Groups, striker: Injector | Freezer | None = None) 
         source, target = faulty(source, striker), faulty(target, striker)
         here, there = FaultyPort(here, striker), FaultyPort(there, striker)  # type: ignore[assignment]
         there._real.copies = FaultyPort(groups.target.copies, striker)  # type: ignore[attr-defined]
+    read: list[ReadPositions] = []
+
+    def load(store: LogStore, name: TopicName) -> TopicState:
+        state, found = load_between(store, store.load(name), lambda: read_positions(here, there, NAME))
+        read[:] = [found]
+        return state
+
     try:
-        read = read_positions(here, there, NAME)
-        replace(pair, source=source, target=target).mirror()
-        return store_positions(read, target, there)
+        replace(pair, source=source, target=target).mirror(load=load)
+        return store_positions(read[0], target, there)
     finally:
         if striker is not None:
             groups.target.copies = groups.target.copies._real  # type: ignore[attr-defined]
@@ -122,16 +130,48 @@ def reads_there(pair: Pair, groups: Groups) -> None:
 
 def promoted(pair: Pair, groups: Groups) -> None:
     with suppress(LithifyError):
-        promote(pair.target, NAME)
+        promote(pair.target, NAME, real(groups.target.copies))
         reads_there(pair, groups)
+
+
+def promoted_and_deleted(pair: Pair, groups: Groups) -> None:
+    """The group that a person deletes there is to begin again at the earliest offset."""
+    with suppress(LithifyError):
+        promote(pair.target, NAME, real(groups.target.copies))
+    deleted(pair, groups)
+
+
+def deleted(pair: Pair, groups: Groups) -> None:
+    logs = [LogId(NAME, partition) for partition in range(PARTITIONS)]
+    by_person(groups, lambda: groups.target.delete("g", logs, "person"))
+
+
+def reset(pair: Pair, groups: Groups) -> None:
+    """To where the last copy had left it, and at the same time: nothing but the fence tells the two from each other."""
+    found = list(groups.target.positions("g"))
+    by_person(groups, lambda: groups.target.reset(found, "person"))
+
+
+def by_person(groups: Groups, do: Callable[[], frozenset[LogId]]) -> None:
+    leases = [GroupTopic(groups.target.scope, "g", NAME).partition(partition) for partition in range(PARTITIONS)]
+    copies, groups.target.copies = groups.target.copies, real(groups.target.copies)
+    groups.target.leases.take([Lease(name, "person", 1) for name in leases], {})
+    assert do() == frozenset()
+    groups.target.leases.release("person", leases)
+    groups.target.copies = copies
+
+
+def real(copies: MemoryCopies) -> MemoryCopies:
+    """Those behind the port that is struck."""
+    found: MemoryCopies = getattr(copies, "_real", copies)
+    return found
 
 
 def overtakes(pair: Pair, groups: Groups) -> None:
     moved(pair, groups, 40)
-    real = groups.target.copies
-    groups.target.copies = getattr(real, "_real", real)
+    copies, groups.target.copies = groups.target.copies, real(groups.target.copies)
     copy(pair, groups)
-    groups.target.copies = real
+    groups.target.copies = copies
 
 
 OTHERS: dict[str, Callable[[Pair, Groups], None]] = {
@@ -139,6 +179,9 @@ OTHERS: dict[str, Callable[[Pair, Groups], None]] = {
     "another copy": overtakes,
     "a member at the replica": reads_there,
     "the replica promoted": promoted,
+    "the replica promoted, a group deleted": promoted_and_deleted,
+    "a group deleted": deleted,
+    "a group reset": reset,
 }
 
 
@@ -170,3 +213,76 @@ def test_a_frozen_copy_of_positions_sets_none_back_and_takes_none_from_a_member_
 def copied_positions(folder: Path) -> None:
     """All that is done with copies of positions, once."""
     assert copy(*a_read_pair(folder)).is_complete
+
+
+@pytest.mark.parametrize("others", ["the replica promoted, a group deleted", "a group deleted", "a group reset"])
+def test_a_copy_that_was_frozen_before_a_person_acts_writes_nothing_afterwards_c68(others, tmp_path):
+    """Right before each call from the fence on; those before it belong to a copy that begins afterwards."""
+    seen = 0
+    for at in range(1, MOST_CALLS):
+        pair, groups = a_read_pair(tmp_path)
+        left: list[tuple[Position, ...]] = []
+
+        def act(pair: Pair = pair, groups: Groups = groups, left: list[tuple[Position, ...]] = left) -> None:
+            OTHERS[others](pair, groups)
+            left.append(groups.target.positions())
+
+        freezer = Freezer(at, act)
+        with suppress(LithifyError):
+            copy(pair, groups, freezer)
+        if not freezer.reached:
+            assert seen > 5
+            return
+        if "fence" in freezer.calls[: at - 1] and at < len(freezer.calls) + 1:
+            seen += 1
+            assert groups.target.positions() == left[0], (at, freezer.calls)
+    raise AssertionError(f"more than {MOST_CALLS} calls")
+
+
+def test_a_promotion_that_dies_at_any_call_leaves_no_frozen_copy_behind_c68(tmp_path):
+    for injector in strikes(Kind.CRASHES_AFTER):
+        pair, groups = a_read_pair(tmp_path)
+        read = read_positions(groups.source, groups.target, NAME)
+        pair.mirror()
+        with suppress(LithifyError, CrashError):
+            promote(faulty(pair.target, injector), NAME, FaultyPort(groups.target.copies, injector))
+        state = pair.target.store.load(NAME)
+        before = groups.target.positions()
+        if state.replica is None:
+            wanted_there = [at_replica(p, read.positions[0].cursor.identity, state) for p in read.positions]
+            assert groups.target.copies.copy(NAME, wanted_there, read.fence).overtaken
+            assert groups.target.positions() == before
+
+
+def drops(pair: Pair, groups: Groups) -> None:
+    """The group reads deletes, which the next round then drops, as it has waited for no other (C61)."""
+    keyed = [Record(r.key, None, r.timestamp, (), r.partition) for r in records(range(80, 90), keys=5)]
+    append(pair.source, NAME, keyed)
+    compact(pair.source, OracleEngine(pair.source.files), NAME, RunRequest())
+    committed(pair.source, groups.source, "g", 60)
+    pair.clock.advance(1_000)
+    compact(pair.source, OracleEngine(pair.source.files), NAME, RunRequest())
+    assert any(log.dropped for log in pair.source.store.load(NAME).logs)
+
+
+def test_a_group_that_has_read_in_time_goes_on_at_the_replica_after_any_copy_c61_c68(tmp_path):
+    """The source is lost right after a copy, during which its group has read what a round then dropped."""
+    config: dict[str, object] = {"delete.retention.ms": 0, "tombstone.hold.groups": "g"}
+    for at in range(1, MOST_CALLS):
+        groups = Groups(MemoryGroups("source"), MemoryGroups("target"))
+        bare = a_pair("memory", tmp_path, config)
+        pair = Pair(replace(bare.source, groups=groups.source), bare.target)
+        committed(pair.source, groups.source, "g", 1)
+        copy(pair, groups)
+        append(pair.source, NAME, records(range(60, 80), keys=7))
+        committed(pair.source, groups.source, "g", 2)
+        freezer = Freezer(at, lambda pair=pair, groups=groups: drops(pair, groups))
+        copy(pair, groups, freezer)
+        state = pair.target.store.load(NAME)
+        for position in groups.target.positions("g"):
+            found = continuation(position.cursor, state, state.log(position.log.partition), compacted=True)
+            assert isinstance(found, Continues), (at, freezer.calls, position, found)
+        if not freezer.reached:
+            assert at > 5
+            return
+    raise AssertionError(f"more than {MOST_CALLS} calls")

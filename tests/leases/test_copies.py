@@ -155,6 +155,70 @@ def test_a_copy_that_was_frozen_changes_nothing_once_another_one_has_come(opened
     assert copied(frozen, at(9)).same == 1
 
 
+def reset(groups: Groups, position: Position) -> None:
+    groups.leases.take([Lease(lease(position), "person", 1)], {})
+    assert groups.reset([position], "person") == frozenset()
+    groups.leases.release("person", [lease(position)])
+
+
+FENCED: dict[str, Callable[[Groups], object]] = {
+    "a deletion": lambda groups: deleted(groups, at(5)),
+    "a reset": lambda groups: reset(groups, at(5)),
+    "a promotion": lambda groups: groups.copies.raise_fence(ORDERS),
+}
+
+
+@pytest.mark.parametrize("were_copied", [True, False], ids=["after a copy", "before any copy"])
+@pytest.mark.parametrize("what", FENCED)
+def test_a_copy_that_was_frozen_changes_nothing_after(opened: Open, what: str, were_copied: bool) -> None:
+    frozen, groups = opened(SCOPE), opened(SCOPE)
+    if were_copied:
+        copied(groups, at(5))
+        copied(groups, at(1, topic=CLICKS), topic=CLICKS)
+    fence, other = frozen.copies.fence(ORDERS), frozen.copies.fence(CLICKS)
+    FENCED[what](groups)
+    before = groups.positions()
+    assert frozen.copies.copy(ORDERS, [at(7)], fence) == CopiedPositions(overtaken=True)
+    assert groups.positions() == before
+    assert not frozen.copies.copy(CLICKS, [at(9, topic=CLICKS)], other).overtaken, "another topic"
+
+
+def test_who_may_not_change_a_position_raises_no_fence(opened: Open) -> None:
+    groups = opened(SCOPE)
+    committed(groups, at(5))
+    fence = groups.copies.fence(ORDERS)
+    assert groups.delete("g", [at(5).log], "person") == groups.reset([at(6)], "person") == {at(5).log}
+    assert groups.copies.fence(ORDERS) == fence
+
+
+def test_copies_and_those_who_raise_the_fence_never_wait_for_each_other_for_ever(
+    server: Postgres, database: str
+) -> None:
+    """Copies lock the fence, then positions: so do resets and deletions. SQLite locks no rows."""
+    partitions = range(4)
+    many = [SqlGroups(Transactions(engine_at(server.uri(database))), SCOPE) for _ in range(3)]
+    names = [lease(at(0, partition=p)) for p in partitions]
+    many[0].leases.take([Lease(name, "person", 1) for name in names], {})
+    assert many[0].copies.fence(ORDERS) == 0
+
+    def copies() -> None:
+        for offset in range(20):
+            copied(many[0], *(at(offset, partition=p) for p in partitions))
+
+    def resets() -> None:
+        for offset in range(20):
+            assert many[1].reset([at(offset, partition=p) for p in partitions], "person") == frozenset()
+
+    def deletes() -> None:
+        for _ in range(20):
+            assert many[2].delete("g", [at(0, partition=p).log for p in partitions], "person") == frozenset()
+
+    with ThreadPoolExecutor(3) as pool:
+        for future in [pool.submit(work) for work in (copies, resets, deletes)]:
+            future.result()
+    assert many[0].copies.fence(ORDERS) >= 40
+
+
 @pytest.mark.parametrize("url", SHARED, indirect=True)
 def test_of_copies_at_once_one_is_stored(url: str) -> None:
     many = [SqlGroups(Transactions(engine_at(url)), SCOPE) for _ in range(6)]
@@ -235,6 +299,7 @@ class CopiesMachine(RuleBasedStateMachine):
         url = f"sqlite:///{self.folder}/{CopiesMachine.number}.db"
         self.both: tuple[Groups, Groups] = (MemoryGroups(SCOPE), SqlGroups(Transactions(engine_at(url)), SCOPE))
         self.fences = [0]
+        self.same(lambda groups: groups.copies.fence(ORDERS))  # as every copy begins
         self.source: tuple[Position, ...] = ()
         self.now = 0
 
@@ -263,6 +328,9 @@ class CopiesMachine(RuleBasedStateMachine):
         assert isinstance(done, CopiedPositions)
         if done.overtaken:
             assert fence != self.fences[-1] and self.both[0].positions() == before
+        self.noted_fence()
+
+    def noted_fence(self) -> None:
         now = self.same(lambda groups: groups.copies.fence(ORDERS))
         if now != self.fences[-1]:
             self.fences.append(int(str(now)))
@@ -277,6 +345,14 @@ class CopiesMachine(RuleBasedStateMachine):
     def deletes(self, group: str, partition: int) -> None:
         if not self.both[0].leases.leases(lease(at(0, partition, group))):
             self.same(lambda groups: deleted(groups, at(0, partition, group)))
+            self.noted_fence()
+
+    @rule(group=st.sampled_from("gh"), partition=st.integers(0, 1), offset=st.integers(0, 9))
+    def resets(self, group: str, partition: int, offset: int) -> None:
+        position = self.position(group, partition, offset)
+        if not self.both[0].leases.leases(lease(position)):
+            self.same(lambda groups: reset(groups, position))
+            self.noted_fence()
 
     @rule(group=st.sampled_from("gh"), partition=st.integers(0, 1), joins=st.booleans())
     def member(self, group: str, partition: int, joins: bool) -> None:
@@ -304,5 +380,6 @@ def test_any_order_of_copies_commits_and_members(tmp_path: Path) -> None:
 
 def test_reading_needs_no_right_to_create_tables(server: Postgres, database: str) -> None:
     groups = SqlGroups(Transactions(engine_at(server.uri(database))), SCOPE)
-    assert (groups.copies.fence(ORDERS), groups.tokens(), copied(groups)) == (0, {}, CopiedPositions())
-    assert groups.positions() == ()
+    groups.copies.raise_fence(ORDERS)
+    assert (groups.tokens(), groups.positions(), groups.copies.copy(ORDERS, (), 0)) == ({}, (), CopiedPositions())
+    assert server.run("SELECT tablename FROM pg_tables WHERE schemaname = 'public'", database) == []

@@ -11,7 +11,8 @@ read the replica, or is told that it cannot go on: as it would be told at the so
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 
 from hypothesis import settings as profile
@@ -22,17 +23,18 @@ from lithify.errors import LithifyError, RefusedError
 from lithify.leases.groups_memory import MemoryGroups
 from lithify.model.cursor import From
 from lithify.model.groups.positions import GroupTopic, Position
-from lithify.model.names import LogId
+from lithify.model.names import LogId, TopicName
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.topic.state import TopicState
 from lithify.ports.leases import Lease
-from lithify.ports.store import Warehouse
+from lithify.ports.store import LogStore, Warehouse
 from lithify.reading.continuation import BeyondEnd, Continues, Restored, continuation
 from lithify.reading.pieces import Reading
 from lithify.service.change.cut import truncate
 from lithify.service.read.fetch import open_log
 from lithify.service.replica.copying import MirrorRequest
 from lithify.service.replica.mirror import mirror
-from lithify.service.replica.positions import ReadPositions, read_positions, store_positions
+from lithify.service.replica.positions import ReadPositions, load_between, read_positions, store_positions
 from lithify.service.replica.promote import promote
 from support.engines.oracle import OracleEngine
 from support.fake_clock import FakeClock
@@ -78,20 +80,28 @@ class Side:
 
 @dataclass
 class Daemon:
-    """One that may be frozen after each step."""
+    """One that may be frozen after each step: `state` is the version that it copies."""
 
+    state: TopicState
     read: ReadPositions
     copied: bool = False
 
+    def said(self, position: Position) -> object:
+        """What a reader at a position would be told at the source, as of that version."""
+        log = self.state.log(position.log.partition)
+        return continuation(position.cursor, self.state, log, compacted=True)
+
 
 class CopiedPositionsMachine(RuleBasedStateMachine):
-    @initialize(mode=st.sampled_from(["in-place", "side-by-side"]))
-    def create(self, mode: str) -> None:
+    @initialize(mode=st.sampled_from(["in-place", "side-by-side"]), holds=st.sampled_from(["", "g,h"]))
+    def create(self, mode: str, holds: str) -> None:
         source, target = two_warehouses("memory", None)  # type: ignore[arg-type]
         assert isinstance(source.clock, FakeClock)
         self.clock = source.clock
-        self.source, self.target = Side(source, MemoryGroups("source")), Side(target, MemoryGroups("target"))
+        here, there = MemoryGroups("source"), MemoryGroups("target")
+        self.source, self.target = Side(replace(source, groups=here), here), Side(replace(target, groups=there), there)
         config = {"cleanup.policy": "compact", "compaction.mode": mode, "delete.retention.ms": HOUR_MS}
+        config |= {"tombstone.hold.groups": holds}
         source.store.create_topic(NAME, "orders", settings_of(config), PARTITIONS, self.clock.now_ms())
         mirror(source, target, NAME, MirrorRequest(SOURCE))
         self.tables: dict[tuple[str, int], Table] = {}
@@ -163,20 +173,36 @@ class CopiedPositionsMachine(RuleBasedStateMachine):
         lease = GroupTopic(self.target.groups.scope, group, NAME).partition(partition)
         self.target.groups.leases.take([Lease(lease, "person", 1)], {})
         assert self.target.groups.delete(group, [LogId(NAME, partition)], "person") == frozenset()
+        self.stores = self.target.groups.copies.fence(NAME)  # so that a copy which began earlier brings none back
         self.target.groups.leases.release("person", [lease])
         self.own.pop((group, partition), None)
 
     @rule()
     def begin(self) -> None:
-        """A daemon reads the positions."""
-        self.daemons.append(Daemon(read_positions(self.source.groups, self.target.groups, NAME)))
+        """A daemon reads a version and its positions."""
+        self.daemons.append(Daemon(*self.loaded()))
 
-    @precondition(lambda self: self.daemons)
+    def loaded(self) -> tuple[TopicState, ReadPositions]:
+        store = self.source.warehouse.store
+        read = partial(read_positions, self.source.groups, self.target.groups, NAME)
+        return load_between(store, store.load(NAME), read)
+
+    @precondition(lambda self: not all(daemon.copied for daemon in self.daemons))
     @rule(which=st.integers(0, 9))
     def copy(self, which: int) -> None:
-        daemon = self.daemons[which % len(self.daemons)]
+        waiting = [daemon for daemon in self.daemons if not daemon.copied]
+        self.copied(waiting[which % len(waiting)])
+
+    def copied(self, daemon: Daemon) -> None:
+        first = iter([daemon.state])
+
+        def load(_store: LogStore, _name: TopicName) -> TopicState:
+            if next(first, None) is None:  # another one was faster
+                daemon.state, daemon.read = self.loaded()
+            return daemon.state
+
         try:
-            mirror(self.source.warehouse, self.target.warehouse, NAME, MirrorRequest(SOURCE))
+            mirror(self.source.warehouse, self.target.warehouse, NAME, MirrorRequest(SOURCE, load=load))
             daemon.copied = True
         except LithifyError:
             assert self.promoted
@@ -195,7 +221,7 @@ class CopiedPositionsMachine(RuleBasedStateMachine):
         """A daemon that nothing delays; it leaves the positions as they are at the source."""
         if not self.promoted:
             self.begin()
-            self.copy(len(self.daemons) - 1)
+            self.copied(self.daemons[-1])
             self.stored(self.daemons.pop())
             for position in self.source.groups.positions():
                 ours = self.target.stored(position.group, position.log.partition)
@@ -211,12 +237,22 @@ class CopiedPositionsMachine(RuleBasedStateMachine):
             assert self.target.groups.positions() == before, "it was late"
         elif not done.overtaken:
             self.stores = self.target.groups.copies.fence(NAME)
+            self.are_told_the_same(daemon)
+
+    def are_told_the_same(self, daemon: Daemon) -> None:
+        """A group is told at the replica what it would have been told at the source as of the version it has."""
+        replica = self.target.warehouse.store.load(NAME).replica
+        if replica is not None and replica.version == daemon.state.version:
+            for position in daemon.read.positions:
+                ours = self.target.stored(position.group, position.log.partition)
+                if ours is not None and (position.group, position.log.partition) not in self.own:
+                    assert self.target.goes_on(ours) == daemon.said(position)
 
     @precondition(lambda self: not self.promoted)
     @rule()
     def promote(self) -> None:
         with suppress(RefusedError):
-            promote(self.target.warehouse, NAME)
+            promote(self.target.warehouse, NAME, self.target.groups.copies)
             self.promoted = True
 
     @invariant()

@@ -17,6 +17,8 @@ import lithify
 from lithify import Lake, Record
 from lithify.api.groups import Group
 from lithify.errors import LogTruncatedError, RefusedError, UnknownGroupError
+from lithify.model.names import TopicName
+from lithify.wiring.replicas import copies_into
 from replicas.test_processes import daemon, freeze, waited
 from support.processes.programs import PROGRAM, start
 from support.processes.programs import finished as ended_well
@@ -114,7 +116,11 @@ def test_a_group_that_has_missed_deletes_is_told_so_at_the_replica_c49(lake: Lak
     with daemon(lake, "--once") as running:
         assert running.ended() == 0
     replica = lithify.open(str(backup))
+    copies = copies_into(replica.warehouse)
+    assert copies is not None
+    fence = copies.fence(TopicName("default", "users"))
     replica.replicas().promote("users")
+    assert copies.fence(TopicName("default", "users")) > fence, "a daemon that was frozen writes no position any more"
     for place in (lake, replica):
         with pytest.raises(LogTruncatedError) as error, place.topic("users").reader(group="g") as reader:
             list(reader)

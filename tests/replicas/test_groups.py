@@ -12,6 +12,7 @@ from lithify.leases.groups_memory import MemoryGroups
 from lithify.model.cursor import Cursor
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId, TopicName
+from lithify.model.settings.topic_settings import settings_of
 from lithify.ports.leases import Lease
 from lithify.replicas import groups as syncing
 from lithify.replicas.defining import ReplicaRequest, add_replica, change_replica
@@ -71,6 +72,25 @@ def test_positions_of_a_topic_that_changes_come_with_its_copies() -> None:
             committed(world, name, offset)
             waited(lambda o=offset: offsets(world.groups_there) == {("g", "orders"): o})
             assert world.targets["/b"].store.load(name).log(0).log_end_offset >= offset
+
+
+def test_positions_come_with_every_copy_of_a_topic_that_names_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not only after a look at the tokens: its rounds drop what these groups have read (C61)."""
+    monkeypatch.setattr(syncing, "SYNC_MS", 10**9)
+    world = World()
+    names = {topic: TopicName("default", topic) for topic in ("held", "plain")}
+    for topic, config in (("held", {"tombstone.hold.groups": "g"}), ("plain", {})):
+        world.source.store.create_topic(names[topic], topic, settings_of(config), 1, world.source.clock.now_ms())
+        world.fed(topic)
+    world.add("default", "/b", sync_groups=True)
+    with world.running():
+        waited(lambda: all(world.has("/b", name) for name in names.values()))
+        for offset in range(1, 4):
+            for topic, name in names.items():
+                committed(world, name, offset)
+                world.fed(topic)
+            waited(lambda: all(world.has("/b", name) for name in names.values()))
+            waited(lambda o=offset: offsets(world.groups_there) == {("g", "held"): o})
 
 
 def test_without_the_option_nothing_is_read_or_copied() -> None:

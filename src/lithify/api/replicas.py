@@ -29,7 +29,7 @@ from lithify.reports.report import Reports
 from lithify.service.replica.promote import promote
 from lithify.service.replica.verify import verify_replica
 from lithify.wiring import machine
-from lithify.wiring.replicas import place_of, replica_world
+from lithify.wiring.replicas import copies_into, place_of, replica_world
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class LakeReplicas:
 
     def promote(self, topic: str) -> PromoteReport:
         """Makes a replica in this warehouse a topic of its own. Raises `PolicyError` or `UnknownTopicError`."""
-        return promote(self.warehouse, parse_topic(topic).whole("promoted"))
+        return promote(self.warehouse, parse_topic(topic).whole("promoted"), copies_into(self.warehouse))
 
     def verify(
         self, what: str, *, tell: Callable[[int, int], None] = lambda _done_bytes, _all_bytes: None

@@ -30,7 +30,7 @@ def reset(alone: Alone, part: GroupTopic, positions: Collection[Position]) -> No
     """Replaces positions of a group that has no members. Raises `RefusedError` or `ConflictError`."""
     partitions = [position.log.partition for position in positions]
     with alone.holding(part, partitions):
-        _check_stored(part, alone.groups.commit(tuple(positions), alone.owner))
+        _check_stored(part, alone.groups.reset(tuple(positions), alone.owner))
 
 
 def delete(alone: Alone, part: GroupTopic, partitions: Collection[int]) -> None:

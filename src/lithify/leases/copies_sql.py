@@ -1,6 +1,7 @@
 """Positions that are copied to a replica, in the database of the groups there (C68).
 
-    fence of the topic     as it was read? one higher, and its row is locked until the end; else another copy was faster
+    fence of the topic     as it was read? one higher, and its row is locked until the end; else another copy was
+                           faster, or a promotion, a reset or a deletion has raised it
     rows of a page         locked, so that no member commits in between; compared with what the last copy has noted
     decided                positions and notes written, or removed, together
 
@@ -43,10 +44,13 @@ class SqlCopies:
         wanted = select(FENCES).where(self._of(FENCES, topic))
 
         def read(connection: Connection) -> int:
-            found = checked(connection.execute(wanted), FENCES) if has_table(connection, FENCES) else ()
-            return next((row.fence for row in found), NEVER_COPIED)
+            make_table(connection, FENCES)  # so that those who raise the fence find it, and need no right to create one
+            return next((row.fence for row in checked(connection.execute(wanted), FENCES)), NEVER_COPIED)
 
         return self._transactions.done(read)
+
+    def raise_fence(self, topic: TopicName) -> None:
+        self._transactions.done(lambda connection: raise_fences(self._transactions, connection, self._scope, [topic]))
 
     def copy(self, topic: TopicName, positions: Sequence[Position], fence: int) -> CopiedPositions:
         wanted = {(position.group, position.log.partition): position for position in positions}
@@ -91,7 +95,7 @@ class SqlCopies:
 
     def _passed(self, topic: TopicName, fence: int, connection: Connection) -> bool:
         """Whether no other copy was faster; the fence is then one higher, and no other copy comes until the end."""
-        for table in () if self._has_tables else (FENCES, POSITIONS, COPIED):
+        for table in () if self._has_tables else (POSITIONS, COPIED):
             make_table(connection, table)
         first = {"scope": self._scope, "stream": topic.stream, "topic": topic.topic, "fence": NEVER_COPIED}
         connection.execute(self._transactions.insert_into(FENCES).values(first).on_conflict_do_nothing())
@@ -128,6 +132,18 @@ class SqlCopies:
 
     def _of(self, table: Table, topic: TopicName) -> Any:
         return and_(table.c.scope == self._scope, table.c.stream == topic.stream, table.c.topic == topic.topic)
+
+
+def raise_fences(write: Transactions, connection: Connection, scope: str, topics: Iterable[TopicName]) -> None:
+    """Raises the fences of some topics, and locks them until the end: before any position, as copies do.
+
+    Without their table no copy has begun.
+    """
+    for topic in sorted(topics) if has_table(connection, FENCES) else ():
+        first = {"scope": scope, "stream": topic.stream, "topic": topic.topic, "fence": NEVER_COPIED + 1}
+        raised = write.insert_into(FENCES).values(first)
+        one_higher = {"fence": FENCES.c.fence + 1}
+        connection.execute(raised.on_conflict_do_update(index_elements=FENCES.primary_key.columns, set_=one_higher))
 
 
 @dataclass(slots=True)

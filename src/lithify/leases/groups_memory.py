@@ -50,12 +50,23 @@ class MemoryGroups:
                 self._positions |= {(p.group, p.log): p for p in positions}
             return refused
 
+    def reset(self, positions: Sequence[Position], owner: str) -> frozenset[LogId]:
+        with self._lock:
+            refused = self.commit(positions, owner)
+            self._raise_fences(() if refused else [position.log for position in positions])
+            return refused
+
     def delete(self, group: str, logs: Collection[LogId], owner: str) -> frozenset[LogId]:
         with self._lock:
             refused = frozenset(log for log in logs if not self._holds(group, log, owner))
             for log in () if refused else logs:
                 self._positions.pop((group, log), None)
+            self._raise_fences(() if refused else logs)
             return refused
+
+    def _raise_fences(self, logs: Collection[LogId]) -> None:
+        for topic in {log.topic for log in logs}:
+            self.copies.raise_fence(topic)
 
     def _holds(self, group: str, log: LogId, owner: str) -> bool:
         lease = GroupTopic(self._scope, group, log.topic).partition(log.partition)
@@ -79,6 +90,10 @@ class MemoryCopies:
     def fence(self, topic: TopicName) -> int:
         with self._lock:
             return self._fences.get(topic, NEVER_COPIED)
+
+    def raise_fence(self, topic: TopicName) -> None:
+        with self._lock:
+            self._fences[topic] = self._fences.get(topic, NEVER_COPIED) + 1
 
     def copy(self, topic: TopicName, positions: Sequence[Position], fence: int) -> CopiedPositions:
         wanted = {(p.group, p.log): p for p in positions}

@@ -17,7 +17,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, and_, delete, func, or_, select
 
-from lithify.leases.copies_sql import SqlCopies
+from lithify.leases.copies_sql import SqlCopies, raise_fences
 from lithify.leases.group_tables import GROUP_LEASES, POSITIONS, position_of, row_of
 from lithify.leases.rows import checked
 from lithify.leases.sql import SqlCoordination
@@ -98,11 +98,19 @@ class SqlGroups:
         return {TopicName(row[0], row[1]): tuple(map(int, row[2:])) for row in self._transactions.done(read)}
 
     def commit(self, positions: Sequence[Position], owner: str) -> frozenset[LogId]:
+        return self._commit(positions, owner, fenced=())
+
+    def reset(self, positions: Sequence[Position], owner: str) -> frozenset[LogId]:
+        return self._commit(positions, owner, fenced={position.log.topic for position in positions})
+
+    def _commit(self, positions: Sequence[Position], owner: str, fenced: Collection[TopicName]) -> frozenset[LogId]:
         # Sorted, so that two writers lock the same rows in the same order.
         rows = [row_of(p, self._scope) for p in sorted(positions, key=lambda position: position.log)]
         leases = self._leases({(p.group, p.log) for p in positions})
 
         def write(connection: Connection) -> None:
+            if fenced:
+                raise_fences(self._transactions, connection, self._scope, fenced)
             if not self._has_table:
                 make_table(connection, POSITIONS)
             connection.execute(self._upsert, rows)
@@ -117,6 +125,7 @@ class SqlGroups:
         of_group = and_(POSITIONS.c.scope == self._scope, POSITIONS.c.consumer_group == group)
 
         def drop(connection: Connection) -> None:
+            raise_fences(self._transactions, connection, self._scope, {log.topic for log in ordered})
             if has_table(connection, POSITIONS):
                 for some in in_parts(ordered):
                     connection.execute(delete(POSITIONS).where(of_group, or_(*map(_is_of, some))))

@@ -49,11 +49,16 @@ class PositionCopies(Protocol):
     """What replicas need of the groups of the warehouse that they are in: positions that were copied there (C68).
 
     A copy reads the fence first, then the positions of the source, then the source. It changes nothing where another
-    one has written in between: so one that was frozen for long sets no position back.
+    one has written in between, or where a promotion, a reset or a deletion has raised the fence: so one that was frozen
+    for long sets no position back, and brings back none that was deleted.
     """
 
     def fence(self, topic: TopicName) -> int:
-        """The number of the last copy into a topic. Creates nothing. Raises `CoordinationError`."""
+        """The number of the last copy into a topic, with which another one begins. Raises `CoordinationError`."""
+        ...
+
+    def raise_fence(self, topic: TopicName) -> None:
+        """Copies into a topic that read the fence before change nothing any more. Raises `CoordinationError`."""
         ...
 
     def copy(self, topic: TopicName, positions: Sequence[Position], fence: int) -> CopiedPositions:
@@ -99,6 +104,10 @@ class Groups(GroupPositions, Protocol):
         """
         ...
 
+    def reset(self, positions: Sequence[Position], owner: str) -> frozenset[LogId]:
+        """The same for positions that a person chose: it raises the fence of their topics, in that transaction."""
+        ...
+
     def delete(self, group: str, logs: Collection[LogId], owner: str) -> frozenset[LogId]:
-        """Deletes positions, on the same condition and with the same result."""
+        """Deletes positions, on the same condition and with the same result; it raises the fence as well."""
         ...

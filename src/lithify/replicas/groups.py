@@ -3,6 +3,8 @@
     every SYNC_MS     tokens of all topics in which a group has a position: one query     another token ─► a pass is due
     pass              positions read ─► the copy ─► positions stored (`service/replica/positions.py`)
 
+They come with every copy of a topic that names groups, as its rounds drop what these have read (C61, C62).
+
 What fails delays no copy and fails none: it is reported, noted, and tried again with the next tokens. A database of the
 target that is away is waited for once for each look at the tokens, not by every topic.
 """
@@ -14,17 +16,18 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from lithify.defects import as_lithify_error
-from lithify.errors import LithifyError
+from lithify.errors import LithifyError, RefusedError, UnusableEnvironmentError
 from lithify.model.groups.copies import at_replica
 from lithify.model.names import TopicName
 from lithify.model.replicas.definition import ReplicaDefinition
 from lithify.model.topic.state import TopicState
 from lithify.ports.groups import PositionToken
+from lithify.ports.store import LogStore
 from lithify.replicas.notes import Key
 from lithify.replicas.reporter import ReplicaReporter
 from lithify.replicas.world import OpenGroups, Place
 from lithify.reports.replicas.status import ReplicaStatus
-from lithify.service.replica.positions import ReadPositions, read_positions, store_positions
+from lithify.service.replica.positions import ReadPositions, load_between, read_positions, store_positions
 
 SYNC_MS = 30_000
 """Between two looks at the tokens of positions, while a definition wants them copied."""
@@ -107,7 +110,7 @@ class TargetGroups:
 
 
 class PositionsPass:
-    """The positions of one topic, in one pass over it. Raises nothing: `error` is what failed."""
+    """The positions of one topic, in one pass over it. Raises nothing of its own: `error` is what failed."""
 
     def __init__(
         self, source: OpenGroups, place: Place, key: Key, tokens: PositionTokens, target: TargetGroups
@@ -115,34 +118,48 @@ class PositionsPass:
         self._source, self._place, self._key = source, place, key
         self._tokens, self._target = tokens, target
         self._read: ReadPositions | None = None
+        self.is_due = target.is_due(key, tokens)
+        """Whether they are to be copied even if the topic is as it was."""
         self.error: LithifyError | None = None
 
-    def read(self) -> None:
-        """Before the copy."""
-        self._tried(self._do_read)
+    @property
+    def is_copied(self) -> bool:
+        """Whether this pass copies them."""
+        return self._read is not None or self.error is not None
+
+    def load(self, store: LogStore, name: TopicName) -> TopicState:
+        """The version of the source to copy, read with the positions that belong to it, if they are to be copied."""
+        self._read = self.error = None
+        state = store.load(name)
+        if not (self.is_due or state.settings.named_groups):
+            return state
+        try:
+            self._target.check(self._tokens)
+            state, self._read = load_between(store, state, self._do_read)
+        except Exception as error:
+            self._failed(error)
+            return store.load(name)
+        return state
 
     def store(self) -> None:
-        """After it."""
-        if self.error is None:
-            self._tried(self._do_store)
-
-    def _do_read(self) -> None:
-        self._target.check(self._tokens)
-        there = self._place.groups() if self._place.exists() else None
-        self._read = read_positions(self._source(), there, self._key[1])
-
-    def _do_store(self) -> None:
-        assert self._read is not None  # else there is an error
-        done = store_positions(self._read, self._place.warehouse, self._place.groups())
-        self._target.note(self._key, self._tokens, is_complete=done.is_complete)
-
-    def _tried(self, work: Callable[[], None]) -> None:
+        """After the copy."""
+        if self._read is None:
+            return
         try:
-            work()
+            done = store_positions(self._read, self._place.warehouse, self._place.groups())
+            self._target.note(self._key, self._tokens, is_complete=done.is_complete)
         except Exception as error:
-            self.error = as_lithify_error(error, f"the positions of groups in {self._key[1]}")
+            self._failed(error)
+
+    def _do_read(self) -> ReadPositions:
+        there = self._place.groups() if self._place.exists() else None
+        return read_positions(self._source(), there, self._key[1])
+
+    def _failed(self, error: Exception) -> None:
+        self.error = as_lithify_error(error, f"the positions of groups in {self._key[1]}")
+        if isinstance(self.error, UnusableEnvironmentError | RefusedError):
             self._target.failed(self._tokens, self.error)
-            self._target.note(self._key, self._tokens, is_complete=False)
+        self._target.note(self._key, self._tokens, is_complete=False)
 
 
 def with_positions(

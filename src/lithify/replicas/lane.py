@@ -141,7 +141,8 @@ class Lane:
                 seen = None
             positions = self._positions(key, definition, offer)
             waits = noted is not None and noted.retry_ms is not None
-            if not is_due(seen, tokens, noted, now_ms) and not (offer.ignores_waits if waits else positions):
+            has_due = positions is not None and positions.is_due
+            if not is_due(seen, tokens, noted, now_ms) and not (offer.ignores_waits if waits else has_due):
                 continue
             if seen is None or seen.source != tokens.source:
                 self._behind_ms.setdefault(key, _behind_since_ms(noted, now_ms))
@@ -153,9 +154,9 @@ class Lane:
         self._drop_unwanted(self.outcome.wanted)
 
     def _positions(self, key: Key, definition: ReplicaDefinition, offer: Offer) -> PositionsPass | None:
-        """The positions of a topic, if they are due."""
+        """The positions of a topic, if they are to be copied."""
         tokens = offer.tokens if definition.sync_groups else None
-        if tokens is None or self._place is None or not self._groups.is_due(key, tokens):
+        if tokens is None or self._place is None:
             return None
         return PositionsPass(self._parts.groups, self._place, key, tokens, self._groups)
 
@@ -259,7 +260,7 @@ class Lane:
             self.outcome.failed.discard(key)
             if item.positions is not None and item.positions.error is not None:
                 self.outcome.without_positions.add(key)
-            elif item.positions is not None:
+            elif item.positions is not None and item.positions.is_copied:
                 self.outcome.without_positions.discard(key)
         elif caught_up is not None:
             self.outcome.failed.add(key)

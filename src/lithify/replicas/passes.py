@@ -67,7 +67,11 @@ class Item:
     """Whether the target has no such topic yet."""
     behind_since_ms: int
     positions: PositionsPass | None = None
-    """The positions of groups, if they are due too."""
+    """The positions of groups, where the definition wants them."""
+
+    @property
+    def has_due_positions(self) -> bool:
+        return self.positions is not None and self.positions.is_due
 
     @property
     def key(self) -> Key:
@@ -89,7 +93,7 @@ class ReplicaPass:
 
     def is_caught_up(self) -> bool:
         """Whether there is nothing to do; anything unusual is left to `run`. Needs no lease."""
-        if self._item.positions is not None or (self._before is not None and self._before.error is not None):
+        if self._item.has_due_positions or (self._before is not None and self._before.error is not None):
             return False
         try:
             theirs, ours = self._parts.source.store.load(self._item.name), self._target.store.load(self._item.name)
@@ -106,7 +110,7 @@ class ReplicaPass:
         parts, item = self._parts, self._item
         request = MirrorRequest(parts.scope, self._acquire, self._stops, self._tell, item.definition.compact)
         if item.positions is not None:
-            item.positions.read()
+            request = replace(request, load=item.positions.load)
         try:
             report = mirror(parts.source, self._target, item.name, request)
         except UnknownTopicError as error:
@@ -116,7 +120,7 @@ class ReplicaPass:
         if report.stopped:
             parts.reporter.report(ReplicaEventKind.ABANDONED, *item.key, reason=self._why_stopped())
             return None
-        if item.positions is not None:
+        if item.positions is not None and item.positions.is_copied:
             self._store(item.positions)
         parts.notes.note([self._noted(ReplicaStanding.REPLICATING, version=report.replica_version)])
         if report.changed:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lithify.errors import RefusedError, WarehouseError
 from lithify.model.names import nearest
-from lithify.ports.groups import Groups
+from lithify.ports.groups import Groups, PositionCopies
 from lithify.ports.replicas import Replicas
 from lithify.ports.store import Warehouse
 from lithify.replicas.world import Place, ReplicaWorld
@@ -90,6 +90,14 @@ def _groups_at(warehouse: Warehouse) -> Groups:
             "processes share",
             hint="replicate without --sync-groups, or to a directory or a catalog in SQL",
         ) from None
+
+
+def copies_into(warehouse: Warehouse) -> PositionCopies | None:
+    """The copies of positions into a warehouse; None where none can be copied to it."""
+    try:
+        return _groups_at(warehouse).copies
+    except RefusedError:
+        return None
 
 
 def _check_configured(name: str) -> None:

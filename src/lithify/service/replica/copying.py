@@ -18,12 +18,13 @@ import google_crc32c
 from lithify.errors import DamagedError, InsufficientSpaceError
 from lithify.lifecycle.mirroring import reusable
 from lithify.lifecycle.sweeping import run_of
+from lithify.model.names import TopicName
 from lithify.model.replicas.file_names import origin
 from lithify.model.segment import Segment
 from lithify.model.settings.units import format_bytes
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import StopAsked
-from lithify.ports.store import Warehouse
+from lithify.ports.store import LogStore, Warehouse
 from lithify.service.documents import put_heartbeat
 from lithify.service.heartbeats import Heartbeats
 from lithify.waits.parallel import parallel
@@ -40,6 +41,10 @@ def _goes_on() -> bool:
     return False
 
 
+def _newest(store: LogStore, name: TopicName) -> TopicState:
+    return store.load(name)
+
+
 def _silent(_done_bytes: int, _all_bytes: int) -> None:
     """Progress that is not shown."""
 
@@ -50,6 +55,7 @@ class MirrorRequest:
 
     `acquire` is a throttle, called with the bytes of each piece before it is read; `tell` gets the bytes that are done
     and those to do; once `stops` is true the copy ends soon, and commits nothing. All are called from several threads.
+    `load` gives the version of the source to copy, the newest, each time that the copy begins anew.
     """
 
     source: str
@@ -57,6 +63,7 @@ class MirrorRequest:
     stops: Callable[[], bool] = _goes_on
     tell: Callable[[int, int], None] = _silent
     compact: bool = False
+    load: Callable[[LogStore, TopicName], TopicState] = _newest
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,10 +62,10 @@ def mirror(source: Warehouse, target: Warehouse, name: TopicName, request: Mirro
     """
     started_ms = target.clock.monotonic_ms()
     for start in range(1, STARTS + 1):
-        theirs = source.store.load(name)
+        theirs = request.load(source.store, name)
         ours = _load_or_create(target, theirs, request.source)
         if _version_of(ours) > theirs.version:  # another copy was faster, unless the source went back
-            theirs = source.store.load(name)
+            theirs = request.load(source.store, name)
         check_replicates(theirs, request.source, ours)
         try:
             report = _Copy(source, target, theirs, ours, request).run()

@@ -1,22 +1,29 @@
 """Copies the positions of a source's groups to the groups of its replica (C68).
 
-    fence of the replica ─► positions of the source ─► `mirror`, which loads the source after both ─► positions stored
+    source's version ─► fence of the replica ─► positions of the source ─► source's version ─► copied ─► they are stored
+          └──────────────── no round in between, else once more ─────────────────┘
 
 So the replica has the versions that the positions were committed in, when they are stored there: no reader finds itself
-beyond the end, or has read what a round of a later version left. Between the two, positions wait in memory: those of
-one topic, some 0.5 KB each.
+beyond the end, or has read what a round of a later version left. And they are as new as those that the rounds of this
+version have waited for (C61, C62): no group that has read in time is told at the replica that it has not. Until they
+are stored, they wait in memory: those of one topic, some 0.5 KB each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from lithify.errors import ConflictError
 from lithify.model.groups.copies import CopiedPositions, at_replica
 from lithify.model.groups.positions import Position
 from lithify.model.names import TopicName
+from lithify.model.topic.state import TopicState
 from lithify.ports.groups import NEVER_COPIED, Groups
-from lithify.ports.store import Warehouse
+from lithify.ports.store import LogStore, Warehouse
+
+TURNS = 5
+"""Tries to read positions while no round commits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +41,27 @@ def read_positions(source: Groups, target: Groups | None, topic: TopicName) -> R
     return ReadPositions(topic, fence, source.positions(topic=topic))
 
 
+def load_between(
+    store: LogStore, before: TopicState, read: Callable[[], ReadPositions]
+) -> tuple[TopicState, ReadPositions]:
+    """The version to copy, and the positions that belong to it; `before` is the version as of now.
+
+    Raises `CoordinationError`, `ConflictError` where rounds commit all the time, or what `load` raises.
+    """
+    for _ in range(TURNS):
+        positions = read()
+        after = store.load(before.name)
+        if _rounds(after) == _rounds(before):
+            return after, positions
+        before = after
+    raise ConflictError(
+        f"{before.name}: rounds were committed while the positions of its groups were read, {TURNS} times in a row",
+        hint="the next copy reads them again",
+    )
+
+
 def store_positions(read: ReadPositions, target: Warehouse, groups: Groups) -> CopiedPositions:
-    """Stores them, once a copy that began later has ended.
+    """Stores them, once the copy of their version has ended.
 
     Not in a topic that is no replica any more: its groups go their own ways. Raises `CoordinationError`,
     `UnknownTopicError` or `WarehouseError`.
@@ -45,3 +71,8 @@ def store_positions(read: ReadPositions, target: Warehouse, groups: Groups) -> C
         return CopiedPositions()
     source = state.replica.identity
     return groups.copies.copy(read.topic, [at_replica(p, source, state) for p in read.positions], read.fence)
+
+
+def _rounds(state: TopicState) -> object:
+    """What is another one once a round, or another commit that removes records, has used positions that are newer."""
+    return state.identity, [(log.epoch, log.generation, log.log_start_offset) for log in state.logs]

@@ -1,4 +1,10 @@
-"""Makes a replica a topic of its own, which takes records, rounds and all other verbs from then on (C64)."""
+"""Makes a replica a topic of its own, which takes records, rounds and all other verbs from then on (C64).
+
+    fence raised ─► commit ─► fence raised
+
+A daemon that was frozen in a copy of positions has read an earlier fence, and writes none any more (C68). The first one
+holds also if this process ends right after the commit; the second one stops a copy that began between the two.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +13,20 @@ from lithify.model.names import TopicName
 from lithify.model.replicas.replica_of import ReplicaOf
 from lithify.model.topic.edit import TopicEdit, Verb
 from lithify.model.topic.state import TopicState
+from lithify.ports.groups import PositionCopies
 from lithify.ports.store import Warehouse
 from lithify.reports.replicas import PromoteReport
 from lithify.service.commit import commit
 
 
-def promote(warehouse: Warehouse, name: TopicName) -> PromoteReport:
+def promote(warehouse: Warehouse, name: TopicName, copies: PositionCopies | None = None) -> PromoteReport:
     """Promotes a replica. Offsets go on where those of the source ended; its source is not told.
 
+    `copies` are those of positions into its warehouse; None where none can be copied to it.
+
     Raises `PolicyError` for a topic that is no replica, or one that has nothing yet; `UnknownTopicError`, or what
-    `commit` raises.
+    `commit` raises; `CoordinationError` where the fence cannot be raised. Where it fails after the commit, the topic is
+    promoted.
     """
     run_id = warehouse.clock.new_id()
     was: list[ReplicaOf] = []
@@ -26,5 +36,10 @@ def promote(warehouse: Warehouse, name: TopicName) -> PromoteReport:
         logs = {log.partition: log for log in newest.logs}  # they tell that the commit landed (C6)
         return TopicEdit(run_id, warehouse.clock.now_ms(), logs, verb=Verb.PROMOTE, features=())
 
+    check_promotable(warehouse.store.load(name))
+    if copies is not None:
+        copies.raise_fence(name)
     state = commit(warehouse, name, run_id, decide)
+    if copies is not None:
+        copies.raise_fence(name)
     return PromoteReport(str(name), state.version, was[0].source, was[0].version, warehouse.clock.now_ms())
