@@ -23,7 +23,7 @@ from lithify.reading.pieces import Reading
 from lithify.reports.groups import ChangedPosition, GroupInfo, GroupLag, GroupReset
 from lithify.reports.report import Reports
 from lithify.service.look.lag import group_lag
-from lithify.service.read.fetch import open_log
+from lithify.service.read.fetch import open_logs
 from lithify.wiring import groups_of, machine
 
 
@@ -116,12 +116,16 @@ class Group:
         if partition is not None:
             state.check_partition(partition)
         _check_start(to, 1 if partition is not None else len(state.logs))
-        moved, now_ms = [], self.warehouse.clock.now_ms()
-        for number in state.partitions if partition is None else [partition]:
-            log = LogId(topic, number)
-            compacted = log in known and known[log].compacted
-            cursor = open_log(self.warehouse, state, number, to, Reading(compacted=compacted)).cursor()
-            moved.append(Position(self.name, log, cursor, compacted, now_ms))
+        now_ms = self.warehouse.clock.now_ms()
+        logs = [LogId(topic, number) for number in (state.partitions if partition is None else [partition])]
+        moved: list[Position] = []
+        for compacted in (False, True):
+            chosen = [log for log in logs if (log in known and known[log].compacted) is compacted]
+            starts = dict.fromkeys((log.partition for log in chosen), to)
+            readers = open_logs(self.warehouse, state, starts, Reading(compacted=compacted))
+            for log, reader in zip(chosen, readers, strict=True):
+                moved.append(Position(self.name, log, reader.cursor(), compacted, now_ms))
+        moved.sort(key=lambda position: position.log.partition)
         before = {log.partition: position.cursor.offset for log, position in known.items() if log.topic == topic}
         changed = ((p.log.partition, p.cursor.offset) for p in moved)
         report = GroupReset(self.name, str(topic), tuple(ChangedPosition(n, before.get(n), at) for n, at in changed))

@@ -25,6 +25,7 @@ from lithify.ports.store import Warehouse
 from lithify.reading.continuation import Continues, Gone, continuation, lost_error
 from lithify.reading.pieces import Reading
 from lithify.service.read.fetch import POLL_S, LogsReader
+from lithify.service.read.open_version import OpenVersion
 from lithify.service.read.version_reader import VersionReader
 
 T = TypeVar("T")
@@ -146,8 +147,7 @@ class GroupReader(LogsReader):
         self._partitions = len(newest.logs)
         for partition, at in self._assigned.items():
             self._check_continues(newest, partition, at.log.cursor)
-        moved = [at.log.advance(newest) for at in self._assigned.values()]
-        return any(moved)
+        return self._advance_to(newest)
 
     def _settle(self) -> None:
         """Takes part in the group: notes what it has lost, takes what is free, gives up what is too much."""
@@ -178,8 +178,9 @@ class GroupReader(LogsReader):
             part = self._member.part
             stored = {p.log.partition: p for p in self._member.groups.positions(part.group, part.topic)}
             self._partitions = len(state.logs)  # a recreated topic may have fewer
-            for partition in {*stored, *state.partitions}.intersection(taken):
-                self._assigned[partition] = self._opened(state, partition, stored.get(partition))
+            version = OpenVersion(self._warehouse, state, sorted({*state.partitions}.intersection(taken)), self._how)
+            for partition in sorted({*stored, *state.partitions}.intersection(taken)):
+                self._assigned[partition] = self._opened(version, partition, stored.get(partition))
             self._member.give_up([p for p in taken if p not in self._assigned])
         except BaseException:
             self._member.give_up([p for p in taken if p not in self._assigned])
@@ -187,11 +188,11 @@ class GroupReader(LogsReader):
         finally:
             self._readers = tuple(at.log for at in self._assigned.values())
 
-    def _opened(self, state: TopicState, partition: int, stored: Position | None) -> _Assigned:
+    def _opened(self, version: OpenVersion, partition: int, stored: Position | None) -> _Assigned:
         if stored is not None:
-            self._check_continues(state, partition, stored.cursor)
+            self._check_continues(version.state, partition, stored.cursor)
         start = self._start if stored is None else stored.cursor
-        log = VersionReader(self._warehouse, state, partition, start, self._how)
+        log = VersionReader(self._warehouse, version, partition, start, self._how)
         return _Assigned(log, log.position, None if stored is None else stored.cursor.offset)
 
     def _drop(self, partitions: Collection[int]) -> None:

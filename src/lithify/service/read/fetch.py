@@ -25,6 +25,7 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.files import Batch
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading, pieces_of
+from lithify.service.read.open_version import OpenVersion
 from lithify.service.read.version_reader import VersionReader
 
 ONE_VERSION = Reading()
@@ -108,8 +109,11 @@ class LogsReader:
 
     def _advance(self) -> bool:
         """Moves to the newest version at the same offsets; False if it is open already."""
-        newest = self._warehouse.store.load(self._name)
-        moved = [reader.advance(newest) for reader in self._readers]
+        return self._advance_to(self._warehouse.store.load(self._name))
+
+    def _advance_to(self, newest: TopicState) -> bool:
+        version = OpenVersion(self._warehouse, newest, [reader.partition for reader in self._readers], self._how)
+        moved = [reader.advance(version) for reader in self._readers]
         return any(moved)
 
 
@@ -224,7 +228,16 @@ def open_log(
 ) -> LogReader:
     """A reader of one log of `state`. Raises `UnknownTopicError`, `OffsetOutOfRangeError` or `LogTruncatedError`."""
     state.check_partition(partition)
-    return LogReader(warehouse, state, (VersionReader(warehouse, state, partition, start, how),), how)
+    return next(open_logs(warehouse, state, {partition: start}, how))
+
+
+def open_logs(
+    warehouse: Warehouse, state: TopicState, starts: Mapping[int, From], how: Reading = ONE_VERSION
+) -> Iterator[LogReader]:
+    """Readers of some logs of `state`, in the order of `starts`. Raises what `open_log` raises."""
+    version = OpenVersion(warehouse, state, starts.keys(), how)
+    for partition, start in starts.items():
+        yield LogReader(warehouse, state, (VersionReader(warehouse, version, partition, start, how),), how)
 
 
 def open_topic(
@@ -242,5 +255,6 @@ def open_topic(
                 )
             state.check_partition(partition)
     starts = start if isinstance(start, Mapping) else dict.fromkeys(state.partitions, start)
-    readers = tuple(VersionReader(warehouse, state, p, starts.get(p, "earliest"), how) for p in state.partitions)
+    version = OpenVersion(warehouse, state, state.partitions, how)
+    readers = tuple(VersionReader(warehouse, version, p, starts.get(p, "earliest"), how) for p in state.partitions)
     return TopicReader(warehouse, state, readers, how)

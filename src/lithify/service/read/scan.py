@@ -34,8 +34,8 @@ from lithify.model.segment import segments_of
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading, pieces_of
-from lithify.service.read.fetch import open_log
-from lithify.service.read.version_reader import swept_error
+from lithify.service.read.open_version import OpenVersion
+from lithify.service.read.version_reader import VersionReader, swept_error
 
 TASK_BYTES = 128 * 2**20
 """Compressed bytes that a task reads: Spark's own default for files."""
@@ -62,10 +62,12 @@ def offsets_at(
     by_name = {str(state.name): state for state in states}
     if isinstance(bound, PerLog):
         _check_named(bound, by_name)
-    return {
-        name: {p: _offset(warehouse, state, p, _position(bound, name, p), settings) for p in state.partitions}
-        for name, state in by_name.items()
-    }
+    found: dict[str, dict[int, int]] = {}
+    for name, state in by_name.items():
+        version = OpenVersion(warehouse, state, state.partitions, Reading(compacted=settings.compacted))
+        at = {partition: _position(bound, name, partition) for partition in state.partitions}
+        found[name] = {p: _offset(warehouse, version, p, position, settings) for p, position in at.items()}
+    return found
 
 
 def plan_tasks(
@@ -117,8 +119,8 @@ def _position(bound: Bound, topic: str, partition: int) -> Start:
             return positions[topic][partition]
 
 
-def _offset(warehouse: Warehouse, state: TopicState, partition: int, position: Start, settings: ScanSettings) -> int:
-    log = state.log(partition)
+def _offset(warehouse: Warehouse, version: OpenVersion, partition: int, position: Start, settings: ScanSettings) -> int:
+    log = version.state.log(partition)
     how = Reading(compacted=settings.compacted)
     start, end = how.start(log), log.log_end_offset
     match position:
@@ -128,7 +130,7 @@ def _offset(warehouse: Warehouse, state: TopicState, partition: int, position: S
             return end
         case AtTime() | MessageId() | MessagePosition():
             try:
-                return open_log(warehouse, state, partition, position, how).position
+                return VersionReader(warehouse, version, partition, position, how).position
             except OffsetOutOfRangeError:  # an id that was not copied yet
                 if settings.fail_on_data_loss:
                     raise
@@ -136,7 +138,7 @@ def _offset(warehouse: Warehouse, state: TopicState, partition: int, position: S
         case _:
             if not settings.fail_on_data_loss:
                 return min(max(position, start), end)
-            return checked_offset(LogId(state.name, partition), start, end, position)
+            return checked_offset(LogId(version.state.name, partition), start, end, position)
 
 
 def _ranges(

@@ -23,19 +23,24 @@ from lithify.ports.files import Batch
 from lithify.ports.store import Warehouse
 from lithify.reading.continuation import Continues, Restored, continuation, lost_error
 from lithify.reading.message_positions import check_has_ids
-from lithify.reading.pieces import Piece, Reading, pieces_of
+from lithify.reading.pieces import Piece, Reading
 from lithify.service.last_record import last_position
+from lithify.service.read.open_version import OpenVersion
 
 
 class VersionReader:
     """Reads one log from its position on, in one version after the other."""
 
-    def __init__(self, warehouse: Warehouse, state: TopicState, partition: int, start: From, how: Reading) -> None:
+    def __init__(self, warehouse: Warehouse, version: OpenVersion, partition: int, start: From, how: Reading) -> None:
         self._warehouse = warehouse
         self._how = how
         self._partition = partition
-        self._open(state)
+        self._open(version)
         self.go_to(start)
+
+    @property
+    def partition(self) -> int:
+        return self._partition
 
     @property
     def position(self) -> int:
@@ -105,20 +110,18 @@ class VersionReader:
             self._check_still_there(newest)
         return last_position(self._warehouse, newest or self._state, self._partition, self._how)
 
-    def advance(self, newest: TopicState) -> bool:
+    def advance(self, newest: OpenVersion) -> bool:
         """Moves to that version at the same offset; False if it is this one. Raises `LogTruncatedError`."""
-        if newest.version == self._state.version and newest.identity == self._state.identity:
+        if newest.state.version == self._state.version and newest.state.identity == self._state.identity:
             return False
-        self._check_still_there(newest)
+        self._check_still_there(newest.state)
         self._open(newest)
         return True
 
-    def _open(self, state: TopicState) -> None:
-        log = state.log(self._partition)
-        segments = self._warehouse.store.segments(state, [self._partition])
-        view = self._warehouse.store.view(state, [self._partition]) if self._how.reads_view(log) else ()
+    def _open(self, version: OpenVersion) -> None:
+        log, pieces = version.state.log(self._partition), version.pieces(self._partition)
         # Set together: with the new log end and the old segments, records would be skipped.
-        self._state, self._log, self._pieces = state, log, pieces_of(log, segments, view, self._how)
+        self._state, self._log, self._pieces = version.state, log, pieces
 
     def _end(self, log: LogState) -> None:
         """Moves the position to the log end once all segments of a version have been read."""

@@ -13,7 +13,8 @@ The column size of `key` is that of all columns of the key pass together (`scan_
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -41,7 +42,7 @@ from lithify.errors import DamagedError, LithifyError
 from lithify.model.message import EnvelopeFacts
 from lithify.model.segment import Segment
 from lithify.store.iceberg.io.checksums import MANIFESTS, RESTORE, ManifestList, Stated
-from lithify.store.iceberg.io.file_cache import FILE_CACHE
+from lithify.store.iceberg.io.file_cache import FILE_CACHE, Recent
 from lithify.store.iceberg.layout import SORT_ORDER_ID
 from lithify.store.iceberg.manifests.avro import decoded_entries, decoded_list
 
@@ -50,6 +51,13 @@ _PARTITION, _OFFSET, _TIMESTAMP = FIELD_IDS[PARTITION], FIELD_IDS[OFFSET], FIELD
 _KEY, _VALUE, _VALUE_SIZE = FIELD_IDS[KEY], FIELD_IDS[VALUE], FIELD_IDS[VALUE_SIZE]
 _LEDGER, _ENTRY, _PASSED = (ENVELOPE_FIELD_IDS[name] for name in (LEDGER_ID, ENTRY_ID, PASSED_THROUGH))
 _COUNTED = (_PARTITION, _OFFSET, _TIMESTAMP, FIELD_IDS[TIMESTAMP_TYPE], _KEY, _VALUE, _VALUE_SIZE)
+
+ENTRIES_KEPT = 100_000
+"""Entries of manifests that stay decoded, in all topics of a process: some 70 MB."""
+
+_ByPartition = Mapping[int, tuple[Segment, ...]]
+_DECODED: Recent[str, _ByPartition] = Recent(ENTRIES_KEPT, lambda named: sum(map(len, named.values())))
+"""By the checksum of a manifest, which is that of its bytes, what they say."""
 
 
 def data_file(segment: Segment) -> DataFile:
@@ -155,11 +163,27 @@ def read_segments(io: FileIO, manifest_list: ManifestList, partitions: Sequence[
     segments: list[Segment] = []
     for manifest in read_manifests(io, manifest_list):
         if wanted is None or may_hold(manifest.file, wanted):
-            entries = read_entries(io, manifest)
-            with _damage_named(manifest.path):
-                files = [entry.data_file for entry in entries]
-                segments += [segment_of(file) for file in files if wanted is None or file.partition[0] in wanted]
+            named = _segments(io, manifest)
+            for partition in named if wanted is None else wanted & named.keys():
+                segments += named[partition]
     return tuple(sorted(segments, key=lambda s: (s.partition, s.base_offset)))
+
+
+def _segments(io: FileIO, manifest: Manifest) -> _ByPartition:
+    """The segments that a manifest names. Its bytes are read and checked each time, and decoded once."""
+    content = _read(io, manifest)
+    known = None if manifest.checksum is None else _DECODED.get(manifest.checksum)
+    if known is not None:
+        return known
+    entries = _entries(manifest, content)
+    named: dict[int, list[Segment]] = defaultdict(list)
+    with _damage_named(manifest.path):
+        for entry in entries:
+            named[entry.data_file.partition[0]].append(segment_of(entry.data_file))
+    found = {partition: tuple(segments) for partition, segments in named.items()}
+    if manifest.checksum is not None and len(entries) <= ENTRIES_KEPT:
+        _DECODED.put(manifest.checksum, found)
+    return found
 
 
 def read_manifests(io: FileIO, manifest_list: ManifestList) -> list[Manifest]:

@@ -1,0 +1,91 @@
+"""What a reader costs in metadata, by the number of partitions: counted, not timed.
+
+A version's entries are decoded once and handed to the logs that are read; a new version decodes what is new.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lithify
+from lithify import Record, Topic
+from lithify.api.groups import Membership
+from lithify.service.read.fetch import LogsReader
+from lithify.store.iceberg.manifests import entries
+
+PARTITIONS = [1, 300, 1000]
+
+Open = Callable[[Topic], LogsReader]
+
+
+def plain(topic: Topic) -> LogsReader:
+    return topic.reader(follow=True)
+
+
+def member(topic: Topic) -> LogsReader:
+    return topic.reader(follow=True, group=Membership("g", 600_000))
+
+
+@contextmanager
+def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+    """Counts entries and lists that are decoded within the block."""
+    done: Counter[str] = Counter()
+    decode, decode_list = entries.decoded_entries, entries.decoded_list
+
+    def counting(*arguments: Any, **how: Any) -> Any:
+        found = decode(*arguments, **how)
+        done["entries"] += len(found)
+        return found
+
+    def counting_lists(*arguments: Any, **how: Any) -> Any:
+        done["lists"] += 1
+        return decode_list(*arguments, **how)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(entries, "decoded_entries", counting)
+        patched.setattr(entries, "decoded_list", counting_lists)
+        yield done
+
+
+def pulled(reader: LogsReader) -> int:
+    return sum(len(batch) for batch in reader.poll())
+
+
+@pytest.mark.parametrize("opened", [plain, member])
+@pytest.mark.parametrize("partitions", PARTITIONS)
+def test_entries_are_decoded_once_whatever_the_number_of_partitions(
+    partitions: int, opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = lithify.open(str(tmp_path / "lake")).create_topic("orders", partitions=partitions)
+    topic.append([Record(b"k", b"v", partition=n) for n in range(partitions)])
+    with ExitStack() as stack:
+        with counted(monkeypatch) as first:
+            reader = opened(topic)
+            if hasattr(reader, "close"):
+                stack.callback(reader.close)
+            assert pulled(reader) == partitions
+        assert first == {"entries": partitions, "lists": 1}
+
+        topic.append([Record(b"k", b"w", partition=partitions - 1)])
+        with counted(monkeypatch) as later:
+            assert pulled(reader) == 1
+        assert later == {"entries": 1, "lists": 1}
+
+
+def test_a_reset_of_a_group_decodes_each_entry_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake = lithify.open(str(tmp_path / "lake"))
+    topic = lake.create_topic("orders", partitions=20)
+    topic.append([Record(b"k", b"v", partition=n) for n in range(20)])
+    with topic.reader(group="g") as reader:
+        list(reader)
+        reader.commit()
+    entries._DECODED.clear()
+    with counted(monkeypatch) as done:
+        lake.group("g").reset("orders", to=lithify.AtTime(0))
+    assert done == {"entries": 20, "lists": 1}
