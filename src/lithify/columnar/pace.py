@@ -24,7 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from lithify.columnar.files.access import FileAccess
-from lithify.columnar.files.sealed import unsealed
+from lithify.columnar.files.looks import read_sealed
 from lithify.model.settings.rates import Rates, RatesDocument, RatesNote, cleaners_from_json
 
 BURST_SECONDS = 1.0
@@ -137,7 +137,7 @@ class FollowedRates:
 
 def read_rates(access: FileAccess, path: str) -> RatesDocument:
     """The document at `path`. Raises `OSError`, `DamagedError` or `ValueError`."""
-    return RatesDocument.from_json(unsealed(path, access.read(path)))
+    return RatesDocument.from_json(read_sealed(access, path))
 
 
 def read_cleaners(access: FileAccess, path: str) -> int:
@@ -146,7 +146,6 @@ def read_cleaners(access: FileAccess, path: str) -> int:
     Raises `OSError`, `DamagedError` or `ValueError`.
     """
     try:
-        text = access.read(path)
+        return cleaners_from_json(read_sealed(access, path))
     except FileNotFoundError:
         return 1
-    return cleaners_from_json(unsealed(path, text))

@@ -1,7 +1,7 @@
 """Small JSON files beside a table: reports, records of closed versions, failures, sources, rates.
 
-A local one appears whole or not at all: it is written under another name first. What it says is
-checked when it is read (`sealed`).
+A local one appears whole or not at all: it is written under another name first. One in an object store
+is padded, and read again where a read does not hold (`looks`). What it says is checked when it is read (`sealed`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 
 from lithify.columnar.files.access import FileAccess, local_path
 from lithify.columnar.files.durable import sync_folder
-from lithify.columnar.files.sealed import sealed, unsealed
+from lithify.columnar.files.looks import padded, read_sealed
+from lithify.columnar.files.sealed import sealed
 from lithify.columnar.segment.reader import damage_named
 from lithify.store.iceberg.io.local_io import LocalOutput
 
@@ -29,7 +30,7 @@ def write_document(access: FileAccess, path: str, content: Mapping[str, Any]) ->
     local = local_path(path)
     if local is None:
         with access.create(path) as sink:
-            sink.write(text)
+            sink.write(padded(text))
         return
     part = f"{local}.{os.getpid()}-{get_ident()}.part"  # two may write one document at a time
     for attempt in count(1):
@@ -47,14 +48,12 @@ def write_document(access: FileAccess, path: str, content: Mapping[str, Any]) ->
 def read_document(access: FileAccess, path: str) -> dict[str, Any]:
     """Raises `DamagedError`, which names the file."""
     with damage_named(path):
-        text = access.read(path)
-    return unsealed(path, text)
+        return read_sealed(access, path)
 
 
 def read_document_if_there(access: FileAccess, path: str) -> dict[str, Any] | None:
     """None if there is no such file. Raises `DamagedError`, which names it, or `OSError`."""
     try:
-        text = access.read(path)
+        return read_sealed(access, path)
     except FileNotFoundError:
         return None
-    return unsealed(path, text)
