@@ -16,13 +16,14 @@ import pytest
 
 from lithify.errors import ConflictError, LithifyError, PolicyError
 from lithify.model.names import TopicName
+from lithify.model.source_ends import KnownEnds, SourceEnd
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import LogStore, Warehouse
 from lithify.reports.ingest import CopiedTopic
 from lithify.service.change.expire import expire_versions
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
-from lithify.service.documents import put_source, source_of
+from lithify.service.documents import put_source, put_source_ends, source_ends_of, source_of
 from lithify.service.replica.copying import MirrorRequest
 from lithify.service.replica.mirror import lag, mirror
 from lithify.service.replica.promote import promote
@@ -38,11 +39,14 @@ from support.topics.replicas import SOURCE, Pair, a_pair, check_same
 MOST_CALLS = 120
 HOUR_MS = 3_600_000
 
+ENDS = {0: KnownEnds((SourceEnd(2, 5, 7),), ((4, 9),))}
+
 
 def a_late_pair(kind: str, folder: Path) -> Pair:
     """A replica that is behind: since it was copied its source has had appends and a round."""
     pair = a_pair(kind, folder, SIDE_BY_SIDE)
     put_source(pair.source.store, pair.source.store.load(NAME), CopiedTopic("orders", "7"))
+    put_source_ends(pair.source.store, pair.source.store.load(NAME), ENDS)
     pair.mirror()
     append(pair.source, NAME, records(range(60, 80), keys=7))
     compact(pair.source, OracleEngine(pair.source.files), NAME, RunRequest())
@@ -80,6 +84,7 @@ def test_a_struck_copy_is_there_whole_or_not_at_all_c63(store, kind, of_source, 
         assert verify_replica(pair.source, pair.target, NAME).clean
         pair.mirrored()
         assert source_of(pair.target.store, pair.target.store.load(NAME)) == CopiedTopic("orders", "7")
+        assert source_ends_of(pair.target.store, pair.target.store.load(NAME)) == ENDS
         assert report is not None or injector.struck
 
 

@@ -17,6 +17,7 @@ from lithify.columnar.files.sealed import sealed
 from lithify.errors import DamagedError, WarehouseError
 from lithify.model.failure import LogFailure
 from lithify.model.settings.rates import Rates, RatesDocument
+from lithify.model.source_ends import KnownEnds, SourceEnd
 from lithify.reports.ingest import CopiedTopic, Hole
 from lithify.service.documents import (
     failures_of,
@@ -24,8 +25,10 @@ from lithify.service.documents import (
     put_rates,
     put_report,
     put_source,
+    put_source_ends,
     rates_note,
     reports_of,
+    source_ends_of,
     source_of,
 )
 from lithify.store.iceberg import open_store
@@ -81,7 +84,7 @@ def edited(content: Any) -> Iterator[Any]:
         yield left
 
 
-@pytest.mark.parametrize("name", ["failures", "source", "superseded", "rates", "reports/r1"])
+@pytest.mark.parametrize("name", ["failures", "source", "source_ends", "superseded", "rates", "reports/r1"])
 def test_a_document_of_any_other_shape_is_damaged_or_still_says_something(iceberg: Place, name: str) -> None:
     """One of before format 3 has no checksum, and neither have these. C40: rates that are damaged are none."""
     store, state = iceberg.store, iceberg.append(iceberg.create(), some_records("a"))
@@ -89,6 +92,7 @@ def test_a_document_of_any_other_shape_is_damaged_or_still_says_something(iceber
     state = iceberg.round(state, report_id="r1")
     put_failures(store, state, {0: FAILURE})
     put_source(store, state, SOURCE)
+    put_source_ends(store, state, {0: KnownEnds((SourceEnd(2, 5, 7),), ((4, 9),))})
     put_rates(store, state, RATES)
     store.note_named(state, tuple(store.stored_files(state)), store.named_files(state.name), 1)
     file = Path(state.location.removeprefix("file://")) / f"lithify/{name}.json"
@@ -97,6 +101,7 @@ def test_a_document_of_any_other_shape_is_damaged_or_still_says_something(iceber
     looks: dict[str, Callable[[], object]] = {
         "failures": lambda: [replace(f, failures=f.failures + 1) for f in failures_of(store, state).values()],
         "source": lambda: str.__add__(source_of(store, state).name, source_of(store, state).topic_id),  # type: ignore[union-attr]
+        "source_ends": lambda: source_ends_of(store, state),
         "superseded": lambda: store.closings(state, tuple(store.stored_files(state)), 2),
         "rates": lambda: rates_note(store, state),
         "reports/r1": lambda: [report.to_json() for report in reports_of(store, state)],

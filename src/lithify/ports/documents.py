@@ -28,6 +28,8 @@ class DocumentKind(StrEnum):
     """The logs whose last rounds failed (C31)."""
     SOURCE = "source"
     """The topic elsewhere that this one is a copy of."""
+    SOURCE_ENDS = "source_ends"
+    """Up to where it was read there, and when (C71)."""
     FORMAT = "format"
     """What the warehouse can hold; of no topic (C66)."""
     HEARTBEAT = "runs"

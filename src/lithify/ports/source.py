@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from lithify.errors import LithifyError
 from lithify.lifecycle.copies.continuation import CopyContinuation
 from lithify.model.source import SourcePosition, SourceTopic
+from lithify.model.source_ends import StableEnds
 from lithify.model.staged import Destination, StagedLog
 from lithify.model.topic.state import TopicState
 from lithify.reports.ingest import IngestedEntries, IngestedLog
@@ -107,6 +108,13 @@ class Source(Protocol):
         """Of partitions that a batch was read from, how `copy`, without the batch, continues now.
 
         Of those whose readers pass over what is gone; the readers of others say so themselves.
+        """
+        ...
+
+    def stable_ends(self, topic: SourceTopic) -> StableEnds | None:
+        """What the topic has now, and how it treats deletes (C71). Raises `BrokerError`.
+
+        None for a system whose compaction removes nothing that a copy has yet to read.
         """
         ...
 

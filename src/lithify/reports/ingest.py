@@ -32,6 +32,15 @@ class IdHole:
 
 
 @dataclass(frozen=True, slots=True)
+class MissedRange:
+    """Offsets [start_offset, end_offset) in which deletes may be missing, as Kafka may have dropped them (C71)."""
+
+    partition: int
+    start_offset: int
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class CopiedTopic(Report):
     """Of which topic of Kafka or Pulsar a topic is a copy, and what of it could not be copied.
 
@@ -137,6 +146,8 @@ class IngestReport(Report):
     error: str | None = None
     error_code: str | None = None
     refused: bool = False
+    missed_deletes: tuple[MissedRange, ...] = ()
+    """Where it was accepted that deletes may be missing."""
 
     def failed(self, error: LithifyError, *, refused: bool) -> IngestReport:
         """This report, with the error that ended the copy."""

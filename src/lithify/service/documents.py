@@ -15,6 +15,7 @@ from lithify.model.failure import LogFailure, failures_from_json, failures_to_js
 from lithify.model.formats.warehouse import UNSTATED_FORMAT, WarehouseFormat, check_supported
 from lithify.model.names import TopicName
 from lithify.model.settings.rates import Rates, RatesDocument, RatesNote, cleaners_from_json
+from lithify.model.source_ends import Ends, KnownEnds, ends_from_json, ends_to_json
 from lithify.model.topic.state import TopicState
 from lithify.ports.documents import DocumentKind, Documents
 from lithify.ports.store import LogStore, Warehouse
@@ -134,6 +135,20 @@ def source_of(store: Documents, topic: TopicState) -> CopiedTopic | None:
         return None
     with readable(store.document_path(topic, DocumentKind.SOURCE)):
         return CopiedTopic.from_json(content)
+
+
+def put_source_ends(store: Documents, topic: TopicState, known: Ends) -> None:
+    """Stores what is known of the ends of its source's logs (C71). Raises `WarehouseError`."""
+    store.put_document(topic, DocumentKind.SOURCE_ENDS, ends_to_json(known))
+
+
+def source_ends_of(store: Documents, topic: TopicState) -> Mapping[int, KnownEnds]:
+    """By partition, what is known of the ends of its source's logs (C71). Raises `DamagedError` or `WarehouseError`."""
+    content = store.get_document(topic, DocumentKind.SOURCE_ENDS)
+    if content is None:
+        return {}
+    with readable(store.document_path(topic, DocumentKind.SOURCE_ENDS)):
+        return ends_from_json(content)
 
 
 def put_warehouse_format(store: Documents, of: WarehouseFormat) -> None:

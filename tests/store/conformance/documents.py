@@ -10,6 +10,7 @@ import pytest
 from lithify.model.failure import LogFailure
 from lithify.model.names import TopicName
 from lithify.model.settings.rates import Rates, RatesDocument
+from lithify.model.source_ends import KnownEnds, SourceEnd
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import LogStore, StaleVersionError, Warehouse
@@ -22,8 +23,10 @@ from lithify.service.documents import (
     put_rates,
     put_report,
     put_source,
+    put_source_ends,
     rates_note,
     reports_of,
+    source_ends_of,
     source_of,
 )
 from support.fake_clock import FakeClock
@@ -32,6 +35,7 @@ from support.store.builders import NOW_MS, ORDERS, Place, a_report, some_records
 WAITING = LogFailure(3, 1_000, 2**43, 2**43 + 60_000, "s3://bucket/a ∅: the file is\nmissing")
 STUCK = LogFailure(8, 0, 5, 0, "", quarantined=True)
 SOURCE = CopiedTopic("orders ∅", "an id", (Hole(0, 2, 3),))
+ENDS = {0: KnownEnds((SourceEnd(2, 5, None), SourceEnd(3, 6, 7))), 11: KnownEnds((), ((4, 9), (10, 11)))}
 
 Put = Callable[[LogStore, TopicState], None]
 Get = Callable[[LogStore, TopicState], object]
@@ -49,6 +53,7 @@ DOCUMENTS: dict[str, tuple[object, object, Put, Get]] = {
         lambda store, state: rates_note(store, state).id,
     ),
     "source": (None, SOURCE, lambda store, state: put_source(store, state, SOURCE), source_of),
+    "source ends": ({}, ENDS, lambda store, state: put_source_ends(store, state, ENDS), source_ends_of),
 }
 """What there is at first, what there is once `put` has stored it, `put`, and what asks for it."""
 

@@ -51,6 +51,9 @@ class ListedEntries:
     ) -> Mapping[int, CopyContinuation]:
         return {}
 
+    def stable_ends(self, topic: SourceTopic) -> None:
+        return None
+
     def progress(self, topic: SourceTopic, copy: TopicState, records: Mapping[int, int]) -> tuple[IngestedEntries, ...]:
         return tuple(
             IngestedEntries(p, copy.log(p).log_end_offset, str(copy.log(p).copied_to), None, n, None)

@@ -10,6 +10,7 @@ from lithify.errors import LithifyError
 from lithify.lifecycle.copies.continuation import CopyContinuation, copy_continuations
 from lithify.model.record import Record
 from lithify.model.source import SourceLog, SourceTopic
+from lithify.model.source_ends import StableEnds
 from lithify.model.staged import StagedLog
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import Copying, OnBatch
@@ -30,6 +31,8 @@ class ListedSource:
     where: str = "a list"
     look_interval_ms: int = 0
     is_silent: bool = False
+    retention_ms: int | None = None
+    """Its `delete.retention.ms`, if it is compacted."""
 
     def topics(self, pattern: str) -> tuple[str, ...]:
         return tuple(name for name in self.records if re.fullmatch(pattern, name))
@@ -47,6 +50,11 @@ class ListedSource:
         self, topic: SourceTopic, copy: TopicState, partitions: Collection[int]
     ) -> Mapping[int, CopyContinuation]:
         return {}
+
+    def stable_ends(self, topic: SourceTopic) -> StableEnds | None:
+        logs = self.logs(topic)
+        starts, ends = {p: log.start_offset for p, log in logs.items()}, {p: log.end_offset for p, log in logs.items()}
+        return StableEnds(starts, ends, self.retention_ms)
 
     def progress(self, topic: SourceTopic, copy: TopicState, records: Mapping[int, int]) -> tuple[IngestedLog, ...]:
         return tuple(

@@ -48,7 +48,7 @@ from lithify.cli.text.ingest import ended, stop_on_signals, telling
     "--accept-loss",
     "accepts_loss",
     is_flag=True,
-    help="Continue behind records that Kafka has deleted before they were copied.",
+    help="Continue behind records, and deletes, that Kafka has dropped before they were copied.",
 )
 @parameters.pairs("--config", "A setting of the topics that are created. Repeatable.")
 @click.option(
@@ -80,7 +80,7 @@ def ingest(
     A copy continues at its own log ends, so it can be killed at any time and started again: every
     record is copied exactly once. A topic stops with an error, and the others are copied, if it was
     deleted and recreated, if its offsets went back, or if Kafka has deleted records before they were
-    copied.
+    copied, or may have: it drops deletes of a compacted topic after delete.retention.ms.
 
     \b
     Examples:

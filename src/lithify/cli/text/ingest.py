@@ -145,6 +145,9 @@ def _print(invocation: Invocation, reports: tuple[IngestReport, ...]) -> None:
     for report in reports:
         for hole in report.holes:
             say(f"{report.topic}[{hole.partition}]: {_gone(hole)} were never copied")
+        for gap in report.missed_deletes:
+            last = gap.end_offset - 1
+            say(f"{report.topic}[{gap.partition}]: deletes at offsets {gap.start_offset} to {last} may be missing")
         if report.error is not None:
             names_it = report.error.startswith((report.topic, report.source))
             invocation.say_error(report.error if names_it else f"{report.source}: {report.error}", report.error_code)

@@ -52,6 +52,7 @@ def ingest(
         while copies.go_on and not stops():
             warehouse.clock.sleep(LOOK_S)
             narration.look()
+            copies.look_at_ends()
             copies.look_for_new()
     except StopAsked:
         pass
@@ -91,6 +92,12 @@ class _Copies:
                 self._reports.append(copy.report(error, begun=False))
             else:
                 self._under_way.append((copy, stream))
+
+    def look_at_ends(self) -> None:
+        """So that copies that have nothing to copy know that (C71)."""
+        for copy, stream in self._under_way:
+            if stream.is_active:
+                copy.look()
 
     def look_for_new(self) -> None:
         """Starts copies of new topics that match, looked for as often as the source's own clients do."""

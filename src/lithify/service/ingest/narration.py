@@ -36,6 +36,10 @@ class Narration:
         self._notes(IngestNote("begins", text, source, topic, logs))
         self._waits(source, topic, logs)
 
+    def told(self, note: IngestNote) -> None:
+        """Any other note."""
+        self._notes(note)
+
     def copied(self, batch: IngestBatch) -> None:
         """After a batch."""
         self._waits(batch.source, batch.topic, batch.logs)

@@ -34,6 +34,7 @@ from lithify.service.documents import put_source
 from lithify.service.ingest.commit_copied import Copied, Reached, commit_copied
 from lithify.service.ingest.losses import begin_of, gone_of, hole_of
 from lithify.service.ingest.narration import Narration
+from lithify.service.ingest.source_watch import SourceWatch
 from lithify.service.ingest.targets import known_source
 
 NOT_BEGUN = Reached("", {})
@@ -58,6 +59,7 @@ class TopicIngest:
     holes: tuple[Hole | IdHole, ...] = ()
     topic_id: str = ""
     reached: Reached = NOT_BEGUN
+    watch: SourceWatch | None = None
 
     def prepare(self) -> Mapping[int, SourcePosition | None]:
         """Creates the topic in the lake if it is missing; returns, by partition, where to continue.
@@ -65,6 +67,7 @@ class TopicIngest:
         Raises `UnknownSourceError`, `SourceWentBackError`, `SourceLostError`, or what creating and altering
         a topic raises.
         """
+        time_ms = self.warehouse.clock.now_ms()
         found = self.source.topic(self.topic)
         self.topic_id = found.topic_id
         state = self._state(found)
@@ -74,6 +77,8 @@ class TopicIngest:
         starts = {p: self._start(p, how) for p, how in self.source.continuations(found, state).items()}
         self._remember(state)
         self._check_marked(state)
+        self.watch = SourceWatch(self.warehouse, self.source, found, state, self.request.accepts_loss)
+        self.watch.begin(time_ms, starts, self.narration.told)
         self.reached = Reached.of(state)
         known = {partition: start for partition, start in starts.items() if start is not None}
         state = self._commit(Copied(self.name, (), known), self.warehouse.clock.new_id()) or state
@@ -116,10 +121,12 @@ class TopicIngest:
             self._known(state)  # an ingest of another topic into it may have begun in the same moment
         state = self._with_partitions(state, found)
         copying = Copying(Destination.of(state), self.warehouse.files.access, run_id, self.request.drops_keyless)
+        self._watched.before_read(found, state)
         copied = batch.copy(copying)
         # After the read: the topic may have been recreated before it, and the batch would be of the new one.
         self._check_id(self.source.topic(self.topic).topic_id)
         self._check_whole(found, state, batch)
+        self._watched.after_read(batch.ends())
         state = self._commit(Copied(self.name, copied, batch.ends()), run_id) or state
         counts = {p: volume_of(segments_of_parts(parts)).records for p, parts in by_partition(copied).items()}
         self.batches += 1
@@ -129,6 +136,17 @@ class TopicIngest:
         batch_told = IngestBatch(str(self.name), self.topic, state.version, logs, took_ms)
         self.tell(batch_told)
         self.narration.copied(batch_told)
+        self.look()
+
+    def look(self) -> None:
+        """Between batches, and while there are none: see `SourceWatch.look`."""
+        if self.watch is not None:
+            self.watch.look()
+
+    @property
+    def _watched(self) -> SourceWatch:
+        assert self.watch is not None  # `prepare` makes it
+        return self.watch
 
     def _check_whole(self, found: SourceTopic, state: TopicState, batch: SourceBatch) -> None:
         """After the read, too: what was deleted before it was read is missing in the batch."""
@@ -147,7 +165,10 @@ class TopicIngest:
     def report(self, error: LithifyError | None, *, begun: bool = True) -> IngestReport:
         took_ms = self.warehouse.clock.now_ms() - self.started_ms
         refused = not begun and isinstance(error, RefusedError)
-        report = IngestReport(str(self.name), self.topic, self.batches, self.records, took_ms, self.holes)
+        missed = () if self.watch is None else self.watch.missed
+        report = IngestReport(
+            str(self.name), self.topic, self.batches, self.records, took_ms, self.holes, missed_deletes=missed
+        )
         return report if error is None else report.failed(error, refused=refused)
 
     def _commit(self, copied: Copied, run_id: str) -> TopicState | None:

@@ -38,7 +38,7 @@ from lithify.ports.store import Warehouse
 from lithify.reports.replicas import MirrorReport, ReplicaLag
 from lithify.service.commit import commit
 from lithify.service.creation import create_warehouse
-from lithify.service.documents import put_source, source_of, warehouse_format
+from lithify.service.documents import put_source, put_source_ends, source_ends_of, source_of, warehouse_format
 from lithify.service.replica.copying import Copies, MirrorRequest, copy_files
 
 STARTS = 5
@@ -166,6 +166,15 @@ class _Copy:
             known = source_of(self._target.store, self._ours)
         if copied is not None and copied != known:
             put_source(self._target.store, self._ours, copied)
+        self._copy_ends()
+
+    def _copy_ends(self) -> None:
+        """What is known of its source's ends, which is true whatever it has of that (C71)."""
+        ends, known = source_ends_of(self._source.store, self._theirs), None
+        with suppress(DamagedError):  # it is replaced
+            known = source_ends_of(self._target.store, self._ours)
+        if ends and ends != known:
+            put_source_ends(self._target.store, self._ours, ends)
 
     def _report(self, state: TopicState, copies: Copies, committed: list[TopicEdit]) -> MirrorReport:
         return MirrorReport(

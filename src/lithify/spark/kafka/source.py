@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from lithify.lifecycle.copies.continuation import CopyContinuation, copy_continuations
 from lithify.model.source import IngestRequest, SourcePosition, SourceTopic
+from lithify.model.source_ends import StableEnds, delete_retention_ms
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import OnBatch, SourceStream
 from lithify.reports.ingest import IngestedLog, IngestNote, TellNote
@@ -74,6 +75,12 @@ class KafkaSource(KafkaCluster):
     ) -> Mapping[int, CopyContinuation]:
         """Nothing: Kafka's reader fails where offsets are gone."""
         return {}
+
+    def stable_ends(self, topic: SourceTopic) -> StableEnds:
+        """Raises `BrokerError`."""
+        logs, retention_ms = self.logs(topic), delete_retention_ms(self.config(topic.name))
+        starts, ends = {p: log.start_offset for p, log in logs.items()}, {p: log.end_offset for p, log in logs.items()}
+        return StableEnds(starts, ends, retention_ms)
 
     def progress(self, topic: SourceTopic, copy: TopicState, records: Mapping[int, int]) -> tuple[IngestedLog, ...]:
         """Raises `BrokerError`."""

@@ -18,6 +18,7 @@ from lithify.lifecycle.copies.continuation import CopyContinuation, CopyContinue
 from lithify.model.message import MessageId
 from lithify.model.settings.topic_settings import preset
 from lithify.model.source import IngestRequest, SourcePosition, SourceTopic
+from lithify.model.source_ends import StableEnds
 from lithify.model.topic.state import TopicState
 from lithify.ports.clock import Clock
 from lithify.ports.source import OnBatch, SourceStream, StopAsked
@@ -118,6 +119,10 @@ class PulsarSource:
         subscription, names = self._subscriptions[topic.name], self._names(topic)
         known = {p: self._patiently(partial(self._ledgers, names[p], subscription)) for p in partitions}
         return {p: self._continuation(names[p], copy.log(p).copied_to, known[p]) for p in partitions}
+
+    def stable_ends(self, topic: SourceTopic) -> StableEnds | None:
+        """None: compaction writes a view beside the ledgers, and leaves these as they are."""
+        return None
 
     def progress(self, topic: SourceTopic, copy: TopicState, records: Mapping[int, int]) -> tuple[IngestedEntries, ...]:
         """Raises `BrokerError`."""

@@ -82,7 +82,7 @@ def named_files(table: Table, location: str) -> NamedFiles:
     are deleted with the files that they list. A file below `location` is spelled from
     there, as in `stored_files`. Raises `DamagedError`.
     """
-    kinds = (DocumentKind.RATES, DocumentKind.FAILURES, DocumentKind.SOURCE)
+    kinds = (DocumentKind.RATES, DocumentKind.FAILURES, DocumentKind.SOURCE, DocumentKind.SOURCE_ENDS)
     earlier = (entry.metadata_file for entry in table.metadata.metadata_log)
     others = (*(document_file(location, kind) for kind in kinds), superseded_file(location), *earlier)
     return NamedFiles(_spelled(location, _needed(table, location)), _spelled(location, others))

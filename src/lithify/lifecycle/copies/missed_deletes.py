@@ -1,0 +1,131 @@
+"""Whether a reader of a compacted source may have missed deletes that the source's cleaner dropped (C71).
+
+    known ends   (o1, t1)      (o2, t2)
+    reader           q ────────────► r           from the newest end at or below q: nothing that it reads was
+                                                 dropped before t1 + delete.retention.ms
+
+Kafka's cleaner drops a tombstone no earlier than `delete.retention.ms` after it has first cleaned the part of the log
+that the tombstone is in, and it cleans only what is stable. So if the stable end was `o1` at `t1`, every delete from
+there on stays until `t1 + delete.retention.ms`. A reader that begins at the log's start, before it reads, is at such
+an end as well: that is Kafka's promise to every consumer. What was read after that time may lack deletes.
+
+Times are those of one clock, taken before the source was asked. `margin_ms` is for what separates that clock from
+Kafka's: the difference between machines that ingest in turn, steps, and the time that a cleaning takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from lithify.errors import SourceLostError
+from lithify.model.names import LogId
+from lithify.model.settings.units import format_duration, format_time
+from lithify.model.source_ends import Ends, KnownEnds, SourceEnd, StableEnds
+
+ENDS_KEPT = 32
+"""Known ends of one log: a reader that is behind needs some that are ahead of it, and older ones are of no use."""
+LEAST_LOOK_MS, MOST_LOOK_MS = 1_000, 3_600_000
+"""An ingest with nothing to copy looks at the ends so often."""
+
+
+@dataclass(frozen=True, slots=True)
+class MissedDeletes:
+    """Deletes in [start_offset, end_offset) may be missing; the reader had read to the end at `since_ms`, if known."""
+
+    start_offset: int
+    end_offset: int
+    since_ms: int | None
+    retention_ms: int
+
+
+def margin_ms(retention_ms: int) -> int:
+    """How much sooner than `delete.retention.ms` a reader must be."""
+    return retention_ms // 10
+
+
+def look_interval_ms(retention_ms: int | None) -> int:
+    """How often to look at the ends, so that what is known is never much older than it need be."""
+    return MOST_LOOK_MS if retention_ms is None else min(MOST_LOOK_MS, max(LEAST_LOOK_MS, retention_ms // 20))
+
+
+def missed_deletes(
+    known: KnownEnds, start: int, end: int, now_ms: int, retention_ms: int | None
+) -> MissedDeletes | None:
+    """What may be missing in what was read of [start, end) up to `now_ms`, or would be read now; None: nothing.
+
+    `retention_ms` is the source's now. What was accepted as missed before is not told again.
+    """
+    start = _behind(known, start)
+    if start >= end:
+        return None
+    ends = [_with_retention(e, retention_ms) for e in known.ends]
+    below = [e for e in ends if e.offset <= start and not _is_ahead(e, now_ms)]
+    since = max(below, key=lambda e: e.time_ms, default=None)
+    kept_ms = (ends[0] if ends else SourceEnd(0, 0, retention_ms)).retention_ms if since is None else since.retention_ms
+    if kept_ms is None or (since is not None and now_ms - since.time_ms < kept_ms - margin_ms(kept_ms)):
+        return None
+    return MissedDeletes(start, end, None if since is None else since.time_ms, kept_ms)
+
+
+def learned(known: KnownEnds, end: SourceEnd, read_to: int) -> KnownEnds:
+    """`known` once the source was seen to end there, as a reader needs it that has read to `read_to`."""
+    earlier = (_with_retention(e, end.retention_ms) for e in known.ends if e.offset < end.offset)
+    ends = [*(e for e in earlier if not _is_ahead(e, end.time_ms)), end]
+    passed = sum(e.offset <= read_to for e in ends)
+    ends = ends[max(0, passed - 1) :]
+    while len(ends) > ENDS_KEPT:  # the one whose neighbours are nearest to each other in time
+        least_needed = min(range(1, len(ends) - 1), key=lambda i: ends[i + 1].time_ms - ends[i - 1].time_ms)
+        del ends[least_needed]
+    return replace(known, ends=tuple(ends))
+
+
+def all_learned(known: Ends, now: StableEnds, time_ms: int, read_to: Mapping[int, int]) -> dict[int, KnownEnds]:
+    """`learned` of every log that the source has; `read_to` has how far the reader is, if it has begun."""
+    return {**known} | {
+        p: learned(known.get(p, KnownEnds()), SourceEnd(end, time_ms, now.retention_ms), read_to.get(p, 0))
+        for p, end in now.ends.items()
+    }
+
+
+def begun(known: KnownEnds, start: int, time_ms: int, retention_ms: int | None) -> KnownEnds:
+    """`known` of a reader that has nothing yet, and reads from the log's start on from then on."""
+    return replace(known, ends=(SourceEnd(start, time_ms, retention_ms),))
+
+
+def accepted(known: KnownEnds, missed: MissedDeletes, end: int) -> KnownEnds:
+    """`known` once it was accepted that deletes from there up to the source's `end` may be missing."""
+    start = missed.start_offset
+    others = [gap for gap in known.missed if gap[1] < start or gap[0] > end]
+    touching = [gap for gap in known.missed if not (gap[1] < start or gap[0] > end)]
+    whole = (min([start, *(gap[0] for gap in touching)]), max([end, *(gap[1] for gap in touching)]))
+    return replace(known, missed=tuple(sorted([*others, whole])))
+
+
+def lost_error(log: LogId, theirs: str, missed: MissedDeletes, now_ms: int, hint: str) -> SourceLostError:
+    """The error for a reader of `log` that may have missed deletes of `theirs`, a topic of Kafka."""
+    since, kept = missed.since_ms, format_duration(missed.retention_ms)
+    when = (
+        "it is not known when" if since is None else f"at {format_time(since)}, {format_duration(now_ms - since)} ago,"
+    )
+    return SourceLostError(
+        f"{log}: deletes from offset {missed.start_offset} on may be missing: {when} {theirs} was last read to its "
+        f"end, and its delete.retention.ms is {kept}",
+        hint=hint,
+    )
+
+
+def _with_retention(end: SourceEnd, retention_ms: int | None) -> SourceEnd:
+    """`end` with the smallest `delete.retention.ms` since; None is that of a topic that is not compacted."""
+    seen = [ms for ms in (end.retention_ms, retention_ms) if ms is not None]
+    return end._replace(retention_ms=min(seen, default=None))
+
+
+def _is_ahead(end: SourceEnd, now_ms: int) -> bool:
+    """Whether its time is that of a clock that was wrong, or is now."""
+    return end.time_ms > now_ms + margin_ms(end.retention_ms or 0)
+
+
+def _behind(known: KnownEnds, start: int) -> int:
+    """`start`, or the end of what was accepted as missed there."""
+    return next((end for begin, end in known.missed if begin <= start < end), start)

@@ -1,0 +1,155 @@
+"""Sees to it that a copy misses no delete that its source's cleaner drops, or says so (C71).
+
+    begins: what is known of the source's ends ─► too long ago? ─► error, or accepted and stored
+    batch read ─► too long ago by now? ─► commit ─► the ends as they are now
+    nothing to copy ─► a look at the ends now and then
+
+Every time is taken before the source is asked. What is stored is true of the source, however far the copy is: so it
+is stored before a commit or after it, and of two ingests either may overwrite what the other has stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from threading import Lock
+
+from lithify.errors import LithifyError
+from lithify.lifecycle.copies.missed_deletes import (
+    MissedDeletes,
+    accepted,
+    all_learned,
+    begun,
+    look_interval_ms,
+    lost_error,
+    missed_deletes,
+)
+from lithify.model.names import LogId
+from lithify.model.source import SourcePosition, SourceTopic
+from lithify.model.source_ends import Ends, KnownEnds, StableEnds
+from lithify.model.topic.state import TopicState
+from lithify.ports.source import Source
+from lithify.ports.store import Warehouse
+from lithify.reports.ingest import IngestNote, MissedRange, TellNote
+from lithify.service.documents import put_source_ends, source_ends_of
+
+HINT = (
+    "--resync deletes the keys that Kafka no longer has; --accept-loss continues without, and stores the range; "
+    "a longer delete.retention.ms in Kafka prevents it"
+)
+
+
+@dataclass(slots=True)
+class SourceWatch:
+    """What one ingest knows of the ends of one topic's logs. Nothing for a source that has no `stable_ends`."""
+
+    warehouse: Warehouse
+    source: Source
+    topic: SourceTopic
+    state: TopicState
+    accepts: bool
+    """Goes on where deletes may be missing."""
+    known: dict[int, KnownEnds] = field(default_factory=dict)
+    retention_ms: int | None = None
+    read_to: Mapping[int, int] = field(default_factory=dict)
+    """By partition how far the copy is."""
+    _stored: Ends | None = None
+    _looked_ms: int = 0
+    _turn: Lock = field(default_factory=Lock)
+    """Batches and looks are in threads of their own."""
+
+    def begin(self, time_ms: int, starts: Mapping[int, SourcePosition | None], notes: TellNote) -> None:
+        """Before the first batch; `time_ms` was before anything was asked, and `starts` is where it reads from.
+
+        Raises `SourceLostError`, `BrokerError`, `DamagedError` or `WarehouseError`.
+        """
+        now = self.source.stable_ends(self.topic)
+        if now is None:
+            return
+        self._stored = source_ends_of(self.warehouse.store, self.state)
+        self.known, unknown = dict(self._stored), []
+        for partition, start in starts.items():
+            assert isinstance(start, int)  # such sources have offsets
+            log_end = self.state.log(partition).log_end_offset if partition in self.state.partitions else 0
+            known = self.known.get(partition, KnownEnds())
+            if not log_end or start > log_end or not known.ends:
+                self.known[partition] = begun(known, start, time_ms, now.retention_ms)
+                if log_end == start < now.ends.get(partition, 0) and now.retention_ms is not None:
+                    unknown.append(LogId(self.state.name, partition))
+        self.read_to = {p: start for p, start in starts.items() if isinstance(start, int)}
+        if unknown:
+            text = (
+                f"{unknown[0]}: an earlier version did not store when it was last read to its end; if that is longer "
+                "ago than Kafka's delete.retention.ms, deletes may be missing, and --resync makes up for them"
+            )
+            notes(IngestNote("unknown_deletes", text, self.topic.name, str(self.state.name)))
+        self._check(now, now.ends, time_ms)
+        self._learn(now, time_ms)
+        self._store()
+
+    def before_read(self, topic: SourceTopic, state: TopicState) -> None:
+        """Before a batch is read: partitions that are new begin."""
+        self.topic, self.state = topic, state
+        if self._stored is not None:
+            new, time_ms = set(topic.partitions) - set(self.known), self.warehouse.clock.now_ms()
+            with self._turn:
+                self.known = self.known | {p: begun(KnownEnds(), 0, time_ms, self.retention_ms) for p in new}
+
+    def after_read(self, ends: Mapping[int, SourcePosition]) -> None:
+        """After a batch was read up to `ends`, before it is committed. Raises as `begin`."""
+        if self._stored is None:
+            return
+        time_ms = self.warehouse.clock.now_ms()
+        now = self.source.stable_ends(self.topic)
+        assert now is not None
+        read = {p: end for p, end in ends.items() if isinstance(end, int)}
+        if self._check(now, read, time_ms):
+            self._store()
+        self.read_to = {**self.read_to, **read}
+        self._learn(now, time_ms)
+
+    def look(self) -> None:
+        """Now and then, stores what is known of the ends, so that a copy without new records does not look old."""
+        clock = self.warehouse.clock
+        if self._stored is None or clock.monotonic_ms() - self._looked_ms < look_interval_ms(self.retention_ms):
+            return
+        self._looked_ms = clock.monotonic_ms()
+        with suppress(LithifyError):  # the next look may succeed, and without one the copy only looks older than it is
+            time_ms = clock.now_ms()
+            now = self.source.stable_ends(self.topic)
+            assert now is not None
+            self._learn(now, time_ms)
+            self._store()
+
+    @property
+    def missed(self) -> tuple[MissedRange, ...]:
+        return tuple(MissedRange(p, *gap) for p, log in sorted(self.known.items()) for gap in log.missed)
+
+    def _check(self, now: StableEnds, ends: Mapping[int, int], now_ms: int) -> bool:
+        """Whether something new was accepted. Raises `SourceLostError`."""
+        news = False
+        for partition, end in ends.items():
+            start, known = self.read_to.get(partition, 0), self.known.get(partition, KnownEnds())
+            missed = missed_deletes(known, start, end, now_ms, now.retention_ms)
+            if missed is not None:
+                self._accept(partition, missed, max(end, now.ends.get(partition, end)), now_ms)
+                news = True
+        return news
+
+    def _accept(self, partition: int, missed: MissedDeletes, end: int, now_ms: int) -> None:
+        if not self.accepts:
+            theirs = f"{self.source.system}'s {self.topic.name}"
+            raise lost_error(LogId(self.state.name, partition), theirs, missed, now_ms, HINT)
+        with self._turn:
+            self.known = self.known | {partition: accepted(self.known.get(partition, KnownEnds()), missed, end)}
+
+    def _learn(self, now: StableEnds, time_ms: int) -> None:
+        self.retention_ms = now.retention_ms
+        with self._turn:
+            self.known = all_learned(self.known, now, time_ms, self.read_to)
+
+    def _store(self) -> None:
+        if self.known != self._stored:
+            put_source_ends(self.warehouse.store, self.state, self.known)
+            self._stored, self._looked_ms = self.known, self.warehouse.clock.monotonic_ms()

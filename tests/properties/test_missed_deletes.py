@@ -1,0 +1,193 @@
+"""A copy of a compacted topic has its live keys, or its ingest says that deletes may be missing (C71).
+
+Against a model of Kafka's cleaner: appends, rounds and time come between any two records that an ingest reads, and
+ingests are days apart, or seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lithify.lifecycle.copies.missed_deletes import ENDS_KEPT, learned, missed_deletes
+from lithify.model.names import TopicName
+from lithify.model.source import IngestRequest
+from lithify.model.source_ends import KnownEnds, SourceEnd
+from lithify.ports.store import Warehouse
+from lithify.reports.ingest import IngestReport
+from lithify.service.documents import source_ends_of
+from lithify.service.ingest.ingest import ingest
+from lithify.service.read.fetch import table_batches
+from support.topics.cleaned_source import CleanedLog, CleanedSource
+from support.topics.memory_topic import a_warehouse
+
+RETENTION_MS = 100
+NAME = TopicName("default", "orders")
+Event = tuple[str, int]
+EVENTS = st.one_of(
+    st.tuples(st.just("put"), st.integers(0, 3)),
+    st.tuples(st.just("delete"), st.integers(0, 3)),
+    st.tuples(st.just("clean"), st.integers(0, 3)),
+    st.tuples(st.just("lose"), st.integers(0, 3)),
+    st.tuples(st.just("wait"), st.sampled_from([1, 20, 50, 95, 120])),
+)
+DURING = st.lists(st.lists(EVENTS, max_size=2), max_size=20)
+INGESTS = st.lists(st.tuples(st.lists(EVENTS, max_size=8), DURING), min_size=1, max_size=5)
+
+
+def happen(events: Iterable[Event], log: CleanedLog, warehouse: Warehouse) -> None:
+    for what, number in events:
+        match what:
+            case "lose":  # a delete that comes and goes
+                log.append(b"%d" % number, None)
+                log.clean(log.end, warehouse.clock.now_ms())
+                warehouse.clock.advance(RETENTION_MS)  # type: ignore[attr-defined]
+                log.clean(log.end, warehouse.clock.now_ms())
+            case "put":
+                log.append(b"%d" % number, b"v%d" % log.end)
+            case "delete":
+                log.append(b"%d" % number, None)
+            case "clean":
+                log.clean(max(0, log.end - number), warehouse.clock.now_ms())
+            case _:
+                warehouse.clock.advance(number)  # type: ignore[attr-defined]
+
+
+def ingested(source: CleanedSource, **how: object) -> IngestReport:
+    request = IngestRequest({}, ("orders",), **how)  # type: ignore[arg-type]
+    (report,) = ingest(source.warehouse, source, request, lambda _batch: None, lambda: False)
+    return report
+
+
+def table(warehouse: Warehouse) -> dict[bytes, bytes]:
+    state = warehouse.store.load(NAME)
+    return {r.key: r.value for batch in table_batches(warehouse, state) for r in batch.records()}  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("limit", [2, 2**31])
+@given(ingests=INGESTS)
+def test_a_copy_is_as_its_source_or_says_that_it_may_not_be(limit: int, ingests: Sequence[tuple]) -> None:
+    warehouse, log = a_warehouse(now_ms=1_000_000), CleanedLog(RETENTION_MS)
+    for before, during in ingests:
+        happen(before, log, warehouse)
+        events = iter(during)
+        source = CleanedSource(warehouse, log, lambda events=events: happen(next(events, ()), log, warehouse), limit)
+        report = ingested(source)
+        if report.error is None:
+            source = CleanedSource(warehouse, log, limit=limit)
+            report = ingested(source)
+        if report.error is not None:
+            assert "deletes from offset" in report.error
+            return
+        assert table(warehouse) == log.table
+
+
+def test_a_delete_that_was_cleaned_away_during_an_outage_is_not_passed_over() -> None:
+    """What the issue saw: continued at 2, lag 0, and `k1` for ever."""
+    warehouse, log = a_warehouse(now_ms=1_000_000), CleanedLog(RETENTION_MS)
+    source = CleanedSource(warehouse, log)
+    log.append(b"k1", b"v")
+    log.append(b"k2", b"v")
+    assert ingested(source).error is None
+    log.append(b"k1", None)
+    log.clean(log.end, warehouse.clock.now_ms())
+    warehouse.clock.advance(RETENTION_MS + 1)  # type: ignore[attr-defined]
+    log.clean(log.end, warehouse.clock.now_ms())
+    assert not [r for r in log.kept if r.key == b"k1"]
+
+    report = ingested(source)
+    assert report.error is not None and "deletes from offset 2 on may be missing" in report.error
+    assert report.error_code == "SourceLost"
+    assert ingested(source).error == report.error  # as long as nothing is done about it
+
+    report = ingested(source, accepts_loss=True)
+    assert report.error is None
+    assert [(m.partition, m.start_offset, m.end_offset) for m in report.missed_deletes] == [(0, 2, 3)]
+    log.append(b"k3", b"v")
+    assert ingested(source).error is None
+    assert table(warehouse) == {**log.table, b"k1": b"v"}
+
+
+def test_a_copy_without_new_records_is_not_late() -> None:
+    warehouse, log = a_warehouse(now_ms=1_000_000), CleanedLog(RETENTION_MS)
+    source = CleanedSource(warehouse, log)
+    log.append(b"k1", b"v")
+    ingested(source)
+    version = warehouse.store.load(NAME).version
+    for _ in range(20):
+        warehouse.clock.advance(RETENTION_MS // 2)  # type: ignore[attr-defined]
+        assert ingested(source).error is None
+    assert warehouse.store.load(NAME).version == version
+    log.append(b"k1", None)
+    assert ingested(source).error is None
+    assert table(warehouse) == {}
+
+
+def test_a_topic_that_is_not_compacted_has_no_cleaner_that_drops_deletes() -> None:
+    warehouse, log = a_warehouse(now_ms=1_000_000), CleanedLog(RETENTION_MS)
+    source = CleanedSource(warehouse, log)
+    log.retention_ms = None  # type: ignore[assignment]
+    log.append(b"k1", b"v")
+    ingested(source)
+    warehouse.clock.advance(10 * RETENTION_MS)  # type: ignore[attr-defined]
+    log.append(b"k1", None)
+    assert ingested(source).error is None
+
+
+def test_a_copy_of_an_earlier_version_is_told_once_that_nothing_is_known() -> None:
+    warehouse, log = a_warehouse(now_ms=1_000_000), CleanedLog(RETENTION_MS)
+    source = CleanedSource(warehouse, log)
+    log.append(b"k1", b"v")
+    ingested(source)
+    state = warehouse.store.load(NAME)
+    warehouse.store.put_document(state, "source_ends", {"logs": {}})  # type: ignore[arg-type]
+    warehouse.clock.advance(10 * RETENTION_MS)  # type: ignore[attr-defined]
+    log.append(b"k2", b"v")
+    notes: list[str] = []
+    for _ in range(2):
+        request = IngestRequest({}, ("orders",))
+        (report,) = ingest(
+            warehouse, source, request, lambda _batch: None, lambda: False, lambda note: notes.append(note.event)
+        )
+        assert report.error is None
+        log.append(b"k3", b"v")
+    assert notes.count("unknown_deletes") == 1
+
+
+class TestKnownEnds:
+    """The rule itself, C71."""
+
+    def test_the_smallest_retention_since_counts(self) -> None:
+        known = learned(KnownEnds((SourceEnd(5, 0, 100),)), SourceEnd(9, 10, 20), 5)
+        assert missed_deletes(known, 5, 9, 50, 1_000) is not None
+        assert missed_deletes(known, 5, 9, 17, 1_000) is None
+        assert missed_deletes(known, 9, 10, 27, 1_000) is None
+        assert missed_deletes(known, 9, 10, 27, 10) is not None
+
+    def test_a_time_ahead_of_the_clock_tells_nothing(self) -> None:
+        known = KnownEnds((SourceEnd(5, 1_000_000, 100),))
+        assert missed_deletes(known, 5, 9, 50, 100) is not None
+        assert missed_deletes(known, 5, 5, 50, 100) is None
+        assert missed_deletes(learned(known, SourceEnd(9, 60, 100), 5), 5, 9, 60, 100) is not None
+
+    @given(
+        ends=st.lists(st.tuples(st.integers(0, 50), st.integers(0, 1_000)), max_size=100), read_to=st.integers(0, 50)
+    )
+    def test_few_are_kept_and_each_was_seen(self, ends: list[tuple[int, int]], read_to: int) -> None:
+        known = KnownEnds()
+        seen = [SourceEnd(offset, time_ms, 100) for offset, time_ms in ends]
+        for end in seen:
+            known = learned(known, end, read_to)
+            assert set(known.ends) <= set(seen)
+            assert known.ends[-1] == end
+        assert len(known.ends) <= ENDS_KEPT
+
+    def test_what_is_stored_is_what_was_known(self) -> None:
+        warehouse, log = a_warehouse(now_ms=1_000_000), CleanedLog(RETENTION_MS)
+        log.append(b"k1", b"v")
+        ingested(CleanedSource(warehouse, log))
+        known = source_ends_of(warehouse.store, warehouse.store.load(NAME))
+        assert known == {0: KnownEnds((SourceEnd(0, 1_000_000, 100), SourceEnd(1, 1_000_000, 100)))}
