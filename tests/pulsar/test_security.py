@@ -13,9 +13,11 @@ from lithify.api.pulsar import LiveTopic
 from lithify.errors import BrokerError, LithifyError
 from lithify.model.message import MessageId
 from lithify.pulsar.client import Admin, ClientConfig, Cluster, TopicReader
+from lithify.pulsar.client.config import OAUTH2
 from lithify.pulsar.client.refusals import TransientBrokerError
 from lithify.pulsar_consumer import PulsarSnapshotConsumer
 from support.pulsar.copies import PulsarCopy, namespace_retention, trim
+from support.pulsar.issuer import an_issuer
 from support.pulsar.jars import pulsar_jars
 from support.pulsar.secured import PLUGIN, SecuredPulsar, a_secured_pulsar, certificate, token_of
 
@@ -57,6 +59,11 @@ def conf_for(secured: SecuredPulsar, role: str) -> ClientConfig:
         "tlsEnableHostnameVerification": "true",
     }
     return ClientConfig.of(conf=conf)
+
+
+def oauth2_conf_for(secured: SecuredPulsar, parameters: str) -> ClientConfig:
+    conf = {"authPlugin": OAUTH2, "authParams": parameters, "tlsTrustCertsFilePath": secured.tls.trust_certs_file}
+    return ClientConfig.of(secured.service_url, secured.admin_url, conf)
 
 
 def values(config: ClientConfig, topic: str) -> list[bytes]:
@@ -132,6 +139,18 @@ def test_an_ingest_continues_where_it_may_not_ask_for_a_ttl(secured, tmp_path, s
     with pytest.raises(BrokerError):
         Admin(conf_for(secured, "reader")).message_ttl_s(topic)
     assert Admin(conf_for(secured, "admin")).message_ttl_s(topic) == 0
+
+
+def test_a_client_logs_in_with_a_token_that_an_issuer_gives_it(secured, topic, tmp_path):
+    """By OAuth 2.0's client credentials, as hosted Pulsars want it; the broker refuses what the issuer did not sign."""
+    with an_issuer(tmp_path) as issuer:
+        config = oauth2_conf_for(secured, issuer.parameters(f"file://{issuer.credentials(tmp_path)}"))
+        assert values(config, topic) == [b"a", b"b"]
+        assert Admin(config).internal_stats(topic)["numberOfEntries"] == 2
+        assert [form["client_id"] for form in issuer.asked] == ["reader"]
+        issuer.answer = (200, {"access_token": token_of("reader", b"another key" * 4)})
+        with pytest.raises(BrokerError, match="Authentication"):
+            values(oauth2_conf_for(secured, issuer.parameters(f"file:{issuer.credentials(tmp_path)}")), topic)
 
 
 def test_a_token_file_is_read_at_each_use(secured, topic, tmp_path):

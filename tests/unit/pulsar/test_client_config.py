@@ -12,13 +12,16 @@ import lithify
 from lithify.api.pulsar import client_config
 from lithify.errors import BrokerError, InvalidNameError, InvalidSettingError
 from lithify.pulsar.client import Admin, Cluster
-from lithify.pulsar.client.config import CERTIFICATE, TOKEN, ClientConfig, Tls, conf_of
+from lithify.pulsar.client.config import CERTIFICATE, OAUTH2, TOKEN, ClientConfig, conf_of
 from lithify.pulsar.client.names import TopicName
+from lithify.pulsar.client.oauth2 import OAuth2
 from lithify.pulsar.client.refusals import TransientBrokerError
+from lithify.pulsar.client.tls import Tls
 from lithify.pulsar_consumer import PulsarSnapshotConsumer
 from support.servers.tcp_proxy import free_port
 
 URL = "pulsar://broker:6650"
+OAUTH2_PARAMS = '{"issuerUrl": "%s", "privateKey": "%s"}'
 
 
 @pytest.mark.parametrize(
@@ -124,6 +127,15 @@ CONFS = {
         {"brokerServiceUrl": URL, "authPlugin": TOKEN, "authParams": "file:/etc/token?1#2"},
         ClientConfig(URL, token_file="/etc/token?1#2"),
     ),
+    "OAuth 2.0": (
+        {
+            "brokerServiceUrl": URL,
+            "authPlugin": OAUTH2,
+            "authParams": '{"type": "client_credentials", "issuerUrl": "https://auth.example/", "audience": "urn:a:b", '
+            '"privateKey": "file:///run/key.json", "scope": "x y", "connectTimeout": "PT10S"}',
+        },
+        ClientConfig(URL, oauth2=OAuth2("https://auth.example/", "file:///run/key.json", "urn:a:b", "x y")),
+    ),
     "a certificate": (
         {"brokerServiceUrl": URL, "authPlugin": CERTIFICATE, "authParams": "tlsCertFile:/me.pem,tlsKeyFile:/me.key"},
         ClientConfig(URL, tls=Tls(certificate_file="/me.pem", key_file="/me.key")),
@@ -164,6 +176,21 @@ def test_urls_that_are_given_go_over_the_file():
         {"brokerServiceUrl": URL, "authPlugin": TOKEN, "authParams": "file:"},
         {"brokerServiceUrl": URL, "authPlugin": TOKEN, "authParams": "file://[secret"},
         {"brokerServiceUrl": URL, "authPlugin": CERTIFICATE, "authParams": "secret"},
+        {"brokerServiceUrl": URL, "authPlugin": OAUTH2, "authParams": "secret"},
+        {"brokerServiceUrl": URL, "authPlugin": OAUTH2, "authParams": '{"issuerUrl": "https://a"}'},
+        {"brokerServiceUrl": URL, "authPlugin": OAUTH2, "authParams": '{"privateKey": "data:,secret"}'},
+        {"brokerServiceUrl": URL, "authPlugin": OAUTH2, "authParams": OAUTH2_PARAMS % ("http://a", "file:/a")},
+        {
+            "brokerServiceUrl": URL,
+            "authPlugin": OAUTH2,
+            "authParams": OAUTH2_PARAMS % ("https://me:secret@a", "file:/"),
+        },
+        {"brokerServiceUrl": URL, "authPlugin": OAUTH2, "authParams": OAUTH2_PARAMS % ("https://a", "secret")},
+        {"brokerServiceUrl": URL, "authPlugin": OAUTH2, "authParams": '{"type": "secret"}'},
+        {"brokerServiceUrl": URL, "authPlugin": OAUTH2, "authParams": '{"secret-1": "a", "se cret": "secret"}'},
+        {"brokerServiceUrl": URL, "useKeyStoreTls": "true", "tlsTrustStorePassword": "secret"},
+        {"brokerServiceUrl": URL, "useKeyStoreTls": "maybe"},
+        {"brokerServiceUrl": URL, "proxyServiceUrl": "pulsar+ssl://me:secret@proxy:4443", "proxyProtocol": "SNI"},
         {"brokerServiceUrl": URL, "tlsAllowInsecureConnection": "secret maybe"[7:]},
         {"brokerServiceUrl": URL, "webServiceUrl": "broker:8080"},
         {"brokerServiceUrl": URL, "webServiceUrl": "http://"},
@@ -175,6 +202,27 @@ def test_what_cannot_be_meant_is_refused_without_its_secrets(conf):
     with pytest.raises(InvalidSettingError) as caught:
         ClientConfig.of(conf=conf)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("conf", "said"),
+    [
+        (
+            {"tlsTrustStorePath": "/etc/t.jks"},
+            "keytool -list -rfc -keystore /etc/t.jks > ca.pem; then set tlsTrustCerts",
+        ),
+        ({"tlsKeyStorePath": "/k.p12"}, "openssl pkcs12 -in client.p12 -nokeys -out client.pem"),
+        ({"useKeyStoreTls": "true"}, "keytool -list -rfc -keystore STORE > ca.pem"),
+        ({"proxyServiceUrl": "pulsar+ssl://p:1"}, "give its address as brokerServiceUrl"),
+    ],
+)
+def test_what_would_be_ignored_is_refused_with_what_to_do(conf, said):
+    """A connection without the stores or the proxy of the file is another one."""
+    with pytest.raises(InvalidSettingError) as caught:
+        ClientConfig.of(URL, conf=conf)
+    assert said in str(caught.value.hint)
+    unused = {"useKeyStoreTls": "false", "tlsTrustStoreType": "JKS", "tlsTrustStorePath": ""}  # as Pulsar ships it
+    assert ClientConfig.of(URL, conf=unused) == ClientConfig(URL)
 
 
 def test_a_client_conf_has_comments_blanks_and_values_with_equal_signs(tmp_path):

@@ -14,16 +14,15 @@ from typing import Any, Final
 from urllib.parse import quote, urljoin, urlsplit
 
 import requests
-from requests.adapters import HTTPAdapter
 
 from lithify.errors import BrokerError, InvalidSettingError, UnknownSourceError
+from lithify.pulsar.client.answers import bounded, reason_of
 from lithify.pulsar.client.config import ClientConfig
 from lithify.pulsar.client.names import TopicName, checked_count
 from lithify.pulsar.client.refusals import TEXT_CHARACTERS, TransientBrokerError
+from lithify.pulsar.client.tls import Adapter
 from lithify.waits.deadline import within
 
-ANSWER_BYTES: Final = 64 << 20
-CHUNK_BYTES: Final = 64 << 10
 REDIRECTS_AT_MOST: Final = 5
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
 
@@ -131,7 +130,7 @@ class Admin:
             ) from error
         except (requests.RequestException, TimeoutError, OSError) as error:
             hint = "check the admin URL, and that the cluster runs"
-            told = f"the admin interface at {base} does not answer: {_reason(error)}"
+            told = f"the admin interface at {base} does not answer: {reason_of(error)}"
             raise TransientBrokerError(told, hint=hint) from error
         if status >= 300:
             raise _refused(status, body, url)
@@ -146,7 +145,7 @@ class Admin:
             session.trust_env = False  # its .netrc would replace the token
             for _ in range(REDIRECTS_AT_MOST + 1):
                 if urlsplit(url).scheme == "https":  # what is trusted takes 30 ms to load
-                    session.mount("https://", _Adapter(self.config))
+                    session.mount("https://", Adapter(self.config.tls))
                 with session.request(
                     method,
                     url,
@@ -157,7 +156,7 @@ class Admin:
                     allow_redirects=False,
                 ) as answer:
                     if answer.status_code not in _REDIRECTS:
-                        return answer.status_code, _bounded(answer, url)
+                        return answer.status_code, bounded(answer, url)
                     other = urljoin(url, answer.headers.get("Location", ""))
                 if (urlsplit(url).scheme, urlsplit(other).scheme) not in _SAFE_STEPS:
                     raise BrokerError(f"{url} redirects to {other}, which would show the token to others")
@@ -170,39 +169,7 @@ class Admin:
         return {"Accept": "application/json", **token}
 
 
-def _reason(error: BaseException) -> str:
-    """In the words of the system, where it has any: HTTP's clients wrap these in four errors of their own."""
-    cause = error
-    while (deeper := cause.__cause__ or cause.__context__) is not None:
-        cause = deeper
-    return (isinstance(cause, OSError) and cause.strerror) or str(error)
-
-
 _SAFE_STEPS: Final = (("http", "http"), ("http", "https"), ("https", "https"))
-
-
-class _Adapter(HTTPAdapter):
-    """HTTPS with the files and the strictness of `client.conf`."""
-
-    def __init__(self, config: ClientConfig) -> None:
-        self._context = config.tls.context()
-        super().__init__()
-
-    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **more: Any) -> None:
-        checks = {} if self._context.check_hostname else {"assert_hostname": False}
-        super().init_poolmanager(connections, maxsize, block, **more, ssl_context=self._context, **checks)
-
-    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
-        """The context says what is trusted."""
-
-
-def _bounded(answer: requests.Response, url: str) -> bytes:
-    body = bytearray()
-    for chunk in answer.iter_content(CHUNK_BYTES):
-        body += chunk
-        if len(body) > ANSWER_BYTES:
-            raise BrokerError(f"{url} answers with more than {ANSWER_BYTES >> 20} MiB")
-    return bytes(body)
 
 
 def _refused(status: int, body: bytes, url: str) -> BrokerError | UnknownSourceError:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import re
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -20,39 +19,17 @@ from typing import NoReturn
 from urllib.parse import unquote, urlsplit
 
 from lithify.errors import BrokerError, InvalidSettingError
+from lithify.pulsar.client.oauth2 import OAuth2, token_of
+from lithify.pulsar.client.tls import Tls, check_no_stores
 
 ANSWER_S = 30.0
 OUTAGE_S = 120.0
 
 PLUGINS = "org.apache.pulsar.client.impl.auth."
 TOKEN, CERTIFICATE = f"{PLUGINS}AuthenticationToken", f"{PLUGINS}AuthenticationTls"
+OAUTH2 = f"{PLUGINS}oauth2.AuthenticationOAuth2"
 _PORTS = {"pulsar": 6650, "pulsar+ssl": 6651}
 _OWN_NAME = re.compile(r"[\w.-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Tls:
-    """Files and strictness of encrypted connections. Empty: the system's trust store, no certificate of ours."""
-
-    trust_certs_file: str = ""
-    certificate_file: str = ""
-    key_file: str = ""
-    allow_insecure: bool = False
-    verify_hostname: bool = False
-
-    def context(self) -> ssl.SSLContext:
-        """Raises `InvalidSettingError` for files that cannot be used."""
-        try:
-            context = ssl.create_default_context(cafile=self.trust_certs_file or None)
-            context.check_hostname = self.verify_hostname and not self.allow_insecure
-            if self.allow_insecure:
-                context.verify_mode = ssl.CERT_NONE
-            if self.certificate_file:
-                context.load_cert_chain(self.certificate_file, self.key_file or None)
-        except (OSError, ssl.SSLError) as error:
-            names = ", ".join(filter(None, (self.trust_certs_file, self.certificate_file, self.key_file)))
-            raise InvalidSettingError(f"the TLS files {names} cannot be used: {error}") from error
-        return context
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +41,7 @@ class ClientConfig:
     tls: Tls = field(default_factory=Tls)
     token: str = field(default="", repr=False)
     token_file: str = ""
+    oauth2: OAuth2 | None = None
     answer_s: float = ANSWER_S
     """The most that a connection, an answer or the next entry may take."""
     outage_s: float = OUTAGE_S
@@ -82,6 +60,10 @@ class ClientConfig:
         if not url:
             hint = "give --service-url, or brokerServiceUrl in client.conf"
             raise InvalidSettingError("the service URL of the Pulsar cluster is missing", hint=hint)
+        check_no_stores(given, is_on=_flag(given, "useKeyStoreTls"))
+        if "proxyServiceUrl" in given:
+            hint = "remove it; if the proxy is Pulsar's own, give its address as brokerServiceUrl"
+            raise InvalidSettingError("proxyServiceUrl of client.conf: Lithify uses no such proxy", hint=hint)
         if _flag(given, "useTls") and url.startswith("pulsar://"):
             url = "pulsar+ssl" + url.removeprefix("pulsar")
         config = cls(url, admin_url or given.get("webServiceUrl", ""), _tls_of(given))
@@ -116,7 +98,7 @@ class ClientConfig:
 
     def login(self) -> tuple[str, bytes]:
         """Pulsar's name of the authentication method, empty if there is none, and what to say. Raises `BrokerError`."""
-        token = self.token
+        token = self.token if self.oauth2 is None else token_of(self.oauth2, self.answer_s)
         if self.token_file:
             try:
                 token = Path(self.token_file).read_text("utf-8-sig").strip()
@@ -126,6 +108,7 @@ class ClientConfig:
             raise BrokerError(f"{self.token_file} has no token", hint="check authParams")
         if not (token.isascii() and token.isprintable()):  # no header can have it, and errors of libraries show it
             place = f"in {self.token_file}" if self.token_file else "of authParams"
+            place = place if self.oauth2 is None else f"that {self.oauth2.issuer_url} has issued"
             raise BrokerError(f"the token {place} is none: it is not one line of ASCII", hint="check authParams")
         if token:
             return "token", token.encode()
@@ -201,8 +184,10 @@ def _authenticated(config: ClientConfig, plugin: str, parameters: str) -> Client
             hint = "write tlsCertFile:/path/to/certificate,tlsKeyFile:/path/to/key"
             raise InvalidSettingError("authParams names no certificate", hint=hint)
         return replace(config, tls=replace(config.tls, certificate_file=certificate, key_file=key))
+    if plugin == OAUTH2:
+        return replace(config, oauth2=OAuth2.of(_json(parameters)))
     if plugin:
-        hint = f"Lithify knows {TOKEN} and {CERTIFICATE}"
+        hint = f"Lithify knows {TOKEN}, {OAUTH2} and {CERTIFICATE}"
         raise InvalidSettingError(f"the authPlugin {plugin} is not supported", hint=hint)
     return config
 
