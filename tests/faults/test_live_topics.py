@@ -101,6 +101,35 @@ def test_a_request_that_never_arrives_is_an_unknown_outcome() -> None:
     assert len(cluster.views) == 1
 
 
+@pytest.mark.parametrize(("what", "waits"), [("topic", False), ("cursor", True)])
+def test_a_topic_that_is_gone_is_not_waited_for_and_leaves_no_ledger(what: str, waits: bool) -> None:
+    """C55: nothing serves its view any more, and nothing would find the ledger; the other partitions get theirs."""
+    cluster, clock = a_cluster(partitions=2), FakeClock()
+    gone, other = cluster.topics
+    cluster.vanishing[gone] = what
+    began_ms = clock.monotonic_ms()
+    report = a_round(cluster, clock=clock)
+    first, second = report.partitions
+    assert (clock.monotonic_ms() > began_ms) == waits
+    assert "was deleted before the broker served the new view" in str(first.error)
+    assert (len(first.ledgers_deleted), second.changed, second.error) == (1, True, None)
+    assert set(cluster.views) == {cluster.topics[other].served}
+
+
+def test_a_ledger_stays_as_long_as_a_broker_may_serve_it() -> None:
+    """C55: the cursor is there, or the subscription is held still, or the broker does not answer."""
+    for state in ("cursor", "held", "away"):
+        cluster, clock = a_cluster(), FakeClock()
+        hold = FakeHold(cluster, TOPIC, is_open=state == "held")
+        if state != "cursor":
+            cluster.drop_view(TOPIC)
+        if state == "away":
+            cluster.looks_fail_without_view, cluster.topics[TOPIC].served = True, -1
+        cluster.looks_until_done = 10**6
+        with pytest.raises(UnknownOutcomeError):
+            Publisher(cluster, clock).publish(TOPIC, hold, MessageId(0, 0), cluster.newest)
+
+
 def test_what_other_partitions_do_is_not_lost() -> None:
     """C55: a partition that fails leaves the others alone."""
     cluster = a_cluster(partitions=3)

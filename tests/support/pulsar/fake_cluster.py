@@ -76,6 +76,8 @@ class FakePulsar:
     """Once it has begun to serve a view, before it deletes the earlier one."""
     looks_fail_without_view: bool = False
     """Where the ledger that is served is gone, as after a broker has loaded the topic again."""
+    vanishing: dict[str, str] = field(default_factory=dict)
+    """By partition, its "topic" or its "cursor": deleted when a view is to be served, which then is not."""
     threshold: int = 0
     rules: ViewRules = ViewRules()
 
@@ -134,6 +136,8 @@ class FakePulsar:
         return found
 
     def look(self, partition: str) -> TopicLook:
+        if partition not in self.topics:
+            raise UnknownSourceError(f"{partition} not found")
         topic = self.topics[partition]
         if topic.acknowledged is not None:
             self.looks_until_done -= 1
@@ -155,9 +159,9 @@ class FakePulsar:
             topic.note,
         )
 
-    def drop_view(self, partition: str) -> bool:
+    def drop_view(self, partition: str, *, forced: bool = False) -> bool:
         topic = self.topics[partition]
-        if topic.hold is not None:
+        if topic.hold is not None and not forced:
             raise BrokerError(f"{partition}: the subscription has a consumer")
         had, topic.has_cursor = topic.has_cursor, False
         self.views.pop(topic.view or -1, None)
@@ -242,6 +246,13 @@ class FakePulsar:
 
     def acknowledge(self, partition: str, horizon: MessageId, ledger: int) -> None:
         topic = self.topics[partition]
+        if (what := self.vanishing.get(partition)) is not None:
+            assert topic.hold is not None
+            topic.hold.is_open = False
+            self.drop_view(partition, forced=True)
+            if what == "topic":
+                del self.topics[partition]
+            return
         topic.acknowledged = (horizon, ledger)
         if self.looks_until_done <= 0:
             self._serve(topic, horizon, ledger)

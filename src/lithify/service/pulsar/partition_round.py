@@ -23,7 +23,7 @@ from lithify.reports.pulsar.rounds import EntryPlace, PartitionReport
 from lithify.service.pulsar.holding import holding, lost
 from lithify.service.pulsar.leftovers import Leftovers, OpenViewLedgers
 from lithify.service.pulsar.planning import plan_round
-from lithify.service.pulsar.publishing import Publisher
+from lithify.service.pulsar.publishing import NeverServed, Publisher
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +82,15 @@ class PartitionRound:
                 self._leftovers.delete_one(written.ledger)  # the broker was not asked to serve it
                 raise lost(self.name)
             try:
-                look = self._publisher.publish(self.name, self._hold, self.view.horizon, written.ledger)
+                found = self._publisher.publish(self.name, self._hold, self.view.horizon, written.ledger)
             except UnknownOutcomeError:
                 self._is_unknown = True
                 raise
-            self._describe(look)
+            if isinstance(found, NeverServed):
+                self._leftovers.delete_one(written.ledger)
+                self.report = replace(self.report, ledgers_deleted=(written.ledger,))
+                raise found.error
+            self._describe(found)
             self.report = replace(
                 self.report,
                 messages_in=written.messages_in,

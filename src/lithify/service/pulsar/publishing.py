@@ -3,16 +3,18 @@
     acknowledge ──► the broker opens the ledger, serves it, stores the cursor, deletes the ledger of the earlier view
          │
          ▼ look, until it serves the ledger and the cursor names it     published
-           nothing by the deadline                                      unknown: nothing is deleted
+           the topic is not there; or by the deadline its cursor         never served: the ledger is deleted
+           nothing else by the deadline                                 unknown: nothing is deleted
 
-A ledger may be deleted only as long as the request was not sent: the broker would serve a ledger that is gone.
+A ledger may be deleted only as long as the request was not sent, else the broker would serve a ledger that is gone; or
+where the broker has nothing any more that could serve it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lithify.errors import LithifyError, UnknownOutcomeError
+from lithify.errors import BrokerError, LithifyError, UnknownOutcomeError, UnknownSourceError
 from lithify.model.message import MessageId
 from lithify.ports.clock import Clock
 from lithify.ports.pulsar.cluster import Hold, PulsarCluster, TopicLook
@@ -23,13 +25,20 @@ LONGEST_PAUSE_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
+class NeverServed:
+    """No broker serves the view, or ever will."""
+
+    error: LithifyError
+
+
+@dataclass(frozen=True, slots=True)
 class Publisher:
     """Publishes views of partitions."""
 
     cluster: PulsarCluster
     clock: Clock
 
-    def publish(self, partition: str, hold: Hold, horizon: MessageId, ledger: int) -> TopicLook:
+    def publish(self, partition: str, hold: Hold, horizon: MessageId, ledger: int) -> TopicLook | NeverServed:
         """The partition once the broker serves the view in `ledger`. Raises `UnknownOutcomeError`."""
         reason = ""
         try:
@@ -39,12 +48,16 @@ class Publisher:
         deadline_ms, pause_s = self.clock.monotonic_ms() + PUBLISHED_WITHIN_MS, LOOK_S
         while True:
             found = self._look(partition)
-            if isinstance(found, TopicLook):
-                if found.view == ledger and found.served is not None and found.served.ledger == ledger:
+            match found:
+                case TopicLook(view=view, served=served) if view == ledger and served and served.ledger == ledger:
                     return found
-            else:
-                reason = f": {found.message}"
+                case UnknownSourceError():  # the others are not to wait for it
+                    return NeverServed(_gone(partition, "the topic was deleted"))
+                case LithifyError():
+                    reason = f": {found.message}"
             if self.clock.monotonic_ms() >= deadline_ms:
+                if _has_no_cursor(found, ledger) and not hold.is_confirmed():
+                    return NeverServed(_gone(partition, "its subscription __compaction was deleted"))
                 raise UnknownOutcomeError(
                     f"{partition}: the broker was asked to serve ledger {ledger} and does not say that it does{reason}",
                     hint="nothing was deleted; the next round finds out, and deletes the ledger if nobody reads it",
@@ -57,3 +70,17 @@ class Publisher:
             return self.cluster.look(partition)
         except LithifyError as error:
             return error
+
+
+def _has_no_cursor(found: TopicLook | LithifyError, ledger: int) -> bool:
+    """Whether the broker serves another ledger or none, and has no cursor that could name this one."""
+    if not isinstance(found, TopicLook) or found.horizon is not None:
+        return False
+    return found.served is None or found.served.ledger != ledger
+
+
+def _gone(partition: str, what: str) -> LithifyError:
+    return BrokerError(
+        f"{partition}: {what} before the broker served the new view, whose ledger was deleted",
+        hint="if the topic is there again, run it again",
+    )
