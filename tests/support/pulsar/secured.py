@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from lithify.pulsar.client.tls import Tls
+from lithify.pulsar.client.login.tls import Tls
 from support.pulsar.server import PulsarServer
 from support.servers.tcp_proxy import free_port
 

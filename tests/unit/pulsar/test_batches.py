@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from lithify.errors import DamagedError
 from lithify.pulsar.columns import messages_of
+from lithify.pulsar.columns import rewritten as columns_rewritten
 from lithify.pulsar.format.batch import PLACEHOLDER, last_batch_index, messages_of_batch, without_messages
 from lithify.pulsar.format.codecs import KNOWN, ZSTD
 from lithify.pulsar.format.entry import Entry, RawEntry, entry_of, joined
@@ -63,11 +65,15 @@ def test_a_batch_without_messages_alive_is_none():
     assert without_messages(entry_of(batch(1, 0, FOUR)), {0, 1, 2, 3}) is None
 
 
-def test_a_batch_that_loses_nothing_keeps_its_payload_and_gets_field_31():
-    before = entry_of(batch(1, 0, FOUR, Form(ZSTD)))
-    after = entry_of(rewritten(before.raw))
-    assert after.payload == before.payload
-    assert list(after.metadata.compacted_batch_indexes) == [0, 1, 2, 3]
+@pytest.mark.parametrize("form", [Form(ZSTD), Form(says_size=False, checksum=False, broker_index=7)])
+def test_a_batch_that_loses_nothing_stays_byte_by_byte(form):
+    """C54: field 31 of a large one would be more than bookies take of an entry."""
+    before = batch(1, 0, FOUR, form)
+    assert rewritten(before).data == before.data
+    (part,) = messages_of([before])
+    assert columns_rewritten(part, np.ones(4, np.bool_)) == [before.data]
+    once = rewritten(before, 1)
+    assert rewritten(once, 1).data == rewritten(once).data == once.data
 
 
 def test_fields_that_are_not_known_survive():

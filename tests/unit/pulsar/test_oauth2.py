@@ -12,7 +12,7 @@ import pytest
 
 from lithify.errors import BrokerError
 from lithify.pulsar.client.config import OAUTH2, ClientConfig
-from lithify.pulsar.client.oauth2 import KEPT, REFRESH_AT
+from lithify.pulsar.client.login.oauth2 import KEPT, REFRESH_AT
 from lithify.pulsar.client.refusals import TransientBrokerError
 from support.pulsar.issuer import AUDIENCE, CLIENT, SECRET, Issuer, an_issuer
 from support.pulsar.secured import token_of

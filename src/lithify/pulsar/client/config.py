@@ -19,8 +19,8 @@ from typing import NoReturn
 from urllib.parse import unquote, urlsplit
 
 from lithify.errors import BrokerError, InvalidSettingError
-from lithify.pulsar.client.oauth2 import OAuth2, token_of
-from lithify.pulsar.client.tls import Tls, check_no_stores
+from lithify.pulsar.client.login.oauth2 import OAuth2, token_of
+from lithify.pulsar.client.login.tls import Tls, check_no_stores
 
 ANSWER_S = 30.0
 OUTAGE_S = 120.0

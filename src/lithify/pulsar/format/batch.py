@@ -5,7 +5,8 @@
     placeholders kept      k0  k1  .   k3       `compacted_out`, no key, no payload; indexes 0 to 3
     retained only          k0  k1  k3           field 31 of the entry says 0, 1, 3
 
-Pulsar 4.2 writes the first layout with field 31 `compacted_batch_indexes`, and so do we; both are read (PIP-429).
+Pulsar 4.2 writes the first layout with field 31 `compacted_batch_indexes`, and so do we of a batch that loses messages;
+both layouts are read (PIP-429).
 An index never moves. Messages that say `compactedOut` by a property are messages as all others: PIP-14 thought of
 that, but no Pulsar that was released has written it.
 """
@@ -77,7 +78,7 @@ def kept_indexes(entry: Entry) -> list[int]:
 def without_messages(entry: Entry, dead: Collection[int]) -> bytes | None:
     """The batch with placeholders for these indexes; None if no message would be left.
 
-    A batch that loses nothing is written with field 31 as well, as Pulsar does.
+    One that loses nothing stays as it is: Pulsar adds field 31, which may be more than a ledger takes of an entry.
     """
     messages = messages_of_batch(entry)
     kept = [m.batch_index for m in messages if m.batch_index not in dead and not m.metadata.compacted_out]
@@ -85,20 +86,18 @@ def without_messages(entry: Entry, dead: Collection[int]) -> bytes | None:
         return None
     count = entry.metadata.num_messages_in_batch
     if len(messages) == count and all(m.metadata.compacted_out == (m.batch_index not in kept) for m in messages):
-        size, payload = sum(len(m.stored) for m in messages), entry.payload
-    else:
-        alive = {message.batch_index: message.stored for message in messages if message.batch_index in set(kept)}
-        data = b"".join(alive.get(index, PLACEHOLDER) for index in range(count))
-        size, payload = len(data), compressed(entry.metadata.compression, data)
-    return with_payload(entry, payload, size, kept)
+        return entry.to_bytes()
+    alive = {message.batch_index: message.stored for message in messages if message.batch_index in set(kept)}
+    return with_data(entry, b"".join(alive.get(index, PLACEHOLDER) for index in range(count)), kept)
 
 
-def with_payload(entry: Entry, payload: bytes, size: int, kept: Collection[int]) -> bytes:
-    """The entry of a batch with another payload of which these indexes are kept; all else stays."""
+def with_data(entry: Entry, data: bytes, kept: Collection[int]) -> bytes:
+    """The entry of a batch with other messages, uncompressed, of which these indexes are kept; all else stays."""
     metadata = MessageMetadata()
     metadata.CopyFrom(entry.metadata)
-    metadata.uncompressed_size = size
+    metadata.uncompressed_size = len(data)
     metadata.compacted_batch_indexes[:] = kept
+    payload = compressed(metadata.compression, data)
     return joined(entry.broker_metadata, metadata.SerializeToString(), payload)
 
 

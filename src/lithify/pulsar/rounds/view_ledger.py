@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from lithify.columnar.rewrite import Throttles
-from lithify.errors import EngineError, LithifyError
+from lithify.errors import BrokerError, EngineError, LithifyError
 from lithify.model.message import MessageId
 from lithify.ports.pulsar.views import WrittenView
+from lithify.pulsar.format.framing import unframed
 from lithify.pulsar.rounds.alone import NotAloneError
 from lithify.pulsar.rounds.entries import EntryReader
 from lithify.pulsar.rounds.judged import RoundRules
@@ -80,11 +81,12 @@ def write_view(
     with open_ledgers() as ledgers:
         ledger = ledgers.create(view.partition, view.horizon, view.run_id)
         try:
-            with one_behind(ledgers.append) as append:
+            filling = _Filling(ledgers)
+            with one_behind(filling.append) as append:
                 writing = ViewWriting(reader, rules, append, throttles)
                 for part in judged:
                     writing.write(part)
-            stored, counts = ledgers.close().entries, writing.counts
+            stored, counts = filling.close().entries, writing.counts
             if stored != counts.entries_out:
                 raise EngineError(
                     f"{view.partition}: ledger {ledger} has {stored} entries, {counts.entries_out} were written",
@@ -106,3 +108,33 @@ def write_view(
         bytes_in=counts.bytes_in,
         bytes_out=counts.bytes_out,
     )
+
+
+@dataclass(slots=True)
+class _Filling:
+    """Fills the ledger that is open. Errors name the largest entry so far: bookies refuse one that is too large."""
+
+    ledgers: LedgerWriter
+    largest: bytes = b""
+
+    def append(self, entries: Sequence[bytes]) -> None:
+        self.largest = max((self.largest, *entries), key=len)
+        with self._naming():
+            self.ledgers.append(entries)
+
+    def close(self) -> ClosedLedger:
+        with self._naming():
+            return self.ledgers.close()
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokerError as error:
+            if not self.largest:
+                raise
+            place, size = unframed(self.largest).place, len(self.largest)
+            raise BrokerError(
+                f"{error.message}; the largest entry of the view is {place}, with {size} bytes",
+                hint=f"check that the bookies run, and that their nettyMaxFrameSizeBytes is more than {size}",
+            ) from error

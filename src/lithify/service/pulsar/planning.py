@@ -55,7 +55,7 @@ class RoundPlan:
 
 
 FRAME_BYTES = 64
-"""At most around an entry of a view, with what is added to a batch that loses nothing."""
+"""At most around an entry of a view."""
 
 
 def plan_round(partition: str, look: TopicLook) -> RoundPlan:

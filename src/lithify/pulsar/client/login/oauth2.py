@@ -24,9 +24,9 @@ from urllib.parse import unquote, unquote_to_bytes, urlsplit
 import requests
 
 from lithify.errors import BrokerError, InvalidSettingError
-from lithify.pulsar.client.answers import bounded, reason_of
+from lithify.pulsar.client.login.answers import bounded, reason_of
+from lithify.pulsar.client.login.tls import Adapter, Tls
 from lithify.pulsar.client.refusals import TransientBrokerError
-from lithify.pulsar.client.tls import Adapter, Tls
 from lithify.waits.deadline import Deadline, within
 
 METADATA: Final = "/.well-known/openid-configuration"

@@ -1,0 +1,56 @@
+"""What is said of a view that bookies do not take (C55)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from lithify.columnar.rewrite import Throttles
+from lithify.columnar.segment.positions import DeadPositions
+from lithify.errors import BrokerError
+from lithify.model.message import MessageId
+from lithify.ports.pulsar.views import EntryRange
+from lithify.pulsar.format.entry import RawEntry
+from lithify.pulsar.format.framing import framed
+from lithify.pulsar.rounds.judged import RoundRules
+from lithify.pulsar.rounds.scan import NumberedRange
+from lithify.pulsar.rounds.view_ledger import NewView, write_view
+from lithify.pulsar.rounds.writing import judged_range
+from support.pulsar.entries import Sent, single
+from support.pulsar.ledgers import Closed, FileLedgers, LedgerFolder
+
+ENTRIES = [single(5, 0, Sent("a")), single(5, 1, Sent("b", bytes(5000))), single(5, 2, Sent("c"))]
+
+
+class Listed:
+    def read(self, start: MessageId | None, end: MessageId, *, compacted: bool = False) -> Iterator[list[RawEntry]]:
+        yield ENTRIES
+
+
+class SmallFrames(FileLedgers):
+    """Of bookies that take no large entry, and say so at once or in the end."""
+
+    def append(self, entries: Sequence[bytes]) -> None:
+        if max(map(len, entries)) > 1000:
+            raise BrokerError("BookKeeper refused or did not answer: Bookie handle is not available")
+
+
+class LateWords(FileLedgers):
+    def close(self) -> Closed:
+        raise BrokerError("BookKeeper refused or did not answer: Bookie handle is not available")
+
+
+@pytest.mark.parametrize("kind", [SmallFrames, LateWords])
+def test_an_error_of_bookies_names_the_largest_entry(tmp_path: Path, kind: type[FileLedgers]) -> None:
+    """Bookies do not say which entry was too large for them."""
+    whole = NumberedRange(0, EntryRange(None, MessageId(5, 2), 1))
+    judged = judged_range(whole, RoundRules(), DeadPositions(), None)
+    view, folder = NewView("topic", MessageId(5, 2), "run"), LedgerFolder(tmp_path, kind)
+    with pytest.raises(BrokerError) as caught:
+        write_view(folder, view, Listed(), RoundRules(), [judged], Throttles())
+    size = len(framed(ENTRIES[1]))
+    assert f"not available; the largest entry of the view is 5:1, with {size} bytes" in caught.value.message
+    assert f"nettyMaxFrameSizeBytes is more than {size}" in str(caught.value.hint)
+    assert folder.ledgers() == []
