@@ -8,6 +8,9 @@
 At an offset on a double line, the latest records of all keys below that offset are those of the whole history: what a
 round removes has lost to a record below D. Records that retention, `delete-records` or a truncation have removed are
 in the log at no point.
+
+    in place       S ── compacted ── D ──────────── E     below D it was cut at N: only an earlier version has the
+                          N = D ╞═══════ E                values that the records from N on had superseded
 """
 
 from __future__ import annotations
@@ -56,12 +59,23 @@ def _first_plain(log: LogState) -> int:
     if not log.losers_removed:
         return log.log_start_offset
     reached = log.compacted_below if log.view is not None else max(log.first_dirty_offset, log.compacted_below)
-    return max(reached, log.log_start_offset)
+    return _covered_from(log, log.log_start_offset, reached)
+
+
+def _covered_from(log: LogState, start: int, reached: int) -> int:
+    """The first offset that is covered of a log that is read from `start`, and that rounds have compacted up to
+    `reached`, or beyond before it was truncated to there: then values that the truncated records had superseded still
+    counted at that offset."""
+    if reached <= start:
+        return start
+    lost = any(dropped.restored and not dropped.of_view and dropped.below > reached for dropped in log.dropped)
+    is_cut = reached in log.truncated or log.generation > len(log.truncated)
+    return reached + 1 if lost and is_cut else reached
 
 
 def _first_compacted(log: LogState) -> int:
     assert log.view is not None
-    first = max(log.compacted_start, log.compacted_below if log.losers_removed else 0)
+    first = _covered_from(log, log.compacted_start, log.compacted_below if log.losers_removed else 0)
     if not log.view.losers_removed:
         return first
     restored = (dropped.below for dropped in log.dropped if dropped.restored)  # its D was higher before a truncation

@@ -48,6 +48,17 @@ def test_offsets_that_were_truncated_since_are_other_records() -> None:
     assert covered(LOG, replace(newest, generation=9)) == []
 
 
+def test_where_a_compacted_log_was_cut_only_earlier_versions_have_what_counted_there() -> None:
+    """In place: values that the records from the cut on had superseded are gone."""
+    cut = replace(LOG, first_dirty_offset=4, log_end_offset=9, generation=1, truncated=(4,))
+    lossy = replace(cut, dropped=(DroppedDeletes(5, 6, of_view=False, restored=True),))
+    assert (covered(cut), covered(lossy)) == ([range(4, 10)], [range(5, 10)])
+    assert covered(replace(lossy, generation=12, truncated=(9,) * 8)) == [range(5, 10)]  # where it was cut is forgotten
+    assert covered(replace(lossy, first_dirty_offset=7)) == [range(7, 10)]
+    assert covered(replace(lossy, log_start_offset=4)) == [range(4, 10)]
+    assert covered(replace(lossy, log_end_offset=4)) == []
+
+
 @pytest.mark.parametrize("of_view", [False, True])
 def test_where_orders_decide_a_log_without_its_deletes_covers_nothing(of_view: bool) -> None:
     log = replace(VIEWED if of_view else LOG, dropped=(DroppedDeletes(5, 6, of_view=of_view),))
