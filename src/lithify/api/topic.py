@@ -41,7 +41,7 @@ from lithify.service.round.compact import RunRequest, compact, plan_compact
 from lithify.service.round.run import silent
 from lithify.service.write.append import NOWHERE, AppendResult, append
 from lithify.snapshot.lake_consumer import LakeConsumer
-from lithify.snapshot.table_fold import Table
+from lithify.snapshot.table_fold import Table, refill
 from lithify.wiring import spark_engine, spark_inspector, tasks_at_once
 from lithify.wiring.spark_choice import SparkChoice
 
@@ -150,10 +150,11 @@ class Topic(TopicCuts):
     def fill(self, table: Table, *, position: str | PathLike[str] | None = None) -> int:
         """Updates a dict to the latest record of every live key; returns how many records were read.
 
-        With `position` it continues where the last one with that file ended: give it the table of that one.
+        With `position` it continues where the last one with that file ended: give it the table of that one. Without,
+        it replaces what the table has, at the end.
         """
         with self.consumer(position=position) as consumer:
-            return consumer.fill(table)
+            return consumer.fill(table) if position is not None else refill(table, consumer.fill)
 
     def find_by_publish_time(
         self, publish_time_ms: int, partition: int = 0, *, compacted: bool = False

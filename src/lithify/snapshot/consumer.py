@@ -7,30 +7,32 @@
 No record is repeated and none is skipped: offsets in the lake are Kafka's own (C1), ids Pulsar's own (C52).
 
     read ahead ≥ returned ≥ settled: what the user has processed, and what is stored
+
+A call that is interrupted or fails, wherever that is, has returned nothing: the next one begins at what is settled.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Self
 
-from lithify.errors import BrokerError, PolicyError, RefusedError, SourceLostError
+from lithify.errors import BrokerError, PolicyError, RefusedError
 from lithify.model.message import MessageId
 from lithify.model.names import TopicName
 from lithify.model.record import Record
+from lithify.model.settings.units import plural
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
-from lithify.snapshot.cursors import Cursors, compacted_records, copied_from, first_cursor, log_of
-from lithify.snapshot.live import LiveSource, LiveTail, Reached, chosen_partitions
+from lithify.snapshot.cursors import Cursors, copied_from, first_cursor, log_of
+from lithify.snapshot.lake_then_live import SLICE_S, LakeThenLive
+from lithify.snapshot.live import LiveSource, Reached, chosen_partitions
 from lithify.snapshot.newest import Newest
 from lithify.snapshot.numbering import check_numbering
 from lithify.snapshot.position import PositionStore, StoredPosition
 from lithify.snapshot.table_fold import Table, TableFold, collector_at_rest
 
-SLICE_S = 1.0
-"""How long one wait for records is at most."""
 STORE_MS = 10_000
 """Between two stores of the position, and two checks for new partitions, while records are polled."""
 POLLS = 10
@@ -58,6 +60,7 @@ class LakeAndLive:
             self._newest = Newest(self._warehouse, self._name, self._live.check_copy)
             state = self._newest.load()
             stored = StoredPosition({}) if self._file is None else self._file.load()
+            self._new = partitions is None and not stored.cursors
             partitions = self._chosen(len(state.logs))
             for known in (stored.source_id, copied_from(self._warehouse, state, self._live.topic)):
                 self._live.check_same(known)
@@ -68,12 +71,10 @@ class LakeAndLive:
         except BaseException:
             self._live.close()
             raise
-        self._read = dict(self._settled)
-        self._batches: Iterator[Sequence[Record]] = self._endless()
+        self._reading = LakeThenLive(warehouse, self._newest, live, self._cursors, self._settled)
         self._ahead: deque[Record] = deque()
-        self._handed: Record | None = None
-        self._tail: LiveTail | None = None
-        self._wait_s = SLICE_S
+        self._handed: Sequence[Record] = ()
+        self._within = False
         self._polls = 0
         self._looked_ms = self._warehouse.clock.monotonic_ms()
         self._closed = False
@@ -83,7 +84,7 @@ class LakeAndLive:
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if error is not None:
-            self._handed = None  # it may be unprocessed, so it is not settled and is returned again
+            self._handed = ()  # they may be unprocessed, so they are not settled and are returned again
         self._close(settle=error is None)
 
     def __iter__(self) -> Iterator[Record]:
@@ -94,43 +95,51 @@ class LakeAndLive:
 
     def poll(self, timeout_s: float = SLICE_S) -> Record | None:
         """The next record; None without one within the timeout. Records returned before count as processed."""
-        self._check_open()
-        self._settle()
+        self._begin()
         self._polls += 1
-        if self._tail is not None or self._polls % POLLS == 0:
+        if self._reading.tail is not None or self._polls % POLLS == 0:
             self._look_around_in_time()
         if not self._ahead:
             self._pull(timeout_s)
-        self._handed = self._ahead.popleft() if self._ahead else None
-        return self._handed
+        record = self._ahead.popleft() if self._ahead else None
+        self._handed, self._within = () if record is None else (record,), False
+        return record
 
     def take(self, timeout_s: float = SLICE_S) -> Sequence[Record]:
         """The next records, none without one within the timeout. Those returned before count as processed."""
-        self._check_open()
-        self._settle()
-        self._look_around_in_time()
-        if not self._ahead:
-            self._pull(timeout_s)
-        taken, self._ahead = self._ahead, deque()
-        self._handed = taken[-1] if taken else None
+        self._begin()
+        taken = self._taken(timeout_s)
+        self._handed, self._within = taken, False
         return taken
 
     def caught_up(self) -> bool:
         """Whether all records up to the log ends that the cluster reported last were returned."""
-        self._check_open()
+        self._recover()
+        self._within = True
+        self._look_around_in_time()
         if not self._ahead:
             self._pull(SLICE_S)
-        return not self._ahead and self._tail is not None and self._tail.is_at_end(SLICE_S)
+        tail = self._reading.tail
+        done = not self._ahead and tail is not None and tail.is_at_end(SLICE_S)
+        self._within = False
+        return done
 
     def fill(self, table: Table) -> int:
         """Updates a dict to what the cluster has now: by key, the latest record of every live key.
 
-        Returns the number of records read; the next call continues after them. Continue at a stored position
-        only with the table that was filled up to it. Raises `RefusedError` at a stored position where
-        `compaction.strategy` is not `offset`: a table has no tombstones, so a late record would restore a
-        deleted key (C11).
+        Returns the number of records read; the next call continues after them, or after the last one that was put
+        if this one is interrupted. Continue at a stored position only with the table that was filled up to it.
+        Raises `RefusedError` for a table that has keys where it starts from the beginning: those whose deletes are
+        gone would stay. Also at a stored position where `compaction.strategy` is not `offset`: a table has no
+        tombstones, so a late record would restore a deleted key (C11).
         """
-        self._check_open()
+        if self._new and table:
+            raise RefusedError(
+                f"{self._name}: the table has {plural(len(table), 'key')}, and this consumer starts from the "
+                "beginning: keys that were deleted since would stay",
+                hint="give it an empty table, or the position up to which this one was filled",
+            )
+        self._begin()
         if self._goes_on and self._fold.by_order:
             raise RefusedError(
                 f"{self._name}: a table cannot be continued from a stored position, as "
@@ -138,15 +147,16 @@ class LakeAndLive:
                 hint="fill an empty table with a consumer that has no position",
             )
         self._live.check_same(self._live.topic_id)
-        self._settle()
+        self._take_up_new_partitions()
         ends = self.ends()
         taken = 0
         with collector_at_rest():
-            while self._ahead or not self.has_read(ends):
-                batch = self.take()
+            while self._ahead or not self._reading.has_read(ends):
+                batch = self._taken(SLICE_S)
                 self._fold.put_all(table, batch)
+                self._settle(batch)
                 taken += len(batch)
-                self._settle()
+        self._within = False
         return taken
 
     def ends(self) -> Mapping[int, Reached]:
@@ -155,8 +165,8 @@ class LakeAndLive:
 
     def has_read(self, ends: Mapping[int, Reached]) -> bool:
         """Whether everything up to these ends was read, from the cluster or the lake."""
-        read = self._read if self._tail is None else self._tail.reached
-        return all(read[partition].has(end) for partition, end in ends.items())
+        self._recover()
+        return self._reading.has_read(ends)
 
     def positions(self) -> dict[int, int]:
         """By partition, the offset after the last processed record."""
@@ -164,7 +174,12 @@ class LakeAndLive:
 
     def position(self) -> StoredPosition:
         """What `store_position` stores: all records returned so far count as processed."""
-        self._settle()
+        if not self._closed:
+            self._recover()
+            self._settle_handed()
+        return self._position()
+
+    def _position(self) -> StoredPosition:
         message_ids = {p: at.message for p, at in self._settled.items() if at.message is not None}
         return StoredPosition(self._cursors.settled(self.positions()), self._live.topic_id, message_ids)
 
@@ -181,29 +196,54 @@ class LakeAndLive:
     def _close(self, *, settle: bool) -> None:
         if self._closed:
             return
+        self._recover()
         if settle:
-            self._settle()
+            self._settle_handed()
         self._closed = True
-        self._close_tail()
+        self._reading.close_tail()
         self._live.close()
         self._store()
 
     def _store(self) -> None:
         if self._file is not None:
-            self._file.store(self.position())
+            self._file.store(self._position())
 
     def _check_open(self) -> None:
         if self._closed:
             raise RefusedError("the consumer is closed", hint="make a new one")
 
-    def _settle(self) -> None:
-        """Settles the record returned last: the user has processed it."""
-        if self._handed is not None:
-            assert self._handed.partition is not None
-            self._settled[self._handed.partition] = Reached.by(self._handed)
-            self._handed = None
-        if not self._ahead and self._tail is not None and self._tail.is_idle:
-            self._settled.update(self._tail.reached)
+    def _begin(self) -> None:
+        """Begins a call that returns records: what was returned before is processed."""
+        self._recover()
+        self._within, self._new = True, False
+        self._settle_handed()
+
+    def _recover(self) -> None:
+        """After a call that did not return: what it has read is read again."""
+        self._check_open()
+        if self._within:
+            self._ahead.clear()
+            self._reading.go_back(_reached(self._handed))
+            self._within = False
+
+    def _settle_handed(self) -> None:
+        self._settle(self._handed)
+        self._handed = ()
+
+    def _settle(self, records: Iterable[Record]) -> None:
+        """Settles records that the user has processed, all that were returned and not settled before."""
+        self._settled.update(_reached(records))
+        tail = self._reading.tail
+        if not self._ahead and tail is not None and tail.is_idle:
+            self._settled.update(tail.reached)
+
+    def _taken(self, timeout_s: float) -> Sequence[Record]:
+        """All that is read ahead, else the next records."""
+        self._look_around_in_time()
+        if not self._ahead:
+            self._pull(timeout_s)
+        taken, self._ahead = self._ahead, deque()
+        return taken
 
     def _first(self, state: TopicState, partition: int, message: MessageId | None) -> Reached:
         """Where to start. Checks first that the cluster has all records that the lake has not."""
@@ -217,53 +257,9 @@ class LakeAndLive:
         """Reads the next records into `_ahead`, which stays empty if none arrived within the timeout."""
         clock = self._warehouse.clock
         deadline_ms = clock.monotonic_ms() + round(timeout_s * 1000)
-        self._wait_s = timeout_s
-        self._ahead.extend(self._next())
+        self._ahead.extend(self._reading.next(timeout_s))
         while not self._ahead and (left_ms := deadline_ms - clock.monotonic_ms()) > 0:
-            self._wait_s = left_ms / 1000
-            self._ahead.extend(self._next())
-
-    def _next(self) -> Sequence[Record]:
-        try:
-            return next(self._batches)
-        except BaseException:
-            self._close_tail()
-            self._batches = self._endless()  # the next call continues where this one failed
-            raise
-
-    def _endless(self) -> Iterator[Sequence[Record]]:
-        while True:  # again whenever the topic got more partitions
-            for partition in list(self._read):
-                yield from self._from_lake(partition, self._newest.recent())
-            for partition in list(self._read):
-                yield from self._up_to_live(partition)
-            self._tail = self._live.tail(self._read)
-            while self._tail is not None:
-                try:
-                    taken = self._tail.take(min(self._wait_s, SLICE_S))
-                except SourceLostError:  # the lake may have it by now; `_up_to_live` raises it if not
-                    self._close_tail()
-                else:
-                    yield taken
-
-    def _from_lake(self, partition: int, state: TopicState) -> Iterator[Sequence[Record]]:
-        log, at = log_of(state, partition), self._read[partition]
-        check_numbering(self._warehouse, state, partition, at)
-        self._cursors.see(partition, state, self._settled[partition].offset, at.offset)
-        for batch in compacted_records(self._warehouse, state, partition, at.offset):
-            self._read[partition] = Reached.by(batch[-1])
-            yield batch
-        if log.log_end_offset >= self._read[partition].offset:
-            beyond = at.message is not None and (log.copied_to is None or not log.copied_to.covers(at.message))
-            self._read[partition] = Reached(log.log_end_offset, at.message if beyond else log.copied_to)
-
-    def _up_to_live(self, partition: int) -> Iterator[Sequence[Record]]:
-        """Records that were ingested meanwhile, if the cluster has deleted them since."""
-        while (missing := self._live.missing(partition, self._read[partition])) is not None:
-            before = self._read[partition]
-            yield from self._from_lake(partition, self._newest.load())
-            if self._read[partition] == before:
-                raise missing
+            self._ahead.extend(self._reading.next(left_ms / 1000))
 
     def _look_around_in_time(self) -> None:
         """Every `STORE_MS`, stores the position and adds new partitions."""
@@ -271,30 +267,30 @@ class LakeAndLive:
         if now_ms - self._looked_ms < STORE_MS:
             return
         self._looked_ms = now_ms
-        if self._tail is not None:
+        if self._reading.tail is not None:
             self._cursors.see_all(self._warehouse, self._name, self.positions())
-            with suppress(BrokerError):  # the next fetch retries and raises it
-                self._take_up_new_partitions()
+        with suppress(BrokerError):  # the next fetch retries and raises it
+            self._take_up_new_partitions()
         self._store()
 
     def _take_up_new_partitions(self) -> None:
         try:
             state = self._newest.load()
         except PolicyError:
-            self._close_tail()  # the next call checks it again, before it would continue there
+            self._reading.close_tail()  # the next call checks it again, before it would continue there
             raise
         new = [p for p in self._chosen(len(state.logs)) if p not in self._settled]
         if new:
-            self._close_tail()
+            self._reading.close_tail()
         for partition in new:
             self._cursors.add(partition, state)
-            self._settled[partition] = self._read[partition] = self._first(state, partition, None)
-
-    def _close_tail(self) -> None:
-        if self._tail is not None:
-            self._read.update(self._tail.reached)
-            self._tail.close()
-            self._tail = None
+            self._settled[partition] = self._reading.read[partition] = self._first(state, partition, None)
 
     def _chosen(self, in_lake: int) -> Sequence[int]:
         return chosen_partitions(self._live, self._wanted, self._name, in_lake)
+
+
+def _reached(records: Iterable[Record]) -> dict[int, Reached]:
+    """By partition, behind the last of these records."""
+    last = {record.partition: record for record in records}
+    return {partition: Reached.by(record) for partition, record in last.items() if partition is not None}

@@ -95,9 +95,9 @@ class Cursors:
         """Loads the newest version. A failure is ignored: records come from the cluster without the lake."""
         with suppress(LithifyError):
             state = warehouse.store.load(name)
-            for partition in self._cursors:
-                self.see(partition, state, settled[partition], settled[partition])
+            for partition, offset in settled.items():
+                self.see(partition, state, offset, offset)
 
     def settled(self, offsets: Mapping[int, int]) -> dict[int, Cursor]:
         """The cursors to store once the user has processed all records below these offsets."""
-        return {p: advanced(cursor, self._seen[p], offsets[p]) for p, cursor in self._cursors.items()}
+        return {p: advanced(self._cursors[p], self._seen[p], offset) for p, offset in offsets.items()}

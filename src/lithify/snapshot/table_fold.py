@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import InitVar, dataclass, field
 
@@ -67,6 +67,18 @@ class TableFold:
         else:
             self._deleted.pop(key, None)
         return True
+
+
+def refill(table: Table, fill: Callable[[Table], int]) -> int:
+    """Replaces what a table has by what `fill` puts into an empty one: deletes of its keys may be gone (C12)."""
+    if not table:
+        return fill(table)
+    found: dict[bytes, Record] = {}
+    taken = fill(found)
+    for key in [key for key in table if key not in found]:
+        del table[key]
+    table.update(found)
+    return taken
 
 
 @contextmanager

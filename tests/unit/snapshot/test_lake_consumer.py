@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lithify.api.lake import open_lake
-from lithify.errors import LithifyError, LogTruncatedError
+from lithify.errors import LithifyError, LogTruncatedError, RefusedError
 from lithify.model.record import Record
 from support.engines.kernel import compact_without_spark
 from support.fake_clock import FakeClock
@@ -145,3 +145,40 @@ def test_what_was_appended_before_a_fill_is_in_it_though_a_version_was_just_load
             put(topic, f"a={value}")
             assert consumer.fill(table) == 1
             assert texts(table) == {"a": value}
+
+
+def test_a_table_that_is_filled_again_loses_what_was_deleted_though_the_deletes_are_gone(topic):
+    """C12: without a position nothing says where the table was filled up to."""
+    table = {}
+    put(topic, "a=1 b=1")
+    assert topic.fill(table) == 2
+    put(topic, "a=- c=1")
+    for _ in range(2):
+        compact_without_spark(topic)
+        topic.warehouse.clock.advance(1_000)
+    assert topic.fill(table) == 2
+    assert texts(table) == {"b": "1", "c": "1"}
+
+
+def test_a_consumer_that_starts_from_the_beginning_refuses_a_table_that_has_keys(topic, tmp_path):
+    table = {}
+    put(topic, "a=1 b=1")
+    topic.fill(table, position=tmp_path / "position")
+    for lost in (None, tmp_path / "another"):
+        with topic.consumer(position=lost) as consumer, pytest.raises(RefusedError, match="the table has 2 keys"):
+            consumer.fill(table)
+    with topic.consumer(partitions=[0]) as one, topic.consumer(partitions=[1]) as other:
+        put(topic, "c=1", 1)
+        found = {}
+        assert one.fill(found) + other.fill(found) == 3, "they share a table"
+
+
+def test_a_fill_takes_up_partitions_that_were_added(topic):
+    table = {}
+    with topic.consumer() as consumer:
+        put(topic, "a=1")
+        consumer.fill(table)
+        topic.alter(partitions=3)
+        put(topic, "b=1", 2)
+        assert consumer.fill(table) == 1  # at once: the clock of this test does not move
+        assert texts(table) == {"a": "1", "b": "1"}

@@ -52,12 +52,13 @@ class LogsReader:
 
     def read_next(self) -> Record | None:
         """The next record. After the last one it is None; a following reader waits for another."""
-        return next(self._going_on(), None)
+        for record in self._going_on():  # not `next`: a signal after a call would lose what that has returned
+            return record
+        return None
 
     def batches(self) -> Iterator[Any]:
         """The same records as `pyarrow.Table`s of the columns of a segment, each of one log."""
-        for batch in self._endless(VersionReader.batches):
-            yield batch.to_arrow()
+        return self._endless(VersionReader.tables)
 
     def poll(self) -> Iterator[Batch]:
         """The current stored batches, without waiting; a following reader also checks for a newer version."""
@@ -146,7 +147,7 @@ class LogReader(LogsReader):
 
 
 class TopicReader(LogsReader):
-    """Reads all logs of a topic: one after the other, while following version by version."""
+    """Reads all logs of a topic: one after the other, while following version by version, new ones from their start."""
 
     def cursors(self) -> dict[int, Cursor]:
         """By partition, the cursors to store in order to continue here later, as `start` of another reader (C49)."""
@@ -154,6 +155,12 @@ class TopicReader(LogsReader):
 
     places = cursors
     """The old name."""
+
+    def _advance_to(self, newest: TopicState) -> bool:
+        moved, new = super()._advance_to(newest), newest.partitions[len(self._readers) :]
+        version = OpenVersion(self._warehouse, newest, new, self._how)
+        self._readers += tuple(VersionReader(self._warehouse, version, p, "earliest", self._how) for p in new)
+        return moved or len(new) > 0
 
     def seek(self, offset: int | None = None, *, at_ms: int | None = None) -> None:
         """Continues at a time in every log. An offset, which belongs to one log, is refused."""

@@ -11,6 +11,7 @@ continues there. A reader holds a list of files, not an Iceberg snapshot, so sna
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from lithify.errors import DamagedError, OffsetOutOfRangeError, VersionSweptError
 from lithify.model.cursor import AtTime, Cursor, From, checked_offset
@@ -91,6 +92,17 @@ class VersionReader:
         for batch in self._stored():
             self._position = behind = batch.end_offset
             yield batch
+            if self._position != behind:
+                return
+        self._end(log)
+
+    def tables(self) -> Iterator[Any]:
+        """As `batches`, as `pyarrow.Table`s: converted before the position counts them as returned."""
+        log = self._log
+        for batch in self._stored():
+            table = batch.to_arrow()
+            self._position = behind = batch.end_offset
+            yield table
             if self._position != behind:
                 return
         self._end(log)
