@@ -66,6 +66,8 @@ def both(offset: object) -> str:
 RANGES = [
     ({"startingOffsets": both(30), "endingOffsets": both(110)}, 30, 110),
     ({"startingTimestamp": T0_MS + 60, "startingOffsets": both(3), "endingTimestamp": T0_MS + 61}, 60, 61),
+    ({"startingOffsetsByTimestamp": both(-2), "endingOffsetsByTimestamp": both(-1)}, 0, 150),
+    ({"startingOffsetsByTimestamp": both(-1)}, 150, 150),
 ]
 
 
@@ -88,6 +90,13 @@ REFUSED = [
     ({"startingOffsets": '{"orders":{"0":1}}'}, "orders-1: its offset is not given"),
     ({"endingOffsets": both(151)}, r"orders-0: offset 151 is outside of \[0, 150\]"),
     ({"columns": "key,keys"}, "there is no column 'keys'"),
+    ({"startingOffsets": both(-1)}, "startingOffsets: -1 is the latest"),
+    ({"endingOffsets": both(-2)}, "endingOffsets: -2 is the earliest"),
+    (
+        {"startingOffsets": both(7), "endingOffsets": both(6)},
+        "orders-0: the start, offset 7, is above the end, offset 6",
+    ),
+    ({"startingTimestamp": T0_MS + 150}, "orders-0: no record is at or after .*startingOffsetsByTimestampStrategy"),
 ]
 
 
@@ -97,6 +106,21 @@ def test_what_makes_no_sense_is_refused_by_name(session, orders):
             read_by(session.read, "orders", **options).count()
     with pytest.raises(PySparkException, match=r"UnknownTopicError.*nothing"):
         read_by(session.read, "nothing").count()
+
+
+def test_a_topic_is_read_as_it_was(session, orders):
+    """C69: at a time or an offset that only a kept version has, and as a version has it."""
+    first = list(orders.reader())
+    version = orders.state().version
+    orders.compact(spark=session)
+    orders.append(some_records(20, start=150))
+    upto_90 = in_order(r for r in first if r.offset < 90)
+    for options in ({"timestampAsOf": T0_MS + 90}, {"at": both(90)}):
+        assert spark_records(read_by(session.read, "orders", includeHeaders=True, **options)) == upto_90
+    kept = read_by(session.read, "orders", includeHeaders=True, versionAsOf=version)
+    assert spark_records(kept) == first
+    assigned = session.read.format("lithify").options(assign='{"orders":[1]}', at="90", includeHeaders="true").load()
+    assert spark_records(assigned) == [r for r in upto_90 if r.partition == 1]
 
 
 def test_a_schema_that_does_not_fit_is_refused(session, orders):

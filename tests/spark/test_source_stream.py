@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from lithify import Record
 from lithify.errors import LogTruncatedError, RefusedError, VersionSweptError
@@ -26,6 +28,7 @@ from spark.topics import (
     some_records,
     swept,
 )
+from support.fake_clock import FakeClock
 
 TIMEOUT_S = 120
 
@@ -156,6 +159,61 @@ def test_a_stream_whose_place_was_deleted_fails_and_says_so(topic, run):
     assert run(failOnDataLoss=False).places == [(0, offset) for offset in range(end - 10, end)]
 
 
+def test_records_above_a_cut_are_read_where_data_may_be_lost(topic, run):
+    """Also where the cursor was beyond the log end for a while."""
+    topic.append([Record(b"k", b"v", partition=0)] * 84)
+    assert len(run().records) == 84
+    topic.truncate(0, 50)
+    assert run(failOnDataLoss=False).records == []
+    topic.append([Record(b"l", b"v", partition=0)] * 3)
+    assert run(failOnDataLoss=False).places == [(0, n) for n in range(50, 53)]
+    topic.truncate(0, 51)
+    topic.append([Record(b"m", b"v", partition=0)] * 4)
+    assert run(failOnDataLoss=False).places == [(0, n) for n in range(51, 55)]
+
+
+def test_only_assigned_partitions_are_read(session, topic, running):
+    topic.append([Record(b"k", b"v", partition=n % 2) for n in range(10)])
+    options = {"assign": '{"t":[1]}', "startingOffsets": "earliest", "minOffsetsPerTrigger": "1"}
+    query, got = running(session.readStream.format("lithify").options(**options).load())
+    query.processAllAvailable()
+    topic.append([Record(b"k", b"v", partition=n % 2) for n in range(4)])
+    query.processAllAvailable()
+    assert got.places == [(1, n) for n in range(7)]
+
+
+def test_a_batch_waits_for_enough_offsets_or_for_its_time(topic, connect):
+    """As with Kafka's source: the first batch, one that Spark wants whole, and `availableNow` do not wait."""
+    clock = FakeClock()
+    options = {"subscribe": "t", "minOffsetsPerTrigger": "10", "maxOffsetsPerTrigger": "12", "maxTriggerDelay": "1m"}
+    reader = StreamReader(lambda: replace(connect(), clock=clock), read_options(options), SCHEMA)
+    limit = reader.getDefaultReadLimit()
+
+    def ended(start):
+        return reader.latestOffset(start, limit)
+
+    begin = reader.initialOffset()
+    topic.append([Record(b"k", b"v", partition=0)] * 3)
+    first = ended(begin)
+    assert first["t"] == {"0": 3, "1": 0}
+    topic.append([Record(b"k", b"v", partition=0)] * 9)
+    assert ended(first) == first
+    assert reader.latestOffset(first, ReadAllAvailable())["t"] == {"0": 12, "1": 0}
+    topic.append([Record(b"k", b"v", partition=0)])
+    second = ended(first)
+    assert second["t"] == {"0": 13, "1": 0}
+    topic.append([Record(b"k", b"v", partition=0)])
+    assert ended(second) == second
+    clock.advance(60_000)
+    third = ended(second)
+    assert third["t"] == {"0": 14, "1": 0}
+    topic.append([Record(b"k", b"v", partition=0)] * 30)
+    assert ended(third)["t"] == {"0": 26, "1": 0}
+    topic.append([Record(b"k", b"v", partition=0)])
+    reader.prepareForTriggerAvailableNow()
+    assert ended({"t": {"0": 44, "1": 0}})["t"] == {"0": 45, "1": 0}
+
+
 def test_a_stream_that_has_missed_a_delete_fails_and_says_so(session, topic, run):
     """C49: the key that it has read before is deleted, and it would never get to know."""
     topic.alter({"delete.retention.ms": 0})
@@ -223,7 +281,7 @@ def test_a_stream_whose_topic_is_gone_fails_and_says_so(lake, topic, running):
 
 
 def test_an_end_is_refused(connect):
-    with pytest.raises(RefusedError, match="a stream has no end"):
+    with pytest.raises(RefusedError, match="endingOffsets: a stream has no end"):
         StreamReader(connect, read_options({"subscribe": "t", "endingOffsets": "latest"}), SCHEMA)
 
 

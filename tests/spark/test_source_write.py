@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import random
 import shutil
+import time
 from pathlib import Path
 
 import pytest
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from lithify import Record
 from lithify.columnar.arrivals.partitioner import partition_of
 from lithify.model.topic.log import RUN_IDS_KEPT
 from spark.topics import files_of, forget_commit, read_by, some_records
+from support.processes.programs import kill, start
+from support.servers.tcp_proxy import wait_until
 
 TIMEOUT_S = 120
+HERE = Path(__file__).parent
 
 
 @pytest.fixture
@@ -132,6 +138,19 @@ REFUSED = [
 ]
 
 
+def test_a_time_without_a_zone_is_refused_and_its_cast_is_the_sessions(session, target):
+    frame = session.createDataFrame([("k", "v")], "key STRING, value STRING")
+    session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        without = frame.selectExpr("*", "timestamp_ntz'2026-01-31 12:00:00' as timestamp")
+        with pytest.raises(PySparkException, match=r"timestamp is timestamp_ntz.*cast it to timestamp"):
+            save(without)
+        save(without.withColumn("timestamp", F.col("timestamp").cast("timestamp")))
+    finally:
+        session.conf.unset("spark.sql.session.timeZone")
+    assert [r.timestamp for r in target.reader()] == [1_769_828_400_000]  # 03:00 UTC
+
+
 def test_what_cannot_be_appended_is_refused_whole(frame, target):
     """C16: one record refuses the batch."""
     before = target.state()
@@ -187,6 +206,17 @@ def test_a_batch_that_is_sent_again_is_not_appended_twice(source, target, copy, 
     ours = [r for r in target.reader() if r.key != b"other"]
     assert by_time(ours) == by_time(source.reader())
     assert len(ours) == len(written) + 10
+
+
+def test_a_stream_that_was_killed_goes_on_from_its_checkpoint_exactly_once(lake, source, target, copy, tmp_path):
+    """SIGKILL in the middle of a batch: the whole driver, with its JVM and workers."""
+    program = start(str(HERE / "copying_stream.py"), str(tmp_path / "lake"), str(tmp_path / "copy"))
+    wait_until(lambda: program.poll() is not None or sum(ends(target)) >= 40, "no batch was written", TIMEOUT_S)
+    time.sleep(random.uniform(0, 0.5))
+    printed = kill(program)
+    assert 40 <= sum(ends(target)) < 300, printed
+    copy(maxOffsetsPerTrigger=100)
+    assert list(target.reader()) == list(source.reader())
 
 
 def test_a_batch_that_is_sent_again_is_known_after_a_round_and_its_undoing(session, source, target, copy, tmp_path):

@@ -8,13 +8,14 @@ Offsets are as Spark's Kafka source writes them: `{topic: {partition: offset}}`,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lithify.model.cursor import Start
+from lithify.model.cursor import AtTime, Start
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
+from lithify.model.topic.state import TopicState
 
 Offsets = Mapping[str, Mapping[int, int]]
 """By topic and partition, the offset from which to read, or before which to stop."""
@@ -55,6 +56,23 @@ Bound = Everywhere | PerLog
 
 
 @dataclass(frozen=True, slots=True)
+class AsOfVersion:
+    """A topic as a kept version has it."""
+
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class AsOfPoint:
+    """Logs up to a point, with all that counted there (C69): an offset of one log, a time, or offsets by topic."""
+
+    at: int | AtTime | Mapping[str, Mapping[int, int]]
+
+
+AsOf = AsOfVersion | AsOfPoint
+
+
+@dataclass(frozen=True, slots=True)
 class Filters:
     """Bounds of the wanted records. They skip files, and never decide on a single record.
 
@@ -84,14 +102,28 @@ class Filters:
 class ScanSettings:
     """How topics are read and divided into tasks.
 
-    `min_tasks` are made where there are so many offsets to read; None leaves it to the bytes. Without
-    `fail_on_data_loss` a position that is no longer in a log means the nearest that is.
+    `min_tasks` are made where there are so many offsets to read, each of `max_task_offsets` at most; None leaves it to
+    the bytes. Without `fail_on_data_loss` a position that is no longer in a log means the nearest that is. A log
+    without a record at or after the time to start at is an error, unless `latest_without_match`.
     """
 
     compacted: bool = False
     fail_on_data_loss: bool = True
+    latest_without_match: bool = False
     min_tasks: int | None = None
+    max_task_offsets: int | None = None
     filters: Filters = Filters()
+    assigned: Mapping[str, frozenset[int]] | None = None
+    """The partitions to read by topic; None for all."""
+
+    def partitions(self, state: TopicState) -> Sequence[int]:
+        """Those of a topic to read. Raises `UnknownTopicError` for an assigned one that there is not."""
+        if self.assigned is None:
+            return state.partitions
+        chosen = sorted(self.assigned.get(str(state.name), ()))
+        for partition in chosen:
+            state.check_partition(partition)
+        return chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +135,18 @@ class ScanPiece:
     end_offset: int
 
     @property
+    def offsets(self) -> int:
+        return self.end_offset - self.start_offset
+
+    @property
     def size_bytes(self) -> int:
         """Bytes of the file that these offsets are likely to take, at least 1."""
         whole = self.segment.end_offset - self.segment.base_offset
-        return max(1, self.segment.size_bytes * (self.end_offset - self.start_offset) // max(1, whole))
+        return max(1, self.segment.size_bytes * self.offsets // max(1, whole))
 
     def split(self, parts: int) -> tuple[ScanPiece, ...]:
         """Divides it into so many pieces of about as many offsets each, or fewer if there are not enough."""
-        offsets = self.end_offset - self.start_offset
-        cuts = [self.start_offset + offsets * n // parts for n in range(parts + 1)]
+        cuts = [self.start_offset + self.offsets * n // parts for n in range(parts + 1)]
         return tuple(ScanPiece(self.segment, a, b) for a, b in pairwise(cuts) if a < b)
 
 

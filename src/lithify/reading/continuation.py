@@ -112,6 +112,16 @@ def lost_error(log: LogId, cursor: Cursor, lost: Lost, hint: str) -> LogTruncate
     return LogTruncatedError(f"{log}: {_reason(cursor.offset, lost)}", hint=hint)
 
 
+def resumed(cursor: Cursor, state: TopicState, log: LogState, *, compacted: bool) -> int:
+    """The offset at which a reader goes on that accepts what it has lost: the nearest that has new records only.
+
+    In a log that was cut, that is the lowest cut since the cursor: from there on are other records.
+    """
+    missed = log.generation - cursor.generation
+    cuts = log.truncated[-missed:] if missed > 0 and state.identity == cursor.identity else ()
+    return max(min(cursor.offset, log.log_end_offset, *cuts), Reading(compacted=compacted).start(log))
+
+
 def advanced(cursor: Cursor, log: LogState, offset: int) -> Cursor:
     """The cursor of a reader that has continued in this version of the log, up to `offset`."""
     there = replace(cursor, offset=offset, generation=log.generation)

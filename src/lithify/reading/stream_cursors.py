@@ -15,9 +15,9 @@ from typing import Any
 
 from lithify.model.cursor import Cursor
 from lithify.model.names import LogId, parse_topic
-from lithify.model.scan import Offsets
+from lithify.model.scan import Offsets, ScanSettings
 from lithify.model.topic.state import TopicState
-from lithify.reading.continuation import Continues, Gone, MissedDeletes, continuation, lost_error
+from lithify.reading.continuation import Continues, Gone, MissedDeletes, continuation, lost_error, resumed
 
 CURSORS = "#cursors"
 EPOCHS = "#epochs"
@@ -26,15 +26,27 @@ HINT = "start a new query, with a new checkpoint, or continue with failOnDataLos
 Cursors = Mapping[LogId, Cursor]
 
 
-def log_ends(states: Iterable[TopicState]) -> dict[str, dict[int, int]]:
-    """The end offset of every log in this version."""
-    return {str(state.name): {log.partition: log.log_end_offset for log in state.logs} for state in states}
+def log_ends(states: Iterable[TopicState], settings: ScanSettings) -> dict[str, dict[int, int]]:
+    """The end offset of every log that is read, in this version."""
+    return {str(s.name): {p: s.log(p).log_end_offset for p in settings.partitions(s)} for s in states}
 
 
 def offsets_of(cursors: Cursors) -> dict[str, dict[int, int]]:
     found: dict[str, dict[int, int]] = {}
     for log, cursor in cursors.items():
         found.setdefault(str(log.topic), {})[log.partition] = cursor.offset
+    return found
+
+
+def resumed_at(states: Iterable[TopicState], cursors: Cursors, *, compacted: bool) -> dict[str, dict[int, int]]:
+    """The offsets at which a stream continues that accepts what it has lost (`failOnDataLoss=false`)."""
+    by_name = {state.name: state for state in states}
+    there = {log: cursor for log, cursor in cursors.items() if _has(by_name.get(log.topic), log)}
+    found: dict[str, dict[int, int]] = {}
+    for log, cursor in there.items():
+        state = by_name[log.topic]
+        offset = resumed(cursor, state, state.log(log.partition), compacted=compacted)
+        found.setdefault(str(log.topic), {})[log.partition] = offset
     return found
 
 
@@ -65,7 +77,7 @@ def check_continues(states: Iterable[TopicState], cursors: Cursors, *, compacted
     by_name = {state.name: state for state in states}
     for log, cursor in cursors.items():
         state = by_name.get(log.topic)
-        if state is None or log.partition not in state.partitions:
+        if state is None or not _has(state, log):
             raise lost_error(log, cursor, Gone(), HINT)
         match continuation(cursor, state, state.log(log.partition), compacted=compacted):
             case Continues():
@@ -103,7 +115,11 @@ def from_json(told: Mapping[str, Any], states: Iterable[TopicState]) -> dict[Log
 
 def _mere(log: LogId, offset: int, state: TopicState | None, epoch: int | None) -> Cursor:
     """The cursor of an offset that is all that is known."""
-    if state is None or log.partition not in state.partitions:
+    if state is None or not _has(state, log):
         return Cursor("", 0, offset, 0)  # the log is gone, and nothing is read
     cursor = Cursor.of(state, state.log(log.partition), offset)
     return cursor if epoch is None else replace(cursor, epoch=epoch)
+
+
+def _has(state: TopicState | None, log: LogId) -> bool:
+    return state is not None and log.partition in state.partitions

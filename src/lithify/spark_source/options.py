@@ -6,35 +6,31 @@ ignored would read other records than requested.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
 from lithify.errors import RefusedError
-from lithify.model.cursor import AtTime, Start
-from lithify.model.message import MessageId
-from lithify.model.names import TopicName, checked_group, parse_topic
-from lithify.model.scan import Bound, Everywhere, Listed, Matching, PerLog, ScanSettings, Subscription
+from lithify.model.names import TopicName, checked_group
+from lithify.model.scan import AsOf, Bound, Everywhere, PerLog, ScanSettings, Subscription
 from lithify.ports.store import Warehouse
+from lithify.spark_source.given import Given, duration_ms, find, flag, number, positive, topic_of
+from lithify.spark_source.ranges import ENDS, POINTS, STARTS, SUBSCRIPTIONS, assigned, bound, point, subscription
 
 Connect = Callable[[], Warehouse]
 """Opens the warehouse. Readers and writers are serialised to tasks with it; tasks call it only when they need it."""
 
 PLACES = ("warehouse", "catalog")
 READING = (
-    "path",
-    "subscribe",
-    "subscribePattern",
-    "startingOffsets",
-    "startingTimestamp",
-    "startingOffsetsByTimestamp",
-    "endingOffsets",
-    "endingTimestamp",
-    "endingOffsetsByTimestamp",
+    *SUBSCRIPTIONS,
+    *STARTS,
+    "startingOffsetsByTimestampStrategy",
+    *ENDS,
+    *POINTS,
     "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
     "minPartitions",
+    "maxRecordsPerPartition",
     "includeHeaders",
     "includeMessageIds",
     "failOnDataLoss",
@@ -44,22 +40,37 @@ READING = (
     "coordinationUrl",
 )
 WRITING = ("path", "topic", "queryId", "batchId")
-_OF_SPARK = ("checkpointLocation", "queryName")
+_OF_SPARK = ("checkpointlocation", "queryname")
 """Options for Spark itself, which passes them to the source too."""
+_OF_KAFKAS_CLIENTS = ("groupidprefix", "kafkaconsumer.", "fetchoffset.")
+"""Beginnings of options of Spark's Kafka source that say how its clients ask brokers: here there are none."""
+TRIGGER_DELAY_MS = 15 * 60_000
+"""Default of Spark's Kafka source for `maxTriggerDelay`."""
 
 Options = Mapping[str, str]
-T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Triggers:
+    """How many offsets a batch of a stream spans: at most, and at least unless so long has passed since the last."""
+
+    max_offsets: int | None = None
+    min_offsets: int | None = None
+    max_delay_ms: int = TRIGGER_DELAY_MS
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """The options of a read. `start` and `end` are None if not given."""
+    """The options of a read. `start` and `end` are None if not given, `start_by` and `end_by` the options that do."""
 
     subscription: Subscription
     start: Bound | None
+    start_by: str | None
     end: Bound | None
+    end_by: str | None
+    as_of: AsOf | None
     settings: ScanSettings
-    offsets_per_trigger: int | None
+    triggers: Triggers
     include_headers: bool
     include_message_ids: bool
     columns: tuple[str, ...] | None
@@ -79,58 +90,94 @@ class WriteOptions:
 def read_options(options: Options) -> ReadOptions:
     """Raises `RefusedError`, or `InvalidNameError` for an invalid topic name."""
     given = _known(options, (*PLACES, *READING))
+    start_by, start = bound(given, STARTS)
+    end_by, end = bound(given, ENDS)
     return ReadOptions(
-        subscription=_subscription(given),
-        start=_bound(given, "starting"),
-        end=_bound(given, "ending"),
+        subscription=subscription(given),
+        start=start,
+        start_by=start_by,
+        end=end,
+        end_by=end_by,
+        as_of=point(given),
         settings=ScanSettings(
-            compacted=_flag(given, "compacted", default=False),
-            fail_on_data_loss=_flag(given, "failOnDataLoss", default=True),
-            min_tasks=_positive(given, "minPartitions"),
+            compacted=flag(given, "compacted", default=False),
+            fail_on_data_loss=flag(given, "failOnDataLoss", default=True),
+            latest_without_match=_strategy(given),
+            min_tasks=positive(given, "minPartitions"),
+            max_task_offsets=positive(given, "maxRecordsPerPartition"),
+            assigned=assigned(given),
         ),
-        offsets_per_trigger=_positive(given, "maxOffsetsPerTrigger"),
-        include_headers=_flag(given, "includeHeaders", default=False),
-        include_message_ids=_flag(given, "includeMessageIds", default=False),
+        triggers=_triggers(given),
+        include_headers=flag(given, "includeHeaders", default=False),
+        include_message_ids=flag(given, "includeMessageIds", default=False),
         columns=_columns(given),
         group=None if "group" not in given else checked_group(given["group"]),
         coordination_url=given.get("coordinationUrl"),
     )
 
 
+def check_batch(options: ReadOptions) -> None:
+    """Raises `RefusedError` for options that a batch query cannot have, as Spark's Kafka source does."""
+    if options.start_by == "startingOffsets":
+        _check_reads_something("startingOffsets", options.start, "latest", -1)
+    if options.end_by == "endingOffsets":
+        _check_reads_something("endingOffsets", options.end, "earliest", -2)
+    if options.group is not None:
+        raise RefusedError("group: a batch query has no progress to report", hint="a stream has")
+
+
+def check_stream(options: ReadOptions) -> None:
+    """Raises `RefusedError` for options that a stream cannot have."""
+    if options.end is not None:
+        raise RefusedError(f"{options.end_by}: a stream has no end", hint="leave it out")
+    if options.as_of is not None:
+        raise RefusedError(f"{', '.join(POINTS)}: a stream reads no past state", hint="leave it out")
+
+
+def _check_reads_something(name: str, given: Bound | None, refused: str, number_of_it: int) -> None:
+    match given:
+        case Everywhere(position) if position == refused:
+            raise RefusedError(f"{name}={refused}: nothing would be read", hint="a batch query reads what there is now")
+        case PerLog(positions):
+            for topic, logs in positions.items():
+                for partition, position in logs.items():
+                    if position == refused:
+                        raise RefusedError(
+                            f"{name}: {number_of_it} is the {refused}, and nothing would be read of partition"
+                            f" {partition} of {topic}",
+                            hint="leave partitions out with assign",
+                        )
+
+
 def write_options(options: Options) -> WriteOptions:
     """Raises `RefusedError` or `InvalidNameError`."""
     given = _known(options, (*PLACES, *WRITING))
-    query, batch = given.get("queryId"), _number(given, "batchId")
+    query, batch = given.get("queryId"), number(given, "batchId")
     if (query is None) != (batch is None):
         raise RefusedError("queryId and batchId belong together: give both or none")
     if "path" in given and "topic" in given:
         raise RefusedError(f"the topic is named twice, {given['path']} and {given['topic']}")
     topic = given.get("topic", given.get("path"))
     return WriteOptions(
-        topic=None if topic is None else _topic(topic),
+        topic=None if topic is None else topic_of(topic),
         batch=None if query is None or batch is None else (query, batch),
     )
 
 
 def place(options: Options) -> tuple[str | None, str | None]:
     """The given warehouse and catalog, at most one of which is not None. Raises `RefusedError` for both."""
-    named = {name: _find(options, name) for name in PLACES}
+    named = {name: find(options, name) for name in PLACES}
     if all(named.values()):
         raise RefusedError("warehouse and catalog are given: give one of them")
     return named["warehouse"], named["catalog"]
 
 
-def _find(options: Options, name: str) -> str | None:
-    return next((value for key, value in options.items() if key.lower() == name.lower()), None)
-
-
 def _known(options: Options, names: tuple[str, ...]) -> dict[str, str]:
     """The options by their canonical names. Raises `RefusedError` for one that is not in `names`."""
     spelled = {name.lower(): name for name in names}
-    skipped = {name.lower() for name in _OF_SPARK}
     given = {}
     for key, value in options.items():
-        if key.lower() in skipped:
+        if key.lower() in _OF_SPARK or key.lower().startswith(_OF_KAFKAS_CLIENTS):
             continue
         if key.lower() not in spelled:
             kafka = key.lower().startswith("kafka.")
@@ -140,107 +187,22 @@ def _known(options: Options, names: tuple[str, ...]) -> dict[str, str]:
     return given
 
 
-def _subscription(given: Mapping[str, str]) -> Subscription:
-    if len(given.keys() & {"path", "subscribe", "subscribePattern"}) != 1:
-        raise RefusedError(
-            "give subscribe (topics, by comma), subscribePattern, or the topic in load(), one of the three"
-        )
-    listed, pattern = given.get("subscribe", given.get("path")), given.get("subscribePattern")
-    if pattern is not None:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise RefusedError(f"subscribePattern={pattern}: not a regular expression: {error}") from None
-        return Matching(pattern)
-    assert listed is not None
-    return Listed(tuple(_topic(name.strip()) for name in listed.split(",")))
-
-
-def _topic(text: str) -> TopicName:
-    return parse_topic(text).whole("read or written")
-
-
-def _bound(given: Mapping[str, str], which: str) -> Bound | None:
-    """A bound, in Kafka's order of precedence: one time for all logs, a time per log, offsets."""
-    time, times, offsets = f"{which}Timestamp", f"{which}OffsetsByTimestamp", f"{which}Offsets"
-    if time in given:
-        return Everywhere(AtTime(_required(_number(given, time))))
-    if times in given:
-        return _per_log(times, given[times], lambda time: AtTime(_whole(time)))
-    match given.get(offsets, "").lower():
-        case "":
-            return None
-        case "earliest" | "latest" as end:
-            return Everywhere(end)
-        case _:
-            return _per_log(offsets, given[offsets], _place_in_log)
-
-
-def _place_in_log(place: object) -> Start:
-    """An offset of Kafka's JSON, where -2 and -1 are the ends of a log, or a message id as text."""
-    if isinstance(place, str):
-        return MessageId.parsed(place)
-    match _whole(place):
-        case -2:
-            return "earliest"
-        case -1:
-            return "latest"
-        case offset:
-            return offset
-
-
-def _per_log(name: str, text: str, position: Callable[[object], Start]) -> PerLog:
-    try:
-        given: Any = json.loads(text)
-        positions = {
-            str(_topic(topic)): {int(partition): position(place) for partition, place in logs.items()}
-            for topic, logs in given.items()
-        }
-    except (ValueError, TypeError, AttributeError):
-        raise RefusedError(
-            f"{name}={text}: neither earliest nor latest, nor JSON",
-            hint='write {"topic":{"0":23,"1":-2}}; -2 is the earliest, -1 the latest, "1042:17" a message id',
-        ) from None
-    return PerLog(positions)
-
-
-def _whole(number: object) -> int:
-    if isinstance(number, bool) or not isinstance(number, int) or number < -2:
-        raise ValueError(number)
-    return number
-
-
-def _columns(given: Mapping[str, str]) -> tuple[str, ...] | None:
+def _columns(given: Given) -> tuple[str, ...] | None:
     if "columns" not in given:
         return None
     return tuple(name.strip() for name in given["columns"].split(","))
 
 
-def _flag(given: Mapping[str, str], name: str, *, default: bool) -> bool:
-    text = given.get(name)
-    if text is None:
-        return default
-    if text.lower() not in ("true", "false"):
-        raise RefusedError(f"{name}={text}: give true or false")
-    return text.lower() == "true"
+def _triggers(given: Given) -> Triggers:
+    most, least = positive(given, "maxOffsetsPerTrigger"), positive(given, "minOffsetsPerTrigger")
+    if most is not None and least is not None and least > most:
+        raise RefusedError(f"minOffsetsPerTrigger={least} is above maxOffsetsPerTrigger={most}")
+    return Triggers(most, least, duration_ms(given, "maxTriggerDelay", default=TRIGGER_DELAY_MS))
 
 
-def _number(given: Mapping[str, str], name: str) -> int | None:
-    text = given.get(name)
-    if text is None:
-        return None
-    if not re.fullmatch(r"\d{1,18}", text.strip()):
-        raise RefusedError(f"{name}={text}: give a whole number that is not below 0")
-    return int(text)
-
-
-def _positive(given: Mapping[str, str], name: str) -> int | None:
-    number = _number(given, name)
-    if number == 0:
-        raise RefusedError(f"{name}=0: give a number above 0")
-    return number
-
-
-def _required(number: T | None) -> T:
-    assert number is not None  # the option was given
-    return number
+def _strategy(given: Given) -> bool:
+    """Whether a log without a record at or after the time to start at is read from its end on."""
+    text = given.get("startingOffsetsByTimestampStrategy", "error")
+    if text.lower() not in ("error", "latest"):
+        raise RefusedError(f"startingOffsetsByTimestampStrategy={text}: give error or latest")
+    return text.lower() == "latest"

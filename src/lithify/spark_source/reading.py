@@ -19,6 +19,7 @@ from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
     ReadMaxRows,
+    ReadMinRows,
     SupportsTriggerAvailableNow,
 )
 from pyspark.sql.types import StructType
@@ -26,7 +27,7 @@ from pyspark.sql.types import StructType
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import OFFSET
-from lithify.errors import DamagedError, RefusedError
+from lithify.errors import DamagedError
 from lithify.groups.progress import Progress
 from lithify.model.scan import Everywhere, Offsets, ScanPiece, ScanTask
 from lithify.model.topic.state import TopicState
@@ -39,12 +40,21 @@ from lithify.reading.stream_cursors import (
     log_ends,
     offsets_of,
     offsets_to_json,
+    resumed_at,
     to_json,
 )
-from lithify.service.read.scan import offsets_at, plan_tasks, subscribed, why_missing
+from lithify.service.read.scan import (
+    check_ranges,
+    offsets_at,
+    plan_as_of,
+    plan_tasks,
+    starts_at,
+    subscribed,
+    why_missing,
+)
 from lithify.spark_source.columns import stored_columns, to_spark
 from lithify.spark_source.filters import bounds
-from lithify.spark_source.options import Connect, ReadOptions
+from lithify.spark_source.options import Connect, ReadOptions, check_batch, check_stream
 from lithify.wiring import groups_of, machine
 
 _EARLIEST, _LATEST = Everywhere("earliest"), Everywhere("latest")
@@ -108,15 +118,13 @@ class _PushedFilters:
 
 
 class BatchReader(_TaskReader, DataSourceReader):  # type: ignore[misc]
-    """Reads the newest versions once, from `startingOffsets` to `endingOffsets`. Raises `RefusedError`."""
+    """Reads the newest versions once, from `startingOffsets` to `endingOffsets`, or what was there at a point.
+
+    Raises `RefusedError`.
+    """
 
     def __init__(self, connect: Connect, options: ReadOptions, schema: StructType) -> None:
-        if options.start == _LATEST:
-            raise RefusedError("startingOffsets=latest: nothing would be read", hint="a stream can start there")
-        if options.end == _EARLIEST:
-            raise RefusedError("endingOffsets=earliest: nothing would be read")
-        if options.group is not None:
-            raise RefusedError("group: a batch query has no progress to report", hint="a stream has")
+        check_batch(options)
         super().__init__(connect, options, schema)
         self._filters: list[Filter] = []
 
@@ -129,10 +137,14 @@ class BatchReader(_TaskReader, DataSourceReader):  # type: ignore[misc]
         """Tasks for parts of the logs: bounded in bytes, and at least `minPartitions` where possible."""
         warehouse, options = self._connect(), self._options
         states = subscribed(warehouse, options.subscription)
-        start = offsets_at(warehouse, states, options.start or _EARLIEST, options.settings)
-        end = offsets_at(warehouse, states, options.end or _LATEST, options.settings)
         settings = replace(options.settings, filters=bounds(self._filters))
-        tasks = plan_tasks(warehouse, states, start, end, settings)
+        if options.as_of is not None:
+            tasks = plan_as_of(warehouse, states, options.as_of, settings)
+        else:
+            start = starts_at(warehouse, states, options.start or _EARLIEST, settings)
+            end = offsets_at(warehouse, states, options.end or _LATEST, settings)
+            check_ranges(start, end)
+            tasks = plan_tasks(warehouse, states, start, end, settings)
         return [TaskPartition(warehouse.files.access, task) for task in tasks]
 
 
@@ -140,62 +152,84 @@ class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailable
     """Reads new records batch by batch; each batch is planned on the newest versions. Raises `RefusedError`."""
 
     def __init__(self, connect: Connect, options: ReadOptions, schema: StructType) -> None:
-        if options.end is not None:
-            raise RefusedError("a stream has no end: leave out endingOffsets and the like")
+        check_stream(options)
         super().__init__(connect, options, schema)
         self._warehouse: Warehouse | None = None
         self._progress: Progress | None = None
         self._target: Offsets | None = None
+        self._last_trigger_ms: int | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """The start of a query without a checkpoint: the log ends, unless options give another."""
         warehouse, states, options = self._opened(), self._states(), self._options
-        offsets = offsets_at(warehouse, states, options.start or _LATEST, options.settings)
+        offsets = starts_at(warehouse, states, options.start or _LATEST, options.settings)
         return to_json(cursors_at(states, offsets, {}, compacted=options.settings.compacted))
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """The end of the next batch. Raises `LogTruncatedError` if a log was truncated or recreated (C7)."""
-        warehouse, states = self._opened(), self._states()
+        states, settings = self._states(), self._options.settings
         cursors = from_json(start, states)
-        if self._options.settings.fail_on_data_loss:
-            check_continues(states, cursors, compacted=self._options.settings.compacted)
+        positions = self._positions(states, cursors)
         self._report(cursors)
-        positions, ends = offsets_of(cursors), log_ends(states)
+        ends = log_ends(states, settings)
         if self._target is not None:
             ends = _capped(ends, self._target, positions)
-        if isinstance(limit, ReadMaxRows):
-            first = offsets_at(warehouse, states, _EARLIEST, self._options.settings)
+        if not isinstance(limit, ReadAllAvailable):
+            first = offsets_at(self._opened(), states, _EARLIEST, settings)
             begins = {t: {p: positions.get(t, {}).get(p, first[t][p]) for p in logs} for t, logs in ends.items()}
-            ends = limited(begins, ends, limit.max_rows)
-        return to_json(cursors_at(states, ends, cursors, compacted=self._options.settings.compacted))
+            if self._waits(begins, ends):
+                return start
+            if (most := self._options.triggers.max_offsets) is not None:
+                ends = limited(begins, ends, most)
+        return to_json(cursors_at(states, ends, cursors, compacted=settings.compacted))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """`maxOffsetsPerTrigger`."""
-        most = self._options.offsets_per_trigger
-        return ReadAllAvailable() if most is None else ReadMaxRows(most)
+        """`minOffsetsPerTrigger` or `maxOffsetsPerTrigger`. Both count unless Spark asks for all that is available."""
+        triggers = self._options.triggers
+        if triggers.min_offsets is not None:
+            return ReadMinRows(triggers.min_offsets)
+        return ReadAllAvailable() if triggers.max_offsets is None else ReadMaxRows(triggers.max_offsets)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
         """The current log ends, for the progress of the query."""
-        return offsets_to_json(log_ends(self._states()))
+        return offsets_to_json(log_ends(self._states(), self._options.settings))
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Makes the query end at the current log ends."""
-        self._target = log_ends(self._states())
+        self._target = log_ends(self._states(), self._options.settings)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The tasks of a batch, on the newest versions. Raises `LogTruncatedError`."""
         warehouse, states, settings = self._opened(), self._states(), self._options.settings
-        starts, ends = from_json(start, states), from_json(end, states)
+        starts, ends = self._positions(states, from_json(start, states)), from_json(end, states)
         if settings.fail_on_data_loss:
-            check_continues(states, starts, compacted=settings.compacted)
             check_continues(states, ends, compacted=settings.compacted, as_ends=True)
-        tasks = plan_tasks(warehouse, states, offsets_of(starts), offsets_of(ends), settings)
+        tasks = plan_tasks(warehouse, states, starts, offsets_of(ends), settings)
         return [TaskPartition(warehouse.files.access, task) for task in tasks]
 
     def stop(self) -> None:
         """The query has ended."""
         if self._progress is not None:
             self._progress.stop()
+
+    def _positions(self, states: tuple[TopicState, ...], cursors: Cursors) -> Offsets:
+        """Where a batch begins: at its cursors, or at the nearest offsets that are in the logs (`failOnDataLoss`)."""
+        settings = self._options.settings
+        if not settings.fail_on_data_loss:
+            return resumed_at(states, cursors, compacted=settings.compacted)
+        check_continues(states, cursors, compacted=settings.compacted)
+        return offsets_of(cursors)
+
+    def _waits(self, begins: Offsets, ends: Offsets) -> bool:
+        """Whether there are too few offsets for a batch yet. A query that ends at its first log ends never waits."""
+        triggers, now_ms = self._options.triggers, self._opened().clock.monotonic_ms()
+        if triggers.min_offsets is None or self._target is not None:
+            return False
+        is_due = self._last_trigger_ms is None or now_ms - self._last_trigger_ms >= triggers.max_delay_ms
+        if not is_due and _total(begins, ends) < triggers.min_offsets:
+            return True
+        self._last_trigger_ms = now_ms
+        return False
 
     def _report(self, cursors: Cursors) -> None:
         """Reports where a batch begins, as those before it are done: Spark calls `commit` for no last one."""
@@ -237,10 +271,14 @@ def limited(start: Offsets, end: Offsets, most: int) -> dict[str, dict[int, int]
 
     Each log gets its share, as in Spark's Kafka source: of [900, 90, 10] offsets that wait and 100 they are [90, 9, 1].
     """
-    total = sum(max(0, at - start[topic][p]) for topic, logs in end.items() for p, at in logs.items())
+    total = _total(start, end)
     if total <= most:
         return {topic: dict(logs) for topic, logs in end.items()}
     return {topic: {p: _end(start[topic][p], at, most, total) for p, at in logs.items()} for topic, logs in end.items()}
+
+
+def _total(start: Offsets, end: Offsets) -> int:
+    return sum(max(0, at - start[topic][p]) for topic, logs in end.items() for p, at in logs.items())
 
 
 def _end(start: int, end: int, most: int, total: int) -> int:

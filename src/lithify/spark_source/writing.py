@@ -41,7 +41,7 @@ _ACCEPTED = {
     VALUE: _BINARY,
     TOPIC: ("string",),
     PARTITION: ("int",),
-    TIMESTAMP: ("timestamp", "timestamp_ntz"),
+    TIMESTAMP: ("timestamp",),  # of timestamp_ntz only the session knows the time zone
     HEADERS: ("array<struct<key:string,value:binary>>",),
 }
 _IGNORED = (OFFSET, KAFKA_TIMESTAMP_TYPE)
@@ -162,7 +162,10 @@ def _check_schema(schema: StructType, options: WriteOptions) -> None:
             raise RefusedError(f"the records have a column {field.name!r}", hint=f"taken: {', '.join(_ACCEPTED)}")
         kind = field.dataType.simpleString()
         if kind not in _ACCEPTED[field.name]:
-            raise RefusedError(f"the column {field.name} is {kind}", hint=f"cast it to {_ACCEPTED[field.name][0]}")
+            cast = f'.withColumn("{field.name}", col("{field.name}").cast("{_ACCEPTED[field.name][0]}"))'
+            raise RefusedError(
+                f"the column {field.name} is {kind}", hint=f"cast it to {_ACCEPTED[field.name][0]}: {cast}"
+            )
     if VALUE not in schema.names:
         raise RefusedError("the records have no column value")
     if options.topic is None and TOPIC not in schema.names:

@@ -25,6 +25,7 @@ from lithify.reading.continuation import (
     advanced,
     continuation,
     lost_error,
+    resumed,
 )
 from lithify.service.change.alter import alter
 from support.builders import a_topic, some_settings
@@ -156,3 +157,21 @@ def test_a_cursor_does_not_pass_where_the_delete_above_it_is_gone(act, mode):
     assert isinstance(continuation(cursor, topic.state, topic.log(), compacted=True), MissedDeletes)
     newer = Cursor.of(topic.state, topic.log(), 1)
     assert continuation(newer, topic.state, topic.log(), compacted=True) == Continues()
+
+
+@pytest.mark.parametrize(
+    ("cursor", "log", "offset"),
+    [
+        (at(80), LOG, 80),
+        (at(130), LOG, 100),
+        (at(130), CUT, 60),
+        (at(50), CUT, 50),
+        (at(130, generation=1), CUT, 100),
+        (at(130), replace(LOG, generation=3, truncated=(40, 90)), 40),
+        (at(130, identity="j"), CUT, 100),
+        (at(30), replace(LOG, log_start_offset=70), 70),
+        (at(130), replace(CUT, log_start_offset=70), 70),
+    ],
+)
+def test_a_reader_that_accepts_what_it_lost_goes_on_where_other_records_are(cursor, log, offset):
+    assert resumed(cursor, a_state(log), log, compacted=False) == offset

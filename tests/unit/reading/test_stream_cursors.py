@@ -10,6 +10,7 @@ from lithify.errors import LogTruncatedError
 from lithify.model.cursor import Cursor
 from lithify.model.missed import DroppedDeletes
 from lithify.model.names import LogId, TopicName
+from lithify.model.scan import ScanSettings
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.reading.stream_cursors import check_continues, cursors_at, from_json, log_ends, offsets_of, to_json
@@ -58,7 +59,8 @@ def test_where_nothing_is_read_the_cursor_stays():
     at_rest = cursors_at([newer], {"t": {0: 20, 1: 30}}, the(0), compacted=False)
     assert at_rest == {**the(0), **the(1, offset=30, epoch=9)}
     assert cursors_at([newer], {"t": {0: 30}}, the(0), compacted=False) == the(0, offset=30, epoch=9)
-    assert log_ends([newer]) == {"t": {0: 30, 1: 30}}
+    assert log_ends([newer], ScanSettings()) == {"t": {0: 30, 1: 30}}
+    assert log_ends([newer], ScanSettings(assigned={"t": frozenset({1})})) == {"t": {1: 30}}
 
 
 @pytest.mark.parametrize("lost", [the(0, identity="j", offset=0), the(0, generation=1), the(0, epoch=8)])

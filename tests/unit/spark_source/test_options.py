@@ -8,8 +8,16 @@ from lithify.errors import LithifyError
 from lithify.model.cursor import AtTime
 from lithify.model.message import MessageId
 from lithify.model.names import TopicName
-from lithify.model.scan import Everywhere, Listed, Matching, PerLog, ScanSettings
-from lithify.spark_source.options import READING, place, read_options, write_options
+from lithify.model.scan import AsOfPoint, AsOfVersion, Everywhere, Listed, Matching, PerLog, ScanSettings
+from lithify.spark_source.options import (
+    READING,
+    Triggers,
+    check_batch,
+    check_stream,
+    place,
+    read_options,
+    write_options,
+)
 
 T = {"subscribe": "t"}
 JSON = '{"t":{"0":23,"1":-2,"2":-1}}'
@@ -18,7 +26,8 @@ JSON = '{"t":{"0":23,"1":-2,"2":-1}}'
 def test_without_options_everything_is_as_with_kafka():
     options = read_options(T)
     assert options.subscription == Listed((TopicName("default", "t"),))
-    assert (options.start, options.end, options.columns, options.offsets_per_trigger) == (None, None, None, None)
+    assert (options.start, options.end, options.columns, options.as_of) == (None, None, None, None)
+    assert options.triggers == Triggers(None, None, 15 * 60_000)
     assert options.settings == ScanSettings(compacted=False, fail_on_data_loss=True, min_tasks=None)
     assert not options.include_headers
 
@@ -30,6 +39,10 @@ def test_every_option_is_taken_in_any_case():
         "startingoffsets": JSON.replace('"t"', '"a"'),
         "ENDINGTIMESTAMP": "5",
         "maxOffsetsPerTrigger": "10",
+        "minOffsetsPerTrigger": "4",
+        "maxTriggerDelay": "90s",
+        "maxRecordsPerPartition": "7",
+        "startingOffsetsByTimestampStrategy": "LATEST",
         "minPartitions": "3",
         "includeHeaders": "TRUE",
         "failOnDataLoss": "false",
@@ -41,8 +54,14 @@ def test_every_option_is_taken_in_any_case():
     assert options.subscription == Listed((TopicName("default", "a"), TopicName("shop", "b")))
     assert options.start == PerLog({"a": {0: 23, 1: "earliest", 2: "latest"}})
     assert options.end == Everywhere(AtTime(5))
-    assert options.settings == ScanSettings(compacted=True, fail_on_data_loss=False, min_tasks=3)
-    assert (options.offsets_per_trigger, options.include_headers, options.columns) == (10, True, ("key", "offset"))
+    assert options.settings == ScanSettings(
+        compacted=True, fail_on_data_loss=False, latest_without_match=True, min_tasks=3, max_task_offsets=7
+    )
+    assert (options.triggers, options.include_headers, options.columns) == (
+        Triggers(10, 4, 90_000),
+        True,
+        ("key", "offset"),
+    )
     assert read_options({"SUBSCRIBEPATTERN": "a.*"}).subscription == Matching("a.*")
 
 
@@ -52,6 +71,8 @@ def test_every_option_is_taken_in_any_case():
         ({"startingOffsets": "Earliest"}, Everywhere("earliest")),
         ({"startingOffsets": "latest", "startingOffsetsByTimestamp": '{"t":{"0":9}}'}, PerLog({"t": {0: AtTime(9)}})),
         ({"startingTimestamp": "7", "startingOffsetsByTimestamp": JSON}, Everywhere(AtTime(7))),
+        ({"startingTimestamp": "-1"}, Everywhere("latest")),
+        ({"startingOffsetsByTimestamp": JSON}, PerLog({"t": {0: AtTime(23), 1: "earliest", 2: "latest"}})),
         (
             {"startingOffsets": '{"t":{"0":"5:1","1":"5:1:2","2":7}}'},
             PerLog({"t": {0: MessageId(5, 1), 1: MessageId(5, 1, 2), 2: 7}}),
@@ -62,10 +83,37 @@ def test_a_time_for_all_comes_before_times_and_times_before_offsets(given, start
     assert read_options({**T, **given}).start == start
 
 
+def test_partitions_may_be_assigned():
+    options = read_options({"assign": '{"a":[0,2],"shop/b":[1]}'})
+    assert options.subscription == Listed((TopicName("default", "a"), TopicName("shop", "b")))
+    assert options.settings.assigned == {"a": {0, 2}, "shop/b": {1}}
+
+
+@pytest.mark.parametrize(
+    ("given", "as_of"),
+    [
+        ({"versionAsOf": "3"}, AsOfVersion(3)),
+        ({"timestampAsOf": "1700000000000"}, AsOfPoint(AtTime(1_700_000_000_000))),
+        ({"TIMESTAMPASOF": "2026-01-31 12:00:00+09:00"}, AsOfPoint(AtTime(1_769_828_400_000))),
+        ({"at": "2026-01-31T03:00:00Z"}, AsOfPoint(AtTime(1_769_828_400_000))),
+        ({"at": "@5"}, AsOfPoint(AtTime(5))),
+        ({"at": "17"}, AsOfPoint(17)),
+        ({"at": '{"t":{"0":3,"1":4}}'}, AsOfPoint({"t": {0: 3, 1: 4}})),
+    ],
+)
+def test_a_point_in_the_past(given, as_of):
+    assert read_options({**T, **given}).as_of == as_of
+
+
+def test_what_only_clients_of_a_broker_need_is_ignored():
+    given = {"groupIdPrefix": "g", "kafkaConsumer.pollTimeoutMs": "9", "fetchOffset.numRetries": "1"}
+    assert read_options({**T, **given}) == read_options(T)
+
+
 REFUSED = [
-    ({}, "give subscribe .* subscribePattern, or the topic in load"),
-    ({**T, "subscribePattern": "o.*"}, "one of the three"),
-    ({**T, "path": "x"}, "one of the three"),
+    ({}, "give subscribe .* subscribePattern, assign, or the topic in load"),
+    ({**T, "subscribePattern": "o.*"}, "one of the four"),
+    ({**T, "path": "x"}, "one of the four"),
     ({"subscribePattern": "("}, r"subscribePattern=\(: not a regular expression"),
     ({"subscribe": "a,,b"}, "not a topic"),
     ({**T, "startingOffset": "1"}, "unknown option 'startingOffset'.*startingOffsets"),
@@ -83,8 +131,53 @@ REFUSED = [
     ({**T, "startingTimestamp": "yesterday"}, "startingTimestamp=yesterday: give a whole number"),
     ({**T, "minPartitions": "0"}, "minPartitions=0: give a number above 0"),
     ({**T, "maxOffsetsPerTrigger": "-5"}, "maxOffsetsPerTrigger=-5"),
+    ({**T, "maxOffsetsPerTrigger": "5", "minOffsetsPerTrigger": "6"}, "minOffsetsPerTrigger=6 is above .*=5"),
+    ({**T, "maxTriggerDelay": "soon"}, "maxTriggerDelay: 'soon' is not a duration"),
+    ({**T, "maxTriggerDelay": "-1s"}, "maxTriggerDelay=-1s: give a time"),
+    ({**T, "maxRecordsPerPartition": "0"}, "maxRecordsPerPartition=0: give a number above 0"),
+    ({**T, "startingOffsetsByTimestampStrategy": "earliest"}, "Strategy=earliest: give error or latest"),
+    ({**T, "startingTimestamp": "-3"}, "startingTimestamp=-3: give a whole number"),
+    ({**T, "startingOffsetsByTimestamp": '{"t":{"0":-3}}'}, "startingOffsetsByTimestamp="),
+    ({"assign": "t"}, r"assign=t: .*write \{\"topic\":\[0,1\]\}"),
+    ({"assign": '{"t":[]}'}, "assign="),
+    ({"assign": '{"t":[-1]}'}, "assign="),
+    ({**T, "assign": '{"t":[0]}'}, "one of the four"),
+    ({**T, "versionAsOf": "-1"}, "versionAsOf=-1: give a whole number"),
+    ({**T, "versionAsOf": "1", "at": "2"}, "versionAsOf and at are given.*give one of them"),
+    ({**T, "at": "1", "endingOffsets": "latest"}, "at and endingOffsets are given"),
+    ({**T, "timestampAsOf": "1", "startingTimestamp": "1"}, "timestampAsOf and startingTimestamp are given"),
+    ({**T, "timestampAsOf": "2026-01-31 12:00:00"}, "has no time zone.*such as Z"),
+    ({**T, "timestampAsOf": "2026-01-31"}, "has no time zone"),
+    ({**T, "at": "yesterday"}, "at=yesterday: 'yesterday' is not a time"),
+    ({**T, "at": '{"t":{"0":-1}}'}, "at="),
     ({**T, "includeHeaders": "yes"}, "includeHeaders=yes: give true or false"),
 ]
+
+
+OF_BATCHES = [
+    ({"startingOffsets": "latest"}, "startingOffsets=latest: nothing would be read"),
+    ({"endingOffsets": "earliest"}, "endingOffsets=earliest: nothing would be read"),
+    ({"startingOffsets": JSON}, "startingOffsets: -1 is the latest, .* partition 2 of t"),
+    ({"endingOffsets": JSON}, "endingOffsets: -2 is the earliest, .* partition 1 of t"),
+    ({"group": "g"}, "a batch query has no progress"),
+]
+
+
+def test_what_a_batch_query_cannot_have_is_refused_as_by_kafkas_source():
+    for given, says in OF_BATCHES:
+        with pytest.raises(LithifyError, match=says):
+            check_batch(read_options({**T, **given}))
+    for taken in ({"startingOffsetsByTimestamp": JSON}, {"startingTimestamp": "-1"}, {"endingTimestamp": "-2"}):
+        check_batch(read_options({**T, **taken}))
+
+
+def test_what_a_stream_cannot_have_is_refused():
+    for given, says in (
+        ({"endingTimestamp": "5"}, "endingTimestamp: a stream has no end"),
+        ({"at": "5"}, "past state"),
+    ):
+        with pytest.raises(LithifyError, match=says):
+            check_stream(read_options({**T, **given}))
 
 
 @pytest.mark.parametrize(("given", "says"), REFUSED)

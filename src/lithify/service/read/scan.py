@@ -12,13 +12,17 @@ record. It reads metadata only; a bound in time also reads one segment of each l
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from lithify.errors import LithifyError, OffsetOutOfRangeError, RefusedError, UnknownTopicError
 from lithify.model.cursor import AtTime, Start, checked_offset
 from lithify.model.message import MessageId, MessagePosition
 from lithify.model.names import LogId, TopicName, parse_topic
 from lithify.model.scan import (
+    AsOf,
+    AsOfPoint,
+    AsOfVersion,
     Bound,
     Everywhere,
     Listed,
@@ -31,9 +35,12 @@ from lithify.model.scan import (
     Subscription,
 )
 from lithify.model.segment import segments_of
+from lithify.model.settings.units import format_time
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading, pieces_of
+from lithify.service.read.as_of import AsOf as LogAsOf
+from lithify.service.read.as_of import as_of
 from lithify.service.read.open_version import OpenVersion
 from lithify.service.read.version_reader import VersionReader, swept_error
 
@@ -60,14 +67,46 @@ def offsets_at(
     `RefusedError` or `UnknownTopicError` where the bound names other logs than there are.
     """
     by_name = {str(state.name): state for state in states}
+    read = {name: settings.partitions(state) for name, state in by_name.items()}
     if isinstance(bound, PerLog):
-        _check_named(bound, by_name)
+        _check_named(bound, read)
     found: dict[str, dict[int, int]] = {}
     for name, state in by_name.items():
-        version = OpenVersion(warehouse, state, state.partitions, Reading(compacted=settings.compacted))
-        at = {partition: _position(bound, name, partition) for partition in state.partitions}
+        version = OpenVersion(warehouse, state, read[name], Reading(compacted=settings.compacted))
+        at = {partition: _position(bound, name, partition) for partition in read[name]}
         found[name] = {p: _offset(warehouse, version, p, position, settings) for p, position in at.items()}
     return found
+
+
+def starts_at(
+    warehouse: Warehouse, states: Sequence[TopicState], bound: Bound, settings: ScanSettings
+) -> dict[str, dict[int, int]]:
+    """`offsets_at` of the bound where a read starts.
+
+    Raises `OffsetOutOfRangeError` too for a time at or after which a log has no record, as Spark's Kafka source does.
+    """
+    found = offsets_at(warehouse, states, bound, settings)
+    for state in states if not settings.latest_without_match else ():
+        for partition, offset in found[str(state.name)].items():
+            position = _position(bound, str(state.name), partition)
+            if isinstance(position, AtTime) and offset == state.log(partition).log_end_offset:
+                raise OffsetOutOfRangeError(
+                    f"{LogId(state.name, partition)}: no record is at or after {format_time(position.timestamp_ms)}",
+                    hint="startingOffsetsByTimestampStrategy=latest starts at the end of such a log",
+                )
+    return found
+
+
+def check_ranges(start: Offsets, end: Offsets) -> None:
+    """Raises `RefusedError` where a log would be read from an offset to one below it."""
+    for topic, logs in start.items():
+        for partition, first in logs.items():
+            if first > end[topic][partition]:
+                raise RefusedError(
+                    f"{LogId(parse_topic(topic).name, partition)}: the start, offset {first}, is above the end, offset"
+                    f" {end[topic][partition]}",
+                    hint="start at or below the end",
+                )
 
 
 def plan_tasks(
@@ -86,7 +125,7 @@ def plan_tasks(
     return tuple(
         ScanTask(str(state.name), partition, state.version, group)
         for state, partition, pieces in logs
-        for group in _grouped(pieces, most)
+        for group in _grouped(pieces, most, settings.max_task_offsets or 2**63)
     )
 
 
@@ -96,18 +135,51 @@ def why_missing(warehouse: Warehouse, task: ScanTask, path: str) -> LithifyError
     return swept_error(warehouse, LogId(parse_topic(task.topic).name, task.partition), task.version, path, hint)
 
 
-def _check_named(bound: PerLog, states: Mapping[str, TopicState]) -> None:
+def plan_as_of(
+    warehouse: Warehouse, states: Sequence[TopicState], point: AsOf, settings: ScanSettings
+) -> tuple[ScanTask, ...]:
+    """Tasks that read topics as they were: in a version, or up to a point with all that counted there (C69).
+
+    Raises what `load_version` and `as_of` raise.
+    """
+    if isinstance(point, AsOfVersion):
+        if len(states) != 1:
+            raise RefusedError(f"version {point.version} belongs to one topic", hint="read the topics one by one")
+        old = warehouse.store.load_version(states[0].name, point.version)
+        ends = {p: old.log(p).log_end_offset for p in settings.partitions(old)}
+        return plan_tasks(warehouse, [old], {}, {str(old.name): ends}, settings)
+    parts: dict[tuple[TopicName, int, bool], tuple[TopicState, dict[int, int]]] = {}
+    for state in states:
+        for found in _found_as_of(warehouse, state, point, settings):
+            part = found.state.name, found.state.version, found.how.compacted
+            parts.setdefault(part, (found.state, {}))[1][found.partition] = found.end
+    return tuple(
+        task
+        for (name, _, compacted), (old, ends) in parts.items()
+        for task in plan_tasks(warehouse, [old], {}, {str(name): ends}, replace(settings, compacted=compacted))
+    )
+
+
+def _found_as_of(warehouse: Warehouse, state: TopicState, point: AsOfPoint, settings: ScanSettings) -> list[LogAsOf]:
+    if isinstance(point.at, Mapping) and str(state.name) not in point.at:
+        raise RefusedError(f"{state.name}: no offsets are given for it")
+    at = point.at[str(state.name)] if isinstance(point.at, Mapping) else point.at
+    wanted = [None] if settings.assigned is None else settings.partitions(state)
+    return [found for p in wanted for found in as_of(warehouse, state.name, at, p, compacted=settings.compacted)]
+
+
+def _check_named(bound: PerLog, read: Mapping[str, Sequence[int]]) -> None:
     for name in bound.positions:
-        if name not in states:
+        if name not in read:
             raise UnknownTopicError(f"{name}: offsets are given for it, but it is not among the topics to read")
-    for name, state in states.items():
-        given, there = set(bound.positions.get(name, {})), set(state.partitions)
+    for name, partitions in read.items():
+        given, there = set(bound.positions.get(name, {})), set(partitions)
         if given != there:
             wrong = sorted(given - there) or sorted(there - given)
-            what = "there is no such partition" if given - there else "its offset is not given"
+            what = "there is no such partition to read" if given - there else "its offset is not given"
             raise RefusedError(
-                f"{LogId(state.name, wrong[0])}: {what}",
-                hint=f"give an offset for each of the {len(there)} partitions of {name}, from 0 on",
+                f"{LogId(parse_topic(name).name, wrong[0])}: {what}",
+                hint=f"give an offset for each of the {len(there)} partitions that are read",
             )
 
 
@@ -181,12 +253,13 @@ def _pieces(
         yield partition, pieces
 
 
-def _grouped(pieces: Iterable[ScanPiece], most_bytes: int) -> Iterator[tuple[ScanPiece, ...]]:
-    """Groups of adjacent pieces of about `most_bytes` at most; larger pieces are split."""
+def _grouped(pieces: Iterable[ScanPiece], most_bytes: int, most_offsets: int) -> Iterator[tuple[ScanPiece, ...]]:
+    """Groups of adjacent pieces of at most about `most_bytes` and `most_offsets`; larger pieces are split."""
     group: list[ScanPiece] = []
     for whole in pieces:
-        for piece in whole.split(-(-whole.size_bytes // most_bytes)):
-            if group and sum(p.size_bytes for p in group) + piece.size_bytes > most_bytes:
+        for piece in whole.split(max(-(-whole.size_bytes // most_bytes), -(-whole.offsets // most_offsets))):
+            size, offsets = sum(p.size_bytes for p in group), sum(p.offsets for p in group)
+            if group and (size + piece.size_bytes > most_bytes or offsets + piece.offsets > most_offsets):
                 yield tuple(group)
                 group = []
             group.append(piece)

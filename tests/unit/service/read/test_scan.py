@@ -9,13 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.errors import OffsetOutOfRangeError, RefusedError, UnknownTopicError
+from lithify.errors import OffsetOutOfRangeError, RefusedError, UnknownTopicError, UnknownVersionError
 from lithify.model.cursor import AtTime
 from lithify.model.names import TopicName
 from lithify.model.record import Record
-from lithify.model.scan import Everywhere, Filters, Listed, Matching, PerLog, ScanPiece, ScanSettings
+from lithify.model.scan import (
+    AsOfPoint,
+    AsOfVersion,
+    Everywhere,
+    Filters,
+    Listed,
+    Matching,
+    PerLog,
+    ScanPiece,
+    ScanSettings,
+)
 from lithify.model.settings.topic_settings import TopicSettings
-from lithify.service.change.cut import delete_records
+from lithify.service.change.cut import delete_records, truncate
 from lithify.service.read import scan
 from lithify.service.write.append import append
 from support.builders import a_segment
@@ -83,6 +93,73 @@ def test_offsets_are_given_for_every_log_and_no_other(warehouse, positions, erro
         scan.offsets_at(warehouse, states(warehouse), PerLog(positions), SETTINGS)
 
 
+def test_a_time_without_a_record_after_it_is_an_error_for_a_start_unless_the_end_is_asked_for():
+    """As with Spark's Kafka source, also for an empty log."""
+    empty = a_warehouse(NAME, partitions=2, now_ms=1_000)
+    append(empty, NAME, [Record(b"k", b"v", 100, (), 0)])
+    at_time = PerLog({"t": {0: AtTime(100), 1: AtTime(100)}})
+    with pytest.raises(OffsetOutOfRangeError, match=r"t-1: no record is at or after 1970-01-01T00:00:00.100Z.*=latest"):
+        scan.starts_at(empty, states(empty), at_time, SETTINGS)
+    assert scan.starts_at(empty, states(empty), at_time, ScanSettings(latest_without_match=True)) == {"t": {0: 0, 1: 0}}
+    ends = PerLog({"t": {0: AtTime(100), 1: "latest"}})
+    assert scan.starts_at(empty, states(empty), ends, SETTINGS) == {"t": {0: 0, 1: 0}}
+
+
+def test_a_start_above_the_end_is_refused_by_name():
+    scan.check_ranges({"t": {0: 4, 1: 5}}, {"t": {0: 4, 1: 6}})
+    with pytest.raises(RefusedError, match="t-1: the start, offset 7, is above the end, offset 6"):
+        scan.check_ranges({"t": {0: 4, 1: 7}}, {"t": {0: 4, 1: 6}})
+
+
+ONE = ScanSettings(assigned={"t": frozenset({1})})
+
+
+def test_of_assigned_partitions_alone_offsets_are_given(warehouse):
+    assert scan.offsets_at(warehouse, states(warehouse), PerLog({"t": {1: 3}}), ONE) == {"t": {1: 3}}
+    for positions in ({0: 3, 1: 3}, {}):
+        with pytest.raises(RefusedError, match=r"t-[01]: .* of the 1 partitions that are read"):
+            scan.offsets_at(warehouse, states(warehouse), PerLog({"t": positions}), ONE)
+    with pytest.raises(UnknownTopicError, match="t has no partition 2"):
+        none = ScanSettings(assigned={"t": frozenset({1, 2})})
+        scan.offsets_at(warehouse, states(warehouse), Everywhere("earliest"), none)
+
+
+def as_of(warehouse, point, settings=SETTINGS):
+    tasks = scan.plan_as_of(warehouse, states(warehouse), point, settings)
+    return [(t.version, t.partition, p.start_offset, p.end_offset) for t in tasks for p in t.pieces]
+
+
+def test_a_point_in_the_past_is_read_in_a_version_that_covers_it(warehouse):
+    newest = states(warehouse)[0].version
+    upto_15 = [(newest, p, a, b) for p in range(2) for a, b in ((0, 10), (10, 15))]
+    assert as_of(warehouse, AsOfPoint(AtTime(115))) == upto_15
+    assert as_of(warehouse, AsOfPoint({"t": {0: 15, 1: 15}})) == upto_15
+    assert as_of(warehouse, AsOfPoint(AtTime(115)), ONE) == upto_15[2:]
+    assert as_of(warehouse, AsOfPoint(15), ONE) == upto_15[2:]
+    with pytest.raises(RefusedError, match="offset 15 belongs to one log"):
+        as_of(warehouse, AsOfPoint(15))
+    with pytest.raises(RefusedError, match="t: no offsets are given for it"):
+        as_of(warehouse, AsOfPoint({"u": {0: 1}}))
+
+
+def test_a_kept_version_is_read_as_it_was(warehouse):
+    before = states(warehouse)[0].version
+    truncate(warehouse, NAME, 0, 20)
+    append(warehouse, NAME, [Record(b"k", b"v", 200, (), 0)])
+    whole = [(before, p, n, n + 10) for p in range(2) for n in range(0, 30, 10)]
+    assert as_of(warehouse, AsOfVersion(before)) == whole
+    assert as_of(warehouse, AsOfVersion(before), ONE) == whole[3:]
+    with pytest.raises(UnknownVersionError):
+        as_of(warehouse, AsOfVersion(before - 1))
+    append_to_other(warehouse)
+    with pytest.raises(RefusedError, match="belongs to one topic"):
+        scan.plan_as_of(warehouse, scan.subscribed(warehouse, Matching(".*t")), AsOfVersion(before), SETTINGS)
+
+
+def append_to_other(warehouse):
+    warehouse.store.create_topic(TopicName("shop", "t"), "shop/t", TopicSettings(), 1, 0)
+
+
 def planned(warehouse, start, end, settings=SETTINGS):
     """(partition, first, end) of every piece of every task."""
     tasks = scan.plan_tasks(warehouse, states(warehouse), {"t": start}, {"t": end}, settings)
@@ -105,6 +182,13 @@ def test_as_many_tasks_as_are_asked_for(warehouse):
     assert len(tasks) >= 12
     pieces = [piece for task in tasks for piece in task]
     assert [(p, n) for p, a, b in pieces for n in range(a, b)] == [(p, n) for p in range(2) for n in range(30)]
+
+
+def test_a_task_has_as_many_offsets_as_are_asked_for_at_most(warehouse):
+    tasks = planned(warehouse, {0: 0}, {0: 30}, ScanSettings(max_task_offsets=7))
+    assert max(sum(b - a for _, a, b in task) for task in tasks) <= 7
+    assert [n for task in tasks for _, a, b in task for n in range(a, b)] == list(range(30))
+    assert len(planned(warehouse, {0: 0}, {0: 30}, ScanSettings(max_task_offsets=30))) == 1
 
 
 @pytest.mark.parametrize(
