@@ -16,7 +16,7 @@ from typing import Self, TypeVar
 
 from lithify.errors import PartitionTakenOverError, RefusedError
 from lithify.groups.member import Member
-from lithify.model.cursor import Cursor, Start
+from lithify.model.cursor import Cursor, Start, offsets_text
 from lithify.model.groups.positions import Position
 from lithify.model.groups.sharing import Turn
 from lithify.model.names import LogId
@@ -67,6 +67,11 @@ class GroupReader(LogsReader):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        at = offsets_text(self.positions()) or "none, it reads no partition"
+        state = ", closed" if self._closed else ""
+        return f"<GroupReader of {self._name}, group {self._member.part.group}, next offsets {at}{state}>"
 
     @property
     def partitions(self) -> tuple[int, ...]:

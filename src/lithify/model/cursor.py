@@ -62,6 +62,14 @@ class AtTime:
 Start = Literal["earliest", "latest"] | int | AtTime | MessageId | MessagePosition
 From = Start | Cursor
 """Where a reader of one log may begin."""
+_OFFSETS_SHOWN = 8
+
+
+def offsets_text(offsets: Mapping[int, int]) -> str:
+    """Offsets by partition for a person, those of many partitions shortened."""
+    shown = [f"{partition}: {offset}" for partition, offset in sorted(offsets.items())]
+    more = len(shown) - _OFFSETS_SHOWN
+    return ", ".join(shown if more <= 0 else [*shown[:_OFFSETS_SHOWN], f"and {more} more"])
 
 
 def whole_offset(log: LogId, offset: int) -> int:

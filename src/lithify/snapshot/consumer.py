@@ -19,6 +19,7 @@ from contextlib import suppress
 from typing import Self
 
 from lithify.errors import BrokerError, PolicyError, RefusedError
+from lithify.model.cursor import offsets_text
 from lithify.model.message import MessageId
 from lithify.model.names import TopicName
 from lithify.model.record import Record
@@ -86,6 +87,9 @@ class LakeAndLive:
         if error is not None:
             self._handed = ()  # they may be unprocessed, so they are not settled and are returned again
         self._close(settle=error is None)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._name}, processed up to {offsets_text(self.positions())}>"
 
     def __iter__(self) -> Iterator[Record]:
         while True:

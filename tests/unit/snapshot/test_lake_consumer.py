@@ -182,3 +182,27 @@ def test_a_fill_takes_up_partitions_that_were_added(topic):
         put(topic, "b=1", 2)
         assert consumer.fill(table) == 1  # at once: the clock of this test does not move
         assert texts(table) == {"a": "1", "b": "1"}
+
+
+def test_its_repr_says_what_and_where_it_reads(topic):
+    put(topic, "a=1 b=2")
+    with topic.consumer() as consumer:
+        assert repr(consumer) == "<LakeConsumer of t, processed up to 0: 0, 1: 0>"
+        taken(consumer)
+        consumer.position()
+        assert repr(consumer) == "<LakeConsumer of t, processed up to 0: 2, 1: 0>"
+
+
+def test_the_repr_of_a_reader_says_what_and_where_it_reads(topic):
+    put(topic, "a=1 b=2")
+    reader = topic.reader(0)
+    reader.read_next()
+    assert repr(reader) == "<LogReader of t, next offsets 0: 1>"
+    topic.alter(partitions=300)
+    assert repr(topic.reader()).startswith("<TopicReader of t, next offsets 0: 0, 1: 0, ")
+    assert repr(topic.reader()).endswith(", 7: 0, and 292 more>")
+    with topic.reader(group="g", follow=True) as member:
+        assert repr(member) == "<GroupReader of t, group g, next offsets none, it reads no partition>"
+        list(member.poll())
+        assert repr(member).startswith("<GroupReader of t, group g, next offsets 0: 2, 1: 0, ")
+    assert repr(member).endswith(", closed>")

@@ -36,9 +36,9 @@ def to_table(records: Sequence[Record]) -> pa.Table:
     """Records as a table of the columns that producers may give, in order. Raises errors of Arrow or Python."""
     return pa.table(
         {
-            PARTITION: pa.array([r.partition for r in records], pa.int32()),
-            OFFSET: pa.array([r.offset for r in records], pa.int64()),
-            TIMESTAMP: pa.array([r.timestamp for r in records], pa.int64()),
+            PARTITION: _integers(PARTITION, [r.partition for r in records], pa.int32()),
+            OFFSET: _integers(OFFSET, [r.offset for r in records], pa.int64()),
+            TIMESTAMP: _integers(TIMESTAMP, [r.timestamp for r in records], pa.int64()),
             TIMESTAMP_TYPE: pa.array([TIMESTAMP_TYPES.index(r.timestamp_type) for r in records], pa.int32()),
             KEY: pa.array([r.key for r in records], pa.binary()),
             VALUE: pa.array([r.value for r in records], pa.binary()),
@@ -53,13 +53,22 @@ def envelope_columns(records: Sequence[Record]) -> dict[str, pa.Array]:
     """The columns of what records of Pulsar have besides, null for a record that has nothing of it."""
     found = [r.envelope for r in records]
     return {
-        LEDGER_ID: pa.array([e and e.id.ledger for e in found], pa.int64()),
-        ENTRY_ID: pa.array([e and e.id.entry for e in found], pa.int64()),
-        BATCH_INDEX: pa.array([e and e.id.batch_index for e in found], pa.int32()),
-        EVENT_TIME: pa.array([e and e.event_time for e in found], pa.int64()),
+        LEDGER_ID: _integers(LEDGER_ID, [e and e.id.ledger for e in found], pa.int64()),
+        ENTRY_ID: _integers(ENTRY_ID, [e and e.id.entry for e in found], pa.int64()),
+        BATCH_INDEX: _integers(BATCH_INDEX, [e and e.id.batch_index for e in found], pa.int32()),
+        EVENT_TIME: _integers(EVENT_TIME, [e and e.event_time for e in found], pa.int64()),
         PASSED_THROUGH: pa.array([e and (e.passed_through or None) for e in found], pa.bool_()),
         METADATA: pa.array([e and e.metadata for e in found], pa.binary()),
     }
+
+
+def _integers(name: str, values: Sequence[int | None], kind: pa.DataType) -> pa.Array:
+    """Raises `TypeError` for other numbers: with a type of integers Arrow would take 1.5 as 1."""
+    found = pa.array(values)
+    if not (pa.types.is_integer(found.type) or pa.types.is_null(found.type)):
+        wrong = next(value for value in values if value is not None and not pa.types.is_integer(pa.array([value]).type))
+        raise TypeError(f"its {name} {wrong!r} is not an integer")
+    return found.cast(kind)
 
 
 def to_records(table: pa.Table) -> Iterator[Record]:

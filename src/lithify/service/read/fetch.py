@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from lithify.compaction.rules import table_rules
 from lithify.errors import RefusedError
-from lithify.model.cursor import AtTime, Cursor, From, Start
+from lithify.model.cursor import AtTime, Cursor, From, Start, offsets_text
 from lithify.model.message import MessageId, MessagePosition
 from lithify.model.names import TopicName
 from lithify.model.record import Record
@@ -49,6 +49,12 @@ class LogsReader:
     def __iter__(self) -> Iterator[Record]:
         for record in self._going_on():  # noqa: UP028 - `yield from` would close it when a loop breaks
             yield record
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._name}, next offsets {offsets_text(self._next_offsets())}>"
+
+    def _next_offsets(self) -> dict[int, int]:
+        return {reader.partition: reader.position for reader in self._readers}
 
     def read_next(self) -> Record | None:
         """The next record. After the last one it is None; a following reader waits for another."""

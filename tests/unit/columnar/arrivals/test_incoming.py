@@ -119,6 +119,14 @@ def test_a_record_of_wrong_types_is_named() -> None:
         receive([Record(b"k", b"v"), wrong], a_topic(), now_ms=NOW, keep_offsets=False)
 
 
+@pytest.mark.parametrize("field", ["timestamp", "partition", "offset"])
+@pytest.mark.parametrize("value", [1.5, 1.0, float("nan"), "1", True])
+def test_a_number_that_is_no_integer_is_refused_and_not_rounded(field: str, value: object) -> None:
+    wrong = Record(b"k", b"v")._replace(**{field: value})  # type: ignore[arg-type]
+    with pytest.raises(InvalidRecordError, match=f"at index 1 .* its {field} {value!r} is not an integer"):
+        receive([Record(b"k", b"v", 1, partition=0, offset=0), wrong], a_topic(), now_ms=NOW, keep_offsets=False)
+
+
 KEY_TYPES = [
     pa.string(),
     pa.large_string(),
