@@ -118,6 +118,20 @@ def test_what_contradicts_or_shrinks_is_refused_and_changes_nothing(orders):
     assert orders("topic", "info", "orders", "--json").json["version"] == 2
 
 
+def test_what_kafka_configs_takes(orders):
+    command = ("topic", "alter", "orders")
+    given = orders(*command, "--add-config", "cleanup.policy=[compact,delete],retention.ms=7d, segment.bytes=1MiB")
+    assert given.out == "" and "cleanup.policy  compact → compact,delete" in given.err
+    config = orders("topic", "info", "orders", "--json").json["config"]
+    assert (config["cleanup.policy"], config["segment.bytes"]) == ("compact,delete", "1048576")
+    assert orders.error(*command, "--delete-config", "cleanup.policy, x").startswith("x: no such setting")
+    assert "cleanup.policy  compact,delete → compact" in orders(*command, "--delete-config", "cleanup.policy").err
+    both = ("--config", "null.key=drop", "--add-config", "null.key=retain")
+    assert orders.error(*command, *both) == ("null.key is given with --config and with --add-config (give one of them)")
+    for wrong in ("cleanup.policy=compact,delete", "null.key", "null.key=[drop", "=drop"):
+        assert "is not NAME=VALUE,NAME=[VALUE,VALUE]" in orders.error(*command, "--add-config", wrong)
+
+
 @pytest.mark.usefixtures("plain_rounds")
 def test_a_view_stands_between_side_by_side_and_in_place(orders):
     """C35, C43."""

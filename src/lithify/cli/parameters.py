@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -162,6 +163,27 @@ def pairs(option: str, shown: str) -> Option:
     """An option that may be repeated, as a mapping of the given names. A name given twice is refused."""
     known = names.assigned_settings if option == "--config" else None
     return click.option(option, type=PairType(), multiple=True, callback=_as_mapping, help=shown, shell_complete=known)
+
+
+class AddedConfigType(click.ParamType[dict[str, str]]):
+    """`NAME=VALUE,NAME=[VALUE,VALUE]`, as `kafka-configs --add-config` takes it."""
+
+    name = "NAME=VALUE,..."
+
+    def convert(
+        self, value: str | dict[str, str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> dict[str, str]:
+        if not isinstance(value, str):
+            return value
+        if not ADDED.fullmatch(value):
+            self.fail(f"{value!r} is not NAME=VALUE,NAME=[VALUE,VALUE]", param, ctx)
+        pairs = [pair.strip().partition("=") for pair in BETWEEN_PAIRS.split(value)]
+        return {name.strip(): text.strip().removeprefix("[").removesuffix("]") for name, _, text in pairs}
+
+
+_PAIR = r"[^=,\[\]]+=(?:\[[^\[\]]*\]|[^,\[\]]*)"
+ADDED = re.compile(f"{_PAIR}(?:,{_PAIR})*")
+BETWEEN_PAIRS = re.compile(r",(?![^\[]*\])")
 
 
 topic = click.argument("topic_name", metavar="TOPIC", shell_complete=names.topics)

@@ -12,13 +12,19 @@ from lithify.errors import (
     UnknownVersionError,
     WarehouseError,
 )
-from lithify.model.names import TopicName, nearest, original_stream
+from lithify.model.names import PULSARS, TopicName, nearest, original_name, original_stream
 from lithify.model.segment import Segment
 from lithify.model.topic.edit import KeptVersion, TopicEdit
 
 
 def unknown_topic(name: TopicName) -> UnknownTopicError:
-    return UnknownTopicError(f"{name}: no such topic", hint="`lithify topic list` lists the topics")
+    hint = "`lithify topic list` lists the topics"
+    if (original := original_name(name)).startswith(PULSARS):
+        hint += (
+            f"; `lithify pulsar ingest {original}` copies a live topic into the warehouse, and "
+            f"`lithify pulsar compact {original}` compacts it in its cluster"
+        )
+    return UnknownTopicError(f"{name}: no such topic", hint=hint)
 
 
 def topic_exists(name: TopicName) -> TopicExistsError:

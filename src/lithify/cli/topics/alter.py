@@ -30,12 +30,21 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="Reset a setting to the stream's value, or its default. Repeatable.",
 )
+@click.option(
+    "--add-config",
+    type=parameters.AddedConfigType(),
+    default={},
+    help="Settings as kafka-configs takes them: cleanup.policy=[compact,delete],segment.bytes=1MiB.",
+)
+@click.option("--delete-config", default="", metavar="NAME,...", help="Settings to unset, as kafka-configs takes them.")
 @click.option("--partitions", type=int, metavar="N", help="New number of partitions; it cannot decrease.")
 def alter(
     invocation: Invocation,
     topic_name: str,
     config: dict[str, str],
     unset: tuple[str, ...],
+    add_config: dict[str, str],
+    delete_config: str,
     partitions: int | None,
 ) -> None:
     """Change settings of a topic, or add partitions.
@@ -49,7 +58,12 @@ def alter(
       lithify topic alter orders --config delete.retention.ms=7d
       lithify topic alter orders --config cleanup.policy=compact,delete
       lithify topic alter orders --unset min.compaction.lag.ms --partitions 8
+      lithify topic alter orders --add-config cleanup.policy=[compact,delete]
     """
+    if twice := sorted(config.keys() & add_config.keys()):
+        raise RefusedError(f"{twice[0]} is given with --config and with --add-config", hint="give one of them")
+    config |= add_config
+    unset += tuple(name.strip() for name in delete_config.split(",") if name.strip())
     if not (config or unset or partitions is not None):
         raise click.UsageError("nothing to change: give --config, --unset or --partitions")
     if both := sorted(config.keys() & set(unset)):

@@ -50,6 +50,8 @@ def _choice(*allowed: str) -> dict[str, Any]:
 
 def _policy(text: str) -> str:
     policies = sorted(part.strip() for part in text.split(","))
+    if "dedupe" in policies:
+        raise ValueError("'dedupe' is what the first Kafka with a cleaner called compact")
     if policies not in (["compact"], ["delete"], ["compact", "delete"]):
         raise ValueError(f"{text!r} is none of them")
     return ",".join(policies)

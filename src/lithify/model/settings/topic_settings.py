@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from lithify.errors import InvalidSettingError
 from lithify.model.names import nearest
+from lithify.model.settings.foreign import counterpart
 from lithify.model.settings.table import LEAST_SWEEP_GRACE_MS, NO_LIMIT, SETTINGS
 
 CompactionMode = Literal["in-place", "side-by-side"]
@@ -205,4 +206,4 @@ def _check_consistent(settings: TopicSettings) -> None:
 
 
 def _nearest(name: str) -> str:
-    return nearest(name, SETTINGS, f"known: {', '.join(SETTINGS)}")
+    return counterpart(name) or nearest(name, SETTINGS, f"known: {', '.join(SETTINGS)}")

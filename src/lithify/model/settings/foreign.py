@@ -1,0 +1,44 @@
+"""Names that brokers have for what is a setting, an option or a verb here: the hints for them.
+
+Kafka's brokers have `log.cleaner.*` for the cleaner and `log.*` for the defaults of topics; `cleaner.*` are what the
+classes of its cleaner call the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_CLEANER: Mapping[str, str] = {
+    "enable": "start a cleaner: `lithify cleaner run`, which no topic does by itself",
+    "threads": "it is an option of the cleaner: `lithify cleaner run --threads`",
+    "backoff.ms": "it is an option of the cleaner: `lithify cleaner run --interval`",
+    "io.max.bytes.per.second": "give --read-rate and --write-rate, or `lithify throttle` for what is running",
+    "dedupe.buffer.size": "give --task-memory: keys beyond it are processed in parts, in the same round",
+    "io.buffer.size": "give --task-memory, which bounds all memory of a task",
+    "io.buffer.load.factor": "give --task-memory: keys beyond it are processed in parts, in the same round",
+    "min.cleanable.ratio": "the setting of a topic is min.cleanable.dirty.ratio",
+    "min.cleanable.dirty.ratio": "the setting of a topic is min.cleanable.dirty.ratio",
+    "delete.retention.ms": "the setting of a topic is delete.retention.ms",
+    "min.compaction.lag.ms": "the setting of a topic is min.compaction.lag.ms",
+    "max.compaction.lag.ms": "the setting of a topic is max.compaction.lag.ms",
+}
+_TOPICS: Mapping[str, str] = {
+    "log.cleanup.policy": "cleanup.policy",
+    "log.retention.ms": "retention.ms",
+    "log.retention.minutes": "retention.ms, which takes units: retention.ms=90m",
+    "log.retention.hours": "retention.ms, which takes units: retention.ms=168h",
+    "log.retention.bytes": "retention.bytes",
+    "log.segment.bytes": "segment.bytes",
+    "log.message.timestamp.type": "message.timestamp.type",
+    "compression.codec": "compression.type",
+}
+
+
+def counterpart(name: str) -> str | None:
+    """The hint for a name that Kafka's brokers have, None for any other."""
+    if topics := _TOPICS.get(name):
+        return f"the setting of a topic is {topics}"
+    for prefix in ("log.cleaner.", "cleaner."):
+        if name.startswith(prefix):
+            return _CLEANER.get(name.removeprefix(prefix))
+    return None
