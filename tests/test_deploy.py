@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import subprocess
 import sys
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -11,15 +14,18 @@ import pytest
 import lithify
 
 DEPLOY = Path(__file__).resolve().parent.parent / "deploy"
+UNITS = ("systemdlint", "--norootfs", "--messageformat", "{id}: {msg}")
 LINTERS = {
     "Containerfile": ("hadolint",),
-    "lithify-cleaner.service": ("systemdlint", "--norootfs", "--messageformat", "{id}: {msg}"),
+    "lithify-cleaner.service": UNITS,
+    "lithify-kafka-ingest.service": UNITS,
+    "lithify-replica.service": UNITS,
     "cleaner.yaml": ("kubernetes-validate", "--strict"),
 }
 
 
-WRONG = "Security.Delegate: "
-"""A finding of systemdlint's that no value of `Delegate` ends, as it accepts none."""
+WRONG = ("Security.Delegate: ", "InvalidSetting: LoadCredential is not supported")
+"""Findings of systemdlint's: no value of `Delegate` ends the one, and it is older than systemd's `LoadCredential`."""
 
 
 def findings(name: str, text: str, folder: Path) -> list[str]:
@@ -41,6 +47,8 @@ def test_a_linter_finds_nothing(name: str, tmp_path: Path) -> None:
     [
         ("Containerfile", "WORKDIR /source", "WORKDIR source"),
         ("lithify-cleaner.service", "Restart=always", "Restart=sometimes"),
+        ("lithify-kafka-ingest.service", "Restart=always", "Restart=sometimes"),
+        ("lithify-replica.service", "Restart=always", "Restart=sometimes"),
         ("cleaner.yaml", "replicas: 2", "replica: 2"),
     ],
 )
@@ -56,3 +64,16 @@ def test_each_file_has_a_linter() -> None:
 
 def test_the_image_has_the_version_of_the_program() -> None:
     assert f"lithify:{lithify.__version__}\n" in (DEPLOY / "cleaner.yaml").read_text("utf-8")
+
+
+@pytest.mark.parametrize("unit", sorted(name for name in LINTERS if name.endswith(".service")))
+def test_a_unit_runs_a_command_that_there_is(unit: str) -> None:
+    """With options that the command has."""
+    (line,) = re.findall("^ExecStart=/opt/lithify/bin/lithify (.*)$", (DEPLOY / unit).read_text("utf-8"), re.MULTILINE)
+    words = shlex.split(line)
+    command = list(takewhile(lambda word: not word.startswith("-"), words))
+    told = subprocess.run(
+        [sys.executable, "-m", "lithify", *command, "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    options = [word for word in words if word.startswith("--")]
+    assert options and not [option for option in options if option not in told]
