@@ -8,15 +8,20 @@ Programs in processes of their own inherit it; a test that clears the environmen
 
 And that programs hear an interrupt: a shell starts what it runs in the background with SIGINT ignored,
 which processes hand down.
+
+And that the secrets of one test hide nothing in the texts of the next.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
 
+from lithify.redaction import KNOWN_SECRETS
 from support.processes.class_archive import spark_options
 from support.processes.programs import SHORT_LIVED
 
@@ -30,3 +35,9 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(spark_options()))  # read by
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(SHORT_LIVED))
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def forgotten_secrets() -> Iterator[None]:
+    yield
+    KNOWN_SECRETS.clear()

@@ -55,7 +55,7 @@ from enum import Enum
 from functools import partial
 from typing import Any, ClassVar
 
-from lithify.redaction import redacted
+from lithify.redaction import redact_handled, redacted
 
 
 class Blame(Enum):
@@ -75,7 +75,8 @@ class LithifyError(Exception):
     blames: ClassVar[Blame] = Blame.LOG
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        self.message, self.hint = redacted(message), hint
+        redact_handled()
+        self.message, self.hint = redacted(message), redacted(hint)
         super().__init__(self.message)
 
     @property

@@ -64,3 +64,16 @@ def test_nor_a_secret_in_the_query_of_an_address(name):
             text = f"Max retries exceeded with url: http://h/{before}{name}={SENTINEL}{after}"
             assert SENTINEL not in redacted(text) and f"{name}=***" in redacted(text)
     assert redacted("https://h/?page=2&sort=key is fine") == "https://h/?page=2&sort=key is fine"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_credentials_in_the_address_of_a_bucket_are_refused_and_not_repeated(verb, lithify, monkeypatch):
+    address = f"s3://AKID:{SENTINEL}/one+two@lake/warehouse"
+    code = 3 if verb[0] == "doctor" else 1
+    monkeypatch.setenv("PYICEBERG_CATALOG__PROD__TYPE", "sql")
+    monkeypatch.setenv("PYICEBERG_CATALOG__PROD__URI", "sqlite:///:memory:")
+    monkeypatch.setenv("PYICEBERG_CATALOG__PROD__WAREHOUSE", address)
+    for place in (["--catalog", "prod"], ["--warehouse", address]):
+        outcome = lithify(*verb, *place, code=code)
+        assert SENTINEL not in outcome.out + outcome.err
+        assert "credentials before its bucket" in " ".join((outcome.out + outcome.err).split())

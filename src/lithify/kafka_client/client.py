@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from lithify.errors import ConnectorError, InvalidSettingError, LithifyError
 from lithify.kafka_client.dialects import SERVERS, for_librdkafka
 from lithify.kafka_client.failures import refusals, said, silence
-from lithify.model.settings.secrets import hidden
+from lithify.model.settings.secrets import hidden, keep
 from lithify.ports.source import StopAsked
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ class Cluster:
     _asked: AdminClient | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
+        keep(self.conf)
         self.conf = for_librdkafka(self.conf)
+        keep(self.conf)
         if not self.servers:
             raise InvalidSettingError(f"no {SERVERS} given", hint=f"{SERVERS}=HOST:PORT says where the cluster is")
 

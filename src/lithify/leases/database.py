@@ -18,6 +18,7 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import NullPool
 
 from lithify.errors import CoordinationError
+from lithify.model.settings.secrets import keep
 from lithify.waits.sql import bound_answers
 
 CONNECT_S = 3
@@ -33,6 +34,7 @@ POSTGRES_DRIVER = "postgresql+psycopg2"
 
 def parsed(url: str) -> URL:
     """The URL of a database that can hold leases. Raises `CoordinationError`."""
+    keep({"url": url})
     try:
         database = make_url(url)
     except (ArgumentError, ValueError):

@@ -6,9 +6,17 @@ PyIceberg's errors name neither the file nor the remedy, and show the line, whic
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from lithify.errors import WarehouseError
+from lithify.model.settings.secrets import keep
+
+WAREHOUSE = "warehouse"
+"""The property of a catalog that says where it keeps files."""
+_WITH_USER = re.compile(r"s3[an]?://[^/]*[@:]", re.I)  # no bucket has a colon in its name, and a secret key has slashes
 
 
 def check_configuration() -> None:
@@ -22,6 +30,19 @@ def check_configuration() -> None:
             f"{_file() or 'the variables PYICEBERG_...'}: PyIceberg cannot read its configuration: {_why(error)}",
             hint="correct or remove it; PyIceberg reads it for every warehouse",
         ) from error
+
+
+def check_described(catalog: Mapping[str, Any]) -> None:
+    """Keeps the secrets of a catalog's properties out of all texts.
+
+    Raises `WarehouseError` for credentials in the address of its bucket: every path in it would have them.
+    """
+    keep(catalog)
+    if _WITH_USER.match(str(catalog.get(WAREHOUSE, ""))):
+        raise WarehouseError(
+            "the address of the warehouse has credentials before its bucket",
+            hint="write s3://BUCKET/PATH; s3.access-key-id and s3.secret-access-key are properties of the catalog",
+        )
 
 
 def _file() -> Path | None:

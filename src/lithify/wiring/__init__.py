@@ -25,6 +25,7 @@ from lithify.ports.inspector import Inspector
 from lithify.ports.leases import Coordination
 from lithify.ports.repair import Salvage
 from lithify.ports.store import Warehouse
+from lithify.redaction import keep_secret
 from lithify.reports.events import CleanerNote
 from lithify.reports.ingest import IngestNote, IngestReport, TellBatch, TellNote
 from lithify.service.look.overview import StatusWatch
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from lithify.spark.tasks import Workers
     from lithify.store.iceberg.catalog.embedded import CatalogSource
 
+SECRET_VARIABLES = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "PGPASSWORD")
+"""What clients of stores and databases read by themselves."""
 COORDINATION_VARIABLE = "LITHIFY_COORDINATION_URL"
 
 
@@ -64,6 +67,8 @@ def open_warehouse(warehouse: str | None = None, catalog: str | None = None) -> 
     """
     from lithify.store.configuration import check_configuration
 
+    for variable in SECRET_VARIABLES:
+        keep_secret(os.environ.get(variable, ""))
     check_configuration()
     from lithify.store.iceberg import open_store
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from typing import Any
 
 from lithify.cli.doctor.check import Check
 from lithify.cli.doctor.clients import kafka, pulsars_jars
@@ -12,6 +13,7 @@ from lithify.cli.doctor.places import places
 from lithify.cli.doctor.programs import java, libraries, package, python
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.output import fields, print_json, show, styled
+from lithify.redaction import redacted
 
 SOMETHING_MISSING = 3
 
@@ -34,10 +36,15 @@ def doctor(invocation: Invocation) -> int:
     checks += places(invocation)
     sound = all(check.ok or check.optional for check in checks)
     if invocation.json:
-        print_json({"ok": sound, "checks": [asdict(check) for check in checks]})
+        print_json({"ok": sound, "checks": [_told(check) for check in checks]})
     else:
         show(_lines(checks))
     return 0 if sound else SOMETHING_MISSING
+
+
+def _told(check: Check) -> dict[str, Any]:
+    """As JSON, without secrets: for stdout, where results are printed as they are."""
+    return asdict(replace(check, detail=redacted(check.detail), hint=redacted(check.hint)))
 
 
 def _lines(checks: list[Check]) -> Iterator[str]:

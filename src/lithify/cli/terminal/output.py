@@ -62,9 +62,8 @@ def flush() -> None:
 
 
 def print_json(value: Mapping[str, Any], *, err: bool = False) -> None:
-    """One JSON object on a line of its own; on stderr without passwords."""
-    text = inert_json(json.dumps(value))
-    _print(redacted(text) if err else text, err=err)
+    """One JSON object on a line of its own; on stderr without secrets."""
+    _print(inert_json(json.dumps(_redacted(value) if err else value)), err=err)
 
 
 def inert_json(text: str) -> str:
@@ -79,7 +78,20 @@ def say(text: str) -> None:
 
 def say_json(value: Mapping[str, Any]) -> None:
     """Prints an object on a line of stderr, for programs that want to know what people are told."""
-    _print(inert_json(json.dumps(value, ensure_ascii=False)), err=True)
+    _print(inert_json(json.dumps(_redacted(value), ensure_ascii=False)), err=True)
+
+
+def _redacted(value: Any) -> Any:
+    """A JSON value without secrets in its texts."""
+    match value:
+        case str():
+            return redacted(value)
+        case Mapping():
+            return {name: _redacted(one) for name, one in value.items()}
+        case list() | tuple():
+            return [_redacted(one) for one in value]
+        case _:
+            return value
 
 
 def _print(text: str, *, err: bool = False) -> None:

@@ -10,11 +10,20 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from lithify.redaction import HIDDEN, keep_secret
+
 SECRET_NAMES = (
     "(?i)secret|passw(or)?d|passphrase|token$|jaas|oauthbearer[.]config$|keystore[.]key$|(private|ssl)[.]key([.]pem)?$"
 )
 """A regular expression for Python and for Java; a setting whose name has a match is a secret."""
-HIDDEN = "***"
+
+_OF_SERVICES = re.compile(
+    r"(?i)credential$|(account|api|access)[-_.]?key$|\bsas\b|connection-string|authorization|signature"
+)
+"""Further names of secrets, of catalogs and stores: no client of Kafka has such a setting."""
+_PASSWORD = re.compile(r"\w[\w+.-]*://[^:/@]*:(.*)@", re.DOTALL)
+"""Of a value that is a URL."""
+_PARAMETER = re.compile(r"[?&;]([\w.-]+)=([^&;#]+)")
 
 _SECRET = re.compile(SECRET_NAMES)
 _LOGIN_OPTION = re.compile(r"""([\w.]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;]+))""")
@@ -29,6 +38,24 @@ def hidden(text: str, settings: Mapping[str, Any]) -> str:
     for secret in sorted(set(_secrets(settings)), key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     return text
+
+
+def keep(settings: Mapping[str, Any]) -> None:
+    """Lets no text of this process show the secrets of a configuration: of a client, a catalog, a URL by any name."""
+    for secret in _secrets(settings):
+        keep_secret(secret)
+    for name, value in settings.items():
+        if not isinstance(value, str):
+            continue
+        if _OF_SERVICES.search(name):
+            keep_secret(value)
+            keep_secret(value.partition(":")[2])  # a credential may be ID:SECRET
+        if found := _PASSWORD.match(value):
+            keep_secret(found[1])
+            keep_secret(found[1].partition("@")[0])
+        for parameter, secret in _PARAMETER.findall(value) if "://" in value else ():
+            if is_secret(parameter) or parameter.lower() in ("sig", "pwd"):
+                keep_secret(secret)
 
 
 def _secrets(settings: Mapping[str, Any]) -> Iterator[str]:

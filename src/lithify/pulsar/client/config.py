@@ -21,6 +21,7 @@ from urllib.parse import unquote, urlsplit
 from lithify.errors import BrokerError, InvalidSettingError
 from lithify.pulsar.client.login.oauth2 import OAuth2, token_of
 from lithify.pulsar.client.login.tls import Tls, check_no_stores
+from lithify.redaction import keep_secret
 
 ANSWER_S = 30.0
 OUTAGE_S = 120.0
@@ -48,6 +49,7 @@ class ClientConfig:
     """How long a reader tries to reach a broker that has gone away."""
 
     def __post_init__(self) -> None:
+        keep_secret(self.token)
         self.addresses()
         if self.admin_url:
             self.admin_urls()
@@ -104,6 +106,7 @@ class ClientConfig:
                 token = Path(self.token_file).read_text("utf-8-sig").strip()
             except (OSError, ValueError) as error:
                 raise BrokerError(f"the token cannot be read from {self.token_file}: {error}") from error
+        keep_secret(token)
         if self.token_file and not token:
             raise BrokerError(f"{self.token_file} has no token", hint="check authParams")
         if not (token.isascii() and token.isprintable()):  # no header can have it, and errors of libraries show it

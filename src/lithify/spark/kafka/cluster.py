@@ -16,7 +16,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from lithify.errors import BrokerError, ConnectorError, UnknownSourceError
-from lithify.model.settings.secrets import hidden
+from lithify.model.settings.secrets import hidden, keep
 from lithify.model.source import SourceLog, SourceTopic
 from lithify.ports.source import StopAsked
 
@@ -43,6 +43,7 @@ class KafkaCluster:
     ) -> None:
         self._jvm: Any = session._jvm
         self._config = dict(config)
+        keep(self._config)
         self._stops = stops
         self._admin: Any = None
         self._waits_left = CALL_S * 1000 // SLICE_MS

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from lithify.store.configuration import WAREHOUSE, check_described
 from lithify.store.iceberg.catalog.embedded import catalog_source
 from lithify.store.iceberg.files import IcebergFiles
 from lithify.store.iceberg.store import IcebergStore
@@ -24,6 +25,7 @@ def open_store(
     `new_id` gives unique, unpredictable ids of letters and digits. Nothing is opened before
     it is needed. Raises `WarehouseError`.
     """
+    check_described({WAREHOUSE: warehouse or ""})
     source = catalog_source(warehouse, catalog)
     return IcebergStore(source, new_id), IcebergFiles(source, new_id)
 

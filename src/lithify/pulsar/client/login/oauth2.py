@@ -27,6 +27,7 @@ from lithify.errors import BrokerError, InvalidSettingError
 from lithify.pulsar.client.login.answers import bounded, reason_of
 from lithify.pulsar.client.login.tls import Adapter, Tls
 from lithify.pulsar.client.refusals import TransientBrokerError
+from lithify.redaction import keep_secret
 from lithify.waits.deadline import Deadline, within
 
 METADATA: Final = "/.well-known/openid-configuration"
@@ -91,6 +92,7 @@ class OAuth2:
         if not (isinstance(client_id, str) and isinstance(secret, str) and client_id and secret):
             hint = "it is the JSON file of a service account, with type client_credentials"
             raise BrokerError(f"{what} has not both client_id and client_secret", hint=hint)
+        keep_secret(secret)
         return client_id, secret
 
 

@@ -45,6 +45,7 @@ from tenacity import (
 
 from lithify.errors import WarehouseError
 from lithify.model.names import nearest
+from lithify.store.configuration import WAREHOUSE, check_described
 from lithify.store.iceberg.error_mapping import already_exists, reaching
 from lithify.waits.deadline import within
 from lithify.waits.sql import bound_answers
@@ -110,7 +111,7 @@ class NamedCatalog:
 
     @property
     def root(self) -> str | None:
-        warehouse = self._catalog.properties.get("warehouse", "")
+        warehouse = self._catalog.properties.get(WAREHOUSE, "")
         # For a REST catalog it may be only a name, and the catalog gives tables their locations.
         return warehouse.rstrip("/") if "://" in warehouse or warehouse.startswith("/") else None
 
@@ -158,6 +159,7 @@ class NamedCatalog:
         retrying = Retrying(retry=retry_if_exception(already_exists), stop=stop_after_attempt(OPENINGS), reraise=True)
         with reaching(self.where):
             described = self._described(Config())
+            check_described(described)
             if (uri := str(described.get("uri", ""))) and _is_database(uri):
                 _check_address(self.where, uri)
             given = described | _left_open(described)
