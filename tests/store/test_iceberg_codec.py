@@ -126,7 +126,16 @@ def test_a_log_that_does_not_say_whether_rounds_removed_records_is_taken_to_lack
 @pytest.mark.parametrize("closed_ms", ["x", None, []])
 def test_a_record_that_does_not_say_when_its_version_was_closed_is_named(closed_ms: object) -> None:
     with pytest.raises(DamagedError, match=r"versions/3\.json: the record of a version"):
-        closings([("versions/3.json", {"closed_ms": closed_ms, "no_longer_named": []})])
+        closings([("versions/3.json", {"closed_ms": closed_ms, "no_longer_named": []})], {}, 0)
+
+
+def test_a_version_that_a_clock_which_was_ahead_has_closed_was_closed_when_its_record_was_there() -> None:
+    """C46: as the store dates the record's file, where that is earlier."""
+    records = [("versions/3.json", {"closed_ms": 900, "no_longer_named": ["a.parquet"]})]
+    for written_ms, now_ms, closed_ms in ((100, 899, 100), (100, 900, 900), (950, 899, 900)):
+        expected = {"versions/3.json": closed_ms, "a.parquet": closed_ms}
+        assert closings(records, {"versions/3.json": written_ms}, now_ms) == expected
+    assert closings(records, {}, 0)["a.parquet"] == 900
 
 
 def test_a_new_log_takes_next_to_nothing() -> None:

@@ -9,12 +9,19 @@ at once. The topic's commits are the evidence: their clocks agree as long as non
 the one before. An idle topic is no leap: it may be without commits for as long as the longest time in its
 settings, and `LEAP_MS` more. A commit by a clock that leaps does not count, so the clock stays refused until
 `--allow-clock-jump` confirms it.
+
+A clock that was ahead, but not that far, has stored times that are still to come: tombstones would stay until then,
+and later ones as well, as the times of steps never go back. When the clock is confirmed, such times become the time
+that it says. What they date had happened by then, so nothing goes earlier than it may.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.settings.units import format_time
+from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 
 LEAP_MS = 2 * 365 * 86_400_000
@@ -44,6 +51,16 @@ def clock_fault(state: TopicState, now_ms: int) -> str | None:
     if now_ms < known_ms - BEHIND_MS:
         return f"the clock says {format_time(now_ms)}, before a commit of the topic, of {format_time(known_ms)}"
     return None
+
+
+def without_times_to_come(log: LogState, now_ms: int) -> LogState:
+    """The log with every stored time of a commit that is later than `now_ms` set to that (C18, C14)."""
+    return replace(
+        log,
+        steps=tuple(replace(step, time_ms=min(step.time_ms, now_ms)) for step in log.steps),
+        committed=tuple(replace(end, time_ms=min(end.time_ms, now_ms)) for end in log.committed),
+        last_round_ms=None if log.last_round_ms is None else min(log.last_round_ms, now_ms),
+    )
 
 
 def _longest_rest_ms(settings: TopicSettings) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lithify.errors import ClockError
-from lithify.lifecycle.clocks import clock_fault
+from lithify.lifecycle.clocks import clock_fault, without_times_to_come
 from lithify.model.names import TopicName
 from lithify.model.topic.edit import TopicEdit, Verb
 from lithify.model.topic.state import TopicState
@@ -26,13 +26,19 @@ def check_clock(clock: Clock, state: TopicState, judged_ms: int) -> None:
 
 
 def trust_clock(warehouse: Warehouse, name: TopicName) -> None:
-    """Makes the clock's time the trusted one, whatever the times of commits before. Raises what `commit` raises."""
+    """Makes the clock's time the trusted one, whatever the times of commits before: those that are later become it.
+
+    Raises what `commit` raises.
+    """
     run_id = warehouse.clock.new_id()
 
     def decide(newest: TopicState) -> TopicEdit | None:
         now_ms = warehouse.clock.now_ms()
-        if clock_fault(newest, now_ms) is None:
+        cut = {log.partition: without_times_to_come(log, now_ms) for log in newest.logs}
+        logs = {partition: log for partition, log in cut.items() if log != newest.log(partition)}
+        others = (newest.clock_ms or 0, *(version.closed_ms for version in warehouse.store.versions(name)))
+        if clock_fault(newest, now_ms) is None and not logs and max(others) <= now_ms:
             return None
-        return TopicEdit(run_id, now_ms, {}, verb=Verb.ALTER, clock_ms=now_ms)
+        return TopicEdit(run_id, now_ms, logs, verb=Verb.ALTER, clock_ms=now_ms, closed_by_ms=now_ms)
 
     commit(warehouse, name, run_id, decide)

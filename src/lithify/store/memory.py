@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lithify.lifecycle.expiring import unexpired
@@ -165,7 +165,9 @@ class MemoryStore(MemoryStreams):
             check_removed(edit, edit.view_remove, before.view)
             after = edited(before, edit)
             topic.closings |= dict.fromkeys(before.sizes.keys() - after.sizes, edit.time_ms)
-            topic.kept = list(unexpired(topic.kept, edit.expire_closed_before_ms))
+            topic.closings = {path: edit.closing_time(ms) for path, ms in topic.closings.items()}
+            dated = [replace(version, closed_ms=edit.closing_time(version.closed_ms)) for version in topic.kept]
+            topic.kept = list(unexpired(dated, edit.expire_closed_before_ms))
             if edit.closes:
                 topic.kept = kept_after(topic.kept, before, after, edit)[: after.state.settings.versions_kept]
             if edit.report_id is not None:

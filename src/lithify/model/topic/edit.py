@@ -56,6 +56,8 @@ class TopicEdit:
     verb: Verb = Verb.APPEND
     expire_closed_before_ms: int | None = None
     """Versions that were closed before this time expire."""
+    closed_by_ms: int | None = None
+    """Kept versions that a clock which was ahead has closed after this time count as closed by then (C46)."""
     clock_ms: int | None = None
     """The trusted time from then on (C46). The gate computes it if it is None."""
     written: tuple[Segment, ...] = ()
@@ -64,6 +66,10 @@ class TopicEdit:
     features: tuple[str, ...] | None = None  # of the topic from then on; None leaves them
     copy_of: str | None = None  # the Kafka topic that it copies (C70), empty once it is promoted; None leaves it
     replica: ReplicaOf | None = None  # what the topic is a replica of; None leaves it, `PROMOTE` drops it
+
+    def closing_time(self, closed_ms: int) -> int:
+        """When a kept version that says `closed_ms` counts as closed from then on."""
+        return closed_ms if self.closed_by_ms is None else min(closed_ms, self.closed_by_ms)
 
     @property
     def closes(self) -> bool:

@@ -114,16 +114,21 @@ def closing_record(state: TopicState, edit: TopicEdit, no_longer_named: Iterable
     }
 
 
-def closings(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, int]:
+def closings(
+    records: Iterable[tuple[str, Mapping[str, Any]]], closed_by_ms: Mapping[str, int], now_ms: int
+) -> dict[str, int]:
     """By path, when a commit last stopped naming it: of data files, and of the records themselves.
 
     The record of a commit that did not land may be among them. If its time for a file is too early, the
-    record of the commit that landed has a later one. Raises `DamagedError`.
+    record of the commit that landed has a later one. A record whose time is still to come is of a clock that was
+    ahead (C46): `closed_by_ms` says by when its commit had landed, as the store dates its file. Raises `DamagedError`.
     """
     found: dict[str, int] = {}
     for path, record in records:
         with readable(f"{path}: the record of a version"):
             closed_ms = int(record["closed_ms"])
+            if closed_ms > now_ms:
+                closed_ms = min(closed_ms, closed_by_ms.get(path, closed_ms))
             for gone in (path, *record["no_longer_named"]):
                 found[gone] = max(closed_ms, found.get(gone, closed_ms))
     return found

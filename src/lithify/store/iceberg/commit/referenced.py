@@ -116,7 +116,8 @@ def all_closings(
         for file in stored
         if file.kind is FileKind.ATTEMPT
     }
-    told = closings(stored_records(state.location, access).items())
+    landed_ms = {file.path: file.modified_ms + grace_ms for file in stored}
+    told = closings(stored_records(state.location, access).items(), landed_ms, now_ms)
     # A record lists its own file as well: its commit may not have landed yet.
     folder = f"{versions_folder(state.location)}/"
     of_files = {path: Closing(ms, was_named=not path.startswith(folder)) for path, ms in told.items()}

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
@@ -77,7 +77,8 @@ def stage(table: Table, state: TopicState, edit: TopicEdit, access: FileAccess) 
         snapshot, adding = SegmentProducer(table, edit, exchange).staged()
         view_updates, view = _staged_view(table, state, edit)
         versions = topic_codec.closed_versions(metadata.properties)
-        kept = unexpired(versions, edit.expire_closed_before_ms)
+        dated = tuple(replace(closed, closed_ms=edit.closing_time(closed.closed_ms)) for closed in versions)
+        kept = unexpired(dated, edit.expire_closed_before_ms)
         sizes = topic_codec.no_longer_named_bytes(metadata.properties)
         if edit.closes:
             record = version_record(state.version, snapshot.snapshot_id)
