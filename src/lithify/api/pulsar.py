@@ -18,9 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lithify.api.limits import DEFAULT_TASK_MEMORY, Size, run_limits
+from lithify.errors import UnknownSourceError
+from lithify.model.message import MessagePosition
 from lithify.ports.engine import START_SPARK, Progress
 from lithify.pulsar.client import OUTAGE_S, ClientConfig, conf_of
 from lithify.pulsar.live.cluster import LiveCluster
+from lithify.pulsar.live.positions import LivePositions
 from lithify.reports.pulsar.rounds import TopicRoundPlan, TopicRoundReport, UncompactReport
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic, plan_topic
 from lithify.service.pulsar.uncompact import uncompact_topic
@@ -57,6 +60,28 @@ class LiveTopic:
     def plan(self) -> TopicRoundPlan:
         """What a round would do now, without doing it. Raises `UnknownSourceError` or `BrokerError`."""
         return plan_topic(LiveCluster(self.config), self.name)
+
+    def last_message_position(self, partition: int = 0, *, compacted: bool = False) -> MessagePosition:
+        """The last message (PIP-429), `EARLIEST` if there is none; of an encrypted batch the last one in it.
+
+        `compacted`: of those that a reader of the compacted topic gets. Needs the admin URL.
+        """
+        return LivePositions(self.config, self._partition(partition)).last(compacted=compacted)
+
+    def find_by_publish_time(
+        self, publish_time_ms: int, partition: int = 0, *, compacted: bool = False
+    ) -> MessagePosition | None:
+        """The first message that was published at or after a time (PIP-429), or None. Needs the admin URL."""
+        return LivePositions(self.config, self._partition(partition)).published_at(publish_time_ms, compacted=compacted)
+
+    def _partition(self, number: int) -> str:
+        """Raises `UnknownSourceError`."""
+        names = LiveCluster(self.config).partitions(self.name)
+        if number not in names:
+            raise UnknownSourceError(
+                f"{self.name} has no partition {number}", hint=f"it has {', '.join(map(str, names))}"
+            )
+        return names[number]
 
     def uncompact(self, *, jars: str | None = None, metadata_url: str | None = None) -> UncompactReport:
         """Drops the views of all partitions. What brokers have trimmed since is lost with them.

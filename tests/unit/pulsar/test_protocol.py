@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -16,7 +17,7 @@ from lithify.pulsar.client import ClientConfig, Cluster, TopicEnd, TopicReader
 from lithify.pulsar.client.commands_pb2 import BaseCommand
 from lithify.pulsar.client.connection import command
 from lithify.pulsar.client.frames import ENTRY_BYTES, Frames, framed
-from lithify.pulsar.client.refusals import NAMES, TransientBrokerError, refusal
+from lithify.pulsar.client.refusals import NAMES, SealedEndError, TransientBrokerError, refusal
 from support.pulsar.fake_broker import FakeBroker, a_fake_broker, entry_bytes, message_frame
 from support.servers.tcp_proxy import wait_until
 
@@ -293,6 +294,43 @@ def test_a_subscription_that_the_broker_does_not_know_is_lost():
         assert not held.is_open
     with a_fake_broker((1, 0, ENTRY)) as broker, Cluster(config_of(broker)).subscribe(TOPIC, "mine") as held:
         assert held.is_confirmed() and held.is_open
+
+
+SEALED_END = "Failed to read last entry of the compacted Ledger attempt to write last literal outside of a buffer"
+
+
+def refusing(text: str) -> Callable[[FakeBroker, object], bytes]:
+    """To tell the last id."""
+
+    def refuse(_broker: FakeBroker, received: object) -> bytes:
+        made = command("error")
+        made.error.request_id, made.error.error = received.get_last_message_id.request_id, NAMES.index("MetadataError")
+        made.error.message = text
+        return framed(made)
+
+    return refuse
+
+
+def test_a_view_whose_last_entry_the_broker_cannot_open_is_not_asked_for_again():
+    """Pulsar 4.2 cannot tell the last id of a view with an encrypted end, whenever it is asked."""
+    with a_fake_broker((1, 0, ENTRY), get_last_message_id=refusing(SEALED_END)) as broker:
+        with pytest.raises(SealedEndError, match="until a message comes"):
+            list(TopicReader(config_of(broker), TOPIC).read(None, END, compacted=True))
+        assert len(broker.of("get_last_message_id")) == 1
+        with Cluster(config_of(broker)).subscribe(TOPIC, "mine") as held:
+            assert held.is_confirmed() and held.is_open
+
+
+@pytest.mark.parametrize(
+    "reason", ["Bookie operation timeout", "No such ledger exists on Bookies", "Connection closed"]
+)
+def test_a_view_whose_last_entry_bookies_do_not_give_is_asked_for_again(reason):
+    text = f"{SEALED_END[:49]} {reason}"
+    with (
+        a_fake_broker((1, 0, ENTRY), get_last_message_id=refusing(text)) as broker,
+        pytest.raises(TransientBrokerError, match=reason),
+    ):
+        Cluster(config_of(broker)).last_id(TOPIC, compacted=True)
 
 
 KINDS = {

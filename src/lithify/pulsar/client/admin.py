@@ -72,6 +72,12 @@ class Admin:
         found = self.get(f"{name.path}/messageTTL?applied=true")
         return 0 if found is None else _number(found, f"{topic}: its message TTL")
 
+    def id_published_at(self, topic: str, publish_time_ms: int) -> tuple[int, int]:
+        """Ledger and entry of the first entry of one partition that came at or after a time, or of the last one."""
+        what = f"{topic}: the id at a time"
+        found = _object(self.get(f"{_path(topic)}/messageid/{publish_time_ms}"), what)
+        return _number(found.get("ledgerId"), what), _number(found.get("entryId"), what)
+
     def compaction_status(self, topic: str) -> dict[str, Any]:
         """`status` and `lastError` of the broker's own compaction of one partition."""
         return _object(self.get(f"{_path(topic)}/compaction"), f"{topic}: the compaction's status")

@@ -77,6 +77,19 @@ class TopicReader:
                 outage.pause(pause_s, error, Event().wait)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
+    def read_view(self, entries: int) -> Iterator[RawEntry]:
+        """The first entries of the compacted topic, so many, without asking which is the last.
+
+        Raises `TransientBrokerError` if there are fewer.
+        """
+        with reading(self.config, self.topic, None, compacted=True) as connection:
+            allow(connection, PERMITS)
+            at = NOTHING_YET
+            while entries > 0:
+                for entry in self._received(connection, at)[:entries]:
+                    yield entry
+                    at, entries = (entry.ledger, entry.entry), entries - 1
+
     def _until(self, position: MessageId | None, last: tuple[int, int], *, compacted: bool) -> Iterator[list[RawEntry]]:
         """What one connection gets. Raises `TransientBrokerError` where another one may get more."""
         if position is not None and last < position[:2]:

@@ -6,6 +6,7 @@ it never will                   `BrokerError`            no rights, not known, n
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from lithify.errors import BrokerError, LithifyError, SubscriptionBusyError, UnknownSourceError
@@ -43,9 +44,18 @@ NAMES: Final = (
 PASSING: Final = ("UnknownError", "MetadataError", "PersistenceError", "ServiceNotReady", "TooManyRequests")
 TEXT_CHARACTERS: Final = 500
 
+SEALED_END: Final = "Failed to read last entry of the compacted Ledger"
+"""What Pulsar 4.2 answers with where it cannot open the last entry of a view, as when that is encrypted, and why."""
+OF_BOOKIES: Final = re.compile(r"bookie|ledger|zookeeper|time(d )?out|connect", re.IGNORECASE)
+"""Words of reasons that pass."""
+
 
 class TransientBrokerError(BrokerError):
     """A broker that went away, is not reached or cannot answer now: another try may succeed."""
+
+
+class SealedEndError(BrokerError):
+    """The broker cannot open the last entry of a view, which is encrypted, and nothing is behind the view."""
 
 
 def refusal(error: int, text: str, where: str) -> LithifyError:
@@ -58,4 +68,7 @@ def refusal(error: int, text: str, where: str) -> LithifyError:
         return UnknownSourceError(said, hint="check tenant, namespace and topic")
     if name in ("AuthenticationError", "AuthorizationError"):
         return BrokerError(said, hint="check authPlugin and authParams, and the rights of this role on the topic")
+    if text.startswith(SEALED_END) and not OF_BOOKIES.search(text.removeprefix(SEALED_END)):
+        hint = "readers of the compacted topic fail as well, until a message comes; Pulsar 4.0 can open such a view"
+        return SealedEndError(said, hint=hint)
     return TransientBrokerError(said) if name in PASSING else BrokerError(said)

@@ -17,7 +17,7 @@ from lithify.model.message import MessageId
 from lithify.pulsar.client.commands_pb2 import KeyLongValue, MessageIdData
 from lithify.pulsar.client.connection import Connection, command
 from lithify.pulsar.client.consumer import CLOSE_CONSUMER, CONSUMER, last_id
-from lithify.pulsar.client.refusals import TransientBrokerError
+from lithify.pulsar.client.refusals import SealedEndError, TransientBrokerError
 from lithify.waits.deadline import Deadline
 
 CUMULATIVE: Final = 1
@@ -81,6 +81,8 @@ class Subscription:
                 return False
             try:
                 last_id(self._connection, self.topic)
+            except SealedEndError:  # it knows the consumer, and could not open an entry for it
+                return True
             except LithifyError as error:
                 self._end(error.message)
             return self.is_open
