@@ -11,6 +11,7 @@ from lithify.model.message import MessageId
 from lithify.model.names import TopicName
 from lithify.model.source import IngestRequest
 from lithify.ports.store import Warehouse
+from lithify.reports.ingest import IngestNote
 from lithify.service.change.cut import truncate
 from lithify.service.ingest.ingest import ingest
 from lithify.service.read.fetch import open_log
@@ -75,3 +76,26 @@ def test_what_is_truncated_is_copied_again(store: str, to: int, tmp_path: Path) 
     assert values(warehouse)[0] == VALUES[0][:to]
     copied(warehouse)
     assert values(warehouse) == VALUES
+
+
+@pytest.mark.parametrize("store", MAKERS)
+def test_a_batch_that_lies_about_its_count_stops_a_copy_only_until_it_is_to_be_skipped(
+    store: str, tmp_path: Path
+) -> None:
+    """C74: it is copied whole then, and the report and a note name it."""
+    liars = [batch(9, at, [Sent("a"), Sent("b")], num_messages_in_batch=5) for at in (2, 3)]
+    last = single(9, 4, Sent("e", b"9"))
+    warehouse = MAKERS[store](tmp_path)
+    request = IngestRequest(config={}, topics=("persistent://t/n/a",), into="copy", skip_damaged=True)
+    for skips in (False, True):
+        source = ListedEntries(warehouse, {0: [*ENTRIES[0], *liars, last]}, skip_damaged=skips)
+        notes: list[IngestNote] = []
+        (report,) = ingest(warehouse, source, request, lambda _: None, lambda: False, notes.append)
+        if not skips:
+            assert "entry 9:2 of the topic is damaged" in str(report.error)
+    assert (report.error, report.damaged_entries, report.damaged_named) == (None, 2, ("9:2", "9:3"))
+    told = [note.text for note in notes if note.event == "damaged"]
+    assert told == [f"copy-0: 1 damaged entry was kept whole: 9:{entry}" for entry in (2, 3)]  # a batch each
+    state = check_whole(warehouse, NAME)
+    assert [r.passed_through for r in open_log(warehouse, state, 0)] == [False] * 7 + [True] * 2 + [False]
+    assert (state.log(0).volume.passed_through, state.log(0).copied_to) == (2, MessageId(9, 4))

@@ -158,6 +158,15 @@ def test_a_round_does_not_begin_between_the_phases_of_the_brokers_compaction() -
     assert held and not any(held)
 
 
+def test_damaged_entries_that_were_skipped_are_named() -> None:
+    """C74: in the partition's report, and in a note."""
+    cluster = a_cluster()
+    cluster.damaged = ("5:1", "5:7")
+    report = a_round(cluster)
+    assert (report.partitions[0].damaged_entries, report.partitions[0].damaged_named) == (2, ("5:1", "5:7"))
+    assert report.notes == (f"{TOPIC}: 2 damaged entries were kept whole: 5:1, 5:7",)
+
+
 def test_a_broker_that_does_not_tell_whether_it_compacts_is_a_note() -> None:
     cluster = a_cluster()
     cluster.topics[TOPIC].is_compacting = None

@@ -219,13 +219,17 @@ class Lake(WholeWarehouse):
         interval_ms: int = 1_000,
         max_records: int | None = None,
         accepts_loss: bool = False,
+        skip_damaged: bool = False,
         spark: SparkSession | None = None,
         spark_conf: Mapping[str, str] | None = None,
         tell: TellBatch = lambda _batch: None,
         notes: TellNote = lambda _note: None,
         stops: Callable[[], bool] = lambda: False,
     ) -> Reports[IngestReport]:
-        """Copies topics of a Pulsar cluster, with their message ids; as `ingest` ends, and raises as it does."""
+        """Copies topics of a Pulsar cluster, with their message ids; as `ingest` ends, and raises as it does.
+
+        With `skip_damaged` entries that their producers wrote damaged are copied whole, and named in the report (C74).
+        """
         from lithify.pulsar.client.names import TopicName
 
         for name in topics:
@@ -239,6 +243,7 @@ class Lake(WholeWarehouse):
             interval_ms=interval_ms,
             max_records=max_records,
             accepts_loss=accepts_loss,
+            skip_damaged=skip_damaged,
         )
         choice = SparkChoice(spark, spark_conf or {})
         return Reports(pulsar_ingest(self.warehouse, choice, cluster, request, tell, notes, stops))

@@ -96,6 +96,7 @@ class LiveTopic:
         *,
         retain_null_key: bool | None = None,
         order: str | None = None,
+        skip_damaged: bool = False,
         jars: str | None = None,
         metadata_url: str | None = None,
         replication: tuple[int, int, int] | None = None,
@@ -108,11 +109,13 @@ class LiveTopic:
     ) -> TopicRoundReport:
         """A round of all partitions (C54, C55). A partition that fails has its error in the report.
 
-        Rules that are None are the broker's. `jars` is a folder with Pulsar's jars, by default
-        `$LITHIFY_PULSAR_JARS`. Raises `ConnectorError`, `UnknownSourceError`, `BrokerError` or `RefusedError`
+        Rules that are None are the broker's. With `skip_damaged` batches that their producers wrote damaged stay whole
+        and are named in the report, instead of failing the round (C74). `jars` is a folder with Pulsar's jars, by
+        default `$LITHIFY_PULSAR_JARS`. Raises `ConnectorError`, `UnknownSourceError`, `BrokerError` or `RefusedError`
         where nothing can begin.
         """
-        request = RoundRequest(self.name, retain_null_key, order, run_limits(task_memory, read_rate, write_rate))
+        limits = run_limits(task_memory, read_rate, write_rate)
+        request = RoundRequest(self.name, retain_null_key, order, limits, skip_damaged)
         choice = SparkChoice(spark, spark_conf or {}, partial(progress, START_SPARK))
         world = pulsar_world(self.config, choice, jars, BookKeeperChoice(metadata_url, replication))
         return compact_topic(world, request, progress)

@@ -52,6 +52,8 @@ class IngestRequest:
     max_records: int | None = None
     drops_keyless: bool = False
     accepts_loss: bool = False
+    skip_damaged: bool = False
+    """Copies entries whole that their producers wrote damaged (C74)."""
     resyncs: bool = False
     """Deletes the keys of copies that their sources no longer have."""
     checkpoint: str | None = None

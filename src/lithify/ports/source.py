@@ -9,7 +9,7 @@ knows nothing of versions, and the service nothing of clients and sessions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -46,6 +46,13 @@ class SourceBatch(Protocol):
 
     def ends(self) -> Mapping[int, SourcePosition]:
         """By partition, the position up to which the batch, once copied, has read the source. Raises `EngineError`."""
+        ...
+
+    def damaged(self) -> Mapping[int, tuple[int, Sequence[str]]]:
+        """By partition how many entries, once copied, were kept whole as their producers wrote them damaged (C74).
+
+        With the first of them, as LEDGER:ENTRY.
+        """
         ...
 
 

@@ -148,6 +148,10 @@ class IngestReport(Report):
     refused: bool = False
     missed_deletes: tuple[MissedRange, ...] = ()
     """Where it was accepted that deletes may be missing."""
+    damaged_entries: int = 0
+    """Entries of Pulsar that their producers wrote damaged, and that were copied whole (C74)."""
+    damaged_named: tuple[str, ...] = ()
+    """The first of them, as LEDGER:ENTRY."""
 
     def failed(self, error: LithifyError, *, refused: bool) -> IngestReport:
         """This report, with the error that ended the copy."""

@@ -78,6 +78,8 @@ class FakePulsar:
     """Where the ledger that is served is gone, as after a broker has loaded the topic again."""
     vanishing: dict[str, str] = field(default_factory=dict)
     """By partition, its "topic" or its "cursor": deleted when a view is to be served, which then is not."""
+    damaged: tuple[str, ...] = ()
+    """Entries that views have whole."""
     threshold: int = 0
     rules: ViewRules = ViewRules()
 
@@ -215,7 +217,12 @@ class FakePulsar:
         left = [data for *_, data in compact_entries(read, retain_null_key=rules.retain_null_key, order=rules.order)]
         self.views[ledger].entries = left
         bytes_in, bytes_out = (sum(map(len, some)) for some in ([raw.data for raw in read], left))
-        return WrittenView(ledger, len(read), len(left), len(read), len(left), bytes_in, bytes_out)
+        return WrittenView(
+            ledger, len(read), len(left), len(read), len(left), bytes_in, bytes_out, True, *self._skipped()
+        )
+
+    def _skipped(self) -> tuple[int, tuple[str, ...]]:
+        return len(self.damaged), self.damaged
 
     def _read(self, partition: str, one: EntryRange) -> list[RawEntry]:
         topic = self.topics[partition]

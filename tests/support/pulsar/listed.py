@@ -16,7 +16,7 @@ from lithify.model.staged import StagedLog
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import Copying, OnBatch
 from lithify.ports.store import Warehouse
-from lithify.pulsar.columns import messages_of
+from lithify.pulsar.columns import Damage, messages_of
 from lithify.pulsar.format.entry import RawEntry
 from lithify.pulsar.lake.continuation import continuation
 from lithify.pulsar.lake.records import records_of
@@ -33,6 +33,7 @@ class ListedEntries:
     where: str = "a list"
     look_interval_ms: int = 0
     is_silent: bool = False
+    skip_damaged: bool = False
 
     def topics(self, pattern: str) -> tuple[str, ...]:
         raise NotImplementedError(pattern)
@@ -107,6 +108,10 @@ class EntriesBatch:
     source: ListedEntries
     parts: Mapping[int, Sequence[RawEntry]]
     after: Mapping[int, SourcePosition | None]
+    damage: dict[int, Damage] = field(default_factory=dict)
+
+    def damaged(self) -> Mapping[int, tuple[int, Sequence[str]]]:
+        return {p: (damage.count, damage.named) for p, damage in self.damage.items() if damage.count}
 
     def copy(self, copying: Copying) -> tuple[StagedLog, ...]:
         warehouse, name = self.source.warehouse, copying.topic.name
@@ -114,7 +119,8 @@ class EntriesBatch:
         for partition, entries in self.parts.items():
             after = self.after[partition]
             at = after if isinstance(after, MessageId) else None
-            tables = [records_of(messages, partition, at) for messages in messages_of(entries)]
+            skipped = self.damage.setdefault(partition, Damage()) if self.source.skip_damaged else None
+            tables = [records_of(messages, partition, at, skipped) for messages in messages_of(entries, skipped)]
             arrived = warehouse.files.receive(state, pa.concat_tables(tables), now_ms=0, keep_offsets=False)
             for p, a in arrived.items():
                 segments = warehouse.files.write(state, a, state.log(p).log_end_offset, copying.run_id)

@@ -7,7 +7,7 @@ Whatever a test likes happens between any two records that a batch reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lithify.errors import LithifyError
@@ -154,6 +154,9 @@ class CleanedBatch:
     source: CleanedSource
     start: int
     to: int
+
+    def damaged(self) -> Mapping[int, tuple[int, Sequence[str]]]:
+        return {}
 
     def copy(self, copying: Copying) -> tuple[StagedLog, ...]:
         return staged(self.source.warehouse, copying, self.source.read(self.start, self.to))

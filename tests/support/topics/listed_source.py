@@ -109,6 +109,9 @@ class ListedBatch:
             r for p, records in logs.items() for r in records if r.offset is not None and r.offset >= self.starts[p]
         ]
 
+    def damaged(self) -> Mapping[int, tuple[int, Sequence[str]]]:
+        return {}
+
     def copy(self, copying: Copying) -> tuple[StagedLog, ...]:
         warehouse, name = self.source.warehouse, copying.topic.name
         state = warehouse.store.load(name)

@@ -10,7 +10,7 @@ import click
 from lithify.cli import parameters
 from lithify.cli.interruption import interruptible
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.pulsar.settings import bookkeeper_options, cluster_config, cluster_options, say_notes
+from lithify.cli.pulsar.settings import bookkeeper_options, cluster_config, cluster_options, say_notes, skip_damaged
 from lithify.cli.terminal.output import drawn, say, show
 from lithify.cli.terminal.progress import phase_progress
 from lithify.model.settings.units import plural
@@ -48,6 +48,7 @@ class ReplicationType(click.ParamType[tuple[int, int, int]]):
     default=None,
     help="What to do with messages without a key. Default: as the broker does.",
 )
+@skip_damaged
 @bookkeeper_options
 @click.option(
     "--replication", type=ReplicationType(), help="Bookies that store a view. Default: what the brokers report."

@@ -11,7 +11,7 @@ from lithify.cli import parameters
 from lithify.cli.completing import names
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import DurationType
-from lithify.cli.pulsar.settings import cluster_config, cluster_options
+from lithify.cli.pulsar.settings import cluster_config, cluster_options, skip_damaged
 from lithify.cli.text.ingest import ended, stop_on_signals, telling
 
 
@@ -45,6 +45,7 @@ from lithify.cli.text.ingest import ended, stop_on_signals, telling
     is_flag=True,
     help="Continue although Pulsar may have trimmed messages before they were copied.",
 )
+@skip_damaged
 @parameters.pairs("--config", "A setting of the topics that are created. Repeatable.")
 @parameters.spark_conf
 def ingest(

@@ -38,6 +38,13 @@ _BOOKKEEPER = (
 )
 
 
+skip_damaged = click.option(
+    "--skip-damaged",
+    is_flag=True,
+    help="Keep batches whole that their producers wrote damaged, and name them, instead of failing.",
+)
+
+
 def cluster_options(function: Function) -> Function:
     """Gives a verb the flags that `cluster_config` takes."""
     return _with(_OPTIONS, function)

@@ -44,10 +44,14 @@ class EntryRange:
 
 @dataclass(frozen=True, slots=True)
 class ViewRules:
-    """`retain_null_key` is the broker's `topicCompactionRetainNullKey`; `order` is "publish" or "event-time"."""
+    """`retain_null_key` is the broker's `topicCompactionRetainNullKey`; `order` is "publish" or "event-time".
+
+    `skip_damaged`: a batch that its producer wrote damaged stays whole, instead of failing the round (C74).
+    """
 
     retain_null_key: bool = False
     order: str = "publish"
+    skip_damaged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,8 @@ class PlannedView:
 class WrittenView:
     """A view in a closed ledger that nobody reads yet. Bytes are those of entries as brokers store them.
 
-    `sole`: no other attempt to write it can have left a ledger.
+    `sole`: no other attempt to write it can have left a ledger. `damaged_named` are the first of the damaged entries
+    that it has whole.
     """
 
     ledger: int
@@ -78,6 +83,8 @@ class WrittenView:
     bytes_in: int
     bytes_out: int
     sole: bool = True
+    damaged_entries: int = 0
+    damaged_named: tuple[str, ...] = ()
 
 
 class ViewEngine(Protocol):

@@ -9,7 +9,7 @@ An entry in which anything is unusual, and so each that is damaged, is read by `
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
@@ -96,8 +96,11 @@ class Headers:
             raise damaged(raw, str(error)) from error
 
 
-def headers_of(entries: Sequence[RawEntry]) -> Headers:
-    """The metadata of entries without frames. Raises DamagedError, which names ledger and entry."""
+def headers_of(entries: Sequence[RawEntry], whole: Collection[tuple[int, int]] = ()) -> Headers:
+    """The metadata of entries without frames. Raises DamagedError, which names ledger and entry.
+
+    Batches at the places in `whole` are taken for sealed ones, of which nothing shows.
+    """
     prefixes = [raw.data[:_PREFIX_BYTES] for raw in entries]
     size: Ints = np.array([len(prefix) for prefix in prefixes], np.int64)
     buffer = Buffer(b"".join((*prefixes, PADDING)))
@@ -112,7 +115,9 @@ def headers_of(entries: Sequence[RawEntry]) -> Headers:
         plain &= numbers[tag] >= 0
     for tag, most in ((_COMPRESSION, _LARGEST), (_UNCOMPRESSED_SIZE, _LARGEST), (_COUNT, BATCH_LIMIT)):
         plain &= numbers[tag] <= most
-    return _Reader(entries, buffer, found, metadata_start - start, metadata_end - start).headers(plain)
+    if whole:
+        plain &= np.array([raw[:2] not in whole for raw in entries], np.bool_)
+    return _Reader(entries, buffer, found, metadata_start - start, metadata_end - start, whole).headers(plain)
 
 
 def _verified(entries: Sequence[RawEntry], buffer: Buffer, start: Ints, end: Ints) -> tuple[Ints, Ints]:
@@ -150,6 +155,7 @@ class _Reader:
     found: Found
     metadata_start: Ints
     payload_start: Ints
+    whole: Collection[tuple[int, int]]
 
     def headers(self, plain: Bools) -> Headers:
         numbers, key = self.found.numbers, self.found.spans[_KEY]
@@ -178,12 +184,13 @@ class _Reader:
         """With the entries that are not plain, each by protobuf."""
         keys = []
         for row in unusual.tolist():
-            entry = entry_of(self.entries[row])
-            metadata, kind = entry.metadata, kind_of(entry)
-            keys.append(shown_key(entry, kind))
+            is_whole = self.entries[row][:2] in self.whole
+            entry = entry_of(self.entries[row], any_count=is_whole)
+            metadata, kind = entry.metadata, Kind.SEALED_BATCH if is_whole else kind_of(entry)
+            keys.append(None if is_whole else shown_key(entry, kind))
             headers.kind[row], headers.empty[row] = kind, is_empty(entry)
             headers.publish_time[row], headers.event_time[row] = metadata.publish_time, metadata.event_time
-            headers.count[row] = metadata.num_messages_in_batch if entry.is_batch else -1
+            headers.count[row] = 1 if is_whole else metadata.num_messages_in_batch if entry.is_batch else -1
             headers.codec[row], headers.size[row] = metadata.compression, metadata.uncompressed_size
             payload_start = len(entry.raw.data) - len(entry.payload)
             headers.payload_start[row] = payload_start

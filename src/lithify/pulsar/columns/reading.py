@@ -19,9 +19,11 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from lithify.errors import DamagedError
 from lithify.model.message import NO_BATCH
 from lithify.pulsar.columns.batches import Batches, find_messages
 from lithify.pulsar.columns.binary import binary_of, in_order
+from lithify.pulsar.columns.damage import Damage
 from lithify.pulsar.columns.fields import PADDING, Bools, Buffer, Ints, Spans
 from lithify.pulsar.columns.headers import Headers, headers_of
 from lithify.pulsar.columns.messages import Messages
@@ -41,10 +43,11 @@ _STORED_BYTES: Final = 16 << 20
 """As many stored bytes are looked at together."""
 
 
-def messages_of(entries: Iterable[RawEntry]) -> Iterator[Messages]:
+def messages_of(entries: Iterable[RawEntry], damage: Damage | None = None) -> Iterator[Messages]:
     """The messages of entries of one partition, framed or not, in parts of some entries each.
 
-    Raises DamagedError, which names ledger and entry, for one that cannot be right.
+    Raises DamagedError, which names ledger and entry, for one that cannot be right; with `damage` only for one that
+    its producer did not write so.
     """
     held: list[RawEntry] = []
     size = 0
@@ -52,22 +55,36 @@ def messages_of(entries: Iterable[RawEntry]) -> Iterator[Messages]:
         held.append(without_frame(raw))
         size += len(raw.data)
         if size >= _STORED_BYTES or len(held) >= _PART_ENTRIES:
-            yield from _in_parts(held)
+            yield from _in_parts(held, damage)
             held, size = [], 0
     if held:
-        yield from _in_parts(held)
+        yield from _in_parts(held, damage)
 
 
-def _in_parts(entries: list[RawEntry]) -> Iterator[Messages]:
-    headers = headers_of(entries)
+def _in_parts(entries: list[RawEntry], damage: Damage | None) -> Iterator[Messages]:
+    try:
+        headers = headers_of(entries)
+    except DamagedError:
+        if damage is None:
+            raise
+        headers = headers_of(entries, damage.found_in(entries))
     start = size = count = 0
     sizes = np.maximum(headers.size, [len(raw.data) for raw in entries]).tolist()
     for row, (more, messages) in enumerate(zip(sizes, headers.count.tolist(), strict=True)):
         if row > start and (size + more > PART_BYTES or count + messages > PART_MESSAGES):
-            yield _messages_of(entries[start:row], headers.part(start, row))
+            yield _part_of(entries[start:row], headers.part(start, row), damage)
             start, size, count = row, 0, 0
         size, count = size + more, count + max(1, messages)
-    yield _messages_of(entries[start:], headers.part(start, len(entries)) if start else headers)
+    yield _part_of(entries[start:], headers.part(start, len(entries)) if start else headers, damage)
+
+
+def _part_of(entries: Sequence[RawEntry], headers: Headers, damage: Damage | None) -> Messages:
+    try:
+        return _messages_of(entries, headers)
+    except DamagedError:
+        if damage is None:
+            raise
+        return _messages_of(entries, headers_of(entries, damage.found_in(entries)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,8 @@ class RawEntry(NamedTuple):
 
 def damaged(raw: RawEntry, what: str) -> DamagedError:
     """The error for an entry whose bytes cannot be right."""
-    hint = "read it from another bookie, or have the topic trimmed to after it"
+    hint = "if its producer wrote it so, --skip-damaged keeps it whole; else read it from another bookie, or have the "
+    hint += "topic trimmed to after it"
     return DamagedError(f"entry {raw.place} of the topic is damaged: {what}", hint=hint)
 
 
@@ -64,8 +65,11 @@ class Entry(NamedTuple):
         return joined(self.broker_metadata, self.metadata_bytes, self.payload, checksum=self.has_checksum)
 
 
-def entry_of(raw: RawEntry) -> Entry:
-    """The parts of a stored entry; its checksum is verified where it has one."""
+def entry_of(raw: RawEntry, *, any_count: bool = False) -> Entry:
+    """The parts of a stored entry; its checksum is verified where it has one.
+
+    `any_count`: also of a batch whose metadata says that it has more messages than any, or none.
+    """
     rest, broker_metadata = raw.data, None
     if rest.startswith(BROKER_METADATA_MAGIC):
         broker_metadata, rest = _sized(raw, rest[2:], "broker entry metadata")
@@ -73,10 +77,10 @@ def entry_of(raw: RawEntry) -> Entry:
     if has_checksum:
         rest = _verified(raw, rest[2:])
     metadata, payload = _sized(raw, rest, "message metadata")
-    return Entry(raw, broker_metadata, has_checksum, metadata_of(raw, metadata), metadata, payload)
+    return Entry(raw, broker_metadata, has_checksum, metadata_of(raw, metadata, any_count=any_count), metadata, payload)
 
 
-def metadata_of(raw: RawEntry, data: bytes) -> MessageMetadata:
+def metadata_of(raw: RawEntry, data: bytes, *, any_count: bool = False) -> MessageMetadata:
     """The metadata of the entry from its bytes."""
     metadata = MessageMetadata()
     try:
@@ -85,7 +89,8 @@ def metadata_of(raw: RawEntry, data: bytes) -> MessageMetadata:
         raise damaged(raw, "its metadata is not a valid protobuf message") from error
     if not metadata.IsInitialized():
         raise damaged(raw, "its metadata has not all of producer, sequence id and publish time")
-    if metadata.HasField("num_messages_in_batch") and not 1 <= metadata.num_messages_in_batch <= BATCH_LIMIT:
+    count = metadata.num_messages_in_batch if metadata.HasField("num_messages_in_batch") and not any_count else 1
+    if not 1 <= count <= BATCH_LIMIT:
         raise damaged(raw, f"it would be a batch of {metadata.num_messages_in_batch} messages")
     return metadata
 

@@ -31,9 +31,9 @@ from lithify.columnar.segment.schema import (
     TIMESTAMP,
     VALUE,
 )
+from lithify.errors import DamagedError
 from lithify.model.message import NO_BATCH, MessageId
-from lithify.pulsar.columns import Kind, Messages, numbers_as_fields, properties_of, sequence_ids_of, values_of
-from lithify.pulsar.format.entry import entry_of
+from lithify.pulsar.columns import Damage, Kind, Messages, numbers_as_fields, properties_of, sequence_ids_of, values_of
 from lithify.pulsar.format.wire_pb2 import MessageMetadata, SingleMessageMetadata
 
 _IN_COLUMNS: Final = ("partition_key", "properties", "event_time", "null_value", "compacted_batch_indexes")
@@ -46,10 +46,16 @@ _OF_ONE: Final = ("sequence_id", *_OF_KEYS)
 """Fields that the metadata of one message in a batch has as well."""
 
 
-def records_of(messages: Messages, partition: int, after: MessageId | None = None) -> pa.Table:
-    """A row per record, with columns that `append` takes, of messages behind `after`. Raises `DamagedError`."""
+def records_of(
+    messages: Messages, partition: int, after: MessageId | None = None, damage: Damage | None = None
+) -> pa.Table:
+    """A row per record, with columns that `append` takes, of messages behind `after`.
+
+    Raises `DamagedError`; with `damage` a message on its own whose payload cannot be opened has it as it is.
+    """
     whole = np.isin(messages.kind, (Kind.SEALED_BATCH, Kind.CHUNK))
-    values, metadata = _values(messages), _metadata(messages, whole)
+    values = _values(messages, damage)
+    metadata = _metadata(messages, whole)
     count, event_time = len(messages), messages.event_time
     ledger, entry, index = messages.ledger, messages.entry, messages.batch_index
     keys = messages.key.to_pylist() if whole.any() else None
@@ -75,9 +81,15 @@ def records_of(messages: Messages, partition: int, after: MessageId | None = Non
     return table if kept.all() else table.filter(pa.array(kept))
 
 
-def _values(messages: Messages) -> pa.Array:
+def _values(messages: Messages, damage: Damage | None) -> pa.Array:
     """Payloads: null where the message says so, and as they are where the entry cannot be opened."""
-    values = values_of(messages)
+    try:
+        values = values_of(messages)
+    except DamagedError:
+        if damage is None:
+            raise
+        _seal(messages, damage)
+        values = values_of(messages)
     sealed = np.flatnonzero(~np.isin(messages.kind, (Kind.PLAIN, Kind.MARKER)))
     empty = np.flatnonzero(messages.empty & (messages.kind == Kind.PLAIN)).tolist()
     null = [row for row in empty if _is_null(messages, row)]
@@ -85,10 +97,22 @@ def _values(messages: Messages) -> pa.Array:
         return values
     found = values.to_pylist()
     for row in sealed.tolist():
-        found[row] = entry_of(messages.entries[int(messages.row[row])]).payload
+        number = int(messages.row[row])
+        found[row] = messages.entries[number].data[messages.headers.payload_start[number] :]
     for row in null:
         found[row] = None
     return pa.array(found, pa.binary())
+
+
+def _seal(messages: Messages, damage: Damage) -> None:
+    """Takes messages on their own whose payload cannot be opened for encrypted ones."""
+    for row in np.flatnonzero((messages.kind == Kind.PLAIN) & (messages.stored.start < 0)).tolist():
+        number = int(messages.row[row])
+        try:
+            messages.headers.value(messages.entries[number], number)
+        except DamagedError:
+            messages.kind[row] = Kind.SEALED
+            damage.add(messages.entries[number])
 
 
 def _is_null(messages: Messages, row: int) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 
 from lithify.model.message import EARLIEST, MessageId, MessagePosition
 from lithify.pulsar.client import Admin, ClientConfig, Cluster, TopicReader
@@ -48,20 +49,23 @@ class LivePositions:
         last = Cluster(self.config).last_id(self.partition)
         if last is None:
             return None
-        start = MessageId(*Admin(self.config).id_published_at(self.partition, time_ms))
-        for entry in self._from(start, MessageId(*last.place), compacted=compacted):
+        end = MessageId(*last.place)
+        ledger, entry_id = Admin(self.config).id_published_at(self.partition, time_ms)
+        start = MessageId(ledger, max(0, entry_id - 1))
+        first = islice(self._from(None, end, compacted=compacted), 1)  # brokers pass over it
+        for entry in chain(first, self._from(start, end, compacted=compacted)):
             published = _published(entry)
             if published >= time_ms and (index := _first_index(entry)) is not None:
                 return MessagePosition(*entry[:2], index, published)
         return None
 
-    def _from(self, start: MessageId, end: MessageId, *, compacted: bool) -> Iterator[RawEntry]:
+    def _from(self, start: MessageId | None, end: MessageId, *, compacted: bool) -> Iterator[RawEntry]:
         reader = TopicReader(self.config, self.partition)
         try:
             for entries in reader.read(start, end, compacted=compacted):
                 yield from map(without_frame, entries)
         except SealedEndError:  # nothing is behind the view, so that it was not read yet
-            yield from (entry for entry in self._view() if entry[:2] >= start.place)
+            yield from (entry for entry in self._view() if start is None or entry[:2] >= start.place)
 
     def _view(self) -> Iterator[RawEntry]:
         served = LiveCluster(self.config).look(self.partition).served

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lithify.columnar.segment.positions import Flags, Integers
-from lithify.pulsar.columns import Kind, Messages, messages_of
+from lithify.pulsar.columns import Damage, Kind, Messages, messages_of
 from lithify.pulsar.compaction.rules import Order
 from lithify.pulsar.format.entry import RawEntry
 from lithify.pulsar.format.kinds import key_of
@@ -23,10 +23,14 @@ from lithify.pulsar.format.kinds import key_of
 
 @dataclass(frozen=True, slots=True)
 class RoundRules:
-    """The rules of a round; `retain_null_key` is the broker's `topicCompactionRetainNullKey`."""
+    """The rules of a round; `retain_null_key` is the broker's `topicCompactionRetainNullKey`.
+
+    `skip_damaged`: a batch that its producer wrote damaged is taken for an encrypted one (C74).
+    """
 
     retain_null_key: bool = False
     order: Order = "publish"
+    skip_damaged: bool = False
 
     @property
     def by_event_time(self) -> bool:
@@ -67,9 +71,9 @@ class Judged:
         return int(np.count_nonzero(counts) + (messages.headers.count[hidden] - 1).sum())
 
 
-def judged_parts(entries: Iterable[RawEntry], rules: RoundRules) -> Iterator[Judged]:
-    """All entries, in parts. Raises `DamagedError`, which names ledger and entry."""
-    for messages in messages_of(entries):
+def judged_parts(entries: Iterable[RawEntry], rules: RoundRules, damage: Damage | None = None) -> Iterator[Judged]:
+    """All entries, in parts. `damage` is told what is skipped. Raises `DamagedError`, which names ledger and entry."""
+    for messages in messages_of(entries, (damage or Damage()) if rules.skip_damaged else None):
         yield _judged(messages, rules)
 
 

@@ -107,6 +107,8 @@ def write_view(
         entries_out=counts.entries_out,
         bytes_in=counts.bytes_in,
         bytes_out=counts.bytes_out,
+        damaged_entries=counts.damage.count,
+        damaged_named=tuple(counts.damage.named),
     )
 
 

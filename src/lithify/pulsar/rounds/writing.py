@@ -20,7 +20,7 @@ from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.rewrite import Throttles
 from lithify.columnar.segment.positions import DeadPositions, Flags
 from lithify.errors import DamagedError, EngineError
-from lithify.pulsar.columns import rewritten
+from lithify.pulsar.columns import Damage, rewritten
 from lithify.pulsar.format.framing import framed
 from lithify.pulsar.rounds.entries import EntriesRead, EntryReader
 from lithify.pulsar.rounds.judged import Judged, RoundRules, judged_parts
@@ -44,6 +44,7 @@ class ViewCounts:
     entries_out: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
+    damage: Damage = field(default_factory=Damage)
 
 
 @dataclass(slots=True)
@@ -67,7 +68,7 @@ class ViewWriting:
         for raws in one_ahead(self.reader.read(entries.start, entries.end, compacted=entries.compacted)):
             self.throttles.read(sum(len(raw.data) for raw in raws))
             read.add(raws)
-            for judged in judged_parts(raws, self.rules):
+            for judged in judged_parts(raws, self.rules, self.counts.damage):
                 dead = part.verdict(judged, read.rows)
                 read.rows += judged.count
                 self._append(self._kept(judged, ~dead))

@@ -38,6 +38,10 @@ class PartitionReport:
     changed: bool = False
     error: str | None = None
     error_code: str | None = None
+    damaged_entries: int = 0
+    """Batches that their producers wrote damaged, which the view has whole (C74)."""
+    damaged_named: tuple[str, ...] = ()
+    """The first of them, as LEDGER:ENTRY."""
 
 
 @dataclass(frozen=True, slots=True)

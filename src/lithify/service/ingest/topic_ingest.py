@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -26,7 +26,8 @@ from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import Copying, Source, SourceBatch
 from lithify.ports.store import Warehouse
-from lithify.reports.ingest import CopiedTopic, Hole, IdHole, IngestBatch, IngestReport, TellBatch
+from lithify.reports.damaged import NAMED_AT_MOST, kept_whole
+from lithify.reports.ingest import CopiedTopic, Hole, IdHole, IngestBatch, IngestNote, IngestReport, TellBatch
 from lithify.service.change.alter import alter
 from lithify.service.commit import commit
 from lithify.service.creation import create_topic
@@ -56,6 +57,8 @@ class TopicIngest:
     started_ms: int
     batches: int = 0
     records: int = 0
+    damaged_entries: int = 0
+    damaged_named: tuple[str, ...] = ()
     holes: tuple[Hole | IdHole, ...] = ()
     topic_id: str = ""
     reached: Reached = NOT_BEGUN
@@ -127,16 +130,25 @@ class TopicIngest:
         self._check_id(self.source.topic(self.topic).topic_id)
         self._check_whole(found, state, batch)
         self._watched.after_read(batch.ends())
+        kept = batch.damaged()
         state = self._commit(Copied(self.name, copied, batch.ends()), run_id) or state
         counts = {p: volume_of(segments_of_parts(parts)).records for p, parts in by_partition(copied).items()}
         self.batches += 1
         self.records += sum(counts.values())
+        self._tell_damaged(kept)
         logs = self.source.progress(found, state, counts)
         took_ms = clock.now_ms() - begun_ms
         batch_told = IngestBatch(str(self.name), self.topic, state.version, logs, took_ms)
         self.tell(batch_told)
         self.narration.copied(batch_told)
         self.look()
+
+    def _tell_damaged(self, kept: Mapping[int, tuple[int, Sequence[str]]]) -> None:
+        for partition, (count, named) in sorted(kept.items()):
+            self.damaged_entries += count
+            self.damaged_named = (*self.damaged_named, *named)[:NAMED_AT_MOST]
+            text = kept_whole(str(LogId(self.name, partition)), count, named)
+            self.narration.told(IngestNote("damaged", text, self.topic, str(self.name)))
 
     def look(self) -> None:
         """Between batches, and while there are none: see `SourceWatch.look`."""
@@ -167,7 +179,15 @@ class TopicIngest:
         refused = not begun and isinstance(error, RefusedError)
         missed = () if self.watch is None else self.watch.missed
         report = IngestReport(
-            str(self.name), self.topic, self.batches, self.records, took_ms, self.holes, missed_deletes=missed
+            str(self.name),
+            self.topic,
+            self.batches,
+            self.records,
+            took_ms,
+            self.holes,
+            missed_deletes=missed,
+            damaged_entries=self.damaged_entries,
+            damaged_named=self.damaged_named,
         )
         return report if error is None else report.failed(error, refused=refused)
 

@@ -19,6 +19,7 @@ from lithify.model.message import MessageId
 from lithify.ports.clock import Clock
 from lithify.ports.pulsar.cluster import Hold, PulsarCluster, TopicLook
 from lithify.ports.pulsar.views import PlannedView, ViewEngine, WrittenView
+from lithify.reports.damaged import kept_whole
 from lithify.reports.pulsar.rounds import EntryPlace, PartitionReport
 from lithify.service.pulsar.holding import holding, lost
 from lithify.service.pulsar.leftovers import Leftovers, OpenViewLedgers
@@ -44,7 +45,7 @@ class PartitionRound:
         self.report = PartitionReport(number)
         self.view: PlannedView | None = None
         """The view to write; None if nothing is new, or after an error."""
-        self.note: str | None = None
+        self.notes: list[str] = []
         """What a reader of the report should know, though it is no error."""
         self._cluster = world.cluster
         self._leftovers = Leftovers(world.cluster, world.open_ledgers)
@@ -61,7 +62,7 @@ class PartitionRound:
     def begin(self, holds: ExitStack) -> None:
         """Takes the subscription, which `holds` releases, and plans the view."""
         with self._failing():
-            self._hold = holds.enter_context(holding(self._cluster, self.name, self._noted))
+            self._hold = holds.enter_context(holding(self._cluster, self.name, self.notes.append))
             look = self._cluster.look(self.name)
             self._since, self._found_leftovers = look.unsettled, look.unsettled is not None
             self._describe(look)
@@ -100,7 +101,11 @@ class PartitionRound:
                 bytes_in=written.bytes_in,
                 bytes_out=written.bytes_out,
                 changed=True,
+                damaged_entries=written.damaged_entries,
+                damaged_named=written.damaged_named,
             )
+            if written.damaged_entries:
+                self.notes.append(kept_whole(self.name, written.damaged_entries, written.damaged_named))
 
     def end(self) -> None:
         """Deletes leftovers, as long as the subscription is held."""
@@ -113,9 +118,6 @@ class PartitionRound:
                 self.report = replace(self.report, ledgers_deleted=deleted)
             if not self._may_leave_more and self.report.error is None and hold.is_confirmed():
                 self._leftovers.settled(self.name)
-
-    def _noted(self, note: str) -> None:
-        self.note = note
 
     def _describe(self, look: TopicLook) -> None:
         horizon = None if look.view is None else look.horizon

@@ -26,12 +26,16 @@ from lithify.service.pulsar.planning import plan_round
 
 @dataclass(frozen=True, slots=True)
 class RoundRequest:
-    """What is to be compacted, and by which rules: those that are None are the broker's."""
+    """What is to be compacted, and by which rules: those that are None are the broker's.
+
+    `skip_damaged`: batches that their producers wrote damaged stay whole (C74).
+    """
 
     topic: str
     retain_null_key: bool | None = None
     order: str | None = None
     limits: RunLimits = RunLimits()
+    skip_damaged: bool = False
 
 
 def compact_topic(world: RoundWorld, request: RoundRequest, progress: Progress) -> TopicRoundReport:
@@ -55,7 +59,7 @@ def compact_topic(world: RoundWorld, request: RoundRequest, progress: Progress) 
         for one in partitions:
             one.end()
     took_ms = world.clock.monotonic_ms() - began_ms
-    notes += tuple(one.note for one in partitions if one.note is not None)
+    notes += tuple(note for one in partitions for note in one.notes)
     return TopicRoundReport(request.topic, tuple(one.report for one in partitions), took_ms, run_id, notes)
 
 
@@ -125,7 +129,7 @@ def _notes(cluster: PulsarCluster, topic: str) -> tuple[str, ...]:
 
 def _rules(cluster: PulsarCluster, request: RoundRequest) -> ViewRules:
     if request.retain_null_key is not None and request.order is not None:
-        return ViewRules(request.retain_null_key, request.order)
+        return ViewRules(request.retain_null_key, request.order, request.skip_damaged)
     own = cluster.view_rules()
     retains = own.retain_null_key if request.retain_null_key is None else request.retain_null_key
-    return ViewRules(retains, request.order or own.order)
+    return ViewRules(retains, request.order or own.order, request.skip_damaged)

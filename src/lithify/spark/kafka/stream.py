@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
@@ -63,6 +63,9 @@ class KafkaBatch:
     def copy(self, copying: Copying) -> tuple[StagedLog, ...]:
         """See `copied_logs`."""
         return copied_logs(self.rows, copying)
+
+    def damaged(self) -> Mapping[int, tuple[int, Sequence[str]]]:
+        return {}
 
     def ends(self) -> Mapping[int, int]:
         """The end offset of each partition in this batch. Raises `EngineError`."""

@@ -24,7 +24,7 @@ from lithify.model.message import MessageId
 from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying
 from lithify.pulsar.client import ClientConfig, TopicReader
-from lithify.pulsar.columns import messages_of
+from lithify.pulsar.columns import Damage, messages_of
 from lithify.pulsar.lake.continuation import first_entry
 from lithify.pulsar.lake.records import records_of
 from lithify.spark.tasks import attempt
@@ -50,18 +50,27 @@ class EntryRange:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """`most`: about so many records of each range at most. `skip_damaged` as in `IngestRequest`."""
+
+    most: int | None
+    skip_damaged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class CopiedRange:
-    """What a task has written, and up to which id it has read."""
+    """What a task has written, up to which id it has read, and which damaged entries it has kept whole."""
 
     partition: int
     logs: tuple[StagedLog, ...]
     reached: MessageId
+    damage: Damage
 
 
 def copy_ranges(
-    session: SparkSession, config: ClientConfig, ranges: Sequence[EntryRange], copying: Copying, most: int | None
+    session: SparkSession, config: ClientConfig, ranges: Sequence[EntryRange], copying: Copying, limits: Limits
 ) -> tuple[CopiedRange, ...]:
-    """Reads and writes all ranges, a task each; about `most` records of each at most.
+    """Reads and writes all ranges, a task each.
 
     Raises the first `LithifyError` that a task returned, or errors of Spark.
     """
@@ -74,7 +83,7 @@ def copy_ranges(
     )
     frame = session.createDataFrame(rows, from_arrow_schema(_WORK)).repartitionById(len(ranges), F.col("task"))
     found: list[CopiedRange] = []
-    for row in frame.select("work").mapInArrow(_Task(config, copying, most), f"{_RESULT} binary").collect():
+    for row in frame.select("work").mapInArrow(_Task(config, copying, limits), f"{_RESULT} binary").collect():
         match pickle.loads(row[_RESULT]):
             case LithifyError() as error:
                 raise error
@@ -89,7 +98,7 @@ class _Task:
 
     config: ClientConfig
     copying: Copying
-    most: int | None
+    limits: Limits
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -101,32 +110,35 @@ class _Task:
         copying = self.copying
         stage = Stage(copying.access, copying.topic, now_ms=0, run_id=copying.run_id, attempt=attempt())
         try:
-            reached = self._read(wanted, stage)
-            return CopiedRange(wanted.partition, stage.close(), reached)
+            damage = Damage()
+            reached = self._read(wanted, stage, damage)
+            return CopiedRange(wanted.partition, stage.close(), reached, damage)
         except LithifyError as error:
             return error
         finally:
             stage.abandon()
 
-    def _read(self, wanted: EntryRange, stage: Stage) -> MessageId:
+    def _read(self, wanted: EntryRange, stage: Stage, damage: Damage) -> MessageId:
         """Adds the records of the range; returns the id up to which it was read."""
         records = entries_read = 0
+        most, skipped = self.limits.most, damage if self.limits.skip_damaged else None
         for entries in TopicReader(self.config, wanted.topic).read(wanted.start, wanted.end):
             left = entries
             while left:
                 taken = self._most_entries(records, entries_read, len(left))
-                for messages in messages_of(left[:taken]):
-                    table = records_of(messages, wanted.partition, wanted.after)
+                for messages in messages_of(left[:taken], skipped):
+                    table = records_of(messages, wanted.partition, wanted.after, skipped)
                     records += table.num_rows
                     if table.num_rows:
                         stage.add(table)
                 last, left, entries_read = left[taken - 1], left[taken:], entries_read + taken
-                if self.most is not None and records >= self.most:
+                if most is not None and records >= most:
                     return MessageId(last.ledger, last.entry)
         return MessageId(wanted.end.ledger, wanted.end.entry)
 
     def _most_entries(self, records: int, entries: int, left: int) -> int:
         """How many of the next entries to take so that there are about `most` records, by those so far."""
-        if self.most is None:
+        most = self.limits.most
+        if most is None:
             return left
-        return min(left, max(1, (self.most - records) * entries // max(1, records)))
+        return min(left, max(1, (most - records) * entries // max(1, records)))

@@ -61,7 +61,7 @@ class PulsarEngine:
         """See `ports.pulsar.ViewEngine`."""
         if not views:
             return {}
-        judged = RoundRules(rules.retain_null_key, order_of(rules.order))
+        judged = RoundRules(rules.retain_null_key, order_of(rules.order), rules.skip_damaged)
         finder = WinnerFinder(winners_memory(limits.task_memory_bytes), self.new_id())
         run = _Run(self, views, judged, limits, run_id, finder)
         alone = [unit for unit, view in enumerate(views) if self._is_alone(view, judged)]

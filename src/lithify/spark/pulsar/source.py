@@ -35,6 +35,7 @@ from lithify.pulsar.lake.continuation import (
     whole_entries,
 )
 from lithify.reports.ingest import IngestedEntries, IngestNote, TellNote
+from lithify.spark.pulsar.copying import Limits
 from lithify.spark.pulsar.stream import EntryStream, Look, StreamPlan
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ class PulsarSource:
             job=f"lithify ingest {topic} {run_id}",
             continuous=request.continuous,
             interval_ms=request.interval_ms,
-            most=request.max_records,
+            limits=Limits(request.max_records, request.skip_damaged),
             look=lambda: self._look(self.topic(topic)),
             acknowledge=partial(self._acknowledge, self._subscriptions[topic]),
         )

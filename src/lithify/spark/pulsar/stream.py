@@ -8,7 +8,7 @@ keep what is not copied yet, and no more; that an acknowledgement is lost costs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event, Thread
@@ -24,7 +24,7 @@ from lithify.model.source import SourcePosition
 from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying, OnBatch, StopAsked
 from lithify.pulsar.client import ClientConfig
-from lithify.spark.pulsar.copying import EntryRange, copy_ranges
+from lithify.spark.pulsar.copying import EntryRange, Limits, copy_ranges
 
 STOPS_WITHIN_S = 5.0
 """Seconds to wait for a batch that was given up."""
@@ -47,14 +47,14 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class StreamPlan:
-    """What to read: where the copies are, and in which batches. `job` names it; `most` are records of a partition."""
+    """What to read: where the copies are, and in which batches. `job` names it."""
 
     config: ClientConfig
     starts: Positions
     job: str
     continuous: bool
     interval_ms: int
-    most: int | None
+    limits: Limits
     look: Callable[[], Look]
     acknowledge: Callable[[Look, Mapping[int, MessageId]], None]
     """Tells the cluster, after each look, up to which id the copies are committed."""
@@ -67,20 +67,25 @@ class EntryBatch:
     session: SparkSession
     config: ClientConfig
     ranges: tuple[EntryRange, ...]
-    most: int | None
+    limits: Limits
     job: str
     reached: dict[int, MessageId] = field(default_factory=dict)
+    kept_whole: dict[int, tuple[int, Sequence[str]]] = field(default_factory=dict)
 
     def copy(self, copying: Copying) -> tuple[StagedLog, ...]:
         """See `copy_ranges`."""
         self.session.sparkContext.setJobGroup(self.job, "lithify pulsar ingest", interruptOnCancel=True)
-        copied = copy_ranges(self.session, self.config, self.ranges, copying, self.most)
+        copied = copy_ranges(self.session, self.config, self.ranges, copying, self.limits)
         self.reached = {one.partition: one.reached for one in copied}
+        self.kept_whole = {one.partition: (one.damage.count, one.damage.named) for one in copied if one.damage.count}
         return tuple(log for one in copied for log in one.logs)
 
     def ends(self) -> Mapping[int, SourcePosition]:
         """The ids up to which the tasks have read."""
         return dict(self.reached)
+
+    def damaged(self) -> Mapping[int, tuple[int, Sequence[str]]]:
+        return self.kept_whole
 
 
 class EntryStream:
@@ -140,7 +145,7 @@ class EntryStream:
             if last is not None and not look.has_all(p, self._positions.get(p))
         )
         if ranges:
-            batch = EntryBatch(self._session, self._plan.config, ranges, self._plan.most, self._plan.job)
+            batch = EntryBatch(self._session, self._plan.config, ranges, self._plan.limits, self._plan.job)
             self._on_batch(batch)
             self._positions.update(batch.reached)
         self._plan.acknowledge(look, self._positions)
