@@ -226,10 +226,7 @@ class Lake(WholeWarehouse):
         notes: TellNote = lambda _note: None,
         stops: Callable[[], bool] = lambda: False,
     ) -> Reports[IngestReport]:
-        """Copies topics of a Pulsar cluster, with their message ids; as `ingest` ends, and raises as it does.
-
-        With `skip_damaged` entries that their producers wrote damaged are copied whole, and named in the report (C74).
-        """
+        """Copies topics of a Pulsar cluster, with their message ids; as `ingest` ends, and raises as it does."""
         from lithify.pulsar.client.names import TopicName
 
         for name in topics:

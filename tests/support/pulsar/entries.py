@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lithify.pulsar.format.batch import messages_of_batch
 from lithify.pulsar.format.codecs import NONE, compressed
-from lithify.pulsar.format.entry import RawEntry, entry_of, joined, prefixed
-from lithify.pulsar.format.kinds import can_be_opened
+from lithify.pulsar.format.entry import RawEntry, joined, prefixed
 from lithify.pulsar.format.wire_pb2 import BrokerEntryMetadata, KeyValue, MessageMetadata, SingleMessageMetadata
 
 
@@ -101,17 +99,3 @@ def stored_in_batch(sent: Sent, *, compacted_out: bool = False) -> bytes:
     if compacted_out:
         metadata.compacted_out = True
     return b"".join(prefixed(metadata.SerializeToString())) + sent.payload
-
-
-def as_written_here(view: Iterable[RawEntry], compacted: Iterable[RawEntry]) -> list[RawEntry]:
-    """What a round leaves of entries of which Pulsar left `view`: a batch that loses nothing has no new field 31."""
-    before = {raw[:2]: raw for raw in compacted}
-    return [before[raw[:2]] if _alive(raw) == _alive(before[raw[:2]]) else raw for raw in view]
-
-
-def _alive(raw: RawEntry) -> list[int]:
-    """The indexes of the messages of an open batch that are not compacted out."""
-    entry = entry_of(raw)
-    if not entry.is_batch or not can_be_opened(entry):
-        return []
-    return [message.batch_index for message in messages_of_batch(entry) if not message.metadata.compacted_out]

@@ -7,8 +7,8 @@ from itertools import accumulate
 
 from hypothesis import strategies as st
 
-from lithify.pulsar.format.batch import messages_of_batch, with_data, without_messages
-from lithify.pulsar.format.codecs import KNOWN
+from lithify.pulsar.format.batch import messages_of_batch, with_payload, without_messages
+from lithify.pulsar.format.codecs import KNOWN, NONE, compressed
 from lithify.pulsar.format.entry import RawEntry, entry_of
 from lithify.pulsar.format.framing import framed
 from support.pulsar.entries import Form, Sent, batch, single, stored_in_batch
@@ -95,4 +95,6 @@ def retained_only(raw: RawEntry) -> RawEntry:
     entry = entry_of(raw)
     kept = [message for message in messages_of_batch(entry) if not message.metadata.compacted_out]
     data = b"".join(message.stored for message in kept)
-    return raw._replace(data=with_data(entry, data, [message.batch_index for message in kept]))
+    payload = compressed(entry.metadata.compression or NONE, data)
+    indexes = [message.batch_index for message in kept]
+    return raw._replace(data=with_payload(entry, payload, len(data), indexes))

@@ -8,7 +8,13 @@ import pytest
 from lithify.errors import DamagedError
 from lithify.pulsar.columns import messages_of
 from lithify.pulsar.columns import rewritten as columns_rewritten
-from lithify.pulsar.format.batch import PLACEHOLDER, last_batch_index, messages_of_batch, without_messages
+from lithify.pulsar.format.batch import (
+    LARGEST_BYTES,
+    PLACEHOLDER,
+    last_batch_index,
+    messages_of_batch,
+    without_messages,
+)
 from lithify.pulsar.format.codecs import KNOWN, ZSTD
 from lithify.pulsar.format.entry import Entry, RawEntry, entry_of, joined
 from lithify.pulsar.format.wire_pb2 import MessageMetadata
@@ -65,15 +71,24 @@ def test_a_batch_without_messages_alive_is_none():
     assert without_messages(entry_of(batch(1, 0, FOUR)), {0, 1, 2, 3}) is None
 
 
-@pytest.mark.parametrize("form", [Form(ZSTD), Form(says_size=False, checksum=False, broker_index=7)])
-def test_a_batch_that_loses_nothing_stays_byte_by_byte(form):
-    """C54: field 31 of a large one would be more than bookies take of an entry."""
-    before = batch(1, 0, FOUR, form)
+def test_a_batch_that_loses_nothing_keeps_its_payload_and_gets_field_31():
+    before = entry_of(batch(1, 0, FOUR, Form(ZSTD)))
+    after = entry_of(rewritten(before.raw))
+    assert after.payload == before.payload
+    assert list(after.metadata.compacted_batch_indexes) == [0, 1, 2, 3]
+
+
+def test_a_batch_that_field_31_would_make_too_large_stays_as_it_is():
+    """C54: near the limit on messages, bookies would not take it."""
+    many = [Sent("k", b"v")] * 3000
+    padding = LARGEST_BYTES - len(batch(1, 0, many, Form(broker_index=7)).data) - 100
+    before = batch(1, 0, [*many, Sent("k", bytes(padding))], Form(broker_index=7))
+    assert len(before.data) <= LARGEST_BYTES < len(before.data) + 2 * len(many)
     assert rewritten(before).data == before.data
     (part,) = messages_of([before])
-    assert columns_rewritten(part, np.ones(4, np.bool_)) == [before.data]
-    once = rewritten(before, 1)
-    assert rewritten(once, 1).data == rewritten(once).data == once.data
+    assert columns_rewritten(part, np.ones(len(part), np.bool_)) == [before.data]
+    small = rewritten(before, len(many))  # without the large message it has room for the field
+    assert len(entry_of(small).metadata.compacted_batch_indexes) == len(many)
 
 
 def test_fields_that_are_not_known_survive():

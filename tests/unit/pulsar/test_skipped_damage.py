@@ -15,7 +15,7 @@ from lithify.pulsar.format.entry import BATCH_LIMIT, RawEntry, entry_of
 from lithify.pulsar.format.framing import unframed
 from lithify.pulsar.lake.records import records_of
 from lithify.pulsar.rounds.judged import RoundRules
-from lithify.reports.damaged import NAMED_AT_MOST, kept_whole
+from lithify.reports.pulsar.damaged import NAMED_AT_MOST, kept_whole
 from support.pulsar.entries import Form, Sent, batch, single
 from support.pulsar.generated import ENCRYPTED
 from support.pulsar.pure_rounds import shuffled_round

@@ -15,7 +15,7 @@ from lithify.errors import DamagedError
 from lithify.pulsar.format.batch import messages_of_batch
 from lithify.pulsar.format.entry import RawEntry, entry_of
 from lithify.pulsar.format.kinds import Kind, kind_of
-from lithify.reports.damaged import NAMED_AT_MOST
+from lithify.reports.pulsar.damaged import NAMED_AT_MOST
 
 
 @dataclass(slots=True)

@@ -2,8 +2,8 @@
 
     [k0][k1][k2][k3]  with k0 and k3 alive ──► [k0][.][.][k3]   runs of messages are copied as they are
 
-The rules are those of `format/batch.py`, which writes batches one by one: an index never moves, field 31 says which
-are alive, and a batch that loses nothing stays as it is.
+The rules are those of `format/batch.py`, which writes batches one by one: an index never moves, and field 31
+says which are alive.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import numpy as np
 
 from lithify.pulsar.columns.fields import Bools, Ints
 from lithify.pulsar.columns.messages import Messages
-from lithify.pulsar.format.batch import PLACEHOLDER, with_data, without_messages
+from lithify.pulsar.format.batch import PLACEHOLDER, with_all, with_payload, without_messages
+from lithify.pulsar.format.codecs import compressed
 from lithify.pulsar.format.entry import RawEntry, entry_of
 from lithify.pulsar.format.kinds import Kind
 
@@ -35,7 +36,6 @@ class _Writer:
 
     def __init__(self, messages: Messages, alive: Bools) -> None:
         self._messages, self._alive = messages, alive.tolist()
-        self._count = messages.headers.count.tolist()
         self._is_batch = (messages.headers.kind == Kind.BATCH).tolist()
         stays = np.flatnonzero(alive & ~messages.compacted_out & (messages.stored.start >= 0))
         row, index, start = messages.row[stays], messages.batch_index[stays], messages.stored.start[stays]
@@ -63,11 +63,17 @@ class _Writer:
         kept = self._kept[self._first_kept[number] : self._first_kept[number + 1]]
         if not kept:
             return None
-        count = self._count[number]
+        entry = entry_of(raw)
+        count = entry.metadata.num_messages_in_batch
         if end - first == count == len(kept) + self._gone[number]:
-            return raw.data
-        runs = self._runs[self._first_run[number] : self._first_run[number + 1]]
-        return with_data(entry_of(raw), b"".join(self._pieces(count, runs)), kept)
+            return with_all(entry, self._uncompressed(first, end), kept)
+        data = b"".join(self._pieces(count, self._runs[self._first_run[number] : self._first_run[number + 1]]))
+        return with_payload(entry, compressed(entry.metadata.compression, data), len(data), kept)
+
+    def _uncompressed(self, first: int, end: int) -> int:
+        """The bytes of all messages of these rows; metadata need not say so of a payload that is not compressed."""
+        stored = self._messages.stored
+        return int(stored.start[end - 1] + stored.size[end - 1] - stored.start[first])
 
     def _pieces(self, count: int, runs: list[tuple[int, int, int, int]]) -> list[bytes]:
         """Runs of messages, and placeholders between."""

@@ -5,8 +5,7 @@
     placeholders kept      k0  k1  .   k3       `compacted_out`, no key, no payload; indexes 0 to 3
     retained only          k0  k1  k3           field 31 of the entry says 0, 1, 3
 
-Pulsar 4.2 writes the first layout with field 31 `compacted_batch_indexes`, and so do we of a batch that loses messages;
-both layouts are read (PIP-429).
+Pulsar 4.2 writes the first layout with field 31 `compacted_batch_indexes`, and so do we; both are read (PIP-429).
 An index never moves. Messages that say `compactedOut` by a property are messages as all others: PIP-14 thought of
 that, but no Pulsar that was released has written it.
 """
@@ -30,6 +29,9 @@ from lithify.pulsar.format.wire_pb2 import MessageMetadata, SingleMessageMetadat
 
 PLACEHOLDER: Final = bytes.fromhex("0000000418002001")
 """A message that was compacted out: a payload of 0 bytes, `compacted_out`."""
+
+LARGEST_BYTES: Final = 5 << 20
+"""Of an entry that is written larger than it was: Pulsar's own limit on messages, for which bookies have room."""
 
 _SIZE: Final = struct.Struct(">I")
 
@@ -78,7 +80,8 @@ def kept_indexes(entry: Entry) -> list[int]:
 def without_messages(entry: Entry, dead: Collection[int]) -> bytes | None:
     """The batch with placeholders for these indexes; None if no message would be left.
 
-    One that loses nothing stays as it is: Pulsar adds field 31, which may be more than a ledger takes of an entry.
+    A batch that loses nothing is written with field 31 as well, as Pulsar does: brokers that look for the last message
+    of a view then need not open the batch.
     """
     messages = messages_of_batch(entry)
     kept = [m.batch_index for m in messages if m.batch_index not in dead and not m.metadata.compacted_out]
@@ -86,18 +89,24 @@ def without_messages(entry: Entry, dead: Collection[int]) -> bytes | None:
         return None
     count = entry.metadata.num_messages_in_batch
     if len(messages) == count and all(m.metadata.compacted_out == (m.batch_index not in kept) for m in messages):
-        return entry.to_bytes()
+        return with_all(entry, sum(len(m.stored) for m in messages), kept)
     alive = {message.batch_index: message.stored for message in messages if message.batch_index in set(kept)}
-    return with_data(entry, b"".join(alive.get(index, PLACEHOLDER) for index in range(count)), kept)
+    data = b"".join(alive.get(index, PLACEHOLDER) for index in range(count))
+    return with_payload(entry, compressed(entry.metadata.compression, data), len(data), kept)
 
 
-def with_data(entry: Entry, data: bytes, kept: Collection[int]) -> bytes:
-    """The entry of a batch with other messages, uncompressed, of which these indexes are kept; all else stays."""
+def with_all(entry: Entry, size: int, kept: Collection[int]) -> bytes:
+    """A batch that loses nothing, of that uncompressed size; as it is, where field 31 would make it too large."""
+    written = with_payload(entry, entry.payload, size, kept)
+    return written if len(written) <= LARGEST_BYTES else entry.to_bytes()
+
+
+def with_payload(entry: Entry, payload: bytes, size: int, kept: Collection[int]) -> bytes:
+    """The entry of a batch with another payload of which these indexes are kept; all else stays."""
     metadata = MessageMetadata()
     metadata.CopyFrom(entry.metadata)
-    metadata.uncompressed_size = len(data)
+    metadata.uncompressed_size = size
     metadata.compacted_batch_indexes[:] = kept
-    payload = compressed(metadata.compression, data)
     return joined(entry.broker_metadata, metadata.SerializeToString(), payload)
 
 

@@ -26,8 +26,8 @@ from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import Copying, Source, SourceBatch
 from lithify.ports.store import Warehouse
-from lithify.reports.damaged import NAMED_AT_MOST, kept_whole
 from lithify.reports.ingest import CopiedTopic, Hole, IdHole, IngestBatch, IngestNote, IngestReport, TellBatch
+from lithify.reports.pulsar.damaged import NAMED_AT_MOST, kept_whole
 from lithify.service.change.alter import alter
 from lithify.service.commit import commit
 from lithify.service.creation import create_topic

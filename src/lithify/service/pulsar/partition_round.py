@@ -19,7 +19,7 @@ from lithify.model.message import MessageId
 from lithify.ports.clock import Clock
 from lithify.ports.pulsar.cluster import Hold, PulsarCluster, TopicLook
 from lithify.ports.pulsar.views import PlannedView, ViewEngine, WrittenView
-from lithify.reports.damaged import kept_whole
+from lithify.reports.pulsar.damaged import kept_whole
 from lithify.reports.pulsar.rounds import EntryPlace, PartitionReport
 from lithify.service.pulsar.holding import holding, lost
 from lithify.service.pulsar.leftovers import Leftovers, OpenViewLedgers
