@@ -12,7 +12,13 @@ Importing this package imports no PyIceberg, PyArrow or PySpark; `open` does wha
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
+
+if sys.version_info < (3, 11):  # noqa: UP036 - before anything that an earlier Python cannot read
+    raise ImportError(
+        f"Lithify needs Python 3.11, 3.12 or 3.13, and {sys.executable} is Python {sys.version.split()[0]}"
+    )
 
 from lithify.errors import LithifyError, RefusedError
 from lithify.model.cursor import AtTime, Cursor

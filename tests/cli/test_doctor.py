@@ -9,9 +9,11 @@ import sys
 import pytest
 
 import lithify as package
+from lithify.extras import KAFKA, POSTGRES
 from lithify.spark.kafka.connector import NEEDED
 
-NAMES = ["Python", "Java", "Spark", "libraries", "executors", "Kafka", "Pulsar", "catalog", "warehouse", "free space"]
+PARTS = ["Python", "Java", "Spark", "libraries", "executors", "Kafka", "Pulsar", "PostgreSQL"]
+NAMES = [*PARTS, "catalog", "warehouse", "free space"]
 
 
 @pytest.fixture(autouse=True)
@@ -47,13 +49,27 @@ def test_kafkas_client_is_optional_until_something_names_kafka(lithify, monkeypa
     (line,) = (line for line in done.out.splitlines() if "Kafka" in line and not line.startswith(" "))
     assert line.startswith("absent   Kafka")
     kafka = the("Kafka", lithify("doctor", "--json").json)
-    assert (kafka["ok"], kafka["optional"], kafka["hint"]) == (False, True, "pip install 'lithify[kafka]'")
+    assert (kafka["ok"], kafka["optional"], kafka["hint"]) == (False, True, KAFKA)
     assert "which only `lithify kafka ...` and consumers that continue in Kafka need" in kafka["detail"]
 
     monkeypatch.setenv("LITHIFY_JARS", str(tmp_path))
     found = lithify("doctor", "--json", code=3).json
     assert found["ok"] is False
     assert the("Kafka", found)["optional"] is False
+
+
+@pytest.mark.parametrize("verb", [["topic", "list"], ["doctor"], ["doctor", "--json"]])
+def test_the_missing_driver_of_a_catalog_in_postgresql_is_named(lithify, monkeypatch, verb):
+    for driver in ("psycopg2", "psycopg"):
+        monkeypatch.setitem(sys.modules, driver, None)
+    postgres = the("PostgreSQL", lithify("doctor", "--json").json)
+    assert (postgres["ok"], postgres["optional"], postgres["hint"]) == (False, True, POSTGRES)
+    monkeypatch.setenv("PYICEBERG_CATALOG__PROD__URI", "postgresql+psycopg2://lithify@127.0.0.1:1/lithify")
+    monkeypatch.setenv("PYICEBERG_CATALOG__PROD__TYPE", "sql")
+    done = lithify(*verb, "--catalog", "prod", code=3 if verb[0] == "doctor" else 1)
+    told = " ".join((done.out + done.err).split())
+    assert "the driver of its database, psycopg2, is not installed" in told
+    assert "./scripts/setup postgres" in told
 
 
 def a_python(folder, version="3.8", lithify=""):

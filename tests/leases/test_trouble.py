@@ -213,7 +213,7 @@ def test_a_driver_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "psycopg2", None)
     with pytest.raises(CoordinationError, match="psycopg2") as trouble:
         open_coordination("postgresql://lithify:s3cret@127.0.0.1:1/leases")
-    assert "pip install 'lithify[postgres]'" in trouble.value.hint
+    assert "./scripts/setup postgres" in trouble.value.hint
 
 
 @pytest.mark.parametrize("url", SHARED, indirect=True)

@@ -6,7 +6,7 @@
         table = {}
         consumer.fill(table)
 
-All but `promote` need the extra `lithify[kafka]`.
+All but `promote` need the extra `kafka`.
 """
 
 from lithify.kafka.consumer.snapshot_consumer import SnapshotConsumer

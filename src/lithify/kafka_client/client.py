@@ -1,6 +1,6 @@
 """Kafka's client for Python, imported when it is needed, and its errors as Lithify's.
 
-`confluent-kafka` comes with the extra `lithify[kafka]`. Its calls either wait for a bounded time, or
+`confluent-kafka` comes with the extra `kafka`. Its calls either wait for a bounded time, or
 retry for ever and report errors to a callback; here every wait is bounded and ends with the error.
 """
 
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lithify.errors import ConnectorError, InvalidSettingError, LithifyError
+from lithify.extras import KAFKA
 from lithify.kafka_client.dialects import SERVERS, for_librdkafka
 from lithify.kafka_client.failures import refusals, said, silence
 from lithify.model.settings.secrets import hidden, keep
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Producer
     from confluent_kafka.admin import AdminClient
 
-INSTALL = "pip install 'lithify[kafka]'"
 SLICE_S = 1.0
 """Calls wait in slices of this length, so that a refused authentication ends them before the timeout."""
 READING = {
@@ -49,7 +49,7 @@ def client() -> Any:
         import confluent_kafka
         import confluent_kafka.admin
     except ImportError as error:
-        raise ConnectorError(f"Kafka's client for Python is missing: {error}", hint=INSTALL) from error
+        raise ConnectorError(f"Kafka's client for Python is missing: {error}", hint=KAFKA) from error
     return confluent_kafka
 
 

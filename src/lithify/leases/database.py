@@ -18,6 +18,7 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import NullPool
 
 from lithify.errors import CoordinationError
+from lithify.extras import POSTGRES
 from lithify.model.settings.secrets import keep
 from lithify.waits.sql import bound_answers
 
@@ -87,7 +88,7 @@ def bounded_engine(url: URL) -> Engine:
     except ModuleNotFoundError as error:
         raise CoordinationError(
             f"leases in {shown(url)} need the package {error.name}",
-            hint="pip install 'lithify[postgres]', and write postgresql://",
+            hint=f"{POSTGRES}, and write postgresql://",
         ) from None
     raise CoordinationError(f"leases cannot be in a database of the kind {url.drivername}", hint=f"use {FORMS}")
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from importlib import import_module
 
 from lithify.cli.doctor.check import Check
 from lithify.errors import ConnectorError, LithifyError
+from lithify.extras import KAFKA, POSTGRES, POSTGRES_DRIVERS
 
 
 def kafka() -> Check:
     """Kafka's client for Python, and Spark's connector; without a folder the first `kafka ingest` fetches that."""
-    from lithify.kafka_client.client import INSTALL, client
+    from lithify.kafka_client.client import client
     from lithify.spark.kafka.connector import JARS_VARIABLE, NEEDED, checked, find_connector
     from lithify.spark.kafka.fetched import fetched_folder
 
@@ -19,7 +22,7 @@ def kafka() -> Check:
     except ConnectorError as error:
         needing = "which only `lithify kafka ...` and consumers that continue in Kafka need"
         named = bool(os.environ.get(JARS_VARIABLE))  # so Kafka is to be used
-        return Check("Kafka", False, f"{error.message}, {needing}", INSTALL, optional=not named)
+        return Check("Kafka", False, f"{error.message}, {needing}", KAFKA, optional=not named)
     found = find_connector()
     try:
         note = "" if found.folder is None else checked(found)
@@ -31,6 +34,15 @@ def kafka() -> Check:
         when = f"in {there}" if fetched else "fetched from Maven by the first `kafka ingest`"
         return Check("Kafka", True, f"{found.package}, {when}")
     return Check("Kafka", True, note or f"{', '.join(NEEDED)} in {found.folder}")
+
+
+def postgres() -> Check:
+    """The driver of PostgreSQL, for a catalog or leases there."""
+    for driver in POSTGRES_DRIVERS:
+        with suppress(ImportError):
+            return Check("PostgreSQL", True, f"{driver} {import_module(driver).__version__}")
+    detail = f"{POSTGRES_DRIVERS[0]} is not installed, which only catalogs and leases in PostgreSQL need"
+    return Check("PostgreSQL", False, detail, POSTGRES, optional=True)
 
 
 def pulsars_jars() -> Check:

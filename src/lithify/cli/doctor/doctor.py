@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from lithify.cli.doctor.check import Check
-from lithify.cli.doctor.clients import kafka, pulsars_jars
+from lithify.cli.doctor.clients import kafka, postgres, pulsars_jars
 from lithify.cli.doctor.executors import executors
 from lithify.cli.doctor.places import places
 from lithify.cli.doctor.programs import java, libraries, package, python
@@ -32,8 +32,8 @@ def doctor(invocation: Invocation) -> int:
       lithify doctor --warehouse /data/lake --json
       lithify doctor --catalog prod
     """
-    checks = [python(), java(), package("Spark", "pyspark"), libraries(), executors(), kafka(), pulsars_jars()]
-    checks += places(invocation)
+    checks = [python(), java(), package("Spark", "pyspark"), libraries(), executors()]
+    checks += [kafka(), pulsars_jars(), postgres(), *places(invocation)]
     sound = all(check.ok or check.optional for check in checks)
     if invocation.json:
         print_json({"ok": sound, "checks": [_told(check) for check in checks]})

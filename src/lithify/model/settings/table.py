@@ -87,7 +87,10 @@ def _groups(text: str) -> str:
 
 
 def _ratio(text: str) -> float:
-    ratio = float(text)
+    try:
+        ratio = float(text)
+    except ValueError:
+        raise ValueError("write 1% as 0.01" if text.rstrip().endswith("%") else "it is no number") from None
     if not 0 <= ratio <= 1:
         raise ValueError(f"{ratio} is out of range")
     return ratio

@@ -28,6 +28,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from lithify.errors import LithifyError, WarehouseError
+from lithify.extras import POSTGRES, lacks_postgres
 
 _FULL = "free some space and try again; nothing was lost"
 _READ_ONLY = "make it writable for this user, or use another warehouse; nothing was changed"
@@ -158,6 +159,8 @@ def writing(where: str) -> Iterator[None]:
 
 
 def _known(error: Exception) -> tuple[str, str] | None:
+    if (driver := lacks_postgres(error)) is not None:
+        return f"the driver of its database, {driver}, is not installed", f"{POSTGRES}; nothing was changed"
     if isinstance(error, OSError) and error.errno is not None:
         return _FILE_ERRORS.get(error.errno)
     if isinstance(error, OSError) and (found := _S3_ERROR.search(str(error))):
