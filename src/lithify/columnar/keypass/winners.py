@@ -12,11 +12,9 @@ separated by the next. Only the records of a single key cannot be separated.
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -24,6 +22,7 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from lithify.columnar.files.access import FileAccess
+from lithify.columnar.files.spilled import spill_folder
 from lithify.columnar.keypass.key_blocks import Spool, SpooledKeys, blocks_by_range
 from lithify.columnar.keypass.key_comparison import KeyComparison
 from lithify.columnar.keypass.key_hash import HashRange, KeyHash
@@ -132,8 +131,8 @@ class WinnerFinder:
                 hint="try again, since hashes differ from round to round, or with a higher --task-memory",
             )
         picks, spreads = KeyHash(self.seed, 2 * depth), KeyHash(self.seed, 2 * depth + 1)
-        with tempfile.TemporaryDirectory(prefix="lithify-") as folder:
-            spools = [Spool(Path(folder) / str(index)) for index in range(count)]
+        with spill_folder() as folder:
+            spools = [Spool(folder / str(index)) for index in range(count)]
             for portion in Portion:
                 rows = of_part(source.keys(portion), part, picks)
                 for index, block in blocks_by_range(rows, count, spreads, self._memory_bytes):

@@ -1,4 +1,4 @@
-"""Entries kept in a file of the task while they are read, so that reading them again asks no broker.
+"""Entries kept, encrypted, in a file of the task while they are read, so that reading them again asks no broker.
 
 first read   reader ─► caller
                     └► file
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lithify.columnar.files.spilled import MORE_SPACE, Sealer
 from lithify.errors import EngineError
 from lithify.model.message import MessageId
 from lithify.pulsar.format.entry import RawEntry
@@ -30,13 +31,14 @@ class KeptEntries:
     reader: EntryReader
     folder: Path
     _files: dict[_Range, Path] = field(default_factory=dict)
+    _sealer: Sealer = field(default_factory=Sealer)
 
     def read(self, start: MessageId | None, end: MessageId, *, compacted: bool = False) -> Iterator[list[RawEntry]]:
         """Raises `EngineError` if the disk is full, and what the reader raises."""
         if compacted:
             return self.reader.read(start, end, compacted=True)
         kept = self._files.get((start, end))
-        return self._first(start, end) if kept is None else _stored(kept)
+        return self._first(start, end) if kept is None else _stored(kept, self._sealer)
 
     def _first(self, start: MessageId | None, end: MessageId) -> Iterator[list[RawEntry]]:
         path = self.folder / f"{start}-{end}"
@@ -45,8 +47,9 @@ class KeptEntries:
             try:
                 with path.open("ab") as file:
                     for raw in entries:
-                        file.write(_ENTRY.pack(raw.ledger, raw.entry, len(raw.data)))
-                        file.write(raw.data)
+                        sealed = self._sealer.seal(raw.data)
+                        file.write(_ENTRY.pack(raw.ledger, raw.entry, len(sealed)))
+                        file.write(sealed)
             except OSError as error:
                 raise _full(self.folder, error) from error
             yield entries
@@ -54,13 +57,13 @@ class KeptEntries:
         self._files[start, end] = path
 
 
-def _stored(path: Path) -> Iterator[list[RawEntry]]:
+def _stored(path: Path, sealer: Sealer) -> Iterator[list[RawEntry]]:
     found: list[RawEntry] = []
     size = 0
     with path.open("rb") as file:
         while header := file.read(_ENTRY.size):
             ledger, entry, length = _ENTRY.unpack(header)
-            found.append(RawEntry(ledger, entry, file.read(length)))
+            found.append(RawEntry(ledger, entry, sealer.open(file.read(length))))
             size += length + _ENTRY.size
             if size >= LIST_BYTES:
                 yield found
@@ -72,5 +75,5 @@ def _stored(path: Path) -> Iterator[list[RawEntry]]:
 def _full(folder: Path, error: OSError) -> EngineError:
     return EngineError(
         f"{folder}: entries cannot be kept until they are written: {error.strerror}",
-        hint="free space there, or set TMPDIR to a folder that has some",
+        hint=MORE_SPACE,
     )

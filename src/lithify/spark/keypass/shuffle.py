@@ -8,7 +8,6 @@ Results that a segment's task has without comparison (`key_scan`) are shuffled t
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,6 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from lithify.columnar.files.access import FileAccess
+from lithify.columnar.files.spilled import spill_folder
 from lithify.columnar.keypass.key_blocks import Spool, SpooledKeys
 from lithify.columnar.keypass.key_hash import HashRange
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan, keys_schema
@@ -132,8 +132,8 @@ class _Arrived:
 
 @in_worker
 def _find_in_blocks(batches: Batches, unpack: Unpacking) -> Batches:
-    with tempfile.TemporaryDirectory(prefix="lithify-") as folder:
-        arrived = _Arrived(Path(folder))
+    with spill_folder() as folder:
+        arrived = _Arrived(folder)
         names = (PAYLOAD, UNIT, RANGE, PORTION, BLOCK)
         for batch in batches:
             for row, (payload, unit, index, portion, block) in enumerate(columns(iter([batch]), *names)):

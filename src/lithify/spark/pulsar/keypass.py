@@ -7,17 +7,16 @@ one task per hash range:        spool ─► what stays ◄───────
 from __future__ import annotations
 
 import pickle
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from lithify.columnar.files.spilled import spill_folder
 from lithify.columnar.keypass.key_blocks import Spool
 from lithify.columnar.keypass.key_hash import HashRange, KeyHash, ranges_of
 from lithify.columnar.keypass.ranks import Portion
@@ -113,8 +112,8 @@ class _Arrived:
 
 @in_worker
 def _find(batches: Batches) -> Batches:
-    with tempfile.TemporaryDirectory(prefix="lithify-") as folder:
-        arrived = _Arrived(Spool(Path(folder) / "keys"))  # each Spark partition has one hash range
+    with spill_folder() as folder:
+        arrived = _Arrived(Spool(folder / "keys"))  # each Spark partition has one hash range
         for payload, unit, kind, number, blob in rows(batches, PAYLOAD, UNIT, KIND, NUMBER, BLOB):
             if payload is not None:
                 arrived.task = pickle.loads(payload)

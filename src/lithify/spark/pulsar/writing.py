@@ -13,13 +13,12 @@ import pickle
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from lithify.columnar.files.spilled import spill_folder
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.rewrite import Throttles
 from lithify.columnar.segment.positions import DeadPositions
@@ -116,9 +115,9 @@ def _outcome(task: WriteTask, found: _Found, tools: TaskTools) -> Outcome:
     throttles = tools.rates.throttles()
     try:
         reader = tools.reader_of(task.view.partition, task.small_entries)
-        with TemporaryDirectory(prefix="lithify-") as folder, opened_early(tools.open_ledgers) as open_ledgers:
+        with spill_folder() as folder, opened_early(tools.open_ledgers) as open_ledgers:
             if task.finder is not None:
-                reader = KeptEntries(reader, Path(folder))
+                reader = KeptEntries(reader, folder)
             judged = _judged(task, found, reader, throttles)
             written = write_view(open_ledgers, task.view, reader, task.rules, judged, throttles)
     except NotAloneError as error:
