@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from lithify.errors import EngineUnavailableError
 from lithify.wiring.spark_choice import SparkChoice
 from support.processes.programs import PROGRAM, end, running
 from support.servers.tcp_proxy import wait_until
@@ -229,6 +230,21 @@ def test_a_log_that_fails_is_reported_and_the_others_go_on(orders):
     assert "1 log FAILED" in shown.err
 
 
+def test_a_spark_that_does_not_start_is_said_once_and_the_counts_are_those_of_the_logs(orders, monkeypatch):
+    """Whatever the number of logs; in JSON each has its error."""
+
+    def fails():
+        raise EngineUnavailableError("Spark did not start: no master")
+
+    monkeypatch.setattr(SparkChoice, "factory", lambda _choice: fails)
+    shown = orders("compact", "orders", code=1)
+    assert shown.err.count("Spark did not start") == 1
+    assert "orders: 6 records, " in shown.err
+    assert "2 logs FAILED" in shown.err
+    told = [json.loads(line) for line in orders("compact", "orders", "--json", code=1).err.splitlines()]
+    assert [(one["code"], one["partition"]) for one in told] == [("EngineUnavailable", 0), ("EngineUnavailable", 1)]
+
+
 def test_verify_proves_or_names_every_finding(orders, masked):
     fresh = orders("verify", "orders")
     assert masked(fresh.err) == (
@@ -272,7 +288,7 @@ def test_a_demo_whose_spark_does_not_start_shows_no_round(own_process, tmp_path)
     assert told.returncode == 1
     assert "Compacted" not in told.stdout
     first, *_, last = told.stderr.splitlines()
-    assert first == "starting Spark"
+    assert first.startswith("starting Spark: ")
     assert last.startswith("error[RoundsFailed]: Spark did not start: ")
 
 
@@ -296,9 +312,10 @@ def test_an_interrupt_is_quiet_and_leaves_nothing_behind(orders, busy_with):
         os.killpg(compacting.pid, signal.SIGINT)
         out, err = compacting.communicate()
     needed, first, *started, last = err.decode().splitlines()
-    assert (compacting.returncode, out, first) == (130, b"", "starting Spark")
+    assert (compacting.returncode, out) == (130, b"")
+    assert first.startswith("starting Spark: ")
     assert needed.startswith("orders: needs up to ")
-    assert all(re.fullmatch(r"Spark started in [\d.]+ s", line) for line in started)
+    assert all(re.match(r"Spark started in [\d.]+ s; ", line) for line in started)
     assert last == "interrupted: the logs of orders are as they were"
     wait_until(lambda: not running(compacting.pid), "something of it goes on", 180)
     assert live(orders) == before

@@ -29,6 +29,9 @@ raise `RoundAbandonedError`: the engine then stops its work within a second or s
 
 START_SPARK = "start_spark"
 """The phase in which a Spark session is started, where none is given or active: of one step."""
+STARTING_SPARK = "starting Spark: its JVM takes some seconds"
+SPARK_STARTED = "Spark started in {}; its Python workers start with the first job"
+"""What people are told before and after it."""
 COMMIT = "commit"
 """The phase of commits: after its first report, logs may have changed."""
 IN_BYTES = frozenset({"key_pass", "rewrite", "view", "verify"})

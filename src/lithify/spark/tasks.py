@@ -31,7 +31,7 @@ from lithify.errors import EngineError, EngineUnavailableError, LithifyError
 from lithify.model.settings.rates import Rates
 from lithify.ports.engine import RunLimits
 from lithify.spark.payloads import packed
-from lithify.spark.session.reasons import reason
+from lithify.spark.session.reasons import ended_application, reason
 
 PART = "part"
 PAYLOAD = "payload"
@@ -149,6 +149,8 @@ def job_errors() -> Iterator[None]:
     except LithifyError:
         raise
     except Exception as error:
+        if ended := ended_application(str(error)):
+            raise EngineUnavailableError(ended[0], hint=ended[1]) from error
         why = reason(error)
         raised = isinstance(error, PythonException) and not _is_of_the_machine(why)
         kind = EngineError if raised else EngineUnavailableError

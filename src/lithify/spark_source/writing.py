@@ -31,6 +31,7 @@ from lithify.service.write.append_staged import StagedBatch, append_staged
 from lithify.spark.tasks import attempt
 from lithify.spark_source.columns import KAFKA_TIMESTAMP_TYPE, TOPIC
 from lithify.spark_source.options import Connect, WriteOptions
+from lithify.spark_source.refusals import told_alone
 
 QUERY_ID = "sql.streaming.queryId"
 """The local property in which Spark gives tasks the id of their query."""
@@ -141,6 +142,7 @@ class _Stages:
 class BatchWriter(_TaskWriter, DataSourceArrowWriter):  # type: ignore[misc]
     """The writer of `write`: appends once; with `queryId` and `batchId`, once for each such pair."""
 
+    @told_alone
     def commit(self, staged: list[Staged | None]) -> None:
         """Appends the segments of all tasks."""
         self.append(staged, None)
@@ -149,6 +151,7 @@ class BatchWriter(_TaskWriter, DataSourceArrowWriter):  # type: ignore[misc]
 class StreamWriter(_TaskWriter, DataSourceStreamArrowWriter):  # type: ignore[misc]
     """The writer of `writeStream`: appends once for each batch id."""
 
+    @told_alone
     def commit(self, staged: list[Staged | None], batch_id: int) -> None:
         """Appends the segments of all tasks of the batch, unless it was appended before."""
         self.append(staged, batch_id)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lithify.model.settings.units import format_duration
+from lithify.ports.engine import SPARK_STARTED, STARTING_SPARK
 from lithify.reports.ingest import IngestNote, TellNote
 
 if TYPE_CHECKING:
@@ -39,9 +40,9 @@ class SparkChoice:
             nonlocal began_s
             if not done:
                 began_s = time.monotonic()
-                notes(IngestNote("starting_spark", "starting Spark"))
+                notes(IngestNote("starting_spark", STARTING_SPARK))
             else:
                 took_ms = round((time.monotonic() - began_s) * 1000)
-                notes(IngestNote("spark_started", f"Spark started in {format_duration(took_ms)}"))
+                notes(IngestNote("spark_started", SPARK_STARTED.format(format_duration(took_ms))))
 
         return replace(self, starts=tell)

@@ -9,6 +9,7 @@ import pytest
 from lithify.errors import EngineUnavailableError
 from lithify.spark.session.masters import check_master
 from lithify.spark.session.reasons import start_failure
+from lithify.spark.tasks import job_errors
 
 
 @pytest.mark.parametrize(
@@ -56,6 +57,7 @@ DRIVER, BLOCKS = "sparkDriver", "org.apache.spark.network.netty.NettyBlockTransf
         ("[Errno 111] Connection refused", "JVM ended while it started"),
         ("Error while sending or receiving", "JVM ended while it started"),
         ("no quota", "no quota.*check spark.master=yarn"),
+        ("Cannot call methods on a stopped SparkContext.\nThis stopped", "the cluster's master ended the application"),
     ],
 )
 def test_the_reason_of_a_failed_start_is_one_line(said: str, told: str) -> None:
@@ -95,3 +97,20 @@ def test_the_port_of_the_web_interface_is_looked_at_where_the_jvm_says_nothing()
         for other in ({"spark.ui.enabled": "false"}, {"spark.port.maxRetries": "16"}, {"spark.ui.port": "0"}):
             assert "its JVM ended" in start_failure(ended, conf | other).message
     assert "its JVM ended" in start_failure(ended, conf).message
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Job aborted due to stage failure: Master removed our application: FAILED",
+        "Job 0 cancelled because SparkContext was shut down",
+    ],
+)
+def test_a_job_whose_application_the_master_ended_says_so_and_where_its_log_is(said: str) -> None:
+    with (
+        pytest.raises(
+            EngineUnavailableError, match=r"the cluster's master ended .*executors.*stderr.*master's web page"
+        ),
+        job_errors(),
+    ):
+        raise RuntimeError(said)

@@ -87,9 +87,17 @@ def compact(
             say(round_summary(report))
             if stored := space_line(report.space):
                 say(f"{report.topic}: {stored}")
-        for log in report.failed:
-            invocation.say_error(str(log.error), log.error_code, partition=log.partition)
+        _say_failed(invocation, report)
     return 1 if report.failed else 0
+
+
+def _say_failed(invocation: Invocation, report: RoundReport) -> None:
+    """Says to people once what several logs failed of; in JSON each log has its error."""
+    said: set[str | None] = set()
+    for log in report.failed:
+        if invocation.json or log.error not in said:
+            invocation.say_error(str(log.error), log.error_code, partition=log.partition)
+        said.add(log.error)
 
 
 def _say_needed(topic: Topic, now_ms: int | None, partitions: list[int] | None) -> None:

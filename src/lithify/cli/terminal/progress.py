@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from lithify.cli.terminal.output import on_terminal, printing_above
 from lithify.model.settings.units import format_bytes, format_duration, plural
-from lithify.ports.engine import IN_BYTES, START_SPARK
+from lithify.ports.engine import IN_BYTES, SPARK_STARTED, START_SPARK, STARTING_SPARK
 from lithify.reports.tables.wording import count
 
 if TYPE_CHECKING:
@@ -77,11 +77,11 @@ def phase_progress(note: Note) -> Iterator[Progress]:
         def advance(phase: str, done: int, total: int) -> None:
             nonlocal began_s
             if phase == START_SPARK and done:
-                note("spark_started", f"Spark started in {_since(began_s)}")
+                note("spark_started", SPARK_STARTED.format(_since(began_s)))
             elif phase == START_SPARK:
                 began_s = monotonic()
                 if bars is None:
-                    note("starting_spark", "starting Spark")
+                    note("starting_spark", STARTING_SPARK)
             if bars is None:
                 return
             bar = shown.get(phase) or Bar(bars, _NAMES.get(phase, phase.replace("_", " ")))

@@ -74,9 +74,9 @@ def round_summary(report: RoundReport) -> str:
     """One line: records and bytes before and after, and the time of each phase."""
     if not report.changed and not report.failed:
         return f"{report.topic}: nothing to do, version {report.version} stays{_judged(report)}"
-    done = [log for log in report.logs if log.error is None]
-    records = change_of(sum(log.records_in for log in done), sum(log.records_out for log in done), "record")
-    size = change(sum(log.bytes_in for log in done), sum(log.bytes_out for log in done), format_bytes)
+    logs = report.logs  # failed ones too, which have what they had
+    records = change_of(sum(log.records_in for log in logs), sum(log.records_out for log in logs), "record")
+    size = change(sum(log.bytes_in for log in logs), sum(log.bytes_out for log in logs), format_bytes)
     failed = f", {plural(len(report.failed), 'log')} FAILED" if report.failed else ""
     phases = report.logs[0].phases_ms if report.logs else {}
     spent = ", ".join(f"{phase.replace('_', ' ')} {format_duration(ms)}" for phase, ms in phases.items())

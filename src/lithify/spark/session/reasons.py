@@ -13,6 +13,8 @@ MASTER = "spark.master"
 _OF_PY4J = "An error occurred while calling "
 _ABORTED = "Job aborted"
 _MOST = 300
+_ENDED_BY_MASTER = ("Master removed our application", "stopped SparkContext", "SparkContext was shut down")
+"""Spark's: what a job, and a call of a driver, say whose application the master has given up."""
 _DOCTOR = "`lithify doctor` shows what is missing"
 
 _RETRIES = "spark.port.maxRetries"
@@ -46,10 +48,23 @@ def reason(error: Exception) -> str:
     return (lines[0].strip() if lines else type(error).__name__)[:_MOST]
 
 
+def ended_application(text: str) -> tuple[str, str] | None:
+    """What happened and what to do, if the text of an exception says that the master ended Spark's application."""
+    if not any(sign in text for sign in _ENDED_BY_MASTER):
+        return None
+    return (
+        "the cluster's master ended the application, as its executors did not start or did not stay",
+        "why is in the stderr of its executors: in the folder of a Spark worker under work/APPLICATION, and linked from"
+        " the application's page on the master's web page; nothing was changed",
+    )
+
+
 def start_failure(error: Exception, conf: Mapping[str, str]) -> EngineUnavailableError:
     """The error for a Spark that does not start with these settings."""
     said, text = reason(error), str(error)
-    if any(sign in text for sign in _NO_ADDRESS):
+    if ended := ended_application(text):
+        said, hint = ended
+    elif any(sign in text for sign in _NO_ADDRESS):
         said, hint = _address_of_others(conf)
     elif "BindException" in text:
         said, hint = _port_taken(text, said, conf)

@@ -21,7 +21,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lithify.errors import EngineUnavailableError
-from lithify.spark.session.reasons import reason
+from lithify.spark.session.reasons import ended_application, reason
 
 _SCHEMA = "python string, version string"
 _LACKING = re.compile(r"No module named '([^'.]+)")
@@ -47,6 +47,8 @@ def check_workers(session: SparkSession) -> None:
         try:
             (row,) = session.range(1, numPartitions=1).mapInArrow(_versions, _SCHEMA).collect()
         except Exception as error:
+            if ended := ended_application(str(error)):
+                raise EngineUnavailableError(ended[0], hint=ended[1]) from error
             raise _unusable(_wanting(str(error)) or reason(error)) from error
         if (row.python, row.version) != here:
             raise _unusable(f"they have Lithify {row.version} on Python {row.python}")

@@ -79,11 +79,14 @@ def test_in_a_pipe_only_the_start_of_spark_is_said(capsys, seconds, as_json):
         seconds[0] += 5.2
         advance(START_SPARK, 1, 1)
         advance("rewrite", 1, 2)
-    lines = ["starting Spark", "Spark started in 5.2 s"]
+    lines = [
+        "starting Spark: its JVM takes some seconds",
+        "Spark started in 5.2 s; its Python workers start with the first job",
+    ]
     if as_json:
         lines = [
-            '{"event": "starting_spark", "text": "starting Spark"}',
-            '{"event": "spark_started", "text": "Spark started in 5.2 s"}',
+            f'{{"event": "starting_spark", "text": "{lines[0]}"}}',
+            f'{{"event": "spark_started", "text": "{lines[1]}"}}',
         ]
     assert capsys.readouterr().err.splitlines() == lines
 
@@ -94,8 +97,8 @@ def test_on_a_terminal_a_bar_says_that_spark_starts_and_a_line_how_long_it_took(
         seconds[0] += 5.2
         advance(START_SPARK, 1, 1)
     assert "starting Spark ━" in terminal.text
-    assert "starting Spark\n" not in terminal.text
-    assert "Spark started in 5.2 s\n" in terminal.text
+    assert "starting Spark:" not in terminal.text
+    assert "Spark started in 5.2 s; its Python workers" in terminal.text
 
 
 def test_results_stay_on_stdout_while_there_are_bars(terminal, seconds, capfd):
