@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
+import duckdb
 import pytest
 
 pytestmark = pytest.mark.usefixtures("plain_rounds")
@@ -85,3 +88,29 @@ def test_a_cut_log(lithify):
         lithify(*real, stdin=stdin, code=code_of(arguments))
     assert [record["offset"] for record in lithify("consume", "orders").lines] == [250]
     assert lithify("topic", "info", "orders", "--json").json["config"]["versions.kept"] == "3"
+
+
+def test_feeding_a_cache_an_index_and_a_warehouse(lithify, monkeypatch, tmp_path):
+    page = "feed-a-cache-an-index-a-warehouse.md"
+    monkeypatch.chdir(tmp_path)
+    for arguments, outcome in outputs(lithify, page):
+        if arguments[0] == "hydrate":
+            assert "filled from 5 records" in outcome.err
+    cached, attached = blocks(page, "sql")
+    with closing(sqlite3.connect("cache.db")) as cache:
+        assert cache.execute(cached).fetchall() == [("Paris",)]
+    attach, counted = attached.strip().split("\n")
+    with duckdb.connect() as warehouse:
+        warehouse.execute(attach)
+        assert warehouse.execute(counted).fetchall() == [("Austin", 1), ("Paris", 1)]
+
+    class Index(dict):
+        put, delete = dict.__setitem__, dict.pop
+
+    (program,) = blocks(page, "python")
+    names = {}
+    exec(program.replace('"./warehouse"', repr(str(lithify.warehouse))), names)
+    index = Index()
+    for _ in range(2):
+        names["feed"](index)
+    assert index == {"1": '{"name":"Ada","city":"Paris"}', "3": '{"name":"Edsger","city":"Austin"}'}

@@ -5,9 +5,12 @@ What it had not handed over is handed over by the next call, each record once; a
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -15,6 +18,7 @@ import pytest
 from lithify.api.topic import Topic
 from lithify.groups.member import Member
 from lithify.groups.reader import GroupReader
+from lithify.hydration import hydrate
 from lithify.leases.groups_memory import MemoryGroups
 from lithify.model.groups.positions import GroupTopic
 from lithify.model.record import Record
@@ -32,7 +36,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 
 T = TypeVar("T")
 
-CONSUMERS, READERS, GROUPS = ("snapshot",), ("service/read", "reading"), ("groups",)
+CONSUMERS, READERS, GROUPS, FILES = ("snapshot",), ("service/read", "reading"), ("groups",), ("hydration",)
 """Where they are struck."""
 KEPT: dict[str, object] = {"delete.retention.ms": 10**12}  # else what was interrupted would miss deletes (C49)
 
@@ -246,3 +250,16 @@ def test_a_group_reads_every_record_and_commits_none_that_it_has_not() -> None:
 
 def all_of(topic: Topic) -> set[tuple[int, int]]:
     return {(record.partition or 0, record.offset or 0) for record in topic.reader()}
+
+
+def test_a_table_in_a_file_is_that_of_the_topic(tmp_path: Path) -> None:
+    """Rows and position are stored together, so a run after an interrupted one continues where the table is."""
+
+    def program(number: int) -> None:
+        scene, to = a_scene(), tmp_path / f"{number}.db"
+        scene.follow(lambda: hydrate(scene.topic, str(to)))
+        with closing(sqlite3.connect(to)) as file:
+            assert dict(file.execute("SELECT key, value FROM orders")) == scene.table
+
+    for number, interrupt in enumerate(islice(interrupts(lambda: program(0), *FILES), 0, None, 2), 1):
+        interrupt.during(lambda number=number: program(number))  # type: ignore[misc]

@@ -34,7 +34,7 @@ from lithify.cli.groups.describe import describe
 from lithify.cli.groups.list import list_groups
 from lithify.cli.groups.reset import reset
 from lithify.cli.invocation import INTERRUPTED, Invocation, Nouns
-from lithify.cli.kafka.hydrate import hydrate
+from lithify.cli.kafka.hydrate import hydrate as hydrate_from_kafka
 from lithify.cli.kafka.ingest import ingest
 from lithify.cli.kafka.promote import promote as promote_kafka
 from lithify.cli.kafka.publish import publish
@@ -42,6 +42,7 @@ from lithify.cli.pulsar.compact import compact as compact_live
 from lithify.cli.pulsar.ingest import ingest as ingest_pulsar
 from lithify.cli.pulsar.uncompact import uncompact as uncompact_live
 from lithify.cli.records.consume import consume, table
+from lithify.cli.records.hydrate import hydrate
 from lithify.cli.records.produce import produce
 from lithify.cli.replicas.noun import REPLICA_VERBS, replica_group
 from lithify.cli.rounds.compact import compact
@@ -160,7 +161,7 @@ NOUNS: Mapping[click.Group, tuple[click.Command, ...]] = {
     group_group: (list_groups, describe, reset, delete_group),
     replica_group: REPLICA_VERBS,
     cleaner_group: (cleaner_run,),
-    kafka_group: (ingest, publish, hydrate, promote_kafka),
+    kafka_group: (ingest, publish, hydrate_from_kafka, promote_kafka),
     pulsar_group: (ingest_pulsar, compact_live, uncompact_live),
     quarantine_group: (list_quarantine, release),
     warehouse_group: (warehouse_info, upgrade_warehouse),
@@ -172,6 +173,7 @@ VERBS: tuple[click.Command, ...] = (
     produce,
     consume,
     table,
+    hydrate,
     group_group,
     replica_group,
     compact,
@@ -195,11 +197,9 @@ VERBS: tuple[click.Command, ...] = (
     completion,
 )
 
-for noun, verbs in NOUNS.items():
+for noun, verbs in {**NOUNS, lithify_group: VERBS}.items():
     for command in verbs:
         noun.add_command(command)
-for command in VERBS:
-    lithify_group.add_command(command)
 
 
 _PRINTING = frozenset(function.__code__ for function in (click.echo, put, flush))

@@ -9,8 +9,9 @@
 All but `promote` need the extra `kafka`.
 """
 
+from lithify.hydration.hydrating import HydrateReport
 from lithify.kafka.consumer.snapshot_consumer import SnapshotConsumer
-from lithify.kafka.hydration.hydrating import HydrateReport, hydrate
+from lithify.kafka.hydrating import hydrate
 from lithify.kafka.promoting import promote
 from lithify.kafka.publisher.publishing import publish
 from lithify.kafka.publisher.reports import PublishReport

@@ -66,6 +66,8 @@ class PositionText:
         key = self.system.lower()
         try:
             found = json.loads(text)
+            if isinstance(found, dict) and "places" in found and key not in found:
+                raise ValueError(f"it was not stored by one that continues in {self.system}")
             topics = (found["lake"], found[key])
             if found["format"] not in (1, FORMAT):
                 raise ValueError(f"format {found['format']}")

@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import Any
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.kafka.settings import kafka_options, kafka_settings, settings_used, wait_option
 from lithify.cli.records.encodings import Encodings, encodings
+from lithify.cli.records.hydrate import continuous_option, print_hydrated, to_option
 from lithify.cli.records.lines import format_json
-from lithify.cli.terminal.output import columns, say, show
 from lithify.cli.text.ingest import counted, noted
-from lithify.model.settings.units import format_duration, plural
-from lithify.reports.tables.wording import count
-
-if TYPE_CHECKING:
-    from lithify.kafka import HydrateReport
 
 
 @verb("hydrate")
 @parameters.topic
 @kafka_options
-@click.option(
-    "--to", required=True, metavar="FILE|sqlite:PATH|duckdb:PATH", help="Where to put the table; the ending counts."
-)
-@click.option("--continuous", is_flag=True, help="Keep the table up to date, until SIGTERM or Ctrl-C.")
+@to_option
+@continuous_option
 @wait_option
 @encodings
 def hydrate(
@@ -73,11 +64,4 @@ def hydrate(
             stops=stops,
         )
     if not invocation.printed(report):
-        _print(report)
-
-
-def _print(report: HydrateReport) -> None:
-    rows = [tuple(map(count, (log.partition, log.offset, log.lag))) for log in report.logs]
-    show(columns(("LOG", "READ TO", "LAG"), rows))
-    how = "continued with" if report.resumed else "filled from"
-    say(f"{report.to}: {how} {plural(report.records, 'record')} in {format_duration(report.duration_ms)}")
+        print_hydrated(report)

@@ -1,0 +1,72 @@
+"""`lithify hydrate`: fills a table in a file from the lake, and keeps it up to date (C6, C9)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from lithify.cli import parameters
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.records.encodings import Encodings, encodings
+from lithify.cli.records.lines import format_json
+from lithify.cli.terminal.output import columns, say, show
+from lithify.cli.text.ingest import counted, noted
+from lithify.model.settings.units import format_duration, plural
+from lithify.reports.tables.wording import count
+
+if TYPE_CHECKING:
+    from lithify.hydration import HydrateReport
+
+to_option = click.option(
+    "--to", required=True, metavar="FILE|sqlite:PATH|duckdb:PATH", help="Where to put the table; the ending counts."
+)
+continuous_option = click.option(
+    "--continuous", is_flag=True, help="Keep the table up to date, until SIGTERM or Ctrl-C."
+)
+
+
+@verb("hydrate")
+@parameters.topic
+@to_option
+@continuous_option
+@encodings
+def hydrate(invocation: Invocation, topic_name: str, to: str, continuous: bool, encodings: Encodings) -> None:
+    """Fill a table with the latest record of every live key.
+
+    It reads the lake alone: `lithify kafka hydrate` also reads what only Kafka has so far. The table has a row for
+    every partition and key; deleted keys are not in it.
+
+    In a SQLite file (.db, .sqlite, .sqlite3) and a DuckDB file (.duckdb) it is a table with the name of the
+    topic. Rows and position are stored together: the same command continues there, also after it was
+    killed. Any other file gets a JSON object a line for each row, and is replaced as a whole at the end.
+
+    \b
+    Examples:
+      lithify hydrate orders --to orders.db
+      lithify hydrate orders --to duckdb:shop.data --continuous
+      lithify hydrate orders --to orders.jsonl --encoding base64
+    """
+    from lithify.hydration import hydrate as hydrate_table
+
+    topic = invocation.open_whole_topic(topic_name)
+    with counted(f"{topic.name} → {to}", continuous=continuous) as (tell, stops):
+        report = hydrate_table(
+            topic,
+            to,
+            continuous=continuous,
+            lines=partial(format_json, encodings=encodings, topic=topic.name),
+            tell=tell,
+            notes=noted(invocation),
+            stops=stops,
+        )
+    if not invocation.printed(report):
+        print_hydrated(report)
+
+
+def print_hydrated(report: HydrateReport) -> None:
+    rows = [tuple(map(count, (log.partition, log.offset, log.lag))) for log in report.logs]
+    show(columns(("LOG", "READ TO", "LAG"), rows))
+    how = "continued with" if report.resumed else "filled from"
+    say(f"{report.to}: {how} {plural(report.records, 'record')} in {format_duration(report.duration_ms)}")
