@@ -157,30 +157,34 @@ def test_sweep_lists_what_may_go_and_deletes_only_with_yes(lithify, masked):
     lithify("sweep", "--yes")
     assert not stray.exists()
     assert theirs.exists()
-    produce(lithify, "a\t3")
-    lithify("compact", "orders")
+    for value in (3, 4):
+        produce(lithify, f"a\t{value}")
+        lithify("compact", "orders")
     listed = lithify("sweep", "orders")
     header, *rows = masked(listed.out).splitlines()
     assert header.split() == ["SIZE", "WHY", "SINCE", "FILE"]
-    (first,) = (row for row in rows if row.endswith(".parquet"))  # the second is in the version that is kept
-    assert first.startswith("SIZE  replaced  TIME  data/partition=0/00000000000000000000-")
-    going = (
-        f"orders: {len(rows)} files of SIZE can be deleted; --yes deletes them; SIZE stored with metadata, of which "
-    )
-    assert masked(listed.err).startswith(going)
+    (first,) = (row for row in rows if row.endswith(".parquet"))  # others are in the version that is kept
+    assert first.startswith("SIZE  replaced  TIME  data/partition=0/00000000000000000001-")
+    past = "1 version past versions.retention.ms, which --yes expires with the files that only it names"
+    going = f"{len(rows)} files of SIZE can be deleted; --yes deletes them; SIZE stored with metadata, of which "
+    assert masked(listed.err).startswith(f"orders: {past}; {going}")
     assert listed.err.endswith(" that no version names stay until versions.retention.ms or sweep.grace.ms has passed\n")
     as_json = lithify("sweep", "orders", "--json").json
     figures = ["stored_bytes", "waiting_files", "waiting_bytes"]
-    assert list(as_json) == ["topic", "deleted", "files", "now_ms", *figures, "bytes"]
+    assert list(as_json) == ["topic", "deleted", "files", "now_ms", *figures, "expired_versions", "bytes"]
     in_folder = [f for f in lithify.warehouse.rglob("*") if f.is_file() and f.is_relative_to(folder.parent.parent)]
     assert as_json["stored_bytes"] == sum(file.stat().st_size for file in in_folder if file != theirs)
     assert list(as_json["files"][0]) == ["path", "size_bytes", "modified_ms", "named_until_ms"]
     assert as_json["bytes"] == sum(file["size_bytes"] for file in as_json["files"])
     swept = lithify("sweep", "orders", "--json", "--yes").json
     assert swept["deleted"]
-    assert swept["stored_bytes"] == as_json["stored_bytes"] - as_json["bytes"]
+    assert len(swept["expired_versions"]) == 1 and swept["expired_versions"] == as_json["expired_versions"]
+    assert len(list(folder.glob("*.parquet"))) == 2, "theirs, and the segment of the newest version"
+    assert lithify("versions", "orders", "--json").out == ""
+    in_folder = [f for f in lithify.warehouse.rglob("*") if f.is_file() and f.is_relative_to(folder.parent.parent)]
+    assert swept["stored_bytes"] <= sum(file.stat().st_size for file in in_folder if file != theirs)
     assert lithify("sweep", "orders").err.startswith("orders: no file can be deleted; ")
-    assert read(lithify, "consume", "orders") == [(2, "a", "3")]
+    assert read(lithify, "consume", "orders") == [(3, "a", "4")]
 
 
 def test_nothing_may_be_swept_before_its_time(orders):

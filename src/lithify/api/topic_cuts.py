@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lithify.api.shown import topic_html, topic_text
 from lithify.model.names import TopicName
@@ -10,6 +10,7 @@ from lithify.ports.store import Warehouse
 from lithify.reports.cut import CutReport, SweepReport
 from lithify.service.change.alter import plan_uncompact, uncompact
 from lithify.service.change.cut import delete_records, plan_delete_records, plan_truncate, truncate
+from lithify.service.change.expire import expire_versions, versions_to_expire
 from lithify.service.change.retain import retain
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import plan_undo, undo
@@ -75,9 +76,19 @@ class TopicCuts:
     def sweep(
         self, *, delete: bool = False, allow_unusual: bool = False, allow_clock_jump: bool = False
     ) -> SweepReport:
-        """Lists deletable files (C6); with `delete` deletes them. Raises `ClockError` or `UnusualSweepError`."""
+        """Lists deletable files (C6); with `delete` deletes them, once versions past their retention have expired (C7).
+
+        Raises `ClockError` or `UnusualSweepError`.
+        """
         self._trust_clock(allow_clock_jump)
-        return sweep(self.warehouse, self.topic_name, delete=delete, allow_unusual=allow_unusual)
+        warehouse, name = self.warehouse, self.topic_name
+        if delete:
+            report = expire_versions(warehouse, name)
+            expired = () if report is None else report.expired
+        else:
+            expired = versions_to_expire(warehouse, warehouse.store.load(name), warehouse.clock.now_ms())
+        swept = sweep(warehouse, name, delete=delete, allow_unusual=allow_unusual)
+        return replace(swept, expired_versions=expired)
 
     def _trust_clock(self, allowed: bool) -> None:
         if allowed:

@@ -4,6 +4,9 @@
     upkeep      every hour by default: expires versions after
                 versions.retention.ms, deletes files no version names   (C6, C7)
 
+The first upkeep after a start is at once, and sweeps only where it has expired something: so versions expire also where
+cleaners run `--once` or are restarted all the time, and a start lists no folder of a topic without such versions.
+
 If upkeep finds nothing to do and there are no new commits, the interval of the topic doubles, up to a
 day. One cleaner does the upkeep of a catalog: the owner of the lease `role`.
 """
@@ -38,6 +41,8 @@ class Visit:
     next_ms: int
     gap_ms: int
     version: int
+    is_first: bool = False
+    """Whether it is the first one after a start, which only expires versions and what only they name."""
 
 
 @dataclass(slots=True)
@@ -79,7 +84,9 @@ class Chores:
         if name is None or self.visits[name].next_ms > now_ms:
             return None
         visit = self.visits[name]
-        self.visits[name] = replace(visit, next_ms=now_ms + visit.gap_ms)
+        # The second one is spread over the interval by name, alike after each start.
+        gap_ms = crc32(str(name).encode()) % self.interval_ms if visit.is_first else visit.gap_ms
+        self.visits[name] = replace(visit, next_ms=now_ms + gap_ms)
         return name
 
     def seen(self, versions: Mapping[TopicName, int], now_ms: int) -> None:
@@ -87,15 +94,23 @@ class Chores:
         visits: dict[TopicName, Visit] = {}
         for name, version in versions.items():
             visit = self.visits.get(name)
-            if visit is None:  # spread over the interval by name, alike after each start
-                visit = Visit(now_ms + crc32(str(name).encode()) % self.interval_ms, self.interval_ms, version)
+            if visit is None:
+                visit = Visit(now_ms, self.interval_ms, version, is_first=True)
             else:  # at most one gap from now, also if the clock was ahead and has been corrected
                 gap_ms = visit.gap_ms if visit.version == version else self.interval_ms
-                visit = Visit(min(visit.next_ms, now_ms + gap_ms), gap_ms, version)
+                visit = Visit(min(visit.next_ms, now_ms + gap_ms), gap_ms, version, is_first=visit.is_first)
             visits[name] = visit
         self.visits = visits
         if not self.leases.holds(self.role):
             self.leases.take([self.role])
+
+    def _was_first(self, name: TopicName) -> bool:
+        """Whether the visit under way is the first one; the next is not."""
+        visit = self.visits.get(name)
+        if visit is None or not visit.is_first:
+            return False
+        self.visits[name] = replace(visit, is_first=False)
+        return True
 
     def upkeep(self, name: TopicName) -> None:
         """Expires old versions, then deletes the files that no version names any more."""
@@ -103,6 +118,8 @@ class Chores:
             expired = expire_versions(self.warehouse, name)
             if expired is not None:
                 self.reporter.report(EventKind.EXPIRED, name, versions=list(expired.expired))
+            if self._was_first(name) and expired is None:
+                return
             swept = sweep(self.warehouse, name, delete=True)
         except UnknownTopicError:
             return

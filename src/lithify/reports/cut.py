@@ -97,6 +97,8 @@ class SweepReport(Report):
     waiting_files: int
     """Files that no version names either, and that may not go yet."""
     waiting_bytes: int
+    expired_versions: tuple[int, ...] = ()
+    """Versions past `versions.retention.ms` that expired, or that do with `--yes`, newest first."""
 
     @property
     def size_bytes(self) -> int:

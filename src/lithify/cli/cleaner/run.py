@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Time between checks for work.",
 )
-@click.option("--once", is_flag=True, help="Run what is due now, then end, without sweeping.")
+@click.option("--once", is_flag=True, help="Run what is due now, then end; sweep only where versions expire.")
 @click.option("--id", "cleaner_id", metavar="ID", help="Unique id of this process. Default: host name and process id.")
 @parameters.coordination_url
 @click.option(

@@ -23,7 +23,8 @@ def sweep(
 
     Of one topic, or of all. A file may be deleted when no kept version names it: if a commit replaced
     it, versions.retention.ms after that commit; if no version ever named it, as with files of a failed
-    run, sweep.grace.ms after its last change. Before it deletes files of the second kind, a commit
+    run, sweep.grace.ms after its last change. With --yes, kept versions that were closed longer than
+    versions.retention.ms ago expire first: their files go as well. Before it deletes files of the second kind, a commit
     makes sure that no running run can still name them. Files that Lithify did not write stay. No other
     verb deletes files of an existing topic.
 

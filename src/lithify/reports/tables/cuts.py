@@ -67,9 +67,18 @@ def _within(path: str, location: str) -> str:
 
 def sweep_summary(report: SweepReport) -> str:
     """One line: what can go, or went, and what is stored."""
-    return (
-        f"{report.topic}: {_going(report)}; {format_bytes(report.stored_bytes)} stored with metadata{_waiting(report)}"
-    )
+    stored = f"{format_bytes(report.stored_bytes)} stored with metadata"
+    return f"{report.topic}: {_expired(report)}{_going(report)}; {stored}{_waiting(report)}"
+
+
+def _expired(report: SweepReport) -> str:
+    count = len(report.expired_versions)
+    if not count:
+        return ""
+    versions = f"{plural(count, 'version')} past versions.retention.ms"
+    if report.deleted:
+        return f"{versions} expired; "
+    return f"{versions}, which --yes expires with the files that only {'it names' if count == 1 else 'they name'}; "
 
 
 def _waiting(report: SweepReport) -> str:

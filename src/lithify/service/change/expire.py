@@ -3,7 +3,8 @@
     kept     14   19   22   27   30      closed longer than versions.retention.ms ago: 14, 19, 22
     after                   27   30      `sweep` may delete the files that only the others named
 
-Without this commit only the rounds of later versions would expire them, and an idle topic has none.
+Without this commit only the rounds of later versions would expire them, and an idle topic has none. Cleaners make it,
+and `sweep --yes`.
 """
 
 from __future__ import annotations
@@ -32,6 +33,13 @@ class ExpireReport(Report):
     now_ms: int
 
 
+def versions_to_expire(warehouse: Warehouse, state: TopicState, now_ms: int) -> tuple[int, ...]:
+    """The versions that `expire_versions` would expire, newest first. Raises what reading them raises."""
+    kept = warehouse.store.versions(state.name)
+    going = kept[len(unexpired(kept, expiry_ms(state.settings, now_ms))) :]
+    return tuple(version.version for version in going)
+
+
 def expire_versions(warehouse: Warehouse, name: TopicName, *, now_ms: int | None = None) -> ExpireReport | None:
     """Expires every version that was closed `versions.retention.ms` before `now_ms` or the clock.
 
@@ -42,15 +50,14 @@ def expire_versions(warehouse: Warehouse, name: TopicName, *, now_ms: int | None
     expired: dict[int, None] = {}
 
     def decide(newest: TopicState) -> TopicEdit | None:
-        before_ms = expiry_ms(newest.settings, judged_ms)
-        kept = warehouse.store.versions(name)
-        going = kept[len(unexpired(kept, before_ms)) :]
+        going = versions_to_expire(warehouse, newest, judged_ms)
         # If an attempt landed and its answer was lost, the next one no longer lists its versions: count both.
-        expired.update(dict.fromkeys(version.version for version in going))
+        expired.update(dict.fromkeys(going))
         if not going:
             return None
         if now_ms is None:
             check_clock(warehouse.clock, newest, judged_ms)
+        before_ms = expiry_ms(newest.settings, judged_ms)
         return TopicEdit(run_id, warehouse.clock.now_ms(), {}, verb=Verb.EXPIRE, expire_closed_before_ms=before_ms)
 
     state = commit(warehouse, name, run_id, decide)
