@@ -118,11 +118,13 @@ def test_a_topic_that_is_gone_is_not_waited_for_and_leaves_no_ledger(what: str, 
 
 def test_a_ledger_stays_as_long_as_a_broker_may_serve_it() -> None:
     """C55: the cursor is there, or the subscription is held still, or the broker does not answer."""
-    for state in ("cursor", "held", "away"):
+    for state in ("cursor", "held", "away", "not found by the admin interface alone"):
         cluster, clock = a_cluster(), FakeClock()
-        hold = FakeHold(cluster, TOPIC, is_open=state == "held")
+        hold = FakeHold(cluster, TOPIC, is_open=state not in ("cursor", "away"))
         if state != "cursor":
             cluster.drop_view(TOPIC)
+        if state.startswith("not found"):
+            cluster.vanishing["look"] = TOPIC
         if state == "away":
             cluster.looks_fail_without_view, cluster.topics[TOPIC].served = True, -1
         cluster.looks_until_done = 10**6

@@ -206,6 +206,23 @@ def test_a_damaged_entry_fails_its_partition_only(topics):
     assert topics.ledgers.ledgers() == [str(written["p-1"].ledger)]
 
 
+@pytest.mark.parametrize("alone_bytes", [0, 2**30], ids=["shuffled", "alone"])
+def test_a_batch_that_lies_about_its_count_stays_whole_where_it_is_to_be_skipped(session, tmp_path, alone_bytes):
+    """C74: it is named, in a new view and in the one after it."""
+    topics = topics_for(session, tmp_path, alone_bytes=alone_bytes)
+    liar, rules = batch(5, 1, [Sent("a"), Sent("b")], num_messages_in_batch=9), ViewRules(skip_damaged=True)
+    entries = [single(5, 0, Sent("a", b"0")), liar, single(5, 2, Sent("a", b"1"))]
+    planned = topics.planned("p", entries, [])
+    assert isinstance(topics.write(planned)["p"], DamagedError)
+    first = topics.write(planned, rules=rules)["p"]
+    left = [unframed(data) for data in topics.ledgers.entries(first.ledger)]
+    assert left == entries[1:]
+    second = topics.write(topics.planned("q", [single(5, 3, Sent("c"))], left), rules=rules)["q"]
+    assert [unframed(data) for data in topics.ledgers.entries(second.ledger)][:2] == left
+    for view in (first, second):
+        assert (view.damaged_entries, view.damaged_named) == (1, ("5:1",))
+
+
 def test_counts_are_of_messages_entries_and_bytes(topics):
     """C54: the report says what was read and what is left."""
     entries = [

@@ -77,7 +77,10 @@ class FakePulsar:
     looks_fail_without_view: bool = False
     """Where the ledger that is served is gone, as after a broker has loaded the topic again."""
     vanishing: dict[str, str] = field(default_factory=dict)
-    """By partition, its "topic" or its "cursor": deleted when a view is to be served, which then is not."""
+    """By partition, its "topic" or its "cursor": deleted when a view is to be served, which then is not.
+
+    By "look", a partition that looks do not find although it is there.
+    """
     damaged: tuple[str, ...] = ()
     """Entries that views have whole."""
     threshold: int = 0
@@ -138,7 +141,7 @@ class FakePulsar:
         return found
 
     def look(self, partition: str) -> TopicLook:
-        if partition not in self.topics:
+        if partition not in self.topics or self.vanishing.get("look") == partition:
             raise UnknownSourceError(f"{partition} not found")
         topic = self.topics[partition]
         if topic.acknowledged is not None:

@@ -51,7 +51,7 @@ class Publisher:
             match found:
                 case TopicLook(view=view, served=served) if view == ledger and served and served.ledger == ledger:
                     return found
-                case UnknownSourceError():  # the others are not to wait for it
+                case UnknownSourceError() if not hold.is_confirmed():  # the others are not to wait for it
                     return NeverServed(_gone(partition, "the topic was deleted"))
                 case LithifyError():
                     reason = f": {found.message}"
