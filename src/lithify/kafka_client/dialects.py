@@ -21,21 +21,35 @@ SERVERS = "bootstrap.servers"
 PROTOCOL = "security.protocol"
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 ENDPOINT = "ssl.endpoint.identification.algorithm"
-_SET_BY_US = frozenset(
-    (
-        "auto.offset.reset",
-        "enable.auto.commit",
-        "interceptor.classes",
-        "isolation.level",
-        "key.deserializer",
-        "key.serializer",
-        "value.deserializer",
-        "value.serializer",
-    )
-)
-"""What Lithify sets, or Spark refuses; a file of settings is shared with other clients, so these are left out."""
+_AS_THEY_ARE = "keys and values are taken as they are"
+_SET_BY_US = {
+    "auto.offset.reset": (
+        "none",
+        "a copy continues where it ends, a consumer at its position; what is gone is an error",
+    ),
+    "enable.auto.commit": ("false", "positions are stored with what was made of the records"),
+    "interceptor.classes": ("", _AS_THEY_ARE),
+    "isolation.level": ("read_committed", "only committed records are read"),
+    "key.deserializer": ("", _AS_THEY_ARE),
+    "key.serializer": ("", _AS_THEY_ARE),
+    "value.deserializer": ("", _AS_THEY_ARE),
+    "value.serializer": ("", _AS_THEY_ARE),
+}
+"""What Lithify sets: the value, and why it can be no other."""
 _PEM_OF = {"ssl.ca.pem": TRUST, "ssl.certificate.pem": KEYS}
 _JAVA_CLASSES = frozenset(("partitioner.class", "partition.assignment.strategy"))
+
+
+def refused_settings(conf: Mapping[str, Any]) -> Mapping[str, str]:
+    """Settings in `conf` whose value can only be Lithify's own, with the reason."""
+    own = {name: _SET_BY_US[name] for name in conf if name in _SET_BY_US}
+    return {name: why for name, (value, why) in own.items() if str(conf[name]).lower() != value}
+
+
+def check_settings(conf: Mapping[str, Any]) -> None:
+    """Raises `InvalidSettingError` for the first of the `refused_settings`."""
+    for name, why in refused_settings(conf).items():
+        raise InvalidSettingError(f"{name}={conf[name]} cannot be set here: {why}", hint="leave it out")
 
 
 def for_java(conf: Mapping[str, Any]) -> dict[str, str]:
@@ -73,7 +87,7 @@ def for_librdkafka(conf: Mapping[str, Any]) -> dict[str, Any]:
     check_stores(texts)
     found: dict[str, Any] = {}
     for name, value in conf.items():
-        if name == JAAS or name in STORES or name in _JAVA_CLASSES:
+        if name == JAAS or name in STORES or name in _JAVA_CLASSES or name in _SET_BY_US:
             continue
         if name in RENAMED:
             found[RENAMED[name]] = pem_in_lines(value) if isinstance(value, str) else value
@@ -89,6 +103,7 @@ def _check_values(conf: Mapping[str, Any]) -> None:
 
     An address with a login is one as well, which messages of both clients would show.
     """
+    check_settings(conf)
     protocol = str(conf.get(PROTOCOL, _PROTOCOLS[0]))
     if protocol.upper() not in _PROTOCOLS:
         hint = nearest(protocol.upper(), _PROTOCOLS, f"it is one of {', '.join(_PROTOCOLS)}")

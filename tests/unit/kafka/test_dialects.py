@@ -116,7 +116,7 @@ def test_settings_of_other_names_and_of_one_client_alone() -> None:
     assert for_librdkafka({**java, "default.api.timeout.ms": "3"}) == {
         "socket.timeout.ms": "1", "fetch.wait.max.ms": "2", "max.poll.records": "3", "acks": "all",
     }  # fmt: skip
-    assert for_java({"metadata.broker.list": "a:1", "socket.timeout.ms": 1, "auto.offset.reset": "earliest"}) == {
+    assert for_java({"metadata.broker.list": "a:1", "socket.timeout.ms": 1, "isolation.level": "read_committed"}) == {
         "bootstrap.servers": "a:1",
         "request.timeout.ms": "1",
     }
@@ -178,3 +178,23 @@ def test_the_names_are_those_of_the_client_that_is_installed() -> None:
         except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
             assert "No such configuration property" not in str(error), name
     assert {*ALIASES.values()} <= JAVA
+
+
+@pytest.mark.parametrize("translate", [for_java, for_librdkafka])
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("isolation.level", "read_uncommitted", "only committed records are read"),
+        ("auto.offset.reset", "earliest", "a copy continues where it ends"),
+        ("enable.auto.commit", True, "positions are stored with"),
+        ("value.deserializer", "org.example.Avro", "keys and values are taken"),
+    ],
+)
+def test_a_setting_that_only_lithify_sets_is_refused_by_name(translate, name, value, why) -> None:
+    with pytest.raises(InvalidSettingError, match=rf"^{name}={value} cannot be set here: {why}"):
+        translate({"bootstrap.servers": "a:1", name: value})
+
+
+def test_the_value_that_lithify_sets_may_be_given() -> None:
+    same = {"isolation.level": "read_committed", "enable.auto.commit": False, "auto.offset.reset": "none"}
+    assert for_java(same) == for_librdkafka(same) == {}

@@ -18,6 +18,7 @@ import click
 from lithify.cli.parameters import DurationType, Function, pairs
 from lithify.cli.terminal.output import say
 from lithify.errors import RefusedError
+from lithify.kafka_client.dialects import check_settings, refused_settings
 from lithify.kafka_client.names import check_names, without_unknown
 from lithify.kafka_client.properties import read_properties
 from lithify.model.settings.secrets import is_secret
@@ -67,8 +68,13 @@ def kafka_settings(
                 hint=f"put it into a file, --kafka-conf-file FILE, or name a variable: '{name}=${{env:NAME}}'",
             )
     check_names(kafka_conf, strict=True)
+    check_settings(kafka_conf)
     servers = {} if bootstrap_servers is None else {SERVERS: bootstrap_servers}
-    found = {**(read_properties(kafka_conf_file) if kafka_conf_file else {}), **kafka_conf, **servers}
+    shared = read_properties(kafka_conf_file) if kafka_conf_file else {}
+    if left_out := refused_settings(shared):  # other clients have the same file
+        say(f"not used, as they cannot be set here: {', '.join(sorted(left_out))}")
+    of_file = {name: value for name, value in shared.items() if name not in left_out}
+    found = {**of_file, **kafka_conf, **servers}
     if not found.get(SERVERS):
         raise click.UsageError(f"no --bootstrap-servers, and no {SERVERS} in a --kafka-conf-file")
     return {name: _filled_in(name, value) for name, value in found.items()}

@@ -110,3 +110,11 @@ def test_an_address_with_a_login_is_refused_and_not_shown(name: str, servers: st
         with pytest.raises(InvalidSettingError, match="has an '@'") as refused:
             read({name: servers})
         assert "hunter2" not in str(refused.value)
+
+
+def test_what_only_lithify_sets_is_refused_as_a_flag_and_left_out_of_a_shared_file(tmp_path, capsys):
+    file = written(tmp_path, "bootstrap.servers=a:1\nisolation.level=read_uncommitted\nauto.offset.reset=earliest")
+    assert kafka_settings(None, file, {}) == {"bootstrap.servers": "a:1"}
+    assert "not used, as they cannot be set here: auto.offset.reset, isolation.level" in capsys.readouterr().err
+    with pytest.raises(RefusedError, match=r"isolation\.level=read_uncommitted cannot be set here: only committed"):
+        kafka_settings("b:2", None, {"isolation.level": "read_uncommitted"})
