@@ -25,6 +25,7 @@ import lithify
 from lithify.errors import BrokerError
 from lithify.kafka import SnapshotConsumer, publish
 from lithify.model.record import Record
+from lithify.reports.ingest import IngestBatch, IngestNote
 from lithify.spark.kafka import cluster
 from support.kafka.broker import KafkaBroker
 from support.kafka.ingest import COPIED_S, SOON, KafkaCopy, ingest_program, wait_for_batches
@@ -33,6 +34,8 @@ from support.processes.programs import PROGRAM
 from support.servers.tcp_proxy import TcpProxy, wait_until
 
 STOP_S = 10.0
+FAILS_S = 12.0
+"""A stream of a client that gives up soon has failed by then."""
 TOPICS = 5
 NOW = 1_700_000_000_000
 
@@ -155,20 +158,33 @@ def test_a_stop_in_the_middle_of_asking_is_no_error(
     assert reports == ()
 
 
-def test_a_stream_that_hears_nothing_more_ends_with_the_broker_named(
+def test_an_ingest_that_hears_nothing_more_waits_and_goes_on(
     behind: tuple[KafkaBroker, TcpProxy], tmp_path: Path, proxy: TcpProxy, topics: list[str], session: SparkSession
 ) -> None:
+    """Until the stream has failed, and a new one has to begin; without `continuous` that is its end."""
     broker, _ = behind
     copy = KafkaCopy(lithify.open(str(tmp_path / "lake")), broker, session, topics[0], {**SOON, **conf(proxy)})
+    events: list[str] = []
+    records = 0
 
-    def falls_silent(_batch: object) -> None:
-        proxy.silent = True
+    def falls_silent(batch: IngestBatch) -> None:
+        nonlocal records
+        records += batch.records
+        proxy.silent = records == 50
 
-    report = copy.ingest(continuous=True, interval_ms=100, tell=falls_silent)
-    assert report.error is not None and "nothing was lost; start it again" in report.error
-    proxy.mend()
-    proxy.drop()
-    assert (copy.ingest().error, len(list(copy.lake.topic("copy").reader(0)))) == (None, 50)
+    def hears(note: IngestNote) -> None:
+        events.append(note.event)
+        if note.event == "outage":
+            copy.produce(0, 1)
+            time.sleep(FAILS_S)
+            proxy.mend()
+            proxy.drop()
+
+    report = copy.ingest(continuous=True, interval_ms=100, tell=falls_silent, notes=hears, stops=lambda: records == 51)
+    assert (report.error, report.records) == (None, 51)
+    assert events.index("begins") < events.index("outage") < events.index("recovered")
+    assert "begins" in events[events.index("outage") :]
+    copy.check_equal()
 
 
 @pytest.fixture

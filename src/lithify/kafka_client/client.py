@@ -101,6 +101,11 @@ class Cluster:
         made: AdminClient = self._made(client().admin.AdminClient, {})
         return made
 
+    def kept_admin(self) -> AdminClient:
+        """One for many requests, as connecting takes longer than a request."""
+        self._asked = self._asked or self.admin()
+        return self._asked
+
     def partitions(self, consumer: Consumer, topic: str) -> int:
         """How many partitions the topic has. Raises `UnknownSourceError` or `BrokerError`.
 
@@ -126,9 +131,7 @@ class Cluster:
             raise self.named(k.KafkaError(k.KafkaError.TOPIC_AUTHORIZATION_FAILED), topic)
 
     def _described(self, topic: str, **more: Any) -> Any:
-        if self._asked is None:
-            self._asked = self.admin()  # kept, as connecting takes longer than a request
-        wanted, asked = client().TopicCollection([topic]), self._asked
+        wanted, asked = client().TopicCollection([topic]), self.kept_admin()
 
         def described() -> Any:
             return self.answer(asked.describe_topics(wanted, request_timeout=self.timeout_s, **more)[topic])

@@ -182,6 +182,7 @@ def _rebuilt(log: LogState, segments: tuple[Segment, ...]) -> RebuiltLog:
         uncovered=True,
         batches=log.batches,
         copied_to=log.copied_to,
+        source_epoch=log.source_epoch if end == log.log_end_offset else None,
     )
     return RebuiltLog(fresh, segments)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from lithify.errors import RefusedError
 from lithify.model.message import MessageId
 from lithify.model.names import TopicName
+from lithify.model.topic.log import LogState
 
 SourcePosition = int | MessageId
 """How far a copy of one partition is: the next offset of Kafka, or the id of Pulsar up to which it has everything."""
@@ -25,11 +26,36 @@ class SourceTopic:
 
 @dataclass(frozen=True, slots=True)
 class SourceLog:
-    """One partition of it, as a reader of committed records sees it: [start_offset, end_offset)."""
+    """One partition of it, as a reader of committed records sees it: [start_offset, end_offset).
+
+    `leader_epoch` is that of its leader: another one whenever it has lost records. None where it is not known.
+    """
 
     partition: int
     start_offset: int
     end_offset: int
+    leader_epoch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EpochAt:
+    """Everything below `offset` was read from a log of Kafka in this leader epoch (C72).
+
+    So the records before an earlier offset were, too. The log has lost none of them while the epoch, or a later one,
+    still begins at or behind `offset`; a log that was cut below it and has grown again answers with where it was cut.
+    """
+
+    offset: int
+    epoch: int
+
+    def below(self, offset: int) -> EpochAt:
+        """The same of the records below `offset`, if those are fewer."""
+        return EpochAt(min(offset, self.offset), self.epoch)
+
+
+def copied_in(log: LogState) -> EpochAt | None:
+    """What the state of a copy says of its source's leader epoch; None where it says nothing."""
+    return None if log.source_epoch is None else EpochAt(log.log_end_offset, log.source_epoch)
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,10 @@ class Source(Protocol):
 
     @property
     def is_silent(self) -> bool:
-        """Whether it is waited for an answer right now; False for a source that says itself that it waits."""
+        """Whether it does not answer right now; False for a source that says itself that it waits.
+
+        It is asked for that, and waited for a second at most.
+        """
         ...
 
     @property
@@ -103,6 +106,13 @@ class Source(Protocol):
 
     def topic(self, name: str) -> SourceTopic:
         """Raises `UnknownSourceError` or `BrokerError`."""
+        ...
+
+    def epochs(self, topic: SourceTopic) -> Mapping[int, int | None]:
+        """By partition the leader epoch, in which a log loses no records; none where there are no epochs.
+
+        None where it is not known. Raises `BrokerError`.
+        """
         ...
 
     def continuations(self, topic: SourceTopic, copy: TopicState) -> Mapping[int, CopyContinuation]:

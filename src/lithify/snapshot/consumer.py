@@ -20,7 +20,6 @@ from typing import Self
 
 from lithify.errors import BrokerError, PolicyError, RefusedError
 from lithify.model.cursor import offsets_text
-from lithify.model.message import MessageId
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings.units import plural
@@ -68,7 +67,7 @@ class LakeAndLive:
             self._fold = TableFold(state.settings)
             self._cursors = Cursors(state, stored.cursors, partitions)
             self._goes_on = any(at.offset > first_cursor(state, p).offset for p, at in stored.cursors.items())
-            self._settled = {p: self._first(state, p, stored.message_ids.get(p)) for p in self._cursors}
+            self._settled = {p: self._first(state, p, stored) for p in self._cursors}
         except BaseException:
             self._live.close()
             raise
@@ -184,8 +183,7 @@ class LakeAndLive:
         return self._position()
 
     def _position(self) -> StoredPosition:
-        message_ids = {p: at.message for p, at in self._settled.items() if at.message is not None}
-        return StoredPosition(self._cursors.settled(self.positions()), self._live.topic_id, message_ids)
+        return StoredPosition.of(self._cursors.settled(self.positions()), self._live.topic_id, self._settled)
 
     def store_position(self) -> None:
         """Stores all records returned so far as processed. Raises `RefusedError` without a file."""
@@ -227,7 +225,7 @@ class LakeAndLive:
         self._check_open()
         if self._within:
             self._ahead.clear()
-            self._reading.go_back(_reached(self._handed))
+            self._reading.go_back(self._reading.reached_by(self._handed))
             self._within = False
 
     def _settle_handed(self) -> None:
@@ -236,7 +234,7 @@ class LakeAndLive:
 
     def _settle(self, records: Iterable[Record]) -> None:
         """Settles records that the user has processed, all that were returned and not settled before."""
-        self._settled.update(_reached(records))
+        self._settled.update(self._reading.reached_by(records))
         tail = self._reading.tail
         if not self._ahead and tail is not None and tail.is_idle:
             self._settled.update(tail.reached)
@@ -249,9 +247,9 @@ class LakeAndLive:
         taken, self._ahead = self._ahead, deque()
         return taken
 
-    def _first(self, state: TopicState, partition: int, message: MessageId | None) -> Reached:
+    def _first(self, state: TopicState, partition: int, stored: StoredPosition) -> Reached:
         """Where to start. Checks first that the cluster has all records that the lake has not."""
-        at = Reached(self._cursors.offset(partition), message)
+        at = stored.reached(partition, self._cursors.offset(partition))
         log = log_of(state, partition)
         check_numbering(self._warehouse, state, partition, at)
         begin = self._live.begin(partition, log, at)
@@ -288,13 +286,7 @@ class LakeAndLive:
             self._reading.close_tail()
         for partition in new:
             self._cursors.add(partition, state)
-            self._settled[partition] = self._reading.read[partition] = self._first(state, partition, None)
+            self._settled[partition] = self._reading.read[partition] = self._first(state, partition, StoredPosition({}))
 
     def _chosen(self, in_lake: int) -> Sequence[int]:
         return chosen_partitions(self._live, self._wanted, self._name, in_lake)
-
-
-def _reached(records: Iterable[Record]) -> dict[int, Reached]:
-    """By partition, behind the last of these records."""
-    last = {record.partition: record for record in records}
-    return {partition: Reached.by(record) for partition, record in last.items() if partition is not None}

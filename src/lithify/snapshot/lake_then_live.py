@@ -7,11 +7,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lithify.errors import SourceLostError
 from lithify.model.record import Record
+from lithify.model.source import copied_in
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.snapshot.cursors import Cursors, compacted_records, log_of
@@ -51,6 +52,12 @@ class LakeThenLive:
         self.read = {**self.settled, **beyond}
         self._batches = self._endless()
 
+    def reached_by(self, records: Iterable[Record]) -> dict[int, Reached]:
+        """By partition, behind the last of these records, which were read."""
+        ahead = self.read if self.tail is None else self.tail.reached
+        last = {record.partition: record for record in records}
+        return {p: Reached.by(record, ahead[p].epoch) for p, record in last.items() if p is not None}
+
     def close_tail(self) -> None:
         if self.tail is not None:
             self.read.update(self.tail.reached)
@@ -81,12 +88,13 @@ class LakeThenLive:
         log, at = log_of(state, partition), self.read[partition]
         check_numbering(self.warehouse, state, partition, at)
         self.cursors.see(partition, state, self.settled[partition].offset, at.offset)
+        epoch = copied_in(log) or at.epoch
         for batch in compacted_records(self.warehouse, state, partition, at.offset):
-            self.read[partition] = Reached.by(batch[-1])
+            self.read[partition] = Reached.by(batch[-1], epoch)
             yield batch
         if log.log_end_offset >= self.read[partition].offset:
             beyond = at.message is not None and (log.copied_to is None or not log.copied_to.covers(at.message))
-            self.read[partition] = Reached(log.log_end_offset, at.message if beyond else log.copied_to)
+            self.read[partition] = Reached(log.log_end_offset, at.message if beyond else log.copied_to, epoch)
 
     def _up_to_live(self, partition: int) -> Iterator[Sequence[Record]]:
         """Records that were ingested meanwhile, if the cluster has deleted them since."""

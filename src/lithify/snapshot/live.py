@@ -14,6 +14,7 @@ from lithify.model.message import MessageId
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings.units import plural
+from lithify.model.source import EpochAt
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 
@@ -24,17 +25,21 @@ COPY_AGAIN: Final = "copy it into a new topic of the lake, and begin there"
 class Reached(NamedTuple):
     """Everything of a log below `offset` was read; of a copy with message ids, everything up to `message` too.
 
-    Kafka's offsets are those of the copy. Pulsar has none: there `offset` counts on from the copy's log end.
+    Kafka's offsets are those of the copy. Pulsar has none: there `offset` counts on from the copy's log end. `epoch`
+    is Kafka's, of that offset or, where the records do not tell, of an earlier one (C72).
     """
 
     offset: int
     message: MessageId | None = None
+    epoch: EpochAt | None = None
 
     @classmethod
-    def by(cls, record: Record) -> Self:
-        """Where a consumer is that has read this record."""
+    def by(cls, record: Record, epoch: EpochAt | None = None) -> Self:
+        """Where a consumer is that has read this record, and has others up to `epoch` or not that far."""
         assert record.offset is not None
-        return cls(record.offset + 1, None if record.envelope is None else record.envelope.id)
+        end = record.offset + 1
+        message = None if record.envelope is None else record.envelope.id
+        return cls(end, message, None if epoch is None else epoch.below(end))
 
     def has(self, end: Reached) -> bool:
         """Whether everything up to `end` was read; an end with an id is one of Pulsar, whatever its offset."""
@@ -89,14 +94,18 @@ class LiveSource(Protocol):
     def begin(self, partition: int, log: LogState, at: Reached) -> Reached | None:
         """Where to begin in the cluster if neither lake nor consumer has anything of the partition; else None.
 
-        Raises `SourceLostError` or `SourceWentBackError` unless the cluster has all that comes after both.
+        Raises `SourceLostError` or `SourceWentBackError` unless the cluster has all that comes after both, and has
+        not lost what was read (C72).
         """
 
     def ends(self, partitions: Collection[int]) -> Mapping[int, Reached]:
         """What the partitions have now."""
 
     def missing(self, partition: int, at: Reached) -> LithifyError | None:
-        """Why the cluster cannot continue there: `SourceLostError` or `SourceWentBackError`."""
+        """Why the cluster cannot continue there: `SourceLostError` or `SourceWentBackError`.
+
+        Raises `SourceWentBackError` if it has lost what was read (C72): the lake does not help then.
+        """
 
     def tail(self, starts: Mapping[int, Reached]) -> LiveTail: ...
 

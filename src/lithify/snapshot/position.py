@@ -2,8 +2,10 @@
 
 {"format": 2, "lake": "orders", "kafka": "orders", "kafka_id": "...", "places": {"0": {"offset": 17, ...}}}
 
-Of a topic of Pulsar the keys are `pulsar` and `pulsar_id`, and a place also has `message`, the id up to which all was
-processed: `[ledger, entry, batch index]`. Format 1 had no id of the topic, and its cursors no epochs.
+A place in a topic of Kafka may have `leader_epoch`, `[offset, epoch]`: everything below that offset was read in this
+epoch (C72); an earlier Lithify passes over it. Of a topic of Pulsar the keys are `pulsar` and `pulsar_id`, and a place
+also has `message`, the id up to which all was processed: `[ledger, entry, batch index]`. Format 1 had no id of the
+topic, and its cursors no epochs.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from typing import Protocol
 from lithify.errors import InvalidInputError
 from lithify.model.cursor import Cursor
 from lithify.model.message import MessageId
+from lithify.model.source import EpochAt
+from lithify.snapshot.live import Reached
 
 FORMAT = 2
 
@@ -25,12 +29,24 @@ FORMAT = 2
 class StoredPosition:
     """By partition the cursor after the last processed record, and the cluster's id of the topic, empty if unknown.
 
-    `message_ids`: by partition the id of that record, in topics that have ids.
+    `message_ids`: by partition the id of that record, in topics that have ids. `epochs`: what is known of the leader
+    epochs of Kafka's logs (C72).
     """
 
     cursors: Mapping[int, Cursor]
     source_id: str = ""
     message_ids: Mapping[int, MessageId] = field(default_factory=dict)
+    epochs: Mapping[int, EpochAt] = field(default_factory=dict)
+
+    @staticmethod
+    def of(cursors: Mapping[int, Cursor], source_id: str, reached: Mapping[int, Reached]) -> StoredPosition:
+        """What is stored of a consumer with these cursors that has `reached` the cluster's logs up to there."""
+        message_ids = {p: at.message for p, at in reached.items() if at.message is not None}
+        return StoredPosition(cursors, source_id, message_ids, {p: at.epoch for p, at in reached.items() if at.epoch})
+
+    def reached(self, partition: int, offset: int) -> Reached:
+        """Where a consumer is in the cluster's log whose cursor is at `offset`."""
+        return Reached(offset, self.message_ids.get(partition), self.epochs.get(partition))
 
 
 class PositionStore(Protocol):
@@ -77,6 +93,11 @@ class PositionText:
                 for partition, at in found["places"].items()
                 if "message" in at
             }
+            epochs = {
+                int(partition): EpochAt(*map(index, at["leader_epoch"]))
+                for partition, at in found["places"].items()
+                if "leader_epoch" in at
+            }
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InvalidInputError(f"{where}: not a position of ours: {error}", hint=hint) from error
         if topics != (self.lake_topic, self.source_topic):
@@ -85,13 +106,15 @@ class PositionText:
                 f"not of {self.lake_topic} with {self.source_topic}",
                 hint=hint.partition(",")[0],
             )
-        return StoredPosition(cursors, str(found.get(f"{key}_id", "")), message_ids)
+        return StoredPosition(cursors, str(found.get(f"{key}_id", "")), message_ids, epochs)
 
     def text(self, position: StoredPosition) -> str:
         key = self.system.lower()
         places = {str(partition): cursor.to_json() for partition, cursor in sorted(position.cursors.items())}
         for partition, message in position.message_ids.items():
             places[str(partition)]["message"] = list(message)
+        for partition, at in position.epochs.items():
+            places[str(partition)]["leader_epoch"] = [at.offset, at.epoch]
         told = {
             "format": FORMAT,
             "lake": self.lake_topic,

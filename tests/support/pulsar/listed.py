@@ -44,6 +44,9 @@ class ListedEntries:
     def last(self, partition: int) -> MessageId:
         return MessageId(*self.entries[partition][-1][:2])
 
+    def epochs(self, topic: SourceTopic) -> Mapping[int, int | None]:
+        return {}
+
     def continuations(self, topic: SourceTopic, copy: TopicState) -> Mapping[int, CopyContinuation]:
         return {p: continuation(copy.log(p).copied_to, None, self.last(p)) for p in topic.partitions}
 

@@ -43,6 +43,9 @@ class ListedSource:
     def logs(self, topic: SourceTopic) -> Mapping[int, SourceLog]:
         return {p: SourceLog(p, *_range(records)) for p, records in self.records[topic.name].items()}
 
+    def epochs(self, topic: SourceTopic) -> Mapping[int, int | None]:
+        return {}
+
     def continuations(self, topic: SourceTopic, copy: TopicState) -> Mapping[int, CopyContinuation]:
         return copy_continuations(copy, self.logs(topic))
 

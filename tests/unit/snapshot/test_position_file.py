@@ -9,6 +9,7 @@ import pytest
 from lithify.errors import InvalidInputError, WarehouseError
 from lithify.model.cursor import Cursor
 from lithify.model.message import MessageId
+from lithify.model.source import EpochAt
 from lithify.snapshot.position import StoredPosition
 from lithify.snapshot.position_file import PositionFile
 
@@ -108,3 +109,15 @@ def test_what_is_none_is_refused(tmp_path, content):
 def test_a_folder_is_no_file(tmp_path):
     with pytest.raises(WarehouseError, match="cannot be read"):
         PositionFile(tmp_path, "lake", "kafka").load()
+
+
+def test_leader_epochs_are_kept_and_positions_without_them_are_read(tmp_path):
+    """C72"""
+    file = PositionFile(tmp_path / "position", "orders", "orders")
+    position = StoredPosition({0: Cursor("i", 0, 9, 5)}, "id", {}, {0: EpochAt(8, 3)})
+    file.store(position)
+    assert file.load() == position
+    text = json.loads((tmp_path / "position").read_text())
+    del text["places"]["0"]["leader_epoch"]
+    (tmp_path / "position").write_text(json.dumps(text))
+    assert file.load() == StoredPosition({0: Cursor("i", 0, 9, 5)}, "id")

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
 from lithify.kafka_client.client import SLICE_S, Cluster, client
+from lithify.kafka_client.epochs import Cut, cut_of, find_cut
 from lithify.lifecycle.copies.continuation import NeverCopied, SourceWentBack, copy_continuation
 from lithify.model.record import TIMESTAMP_TYPES, Record
-from lithify.model.source import SourceLog
+from lithify.model.source import EpochAt, SourceLog
 from lithify.ports.clock import Clock
-from lithify.snapshot.live import Reached, check_same
+from lithify.snapshot.live import COPY_AGAIN, Reached, check_same
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer, KafkaError, Message
+    from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 FETCHED_AT_ONCE = 10_000
 """Records of one fetch, at most. The id of the topic is requested once per fetch."""
@@ -32,18 +33,20 @@ class LiveTail:
     """
 
     def __init__(
-        self, cluster: Cluster, topic: str, offsets: Mapping[int, int], clock: Clock, *, topic_id: str = ""
+        self, cluster: Cluster, topic: str, starts: Mapping[int, Reached], clock: Clock, *, topic_id: str = ""
     ) -> None:
         self._cluster, self._topic, self._clock, self._topic_id = cluster, topic, clock, topic_id
         self._waiting: list[Record] = []
         self._heard_ms = clock.monotonic_ms()
-        self.offsets = dict(offsets)
+        self.offsets = {partition: at.offset for partition, at in starts.items()}
         """By partition, the offset after the last record taken."""
+        self._epochs = {partition: at.epoch for partition, at in starts.items() if at.epoch is not None}
+        self._fetched: dict[int, EpochAt] = {}
+        """Of the records that wait, by partition."""
         self.ends: dict[int, int] = {}
         self._consumer: Consumer = cluster.consumer()
-        where = client().TopicPartition
         with cluster.explained(topic):
-            self._consumer.assign([where(topic, partition, offset) for partition, offset in offsets.items()])
+            self._consumer.assign([self._begin(partition, at) for partition, at in starts.items()])
 
     def take(self, timeout_s: float) -> Sequence[Record]:
         """The next records, at least one if any arrived within the timeout."""
@@ -55,12 +58,13 @@ class LiveTail:
         for record in taken:
             assert record.partition is not None and record.offset is not None
             self.offsets[record.partition] = record.offset + 1
+        self._epochs.update(self._fetched)
         self._adopt_ends()
         return taken
 
     @property
     def reached(self) -> Mapping[int, Reached]:
-        return {partition: Reached(offset) for partition, offset in self.offsets.items()}
+        return {p: Reached(offset, None, self._epochs.get(p)) for p, offset in self.offsets.items()}
 
     @property
     def is_idle(self) -> bool:
@@ -93,12 +97,20 @@ class LiveTail:
                 assert record.partition is not None
                 self.ends.pop(record.partition, None)
                 self._waiting.append(record)
+                if (epoch := fetched.leader_epoch()) is not None and epoch >= 0:
+                    self._fetched[record.partition] = EpochAt(int(fetched.offset() or 0) + 1, epoch)
             elif failure.code() == client().KafkaError._PARTITION_EOF:
                 self.ends[int(fetched.partition() or 0)] = int(fetched.offset() or 0)
             elif failure.code() != client().KafkaError.GROUP_AUTHORIZATION_FAILED:  # see `Cluster._note`
                 raise self._failed(failure, fetched)
         if not self._waiting:
             self._adopt_ends()
+
+    def _begin(self, partition: int, at: Reached) -> TopicPartition:
+        """With its epoch, if that is known: then the client asks whether the log was cut (C72)."""
+        more = {"leader_epoch": at.epoch.epoch} if at.epoch is not None and at.epoch.offset == at.offset else {}
+        place: TopicPartition = client().TopicPartition(self._topic, partition, at.offset, **more)
+        return place
 
     def _adopt_ends(self) -> None:
         """Moves offsets to the log ends: after the last record only transaction markers are left."""
@@ -123,6 +135,8 @@ class LiveTail:
     def _failed(self, failure: KafkaError, fetched: Message) -> LithifyError:
         k = client().KafkaError
         partition = fetched.partition()
+        if cut_of(failure) is not None:
+            return self._cut() or self._cluster.named(failure, self._topic)
         if failure.code() in (k._AUTO_OFFSET_RESET, k.OFFSET_OUT_OF_RANGE) and partition is not None:
             try:
                 self._check_same()
@@ -132,6 +146,16 @@ class LiveTail:
             except LithifyError as error:
                 return error
         return self._cluster.named(failure, self._topic)
+
+    def _cut(self) -> LithifyError | None:
+        """The error of the first log that was cut: the client does not say which."""
+        try:
+            for partition, at in self._epochs.items():
+                if (cut := find_cut(self._cluster, self._topic, partition, at)) is not None:
+                    return cut_error(self._topic, partition, cut, at.offset)
+        except LithifyError as error:
+            return error
+        return None
 
 
 def check_reachable(topic: str, partition: int, ends: tuple[int, int], offset: int) -> None:
@@ -148,6 +172,16 @@ def check_reachable(topic: str, partition: int, ends: tuple[int, int], offset: i
                 f"Kafka's {topic}-{partition} ends at {end}, below offset {offset}, where this consumer continues",
                 hint="its topic was recreated or truncated, or it is another one",
             )
+
+
+def cut_error(topic: str, partition: int, cut: Cut, offset: int) -> SourceWentBackError:
+    """The error for a log that has lost records which were read (C72)."""
+    where = f"below {offset}" if cut.offset is None else f"from offset {cut.offset} on"
+    return SourceWentBackError(
+        f"Kafka's {topic}-{partition} has lost its records {where} and has others there now, as after an unclean "
+        f"leader election or a restore; those that were lost were read, up to {offset}",
+        hint=COPY_AGAIN,
+    )
 
 
 def record_of(fetched: Message) -> Record:

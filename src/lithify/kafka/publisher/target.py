@@ -11,6 +11,7 @@ from lithify.kafka_client.client import Cluster, client
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.settings.units import plural
 from lithify.ports.clock import Clock
+from lithify.snapshot.live import Reached
 
 OVERHEAD_BYTES = 4096
 """An upper bound of what a batch adds to the bytes of a record."""
@@ -62,7 +63,7 @@ def find_or_make(cluster: Cluster, to: str, partitions: int, settings: TopicSett
 def check_only_ours(cluster: Cluster, to: str, ends: Mapping[int, int], clock: Clock) -> None:
     """Raises `RefusedError` if the target has records at or after `ends`, where earlier runs ended, by partition."""
     with cluster.asking() as asking:
-        starts = {p: max(end, cluster.ends(asking, to, p)[0]) for p, end in ends.items()}
+        starts = {p: Reached(max(end, cluster.ends(asking, to, p)[0])) for p, end in ends.items()}
     tail = LiveTail(cluster, to, starts, clock)
     try:
         while not tail.is_at_end(cluster.timeout_s):

@@ -4,9 +4,11 @@
     source        |start ......................... end|      continue at E
     source                                  |start  end|      lost: [E, start) is nowhere any more
     source   |start ........ end|                             went back: recreated, or truncated
+    source   |start ....|x ............ end|                  was cut at x, and has grown again (C72)
 
 Only the offsets say how far the copy is: no checkpoint and no consumer group does (C1, C6). Of Pulsar the ids do
-(`pulsar/lake`), with the same three outcomes.
+(`pulsar/lake`), with the first three outcomes. Whether the source was cut only its brokers know. They are asked where
+its leader epoch has changed since the copy.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lithify.model.source import SourceLog, SourcePosition
+from lithify.model.source import EpochAt, SourceLog, SourcePosition, copied_in
 from lithify.model.topic.state import TopicState
 
 
@@ -44,7 +46,16 @@ class SourceWentBack:
     source_end: SourcePosition
 
 
-CopyContinuation = CopyContinues | NeverCopied | SourceWentBack
+@dataclass(frozen=True, slots=True)
+class SourceWasCut:
+    """The source has lost its records from `cut` on, below the copy's `log_end`, and has others there now (C72)."""
+
+    log_end: int
+    cut: int | None
+    """None: from somewhere below `log_end` on."""
+
+
+CopyContinuation = CopyContinues | NeverCopied | SourceWentBack | SourceWasCut
 
 
 def copy_continuation(log_end: int | None, source: SourceLog) -> CopyContinuation:
@@ -61,6 +72,26 @@ def copy_continuation(log_end: int | None, source: SourceLog) -> CopyContinuatio
 def copy_continuations(state: TopicState | None, source: Mapping[int, SourceLog]) -> Mapping[int, CopyContinuation]:
     """By partition of the source. New partitions begin at their start."""
     return {partition: copy_continuation(_log_end(state, partition), log) for partition, log in source.items()}
+
+
+def epochs_to_ask(state: TopicState, source: Mapping[int, SourceLog]) -> Mapping[int, EpochAt]:
+    """By partition, what the source has to be asked for before the copy goes on: has it lost some of that? (C72)
+
+    A log loses records only with a new leader epoch. Nothing is known of copies that an earlier Lithify made.
+    """
+    copied = {p: copied_in(state.log(p)) for p in source if p in state.partitions}
+    return {
+        p: at
+        for p, at in copied.items()
+        if at is not None and at.offset and source[p].leader_epoch not in (None, at.epoch)
+    }
+
+
+def with_cuts(
+    found: Mapping[int, CopyContinuation], cuts: Mapping[int, SourceWasCut]
+) -> Mapping[int, CopyContinuation]:
+    """The continuations, of which those that were possible are not where the source was cut."""
+    return {p: cuts.get(p, how) if isinstance(how, CopyContinues) else how for p, how in found.items()}
 
 
 def _log_end(state: TopicState | None, partition: int) -> int | None:

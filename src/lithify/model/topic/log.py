@@ -147,6 +147,8 @@ class LogState:
     """Of rounds that were undone; None once a round or a truncation has reached as far."""
     copied_to: MessageId | None = None
     """The log has everything of its source up to this id (C52); None where nothing was copied from Pulsar."""
+    source_epoch: int | None = None
+    """Everything below E was copied from a log of Kafka in this leader epoch (C72); None where that is not known."""
 
     @property
     def volume(self) -> Volume:

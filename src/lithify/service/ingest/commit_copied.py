@@ -15,7 +15,7 @@ itself before it has a record, so that no other program appends to it (C70).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from lithify.errors import ConflictError
 from lithify.lifecycle.copies.kafka import was_promoted
@@ -37,6 +37,8 @@ class Copied:
     topic: TopicName
     logs: tuple[StagedLog, ...]
     ends: Mapping[int, SourcePosition]
+    epochs: Mapping[int, int] = field(default_factory=dict)
+    """The source's leader epochs, of which all of this, and what was copied before, was read in or before (C72)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ class Reached:
     places: Mapping[int, Place]
     copy_of: str | None = None
     """What the topic says that it is a copy of (C70)."""
+    epochs: Mapping[int, int] = field(default_factory=dict)
+    """Of logs that have one, the leader epoch that their last commit stored (C72)."""
 
     @classmethod
     def of(cls, state: TopicState) -> Reached:
@@ -81,17 +85,19 @@ class Reached:
             state.identity,
             {p: Place(log.log_end_offset, log.copied_to) for p, log in enumerate(state.logs)},
             state.copy_of,
+            {p: log.source_epoch for p, log in enumerate(state.logs) if log.source_epoch is not None},
         )
 
     def after(self, copied: Copied) -> Reached:
         """The progress once `copied` is committed too."""
         by_log = by_partition(copied.logs)
         moved = {p: self._of(p).after(by_log.get(p, ()), copied.ends.get(p)) for p in {*by_log, *copied.ends}}
-        return replace(self, places={**self.places, **moved})
+        return replace(self, places={**self.places, **moved}, epochs={**self.epochs, **copied.epochs})
 
-    def needs(self, ends: Mapping[int, SourcePosition]) -> bool:
-        """Whether a log is not at the position in `ends` yet."""
-        return any(not self._of(partition).is_at(end) for partition, end in ends.items())
+    def needs(self, copied: Copied) -> bool:
+        """Whether a log is not at its end in `copied` yet, or has records and no leader epoch."""
+        moves = any(not self._of(partition).is_at(end) for partition, end in copied.ends.items())
+        return moves or any(p not in self.epochs and self._of(p).log_end for p in copied.epochs)
 
     def _of(self, partition: int) -> Place:
         return self.places.get(partition, Place())
@@ -131,6 +137,10 @@ def commit_copied(warehouse: Warehouse, copied: Copied, reached: Reached, run_id
         for partition, end in copied.ends.items():
             if isinstance(end, MessageId):
                 logs[partition] = replace(logs.get(partition, newest.log(partition)), copied_to=end)
+        for partition, epoch in copied.epochs.items():
+            log = logs.get(partition, newest.log(partition))
+            if partition in logs or (log.source_epoch is None and log.log_end_offset):
+                logs[partition] = replace(log, source_epoch=epoch)
         now_ms = warehouse.clock.now_ms()
         return TopicEdit(run_id, now_ms, logs, add=every, written=every, copy_of=newest.copy_of)
 

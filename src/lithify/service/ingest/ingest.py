@@ -16,10 +16,11 @@ from contextlib import suppress
 from lithify.errors import BrokerError, LithifyError, RefusedError, UnknownSourceError
 from lithify.model.names import TopicName, parse_topic
 from lithify.model.source import IngestRequest, check_apart
-from lithify.ports.source import Source, SourceStream, StopAsked
+from lithify.ports.source import Source, StopAsked
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import IngestReport, TellBatch, TellNote
 from lithify.service.ingest.narration import Narration
+from lithify.service.ingest.streams import CopyStreams
 from lithify.service.ingest.topic_ingest import TopicIngest
 
 LOOK_S = 0.2
@@ -42,6 +43,9 @@ def ingest(
     narration = Narration(source, request, warehouse.clock, notes)
     copies = _Copies(warehouse, source, request, tell, narration)
     try:
+        while request.continuous and source.is_silent and not stops():
+            warehouse.clock.sleep(LOOK_S)
+            narration.look()
         topics = request.topics if request.pattern is None else source.topics(request.pattern)
         if not topics:
             raise UnknownSourceError(f"{source.where} has no topic that matches {request.pattern}")
@@ -52,7 +56,7 @@ def ingest(
         while copies.go_on and not stops():
             warehouse.clock.sleep(LOOK_S)
             narration.look()
-            copies.look_at_ends()
+            copies.look()
             copies.look_for_new()
     except StopAsked:
         pass
@@ -69,14 +73,14 @@ class _Copies:
     ) -> None:
         self._warehouse, self._source = warehouse, source
         self._request, self._tell, self._narration = request, tell, narration
-        self._under_way: list[tuple[TopicIngest, SourceStream]] = []
+        self._streams: list[CopyStreams] = []
         self._reports: list[IngestReport] = []
         self._known: set[str] = set()
         self._looked_ms = warehouse.clock.now_ms()
 
     @property
     def go_on(self) -> bool:
-        return any(stream.is_active for _, stream in self._under_way)
+        return any(streams.goes_on for streams in self._streams)
 
     def begin(self, topics: Sequence[str]) -> None:
         """Starts a copy of each topic. Raises what `_targets` raises."""
@@ -86,18 +90,13 @@ class _Copies:
             copy = TopicIngest(
                 self._warehouse, self._source, self._request, topic, name, self._tell, self._narration, clock.now_ms()
             )
-            try:
-                stream = self._source.stream(topic, copy.prepare(), clock.new_id(), copy.take)
-            except LithifyError as error:
-                self._reports.append(copy.report(error, begun=False))
-            else:
-                self._under_way.append((copy, stream))
+            streams = CopyStreams(copy, self._source, clock, self._request.continuous)
+            self._streams.append(streams)
+            streams.begin()
 
-    def look_at_ends(self) -> None:
-        """So that copies that have nothing to copy know that (C71)."""
-        for copy, stream in self._under_way:
-            if stream.is_active:
-                copy.look()
+    def look(self) -> None:
+        for streams in self._streams:
+            streams.look()
 
     def look_for_new(self) -> None:
         """Starts copies of new topics that match, looked for as often as the source's own clients do."""
@@ -132,7 +131,7 @@ class _Copies:
 
     def end(self) -> tuple[IngestReport, ...]:
         """Stops all streams; returns the reports of all topics."""
-        if self._under_way:
-            with ThreadPoolExecutor(len(self._under_way)) as pool:
-                list(pool.map(lambda copy: copy[1].stop(), self._under_way))
-        return (*self._reports, *(copy.report(stream.end()) for copy, stream in self._under_way))
+        if self._streams:
+            with ThreadPoolExecutor(len(self._streams)) as pool:
+                list(pool.map(lambda streams: streams.stop(), self._streams))
+        return (*self._reports, *(streams.report() for streams in self._streams))

@@ -1,8 +1,11 @@
-"""What a copy lacks since its source had deleted it: as stored, and as messages say it."""
+"""What a copy lacks since its source had deleted it, or has that its source lost: as stored, and as messages say it."""
 
 from __future__ import annotations
 
-from lithify.lifecycle.copies.continuation import NeverCopied
+from lithify.errors import SourceWentBackError
+from lithify.lifecycle.copies.continuation import NeverCopied, SourceWasCut
+from lithify.model.names import LogId
+from lithify.model.topic.state import TopicState
 from lithify.reports.ingest import Hole, IdHole
 
 
@@ -29,3 +32,22 @@ def gone_of(gone: NeverCopied) -> str:
             return "what was before was trimmed there before the first ingest"
         case _:
             return "what was in between may have been trimmed there"
+
+
+def cut_error(state: TopicState, partition: int, how: SourceWasCut, source: str) -> SourceWentBackError:
+    """The error for a copy that has records which its source lost (C72)."""
+    log, own = LogId(state.name, partition), state.log(partition)
+    hint = "ingest it into another topic, with --into"
+    if how.cut is not None and how.cut >= max(own.first_dirty_offset, own.compacted_below):
+        hint += (
+            f", or remove the records that differ, and ingest again: `lithify truncate {state.name} "
+            f"--partition {partition} --to {how.cut}`"
+        )
+    elif how.cut is not None:
+        hint += f": rounds have compacted this copy beyond {how.cut}, so it cannot be cut there"
+    where = f"below {how.log_end}" if how.cut is None else f"from offset {how.cut} on"
+    return SourceWentBackError(
+        f"{log}: {source}-{partition} has lost its records {where} and has others there now, as after an unclean "
+        f"leader election or a restore; the copy has those that were lost, up to {how.log_end}",
+        hint=hint,
+    )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lithify.errors import (
+    BrokerError,
     ConflictError,
     LithifyError,
     RefusedError,
@@ -15,13 +16,14 @@ from lithify.errors import (
     TopicExistsError,
     UnknownTopicError,
 )
+from lithify.lifecycle.copies import continuation
 from lithify.lifecycle.copies.continuation import CopyContinuation, CopyContinues, NeverCopied, SourceWentBack
 from lithify.lifecycle.copies.kafka import check_ingested, check_still_copy
 from lithify.lifecycle.replicas import check_own
 from lithify.model.names import LogId, TopicName, TopicReference
 from lithify.model.segment import volume_of
 from lithify.model.source import IngestRequest, SourcePosition, SourceTopic
-from lithify.model.staged import Destination, by_partition, segments_of_parts
+from lithify.model.staged import Destination, StagedLog, by_partition, segments_of_parts
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import Copying, Source, SourceBatch
@@ -33,7 +35,7 @@ from lithify.service.commit import commit
 from lithify.service.creation import create_topic
 from lithify.service.documents import put_source
 from lithify.service.ingest.commit_copied import Copied, Reached, commit_copied
-from lithify.service.ingest.losses import begin_of, gone_of, hole_of
+from lithify.service.ingest.losses import begin_of, cut_error, gone_of, hole_of
 from lithify.service.ingest.narration import Narration
 from lithify.service.ingest.source_watch import SourceWatch
 from lithify.service.ingest.targets import known_source
@@ -63,6 +65,9 @@ class TopicIngest:
     topic_id: str = ""
     reached: Reached = NOT_BEGUN
     watch: SourceWatch | None = None
+    epochs: Mapping[int, int | None] = field(default_factory=dict)
+    """The source's leader epochs since `prepare`. With others the stream has to begin anew (C72)."""
+    leader_moved: bool = False
 
     def prepare(self) -> Mapping[int, SourcePosition | None]:
         """Creates the topic in the lake if it is missing; returns, by partition, where to continue.
@@ -71,24 +76,26 @@ class TopicIngest:
         a topic raises.
         """
         time_ms = self.warehouse.clock.now_ms()
+        self.leader_moved = False
         found = self.source.topic(self.topic)
         self.topic_id = found.topic_id
         state = self._state(found)
         check_own(state)
         self._check_same(state)
         state = self._with_partitions(self._marked(state), found)
-        starts = {p: self._start(p, how) for p, how in self.source.continuations(found, state).items()}
+        self.epochs = self.source.epochs(found)  # before it is asked whether it was cut
+        starts = {p: self._start(state, p, how) for p, how in self.source.continuations(found, state).items()}
         self._remember(state)
         self._check_marked(state)
         self.watch = SourceWatch(self.warehouse, self.source, found, state, self.request.accepts_loss)
         self.watch.begin(time_ms, starts, self.narration.told)
         self.reached = Reached.of(state)
         known = {partition: start for partition, start in starts.items() if start is not None}
-        state = self._commit(Copied(self.name, (), known), self.warehouse.clock.new_id()) or state
+        state = self._commit((), known, self.warehouse.clock.new_id()) or state
         self.narration.begins(self.topic, str(self.name), self.source.progress(found, state, {}))
         return starts
 
-    def _start(self, partition: int, how: CopyContinuation) -> SourcePosition | None:
+    def _start(self, state: TopicState, partition: int, how: CopyContinuation) -> SourcePosition | None:
         log = LogId(self.name, partition)
         match how:
             case CopyContinues(position):
@@ -107,6 +114,8 @@ class TopicIngest:
                     f"{log}: {self._theirs} ends at {source_end}, below the {log_end} of the copy",
                     hint="it was recreated or truncated: ingest it into another topic, or cut this one",
                 )
+            case continuation.SourceWasCut():
+                raise cut_error(state, partition, how, self._theirs)
 
     def take(self, batch: SourceBatch) -> None:
         """Copies and commits one batch; afterwards the logs end where the batch was read to.
@@ -125,13 +134,15 @@ class TopicIngest:
         state = self._with_partitions(state, found)
         copying = Copying(Destination.of(state), self.warehouse.files.access, run_id, self.request.drops_keyless)
         self._watched.before_read(found, state)
+        self._check_epochs(found)
         copied = batch.copy(copying)
+        self._check_epochs(found)
         # After the read: the topic may have been recreated before it, and the batch would be of the new one.
         self._check_id(self.source.topic(self.topic).topic_id)
         self._check_whole(found, state, batch)
         self._watched.after_read(batch.ends())
         kept = batch.damaged()
-        state = self._commit(Copied(self.name, copied, batch.ends()), run_id) or state
+        state = self._commit(copied, batch.ends(), run_id) or state
         counts = {p: volume_of(segments_of_parts(parts)).records for p, parts in by_partition(copied).items()}
         self.batches += 1
         self.records += sum(counts.values())
@@ -166,8 +177,21 @@ class TopicIngest:
             if isinstance(how, NeverCopied):
                 newest = self.warehouse.store.load(self.name)
                 self.reached.check(newest, newest.partitions)  # else another ingest has copied it, so that it could go
-                self._start(partition, how)
+                self._start(state, partition, how)
                 self._remember(state)
+
+    def _check_epochs(self, found: SourceTopic) -> None:
+        """Raises `BrokerError` if the source may have lost records since `prepare`, which asks whether it has (C72).
+
+        What Spark has read, and reads ahead, would be a mixture then: only a new stream reads what there is now.
+        """
+        newest = self.source.epochs(found)
+        self.epochs = {**newest, **self.epochs}  # of partitions that were added meanwhile nothing was read before
+        if moved := [p for p, epoch in newest.items() if epoch != self.epochs[p]]:
+            self.leader_moved = True
+            raise BrokerError(
+                f"{self._theirs}-{moved[0]} has a new leader since it was read", hint="nothing was lost; start it again"
+            )
 
     @property
     def _theirs(self) -> str:
@@ -191,9 +215,13 @@ class TopicIngest:
         )
         return report if error is None else report.failed(error, refused=refused)
 
-    def _commit(self, copied: Copied, run_id: str) -> TopicState | None:
+    def _commit(
+        self, logs: tuple[StagedLog, ...], ends: Mapping[int, SourcePosition], run_id: str
+    ) -> TopicState | None:
         """Commits; returns the new version, or None if there was nothing to commit."""
-        if not (copied.logs or self.reached.needs(copied.ends)):
+        epochs = {p: epoch for p in ends if (epoch := self.epochs.get(p)) is not None}
+        copied = Copied(self.name, logs, ends, epochs)
+        if not (copied.logs or self.reached.needs(copied)):
             return None
         state = commit_copied(self.warehouse, copied, self.reached, run_id)
         self.reached = self.reached.after(copied)

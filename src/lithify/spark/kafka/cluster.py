@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Self
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -17,10 +18,11 @@ from pyspark.sql import SparkSession
 
 from lithify.errors import BrokerError, ConnectorError, UnknownSourceError
 from lithify.model.settings.secrets import hidden, keep
-from lithify.model.source import SourceLog, SourceTopic
+from lithify.model.source import EpochAt, SourceLog, SourceTopic
 from lithify.ports.source import StopAsked
 
 CALL_S = 30
+ANSWER_MS = 1_000
 SLICE_MS = 200
 """Milliseconds between two calls of `stops` during a wait."""
 
@@ -32,6 +34,10 @@ _REFUSED = (
 )
 """Suffixes of class names."""
 _SLICE_IS_OVER = "java.util.concurrent.TimeoutException"
+_BYTES = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
+_ASKING = {"auto.offset.reset": "none", "key.deserializer": _BYTES, "value.deserializer": _BYTES}
+"""For a consumer that only asks."""
+_SILENT = ("TimeoutException", "DisconnectException")
 _UNKNOWN = ("UnknownTopicOrPartitionException", "InvalidTopicException", "UnknownTopicIdException")
 
 
@@ -49,8 +55,6 @@ class KafkaCluster:
         self._waits_left = CALL_S * 1000 // SLICE_MS
         """Slices left until the cluster has answered for the first time."""
         self._answered = False
-        self._unanswered = False
-        """Whether a call has waited for longer than a slice, and is waiting still."""
 
     @property
     def where(self) -> str:
@@ -58,20 +62,27 @@ class KafkaCluster:
 
     def __enter__(self) -> Self:
         """Raises `ConnectorError` if the client is not on the class path, `BrokerError` for settings it refuses."""
-        properties = self._jvm.java.util.Properties()
-        for name, value in {"default.api.timeout.ms": str(CALL_S * 1000), **self._config}.items():
-            properties.setProperty(name, value)
         with self._errors_converted("the cluster"):
             admin = self._jvm.org.apache.kafka.clients.admin.AdminClient
             if not callable(getattr(admin, "create", None)):
                 raise missing_connector()
-            self._admin = admin.create(properties)
+            self._admin = admin.create(self._properties({}))
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._admin is not None:
             self._admin.close(self._jvm.java.time.Duration.ofSeconds(1))
             self._admin = None
+
+    def answers(self) -> bool:
+        """Whether the cluster answers within `ANSWER_MS`; an error of its own is an answer."""
+        milliseconds = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
+        options = self._jvm.org.apache.kafka.clients.admin.DescribeClusterOptions().timeoutMs(ANSWER_MS)
+        try:
+            self._admin.describeCluster(options).clusterId().get(ANSWER_MS, milliseconds)
+        except Py4JJavaError as error:
+            return not any(kind.endswith(_SILENT) for kind, _ in _causes(error.java_exception))
+        return True
 
     def topics(self, pattern: str) -> tuple[str, ...]:
         """Names, sorted, of the topics that the regular expression fully matches. Raises `BrokerError`."""
@@ -92,7 +103,73 @@ class KafkaCluster:
         with self._errors_converted(topic.name):
             starts = self._offsets(topic, specs.earliest())
             ends = self._offsets(topic, specs.latest())
-        return {p: SourceLog(p, starts[p], ends[p]) for p in topic.partitions}
+        return {p: SourceLog(p, starts[p][0], *ends[p]) for p in topic.partitions}
+
+    def epochs(self, topic: SourceTopic) -> Mapping[int, int | None]:
+        """By partition the leader epoch, None where the broker does not tell. Raises as `topic`."""
+        latest = self._jvm.org.apache.kafka.clients.admin.OffsetSpec.latest()
+        with self._errors_converted(topic.name):
+            return {p: epoch for p, (_, epoch) in self._offsets(topic, latest).items()}
+
+    def cuts(self, topic: str, asked: Mapping[int, EpochAt]) -> Mapping[int, int | None]:
+        """Of partitions that have lost some of what was read: from where on, None if that is unknown (C72).
+
+        A consumer asks, and reads nothing. Raises as `topic`.
+        """
+        if not asked:
+            return {}
+        with self._errors_converted(topic):
+            consumer = self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(self._properties(_ASKING))
+            try:
+                return self._cuts(consumer, topic, asked)
+            finally:
+                consumer.close(self._jvm.java.time.Duration.ofSeconds(1))
+
+    def _cuts(self, consumer: Any, topic: str, asked: Mapping[int, EpochAt]) -> Mapping[int, int | None]:
+        clients, found = self._jvm.org.apache.kafka.clients.consumer, dict[int, int | None]()
+        while len(found) < len(asked):
+            left = {p: self._place(topic, p) for p in asked if p not in found}
+            places = self._list([*left.values()])
+            consumer.assign(places)
+            self._waited(partial(consumer.endOffsets, places))  # it knows the leaders then, so that it asks them
+            for p, place in left.items():
+                epoch = self._jvm.java.util.Optional.of(asked[p].epoch)
+                consumer.seek(place, clients.OffsetAndMetadata(asked[p].offset, epoch, ""))
+            try:
+                for place in left.values():
+                    self._waited(partial(consumer.position, place))
+                return found
+            except Py4JJavaError as error:
+                if not str(error.java_exception.getClass().getName()).endswith("LogTruncationException"):
+                    raise
+                cut, ends = error.java_exception.offsetOutOfRangePartitions(), error.java_exception.divergentOffsets()
+                for p in [p for p, place in left.items() if cut.containsKey(place)]:
+                    end = ends.get(left[p])
+                    found[p] = None if end is None else int(end.offset())
+        return found
+
+    def _waited(self, call: Callable[[Any], Any]) -> None:
+        """Makes a call that is given a timeout, in slices of it. Raises `StopAsked`."""
+        left = CALL_S * 1000 // SLICE_MS
+        while True:
+            if self._stops():
+                raise StopAsked
+            try:
+                call(self._jvm.java.time.Duration.ofMillis(SLICE_MS))
+                return
+            except Py4JJavaError as error:
+                left -= 1
+                if left <= 0 or not str(error.java_exception.getClass().getName()).endswith(".errors.TimeoutException"):
+                    raise
+
+    def _properties(self, own: Mapping[str, str]) -> Any:
+        properties = self._jvm.java.util.Properties()
+        for name, value in {"default.api.timeout.ms": str(CALL_S * 1000), **self._config, **own}.items():
+            properties.setProperty(name, value)
+        return properties
+
+    def _place(self, topic: str, partition: int) -> Any:
+        return self._jvm.org.apache.kafka.common.TopicPartition(topic, partition)
 
     def config(self, topic: str) -> Mapping[str, str]:
         """The settings of a topic, including defaults. Raises as `topic`."""
@@ -106,15 +183,16 @@ class KafkaCluster:
                 if entry.value() is not None
             }
 
-    def _offsets(self, topic: SourceTopic, spec: Any) -> dict[int, int]:
+    def _offsets(self, topic: SourceTopic, spec: Any) -> dict[int, tuple[int, int | None]]:
+        """By partition the offset, and the leader epoch where the broker tells it."""
         wanted = self._jvm.java.util.HashMap()
-        places = {p: self._jvm.org.apache.kafka.common.TopicPartition(topic.name, p) for p in topic.partitions}
+        places = {p: self._place(topic.name, p) for p in topic.partitions}
         for place in places.values():
             wanted[place] = spec
         level = self._jvm.org.apache.kafka.common.IsolationLevel.READ_COMMITTED
         options = self._jvm.org.apache.kafka.clients.admin.ListOffsetsOptions(level)
         found = self._answer(self._admin.listOffsets(wanted, options).all())
-        return {p: int(found[place].offset()) for p, place in places.items()}
+        return {p: (int(at.offset()), _epoch(at.leaderEpoch())) for p, at in ((p, found[places[p]]) for p in places)}
 
     def _answer(self, future: Any) -> Any:
         unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
@@ -125,13 +203,13 @@ class KafkaCluster:
             try:
                 answer = future.get(SLICE_MS, unit)
             except Py4JJavaError as error:
-                left, self._unanswered = left - 1, True
+                left -= 1
                 if not self._answered:
                     self._waits_left = left
                 if left <= 0 or str(error.java_exception.getClass().getName()) != _SLICE_IS_OVER:
                     raise
             else:
-                self._answered, self._unanswered = True, False
+                self._answered = True
                 return answer
 
     def _iterable(self, collection: Any) -> Any:
@@ -170,6 +248,11 @@ def missing_connector() -> ConnectorError:
         "this Spark session has no Kafka connector",
         hint="name a folder with its jars with --jars, or give the session spark.jars.packages; see `lithify doctor`",
     )
+
+
+def _epoch(of: Any) -> int | None:
+    """-1 is that of a broker that counts none for this log."""
+    return int(of.get()) if of.isPresent() and int(of.get()) >= 0 else None
 
 
 def _causes(error: Any) -> list[tuple[str, str]]:

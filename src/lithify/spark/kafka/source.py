@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
-from lithify.lifecycle.copies.continuation import CopyContinuation, copy_continuations
+from lithify.lifecycle.copies.continuation import (
+    CopyContinuation,
+    SourceWasCut,
+    copy_continuations,
+    epochs_to_ask,
+    with_cuts,
+)
 from lithify.model.source import IngestRequest, SourcePosition, SourceTopic
 from lithify.model.source_ends import StableEnds, delete_retention_ms
 from lithify.model.topic.state import TopicState
@@ -52,7 +58,7 @@ class KafkaSource(KafkaCluster):
 
     @property
     def is_silent(self) -> bool:
-        return self._unanswered or any(stream.asks_for_offsets for stream in self._streams)
+        return not self.answers() or any(stream.asks_for_offsets for stream in self._streams)
 
     @property
     def look_interval_ms(self) -> int:
@@ -67,8 +73,11 @@ class KafkaSource(KafkaCluster):
         return mine
 
     def continuations(self, topic: SourceTopic, copy: TopicState) -> Mapping[int, CopyContinuation]:
-        """By the offsets alone (`lifecycle/copies/continuation.py`). Raises `BrokerError`."""
-        return copy_continuations(copy, self.logs(topic))
+        """By the offsets and leader epochs (`lifecycle/copies/continuation.py`). Raises `BrokerError`."""
+        logs = self.logs(topic)
+        asked = epochs_to_ask(copy, logs)
+        cuts = {p: SourceWasCut(asked[p].offset, cut) for p, cut in self.cuts(topic.name, asked).items()}
+        return with_cuts(copy_continuations(copy, logs), cuts)
 
     def after_read(
         self, topic: SourceTopic, copy: TopicState, partitions: Collection[int]

@@ -94,6 +94,10 @@ class PulsarSource:
         found = SourceTopic(name, "", tuple(range(max(1, count))))
         return SourceTopic(name, self._created(partition_name(name, 0, count)), found.partitions)
 
+    def epochs(self, topic: SourceTopic) -> Mapping[int, int | None]:
+        """None: a ledger that is closed stays as it is."""
+        return {}
+
     def continuations(self, topic: SourceTopic, copy: TopicState) -> Mapping[int, CopyContinuation]:
         """Subscribes, so that brokers keep what comes next. Raises `RefusedError` or `BrokerError`."""
         if copy.settings.message_ids != "pulsar":

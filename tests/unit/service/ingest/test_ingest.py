@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from lithify.errors import RefusedError, UnknownSourceError
+from lithify.errors import BrokerError, RefusedError, UnknownSourceError
 from lithify.lifecycle.admission import MAX_PARTITIONS
+from lithify.lifecycle.copies.continuation import SourceWasCut, epochs_to_ask, with_cuts
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import volume_of
 from lithify.model.source import IngestRequest, SourceTopic
 from lithify.reports.ingest import CopiedTopic, Hole
+from lithify.service.change.cut import truncate
 from lithify.service.documents import put_source, source_of
 from lithify.service.ingest.ingest import ingest
-from support.topics.listed_source import MARKERS, ListedSource
+from lithify.service.ingest.streams import FAILURES
+from support.topics.listed_source import MARKERS, ListedSource, ListedStream
 from support.topics.memory_topic import a_warehouse
 
 
@@ -277,3 +282,120 @@ def test_a_request_says_one_thing_to_copy(asked):
 def test_a_request_by_pattern_has_a_regular_expression():
     with pytest.raises(RefusedError, match="'shop-\\(' is not a regular expression: missing"):
         IngestRequest({}, pattern="shop-(")
+
+
+class EpochSource(ListedSource):
+    """Its leader epochs, one for each time that it is asked, the last one from then on; `cut`: where it was cut."""
+
+    def __init__(self, warehouse, records, *epochs, cut=None):
+        super().__init__(warehouse, records)
+        self.left, self.cut, self.streams = list(epochs), cut, 0
+
+    def epochs(self, topic):
+        epoch = self.left.pop(0) if len(self.left) > 1 else self.left[0]
+        return dict.fromkeys(topic.partitions, epoch)
+
+    def continuations(self, topic, copy):
+        asked = epochs_to_ask(copy, {p: replace(log, leader_epoch=self.left[0]) for p, log in self.logs(topic).items()})
+        cuts = {p: SourceWasCut(at.offset, self.cut) for p, at in asked.items() if self.cut is not None}
+        return with_cuts(super().continuations(topic, copy), cuts)
+
+    def stream(self, *given):
+        self.streams += 1
+        return super().stream(*given)
+
+
+def epochs_of(warehouse):
+    return [log.source_epoch for log in state(warehouse).logs]
+
+
+def run(warehouse, source, **request):
+    (report,) = ingest(
+        warehouse, source, IngestRequest({}, topics=("orders",), **request), lambda _: None, lambda: False
+    )
+    return report
+
+
+def test_a_copy_has_the_leader_epoch_that_it_was_read_in(warehouse):
+    """C72: one of an earlier Lithify gets it with the next ingest, also if there is nothing to copy."""
+    records = {"orders": {0: some(0, 1), 1: []}}
+    assert run(warehouse, EpochSource(warehouse, records, None)).error is None
+    assert epochs_of(warehouse) == [None, None]
+    assert run(warehouse, EpochSource(warehouse, records, 4)).error is None
+    assert epochs_of(warehouse) == [4, None]
+    version = state(warehouse).version
+    assert run(warehouse, EpochSource(warehouse, records, 6)).error is None
+    assert (epochs_of(warehouse), state(warehouse).version) == ([4, None], version)
+
+
+@pytest.mark.parametrize("moves", [(4, 4, 5), (4, 5)])
+def test_what_was_read_while_the_leader_changed_is_read_again(warehouse, moves):
+    """C72: whether it changed before the batch was read or meanwhile, nothing of that batch is committed."""
+    source = EpochSource(warehouse, {"orders": {0: some(0, 1, 2)}}, *moves)
+    report = run(warehouse, source)
+    assert (report.error, report.records, report.batches, source.streams) == (None, 2, 1, 2)
+    assert epochs_of(warehouse) == [5]
+
+
+def test_a_leader_that_changes_again_and_again_ends_the_copy(warehouse):
+    source = EpochSource(warehouse, {"orders": {0: some(0, 1)}}, *range(100))
+    assert "Listed's orders-0 has a new leader" in run(warehouse, source).error
+    assert source.streams == FAILURES
+
+
+def test_a_copy_does_not_go_on_in_a_source_that_was_cut(warehouse):
+    """C72: the error says what to do, which depends on how far rounds have compacted the copy."""
+    records = {"orders": {0: some(0, 1, 2, 3)}}
+    run(warehouse, EpochSource(warehouse, records, 4))
+    error = run(warehouse, EpochSource(warehouse, records, 6, cut=2)).error
+    assert "orders-0: Listed's orders-0 has lost its records from offset 2 on and has others there now" in error
+    assert "`lithify truncate orders --partition 0 --to 2`" in error
+    truncate(warehouse, TopicName("default", "orders"), 0, 2)
+    assert epochs_of(warehouse) == [4]
+    assert run(warehouse, EpochSource(warehouse, records, 6)).error is None
+    assert volume_of(warehouse.store.segments(state(warehouse))).records == 3
+
+
+class AwaySource(ListedSource):
+    """Its streams fail so many times, and it is silent after each of the first `silences`, for one look."""
+
+    def __init__(self, warehouse, records, failures, silences=0):
+        super().__init__(warehouse, records)
+        self.failures, self.silences, self.failed = failures, silences, 0
+
+    @property
+    def is_silent(self):
+        if self.failed and self.silences:
+            self.silences -= 1
+            return True
+        return False
+
+    @is_silent.setter
+    def is_silent(self, _value):
+        """It is not set."""
+
+    def stream(self, *given):
+        if self.failed == self.failures:
+            return super().stream(*given)
+        self.failed += 1
+        return ListedStream(failure=BrokerError("Kafka is away"))
+
+
+@pytest.mark.parametrize(
+    ("continuous", "failures", "silences", "records", "failed"),
+    [
+        (True, 1, 1, 2, 1),
+        (True, 2, 0, 2, 2),
+        (True, FAILURES, 0, 0, FAILURES),
+        (True, FAILURES, 1, 2, FAILURES),  # of an outage none counts
+        (False, 1, 1, 0, 1),
+    ],
+)
+def test_a_continuous_ingest_waits_for_its_source_and_goes_on(
+    warehouse, continuous, failures, silences, records, failed
+):
+    """It gives up where the source answers and fails it several times in a row."""
+    source = AwaySource(warehouse, {"orders": {0: some(0, 1, 2)}}, failures, silences)
+    report = run(warehouse, source, continuous=continuous)
+    assert (report.records, source.failed) == (records, failed)
+    assert report.error == (None if records else "Kafka is away")

@@ -50,6 +50,7 @@ def log_to_json(log: LogState) -> dict[str, Any]:
         "dropped": [_drop(drop) for drop in log.dropped],
         "undone": None if log.undone is None else [log.undone.below, log.undone.of_view],
         "copied_to": None if log.copied_to is None else _id(log.copied_to),
+        "source_epoch": log.source_epoch,
     }
     # 0 and [] are what a new log has; a time of 0 is not, nor an epoch of 0, and a view may be empty.
     optional = {
@@ -63,6 +64,7 @@ def log_to_json(log: LogState) -> dict[str, Any]:
         "epoch",
         "undone",
         "copied_to",
+        "source_epoch",
     }
     return {name: value for name, value in whole.items() if (value is not None if name in optional else value)}
 
@@ -100,6 +102,7 @@ def log_from_json(partition: int, data: Mapping[str, Any], new_epoch: int = FIRS
         dropped=tuple(DroppedDeletes(*drop) for drop in data.get("dropped", ())),
         undone=None if undone is None else Undone(*undone),
         copied_to=MessageId(*data["copied_to"]) if "copied_to" in data else None,
+        source_epoch=data.get("source_epoch"),
     )
 
 
