@@ -10,7 +10,7 @@ tasks are left unreferenced for `sweep`.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -46,8 +46,13 @@ def copied_logs(frame: DataFrame, copying: Copying) -> tuple[StagedLog, ...]:
 
     Raises the first `LithifyError` that a task returned, or errors of Spark.
     """
+    return staged_by(_source_columns(frame).mapInArrow(_Task(copying), f"{RESULT} binary"))
+
+
+def staged_by(tasks: DataFrame) -> tuple[StagedLog, ...]:
+    """What tasks have staged, by partition and offset. Raises the first `LithifyError` that one returned."""
     staged: list[StagedLog] = []
-    for row in _source_columns(frame).mapInArrow(_Task(copying), f"{RESULT} binary").collect():
+    for row in tasks.collect():
         match pickle.loads(row[RESULT]):
             case LithifyError() as error:
                 raise error
@@ -75,24 +80,23 @@ class _Task:
     copying: Copying
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        copying = self.copying
-        stage = Stage(
-            copying.access, copying.topic, now_ms=0, run_id=copying.run_id, attempt=attempt(), keep_offsets=True
-        )
-        results: Sequence[StagedLog | LithifyError]
-        try:
-            for batch in batches:
-                rows = pa.Table.from_batches([batch])
-                if copying.drops_keyless:
-                    rows = rows.filter(pc.is_valid(rows.column(KEY)))
-                if rows.num_rows:
-                    stage.add(_given(rows))
-            results = stage.close()
-        except LithifyError as error:
-            results = [error]
-        finally:
-            stage.abandon()
+        results = results_of(self.copying, (_given(pa.Table.from_batches([batch])) for batch in batches))
         yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(r) for r in results], pa.binary())], [RESULT])
+
+
+def results_of(copying: Copying, tables: Iterable[pa.Table]) -> Sequence[StagedLog | LithifyError]:
+    """Writes what a task has read, in the columns that `append` accepts; its error, if there is one, is the result."""
+    stage = Stage(copying.access, copying.topic, now_ms=0, run_id=copying.run_id, attempt=attempt(), keep_offsets=True)
+    try:
+        for table in tables:
+            rows = table.filter(pc.is_valid(table.column(KEY))) if copying.drops_keyless else table
+            if rows.num_rows:
+                stage.add(rows)
+        return stage.close()
+    except LithifyError as error:
+        return [error]
+    finally:
+        stage.abandon()
 
 
 def _given(rows: pa.Table) -> pa.Table:

@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -23,12 +24,20 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from lithify.errors import BrokerError, EngineError, LithifyError, SourceLostError, UnknownSourceError
+from lithify.errors import (
+    BrokerError,
+    EngineError,
+    LithifyError,
+    SourceLostError,
+    SourceWentBackError,
+    UnknownSourceError,
+)
 from lithify.model.settings.secrets import hidden
 from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying, OnBatch, StopAsked
 from lithify.spark.kafka.cluster import CALL_S, missing_connector
 from lithify.spark.kafka.copying import copied_logs
+from lithify.spark.kafka.exact import Ranges, is_of_times
 
 STREAM_STOPS_WITHIN_S = 3
 BATCH_STOPS_WITHIN_S = 2.0
@@ -55,14 +64,20 @@ class StreamPlan:
 
 @dataclass(frozen=True, slots=True)
 class KafkaBatch:
-    """A batch of the stream: its rows, and a function that returns its end offsets by partition."""
+    """A batch of the stream: its rows, and functions that return its end offsets and its ranges by partition."""
 
     rows: DataFrame
     read_ends: Callable[[], Mapping[int, int]]
+    ranges: Callable[[], Ranges]
 
     def copy(self, copying: Copying) -> tuple[StagedLog, ...]:
-        """See `copied_logs`."""
-        return copied_logs(self.rows, copying)
+        """See `copied_logs`; records whose timestamp Spark cannot hold are read without its source."""
+        try:
+            return copied_logs(self.rows, copying)
+        except (PySparkException, Py4JError) as error:
+            if not is_of_times(error):
+                raise
+            return self.ranges().copy(self.rows.sparkSession, copying, error)
 
     def damaged(self) -> Mapping[int, tuple[int, Sequence[str]]]:
         return {}
@@ -140,8 +155,7 @@ class TopicStream:
         if isinstance(self.failure, LithifyError):
             return self.failure
         if self.failure is not None:
-            text = hidden(str(self.failure), self.plan.config)
-            return EngineError(f"{self.plan.source}: {type(self.failure).__name__}: {text}")
+            return self._error(self.failure)
         return None if error is None else self._error(error)
 
     def _take(self, frame: DataFrame, batch_id: int) -> None:
@@ -149,7 +163,8 @@ class TopicStream:
             if self._stopping:
                 return
             try:
-                self.on_batch(KafkaBatch(frame, lambda: self._ends(frame.sparkSession, batch_id)))
+                ends = partial(self._ends, frame.sparkSession, batch_id)
+                self.on_batch(KafkaBatch(frame, ends, partial(self._ranges, frame.sparkSession, batch_id)))
             except Exception as error:
                 if self._is_of_stopped_batch(error):
                     return
@@ -169,6 +184,13 @@ class TopicStream:
             file.close()
         return noted_ends(text, self.plan.source, path)
 
+    def _ranges(self, session: SparkSession, batch_id: int) -> Ranges:
+        """What a batch reads: from where the last one ended, the first from where the stream starts."""
+        plan = self.plan
+        starts = self._ends(session, batch_id - 1) if batch_id else plan.starts
+        ends = self._ends(session, batch_id)
+        return Ranges(plan.source, plan.config, {p: (starts.get(p, 0), end) for p, end in ends.items()})
+
     def _is_of_stopped_batch(self, error: Exception) -> bool:
         """Whether `error` is from a batch that was stopped, in any of its calls."""
         if isinstance(error, StopAsked):
@@ -185,7 +207,8 @@ class TopicStream:
         for signs, kind, hint in _SIGNS:
             if any(sign in text for sign in signs):
                 return kind(f"{source}: {_short(text)}", hint=hint)
-        return EngineError(f"{source}: the stream failed: {_short(text)}", hint="nothing was lost; start it again")
+        what = f"{type(error).__name__}: {_short(text)}"
+        return EngineError(f"{source}: the stream failed: {what}", hint="nothing was lost; start it again")
 
 
 def noted_ends(text: str, source: str, path: str) -> Mapping[int, int]:
@@ -203,7 +226,9 @@ def noted_ends(text: str, source: str, path: str) -> Mapping[int, int]:
     )
 
 
+_WENT_BACK = "it was recreated, or has lost records, since this stream began; start again, and the copy is compared"
 _SIGNS: tuple[tuple[tuple[str, ...], type[LithifyError], str], ...] = (
+    (("offset was changed from",), SourceWentBackError, _WENT_BACK),
     (
         ("OffsetOutOfRange", "FAIL_ON_DATA_LOSS", "failOnDataLoss", "may have been lost", "data loss"),
         SourceLostError,

@@ -1,0 +1,129 @@
+"""Copies a batch with a record whose timestamp Spark's Kafka source cannot hold: Kafka's client for Python reads it.
+
+    Kafka: ms in 64 bits ─► Spark's source: µs in 64 bits, or an error ─► such a batch is read here, and copied as it is
+
+Kafka takes any number of milliseconds from its producers; those that send nanoseconds are no rarity. Tasks read the
+same range, committed records alone, and write it as `copying.py` does.
+"""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from lithify.columnar.segment.schema import (
+    HEADERS,
+    HEADERS_TYPE,
+    KEY,
+    OFFSET,
+    PARTITION,
+    TIMESTAMP,
+    TIMESTAMP_TYPE,
+    VALUE,
+)
+from lithify.errors import BrokerError, ConnectorError, InvalidRecordError, InvalidSettingError
+from lithify.kafka_client.client import SLICE_S, Cluster, client
+from lithify.model.staged import StagedLog
+from lithify.ports.source import Copying
+from lithify.spark.kafka.copying import RESULT, results_of, staged_by
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
+_TOO_LATE = re.compile(r"offset (\d+) has timestamp value (-?\d+) that overflows")
+"""What Spark's Kafka source says."""
+_RANGES = f"{PARTITION} int, start long, `end` long"
+TAKEN_AT_ONCE = 5_000
+WAIT_S = 60.0
+"""A task ends if nothing comes for so long."""
+
+
+def is_of_times(error: Exception) -> bool:
+    """Whether Spark's Kafka source has failed for a timestamp."""
+    return _TOO_LATE.search(str(error)) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """What a batch reads of a topic, by partition [start, end). `config` is that of Java's client."""
+
+    topic: str
+    config: Mapping[str, str] = field(repr=False)  # it has secrets
+    offsets: Mapping[int, tuple[int, int]]
+
+    def copy(self, session: SparkSession, copying: Copying, why: Exception) -> tuple[StagedLog, ...]:
+        """Writes them. Raises `InvalidRecordError` where Kafka's client for Python cannot be used."""
+        try:
+            Cluster(self.config).consumer().close()
+        except (ConnectorError, InvalidSettingError) as error:
+            found = _TOO_LATE.search(str(why))
+            what = f"the record at offset {found[1]} has the timestamp {found[2]}" if found else "a timestamp is"
+            raise InvalidRecordError(
+                f"{self.topic}: {what}, beyond what Spark's Kafka source can hold; Kafka's client for Python reads it, "
+                f"which cannot be used: {error.message}",
+                hint=error.hint,
+            ) from None
+        rows = [(p, start, end) for p, (start, end) in sorted(self.offsets.items()) if start < end]
+        frame = session.createDataFrame(rows, _RANGES).repartition(len(rows))
+        return staged_by(frame.mapInArrow(_Task(self.topic, self.config, copying), f"{RESULT} binary"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    topic: str
+    config: Mapping[str, str] = field(repr=False)
+    copying: Copying
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                results = results_of(self.copying, self._tables(row[PARTITION], row["start"], row["end"]))
+                yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(r) for r in results], pa.binary())], [RESULT])
+
+    def _tables(self, partition: int, start: int, end: int) -> Iterator[pa.Table]:
+        """The committed records of one partition in [start, end), in order."""
+        cluster, k = Cluster(self.config), client()
+        consumer = cluster.consumer()
+        try:
+            consumer.assign([k.TopicPartition(self.topic, partition, start)])
+            silent_s = 0.0
+            while True:
+                fetched = consumer.consume(TAKEN_AT_ONCE, SLICE_S)
+                silent_s = 0.0 if fetched else silent_s + SLICE_S
+                if silent_s >= WAIT_S:
+                    raise BrokerError(f"{self.topic}-{partition}: Kafka sent nothing from {start} on for {WAIT_S:g} s")
+                taken = [m for m in fetched if m.error() is None and int(m.offset() or 0) < end]
+                if taken:
+                    yield _table(taken)
+                for message in fetched:
+                    failure = message.error()
+                    if failure is not None and failure.code() != k.KafkaError._PARTITION_EOF:
+                        raise cluster.named(failure, self.topic)
+                    if int(message.offset() or 0) >= end - (failure is None):
+                        return
+        finally:
+            consumer.close()
+
+
+def _table(fetched: Sequence[Message]) -> pa.Table:
+    times: list[Any] = [message.timestamp() for message in fetched]
+    headers: list[Any] = [message.headers() or () for message in fetched]
+    return pa.table(
+        {
+            PARTITION: pa.array([message.partition() for message in fetched], pa.int32()),
+            OFFSET: pa.array([message.offset() for message in fetched], pa.int64()),
+            TIMESTAMP: pa.array([ms if kind else -1 for kind, ms in times], pa.int64()),
+            TIMESTAMP_TYPE: pa.array(
+                [int(kind == client().TIMESTAMP_LOG_APPEND_TIME) for kind, _ in times], pa.int32()
+            ),
+            KEY: pa.array([message.key() for message in fetched], pa.binary()),
+            VALUE: pa.array([message.value() for message in fetched], pa.binary()),
+            HEADERS: pa.array([[{"key": n, "value": v} for n, v in pairs] for pairs in headers], HEADERS_TYPE),
+        }
+    )
