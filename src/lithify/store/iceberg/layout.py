@@ -54,7 +54,7 @@ not forbid it."""
 VIEW_BRANCH = "compacted"
 """The branch of the table that names the segments of the compacted views (C33)."""
 
-METADATA_FILES_KEPT = 50
+METADATA_FILES_KEPT = 20
 """Old `metadata.json` files that stay, for readers that have just got the location of the newest one."""
 
 TABLE_PROPERTIES = {
