@@ -54,8 +54,8 @@ def ended_application(text: str) -> tuple[str, str] | None:
         return None
     return (
         "the cluster's master ended the application, as its executors did not start or did not stay",
-        "why is in the stderr of its executors: in the folder of a Spark worker under work/APPLICATION, and linked from"
-        " the application's page on the master's web page; nothing was changed",
+        "why is in the log of a Spark worker, or in the stderr of the executors in its folder work/APPLICATION, to"
+        " which the master's web page links; nothing was changed",
     )
 
 
