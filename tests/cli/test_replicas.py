@@ -12,8 +12,9 @@ from lithify.model.names import TopicName
 from lithify.model.replicas.progress import ReplicaStanding, TopicProgress
 from lithify.service.replica.copying import MirrorRequest
 from lithify.service.replica.mirror import mirror
-from lithify.wiring import open_warehouse, scope_of
+from lithify.wiring import open_warehouse
 from lithify.wiring.replicas import replicas_of
+from lithify.wiring.scopes import scope_of
 
 ORDERS = TopicName("default", "orders")
 
@@ -38,7 +39,7 @@ def backup(tmp_path):
 
 def copied(lithify, backup, topic=ORDERS, compact=False):
     source = open_warehouse(str(lithify.warehouse))
-    return mirror(source, open_warehouse(str(backup)), topic, MirrorRequest(scope_of(source), compact=compact))
+    return mirror(source, open_warehouse(str(backup)), topic, MirrorRequest(scope_of(source).where, compact=compact))
 
 
 def statuses(lithify, *arguments):
@@ -316,7 +317,7 @@ def test_two_sources_of_one_topic_are_refused_where_the_database_is_shared(order
 
 
 def test_a_catalog_without_a_database_needs_a_url(orders, backup, monkeypatch):
-    monkeypatch.setattr("lithify.wiring.replicas._database_of", lambda _: None)
+    monkeypatch.setattr("lithify.wiring.replicas.database_of", lambda _: None)
     assert "replicas need an SQL database" in orders.error("replica", "add", "orders", "--to", backup)
 
 
@@ -450,7 +451,7 @@ def test_verify_of_what_the_source_has_no_more_is_by_itself(orders, backup, what
 def test_info_of_a_replica_says_what_it_is_a_replica_of(orders, backup):
     orders("replica", "add", "orders", "--to", backup)
     copied(orders, backup)
-    source = scope_of(open_warehouse(str(orders.warehouse)))
+    source = scope_of(open_warehouse(str(orders.warehouse))).where
     version = orders("topic", "info", "orders", "--json").json["version"]
     info = orders("topic", "info", "orders", "--warehouse", backup, "--json").json
     assert (info["source"], info["source_version"]) == (source, version)

@@ -11,6 +11,7 @@ from sqlalchemy import create_engine, text
 from leases.conftest import SHARED
 from lithify.leases.groups_sql import open_groups
 from lithify.leases.transactions import shared_database
+from lithify.model.warehouse_scope import WarehouseScope
 from support.servers.postgres import Postgres
 from support.servers.tcp_proxy import wait_until
 
@@ -35,14 +36,14 @@ def test_those_who_name_the_same_database_share_its_connections(url: str) -> Non
 
 
 def test_many_readers_of_groups_take_no_more_connections_than_one_pool_has(server: Postgres, database: str) -> None:
-    readers = [open_groups(server.uri(database), None, "scope") for _ in range(READERS)]
+    readers = [open_groups(server.uri(database), None, WarehouseScope.of("scope")) for _ in range(READERS)]
     with ThreadPoolExecutor(READERS) as pool:
         assert set(pool.map(lambda reader: reader.positions("g"), readers)) == {()}
     assert 0 < connections(server, database) <= POOLED
 
 
 def test_connections_are_closed_with_the_last_of_those_who_use_them(server: Postgres, database: str) -> None:
-    first, second = (open_groups(server.uri(database), None, "scope") for _ in range(2))
+    first, second = (open_groups(server.uri(database), None, WarehouseScope.of("scope")) for _ in range(2))
     assert (first.positions(), second.positions()) == ((), ())
     del first
     assert connections(server, database) > 0

@@ -14,7 +14,8 @@ from lithify.errors import CoordinationError
 from lithify.leases.database import engine_at
 from lithify.leases.group_tables import COPIED, FENCES, POSITIONS
 from lithify.leases.groups_sql import SqlGroups
-from lithify.leases.replicas_sql import PROGRESS, REPLICAS, SqlReplicas
+from lithify.leases.replica_tables import PROGRESS, REPLICAS
+from lithify.leases.replicas_sql import SqlReplicas
 from lithify.leases.sql import NOTES, SqlCoordination
 from lithify.leases.transactions import Transactions
 from lithify.model.cursor import Cursor

@@ -20,6 +20,7 @@ from lithify.leases.transactions import Transactions
 from lithify.model.names import TopicName
 from lithify.model.replicas.definition import ReplicaDefinition, checked_replica, default_name
 from lithify.model.replicas.progress import ReplicaStanding, TopicProgress
+from lithify.model.warehouse_scope import WarehouseScope
 from lithify.ports.leases import Lease
 from lithify.ports.replicas import Replicas
 from support.servers.postgres import Postgres
@@ -184,7 +185,7 @@ def test_readers_need_no_right_to_create_tables(server: Postgres, database: str)
 
 def test_without_a_database_that_is_shared_there_are_none() -> None:
     with pytest.raises(RefusedError, match="replicas need an SQL database"):
-        open_replicas(None, None, SCOPE)
+        open_replicas(None, None, WarehouseScope.of(SCOPE))
 
 
 def test_names() -> None:

@@ -19,6 +19,7 @@ from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.replicas.progress import ReplicaStanding
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.warehouse_scope import WarehouseScope
 from lithify.ports.store import Warehouse
 from lithify.replicas.daemon import ReplicaDaemon
 from lithify.replicas.defining import ReplicaRequest, add_replica, change_replica, paused, resumed
@@ -58,14 +59,19 @@ class World:
     def parts(self) -> ReplicaWorld:
         def open_place(place: str) -> Place:
             self.away.get(place, lambda: None)()
-            return Place(self.targets[place], place, lambda: True, open_groups)
+            return Place(self.targets[place], WarehouseScope.of(place), lambda: True, open_groups)
 
         def open_groups() -> MemoryGroups:
             self.groups_away()
             return self.groups_there
 
         return ReplicaWorld(
-            self.source, self.replicas, open_place, lambda _: MemoryReplicas("none"), lambda: self.groups
+            self.source,
+            WarehouseScope.of("source"),
+            self.replicas,
+            open_place,
+            lambda _: MemoryReplicas("none"),
+            lambda: self.groups,
         )
 
     def fed(self, topic: str = "orders") -> TopicName:

@@ -85,7 +85,7 @@ class Group:
         `lease_ms`; `tell` gets what is waited for. Raises `UnknownGroupError`, `RefusedError`,
         `OffsetOutOfRangeError` or `ConflictError`.
         """
-        groups, name = self._groups(), _topic(topic)
+        groups, name = self._groups(makes=True), _topic(topic)
         moved, report = self._planned(groups, name, to, partition)
         alone = Alone(groups, _new_id(self.warehouse), lease_ms, self.warehouse.clock, tell)
         reset(alone, GroupTopic(groups.scope, self.name, name), moved)
@@ -95,7 +95,7 @@ class Group:
         self, topic: str | None = None, *, lease_ms: int = LEASE_MS, tell: TellWait = tell_nobody
     ) -> Reports[GroupReset]:
         """Deletes all positions, or those in one topic, only while no member reads it. Raises as `reset` does."""
-        groups, reports = self._groups(), []
+        groups, reports = self._groups(makes=True), []
         alone = Alone(groups, _new_id(self.warehouse), lease_ms, self.warehouse.clock, tell)
         for name, some in _by_topic(self.positions(topic) or _known(groups, self.name)).items():
             before = {position.log.partition: position.cursor.offset for position in some}
@@ -104,8 +104,8 @@ class Group:
             reports.append(GroupReset(self.name, str(name), changed))
         return Reports(reports)
 
-    def _groups(self) -> Groups:
-        return groups_of(self.warehouse, self.coordination_url)
+    def _groups(self, *, makes: bool = False) -> Groups:
+        return groups_of(self.warehouse, self.coordination_url, makes=makes)
 
     def _planned(
         self, groups: Groups, topic: TopicName, to: Start, partition: int | None
@@ -174,7 +174,7 @@ def open_member(
 ) -> GroupReader:
     """A reader that is a member from now on. Raises `InvalidNameError`, `RefusedError` or `CoordinationError`."""
     membership = Membership(group) if isinstance(group, str) else group
-    groups = groups_of(warehouse, membership.coordination_url)
+    groups = groups_of(warehouse, membership.coordination_url, makes=True)
     state = warehouse.store.load(name)
     _check_start(start, len(state.logs))
     part = GroupTopic(groups.scope, membership.group, name)

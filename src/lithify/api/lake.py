@@ -46,10 +46,10 @@ from lithify.wiring import (
     open_warehouse,
     pulsar_ingest,
     salvage_of,
-    scope_of,
     status_watch,
     with_groups,
 )
+from lithify.wiring.scopes import scope_of
 from lithify.wiring.spark_choice import SparkChoice
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class Lake(WholeWarehouse):
         limits = run_limits(task_memory, read_rate, write_rate)
         options = CleanerOptions(
             cleaner_id=cleaner_id or machine(),
-            scope=scope_of(self.warehouse),
+            scope=scope_of(self.warehouse, makes=True).name,
             threads=threads,
             interval_ms=interval_ms,
             lease_ms=lease_ms,

@@ -60,7 +60,7 @@ class LakeReplicas:
         """
         rate = rate_bytes("throttle", throttle)
         request = ReplicaRequest(what, place_of(to), name, rate, paused, sync_groups, compact)
-        return ReplicaInfo.of(add_replica(self._world(), request))
+        return ReplicaInfo.of(add_replica(self._world(makes=True), request))
 
     def edit(
         self,
@@ -121,7 +121,7 @@ class LakeReplicas:
         `tell` is called with every event.
         """
         options = DaemonOptions(daemon_id or machine(), threads, interval_ms, lease_ms)
-        return ReplicaDaemon(self._world(), options, tell)
+        return ReplicaDaemon(self._world(makes=True), options, tell)
 
     def promote(self, topic: str) -> PromoteReport:
         """Makes a replica in this warehouse a topic of its own. Raises `PolicyError` or `UnknownTopicError`."""
@@ -145,5 +145,5 @@ class LakeReplicas:
                 raise unknown from None
         return Reports(verify_all(world, definition, tell))
 
-    def _world(self) -> ReplicaWorld:
-        return replica_world(self.warehouse, self.coordination_url)
+    def _world(self, *, makes: bool = False) -> ReplicaWorld:
+        return replica_world(self.warehouse, self.coordination_url, makes=makes)

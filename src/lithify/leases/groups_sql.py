@@ -20,10 +20,12 @@ from sqlalchemy import Connection, Engine, and_, delete, func, or_, select
 from lithify.leases.copies_sql import SqlCopies, raise_fences
 from lithify.leases.group_tables import GROUP_LEASES, POSITIONS, position_of, row_of
 from lithify.leases.rows import checked
+from lithify.leases.scopes import scoped
 from lithify.leases.sql import SqlCoordination
 from lithify.leases.transactions import Transactions, has_table, in_parts, make_table, required_database
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId, TopicName
+from lithify.model.warehouse_scope import WarehouseScope
 from lithify.ports.groups import PositionCopies, PositionToken
 from lithify.ports.leases import Coordination
 
@@ -147,14 +149,13 @@ class SqlGroups:
         return {GroupTopic(self._scope, g, log.topic).partition(log.partition): log for g, log in sorted(logs)}
 
 
-def open_groups(url: str | None, catalogs: Engine | None, scope: str) -> SqlGroups:
+def open_groups(url: str | None, catalogs: Engine | None, scope: WarehouseScope) -> SqlGroups:
     """The groups of a warehouse, in the database at `url`, else in the catalog's own; connects to none yet.
 
     Raises `RefusedError` where there is no database that processes share, `CoordinationError` for an invalid URL.
     """
-    return SqlGroups(
-        required_database(url, catalogs, scope, "groups need an SQL database that their members share"), scope
-    )
+    need = "groups need an SQL database that their members share"
+    return SqlGroups(scoped(required_database(url, catalogs, scope.where, need), scope), scope.name)
 
 
 def _is_of(log: LogId) -> Any:

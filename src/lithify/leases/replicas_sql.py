@@ -15,66 +15,18 @@ from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Connection,
-    Engine,
-    MetaData,
-    String,
-    Table,
-    and_,
-    delete,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import Connection, Engine, and_, delete, or_, select, update
 
+from lithify.leases.replica_tables import PROGRESS, REPLICA_LEASES, REPLICAS
 from lithify.leases.rows import checked, unreadable
-from lithify.leases.sql import SqlCoordination, table_of_leases
+from lithify.leases.scopes import scoped
+from lithify.leases.sql import SqlCoordination
 from lithify.leases.transactions import Transactions, has_table, in_parts, make_table, required_database
 from lithify.model.names import TopicName
 from lithify.model.replicas.definition import ReplicaDefinition
 from lithify.model.replicas.progress import ReplicaStanding, TopicProgress
+from lithify.model.warehouse_scope import WarehouseScope
 from lithify.ports.leases import Coordination
-
-REPLICA_LEASES = table_of_leases("lithify_replica_leases")
-_METADATA = MetaData()
-REPLICAS = Table(
-    "lithify_replicas",
-    _METADATA,
-    Column("scope", String, primary_key=True),
-    Column("name", String, primary_key=True),
-    Column("stream", String, nullable=False),
-    Column("topic", String),
-    Column("target", String, nullable=False),
-    Column("target_scope", String, nullable=False),
-    Column("throttle_bytes", BigInteger),
-    Column("paused", Boolean, nullable=False),
-    Column("created_ms", BigInteger, nullable=False),
-    Column("sync_groups", Boolean, nullable=False),
-    Column("compact", Boolean, nullable=False),
-)
-PROGRESS = Table(
-    "lithify_replica_topics",
-    _METADATA,
-    Column("scope", String, primary_key=True),
-    Column("replica", String, primary_key=True),
-    Column("stream", String, primary_key=True),
-    Column("topic", String, primary_key=True),
-    Column("standing", String, nullable=False),
-    Column("updated_ms", BigInteger, nullable=False),
-    Column("daemon", String, nullable=False),
-    Column("version", BigInteger),
-    Column("behind_since_ms", BigInteger),
-    Column("copied_bytes", BigInteger, nullable=False),
-    Column("to_copy_bytes", BigInteger, nullable=False),
-    Column("failures", BigInteger, nullable=False),
-    Column("error", String),
-    Column("retry_ms", BigInteger),
-    Column("groups_error", String),
-)
 
 
 class SqlReplicas:
@@ -95,6 +47,10 @@ class SqlReplicas:
 
     def definitions(self) -> tuple[ReplicaDefinition, ...]:
         return self._found(select(REPLICAS).where(REPLICAS.c.scope == self._scope))
+
+    def know(self, other: WarehouseScope) -> None:
+        """Another warehouse: what versions before have called it by its place is its own from then on."""
+        scoped(self._transactions, other)
 
     def into(self, target_scope: str) -> tuple[ReplicaDefinition, ...]:
         return self._found(select(REPLICAS).where(REPLICAS.c.target_scope == target_scope))
@@ -206,14 +162,13 @@ class SqlReplicas:
         }
 
 
-def open_replicas(url: str | None, catalogs: Engine | None, scope: str) -> SqlReplicas:
+def open_replicas(url: str | None, catalogs: Engine | None, scope: WarehouseScope) -> SqlReplicas:
     """The replicas of a warehouse, in the database at `url`, else in the catalog's own; connects to none yet.
 
     Raises `RefusedError` where there is no database that processes share, `CoordinationError` for an invalid URL.
     """
-    return SqlReplicas(
-        required_database(url, catalogs, scope, "replicas need an SQL database that their daemons share"), scope
-    )
+    need = "replicas need an SQL database that their daemons share"
+    return SqlReplicas(scoped(required_database(url, catalogs, scope.where, need), scope), scope.name)
 
 
 def _row(definition: ReplicaDefinition) -> dict[str, Any]:

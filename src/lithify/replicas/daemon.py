@@ -186,7 +186,7 @@ class ReplicaDaemon:
             parts = DaemonParts(
                 self._world.warehouse,
                 self._world.groups,
-                self._world.replicas.scope,
+                self._world.scope.where,
                 self._leases,
                 self._notes,
                 self._reporter,

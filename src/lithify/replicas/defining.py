@@ -53,18 +53,18 @@ def add_replica(world: ReplicaWorld, request: ReplicaRequest) -> ReplicaDefiniti
         stream=stream,
         topic=topic,
         target=request.place,
-        target_scope=target.scope,
+        target_scope=target.scope.name,
         throttle_bytes=request.throttle_bytes,
         paused=request.paused,
         created_ms=world.warehouse.clock.now_ms(),
         sync_groups=request.sync_groups,
         compact=request.compact,
     )
-    if target.scope == definition.scope:
+    if target.scope.name == world.scope.name or target.scope.location == world.scope.location:
         raise RefusedError(
             f"{request.place} is the warehouse of {definition.what} itself", hint="a replica goes to another one"
         )
-    if target.scope.startswith(f"{definition.scope}/") or definition.scope.startswith(f"{target.scope}/"):
+    if target.scope.holds(world.scope) or world.scope.holds(target.scope):
         raise RefusedError(
             f"{request.place} and the warehouse of {definition.what} lie one in the other",
             hint="a replica goes to a folder beside it, or elsewhere: what deletes one must not delete the other",
@@ -73,7 +73,7 @@ def add_replica(world: ReplicaWorld, request: ReplicaRequest) -> ReplicaDefiniti
         check_groups(target)
     _check_only_source(world, definition)
     _check_no_loop(world, definition, target.warehouse)
-    _check_topics(world.warehouse, target.warehouse, definition)
+    _check_topics(world, target.warehouse, definition)
     if not world.replicas.add(definition):
         raise RefusedError(f"there is a replica {definition.name} already", hint="give this one another --name")
     return definition
@@ -170,7 +170,8 @@ def _check_only_source(world: ReplicaWorld, definition: ReplicaDefinition) -> No
                 hint=f"`lithify replica edit {other.name}` changes it",
             )
         raise RefusedError(
-            f"{definition.target} gets {other.what} from {other.scope} already, by its replica {other.name}",
+            f"{definition.target} gets {other.what} from another warehouse already, by its replica {other.name} "
+            f"({other.scope})",
             hint="a replica has one source",
         )
 
@@ -178,14 +179,14 @@ def _check_only_source(world: ReplicaWorld, definition: ReplicaDefinition) -> No
 def _check_no_loop(world: ReplicaWorld, definition: ReplicaDefinition, target: Warehouse) -> None:
     """Raises `RefusedError` where definitions of the target, or of their targets, lead back to the source."""
     seen = {definition.scope, definition.target_scope}
-    first: tuple[tuple[str, ...], Warehouse] = ((definition.target_scope,), target)
+    first: tuple[tuple[str, ...], Warehouse] = ((definition.target,), target)
     found = deque([first])
     while found:
         path, warehouse = found.popleft()
         for other in _definitions(world, warehouse):
             if not other.overlaps(definition):
                 continue
-            if other.target_scope == definition.scope:
+            if other.target_scope in (world.scope.name, world.scope.where):
                 raise RefusedError(
                     f"a loop: {definition.what} would come back from {' by way of '.join(reversed(path))}, "
                     f"by its replica {other.name}",
@@ -194,7 +195,7 @@ def _check_no_loop(world: ReplicaWorld, definition: ReplicaDefinition, target: W
             if other.target_scope not in seen and len(seen) < WAREHOUSES_WALKED:
                 seen.add(other.target_scope)
                 with suppress(LithifyError):
-                    found.append(((*path, other.target_scope), world.open_place(other.target).warehouse))
+                    found.append(((*path, other.target), world.open_place(other.target).warehouse))
 
 
 def _definitions(world: ReplicaWorld, warehouse: Warehouse) -> tuple[ReplicaDefinition, ...]:
@@ -204,13 +205,14 @@ def _definitions(world: ReplicaWorld, warehouse: Warehouse) -> tuple[ReplicaDefi
         return ()
 
 
-def _check_topics(source: Warehouse, target: Warehouse, definition: ReplicaDefinition) -> None:
+def _check_topics(world: ReplicaWorld, target: Warehouse, definition: ReplicaDefinition) -> None:
     """Raises `PolicyError` or `ConflictError` where the target has a topic that is no replica of its source."""
+    source, where = world.warehouse, world.scope.where
     there = {name for name, _ in target.store.change_tokens() if definition.covers(name)}
     names = [name for name in source.store.stream_topics(definition.stream) if name in there]
 
     def check(name: TopicName) -> None:
         with suppress(UnknownTopicError):  # deleted meanwhile
-            check_replicates(source.store.load(name), definition.scope, target.store.load(name))
+            check_replicates(source.store.load(name), where, target.store.load(name))
 
     for_each(check, names, source.store.at_once)

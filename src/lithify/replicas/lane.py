@@ -10,7 +10,7 @@ caught up two loads, as at every start; only one that lacks something costs a le
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from threading import Condition, Thread
 
@@ -19,6 +19,7 @@ from lithify.errors import LithifyError, WarehouseError
 from lithify.model.names import TopicName
 from lithify.model.replicas.definition import ReplicaDefinition
 from lithify.model.replicas.progress import TopicProgress
+from lithify.model.warehouse_scope import WarehouseScope
 from lithify.replicas.groups import PositionsPass, PositionTokens, TargetGroups
 from lithify.replicas.notes import Key
 from lithify.replicas.passes import DaemonParts, Item, ReplicaPass, failure_of
@@ -175,12 +176,13 @@ class Lane:
 
     def _tokens_of_target(self, keys: list[Key], offer: Offer) -> dict[TopicName, str | None]:
         """The target's change tokens. Raises `WarehouseError` where there is no warehouse any more."""
-        if self._place is None:
-            self._place = self._open_place(self.target)
         scopes = {definition.target_scope for definition in offer.definitions}
-        if scopes != {self._place.scope}:
+        if self._place is None or not _is_one_of(scopes, self._place.scope):
+            self._place = self._open_place(self.target)  # another daemon may have given it its identity
+        scope = self._place.scope
+        if not _is_one_of(scopes, scope):
             raise WarehouseError(
-                f"{self.target} is another warehouse than when the replica was added: {self._place.scope}",
+                f"{self.target} is another warehouse than when the replica was added: {scope.where}",
                 hint="correct the description of the catalog, or remove the replica and add it again",
             )
         # The first copies note no version for hours, perhaps, and what is unmounted meanwhile is no new target.
@@ -275,6 +277,11 @@ class Lane:
             for known in (self._seen, self._tokens, self._behind_ms):
                 for key in [key for key in known if key not in wanted and key not in self._running]:
                     del known[key]
+
+
+def _is_one_of(target_scopes: Collection[str], scope: WarehouseScope) -> bool:
+    """Whether definitions name that warehouse: by its place where they are older than its identity."""
+    return all(named in (scope.name, scope.where) for named in target_scopes)
 
 
 def _asked(definition: ReplicaDefinition) -> Asked:

@@ -46,7 +46,8 @@ class DaemonParts:
 
     source: Warehouse
     groups: OpenGroups
-    scope: str
+    where: str
+    """The warehouse of the source, for people."""
     leases: LeaseKeeper
     notes: ProgressNotes
     reporter: ReplicaReporter
@@ -97,7 +98,7 @@ class ReplicaPass:
             return False
         try:
             theirs, ours = self._parts.source.store.load(self._item.name), self._target.store.load(self._item.name)
-            known = check_replicates(theirs, self._parts.scope, ours)
+            known = check_replicates(theirs, self._parts.where, ours)
         except Exception:
             return False
         if not is_current(known, theirs, compact=self._item.definition.compact):
@@ -108,7 +109,7 @@ class ReplicaPass:
     def run(self) -> bool | None:
         """Whether the replica has caught up; None where it was asked to stop. Raises `CoordinationError`."""
         parts, item = self._parts, self._item
-        request = MirrorRequest(parts.scope, self._acquire, self._stops, self._tell, item.definition.compact)
+        request = MirrorRequest(parts.where, self._acquire, self._stops, self._tell, item.definition.compact)
         if item.positions is not None:
             request = replace(request, load=item.positions.load)
         try:

@@ -169,9 +169,9 @@ class _Look:
         if theirs is None:  # a daemon has noted what to do
             return status
         if ours is not None and _version(ours) == theirs.version:
-            check_replicates(theirs, definition.scope, ours)
+            check_replicates(theirs, self.world.scope.where, ours)
             return replace(status, lag_records=0, lag_bytes=0, lag_ms=0)
-        found = lag(source, target, name, definition.scope)
+        found = lag(source, target, name, self.world.scope.where)
         behind_since_ms = self._behind_since_ms(definition, name, theirs)
         return replace(
             status,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from lithify.errors import RefusedError
 from lithify.model.names import nearest
 from lithify.model.replicas.definition import ReplicaDefinition
+from lithify.model.warehouse_scope import WarehouseScope
 from lithify.ports.groups import Groups
 from lithify.ports.replicas import Replicas
 from lithify.ports.store import Warehouse
@@ -21,7 +22,7 @@ class Place:
     """A warehouse that was opened by the name that definitions store."""
 
     warehouse: Warehouse
-    scope: str
+    scope: WarehouseScope
     exists: Callable[[], bool]
     """Whether there is a warehouse already: a first topic makes one. Raises `WarehouseError`."""
     groups: OpenGroups
@@ -37,6 +38,7 @@ class ReplicaWorld:
     """The source is `warehouse`; its replicas go to other warehouses."""
 
     warehouse: Warehouse
+    scope: WarehouseScope
     replicas: Replicas
     open_place: OpenPlace
     replicas_of: Callable[[Warehouse], Replicas]

@@ -247,7 +247,7 @@ class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailable
         def new_id() -> str:
             return f"{machine()}/{warehouse.clock.new_id()}"
 
-        groups = groups_of(warehouse, self._options.coordination_url)
+        groups = groups_of(warehouse, self._options.coordination_url, makes=True)
         return Progress(groups, group, new_id, warehouse.clock, compacted=self._options.settings.compacted)
 
     def _opened(self) -> Warehouse:

@@ -33,16 +33,13 @@ from lithify.service.pulsar.leftovers import OpenViewLedgers
 from lithify.service.pulsar.partition_round import RoundWorld
 from lithify.wiring.clock import SystemClock
 from lithify.wiring.place import default_place
+from lithify.wiring.scopes import database_of, scope_of, source_of
 from lithify.wiring.spark_choice import SparkChoice
 
 if TYPE_CHECKING:
-    from pyiceberg.catalog import Catalog
-    from sqlalchemy import Engine
-
     from lithify.pulsar.bookkeeper import LedgerWriter
     from lithify.pulsar.client import ClientConfig
     from lithify.spark.tasks import Workers
-    from lithify.store.iceberg.catalog.embedded import CatalogSource
 
 SECRET_VARIABLES = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "PGPASSWORD")
 """What clients of stores and databases read by themselves."""
@@ -213,7 +210,7 @@ def salvage_of(warehouse: Warehouse) -> Salvage:
     """The store's access to remains of topics in a warehouse, also where its catalog is lost."""
     from lithify.store.iceberg.salvage import IcebergSalvage
 
-    return IcebergSalvage(_source(warehouse))
+    return IcebergSalvage(source_of(warehouse))
 
 
 FAIR = {"spark.scheduler.mode": "FAIR"}
@@ -235,15 +232,18 @@ def coordination_of(warehouse: Warehouse, url: str | None) -> Coordination:
     """
     from lithify.leases.sql import open_coordination
 
-    return open_coordination(url, _database_of(_source(warehouse).created() if url is None else None))
+    return open_coordination(url, database_of(source_of(warehouse).created() if url is None else None))
 
 
-def groups_of(warehouse: Warehouse, url: str | None) -> Groups:
-    """Consumer groups, as `open_groups` does; the default of `url` is `$LITHIFY_COORDINATION_URL`."""
+def groups_of(warehouse: Warehouse, url: str | None, *, makes: bool = False) -> Groups:
+    """Consumer groups, as `open_groups` does; the default of `url` is `$LITHIFY_COORDINATION_URL`.
+
+    Who is to change positions `makes` the identity of the warehouse.
+    """
     from lithify.leases.groups_sql import open_groups
 
     url = url or os.environ.get(COORDINATION_VARIABLE) or None
-    return open_groups(url, _database_of(_source(warehouse).existing()), scope_of(warehouse))
+    return open_groups(url, database_of(source_of(warehouse).existing()), scope_of(warehouse, makes=makes))
 
 
 def with_groups(warehouse: Warehouse, url: str | None) -> Warehouse:
@@ -251,13 +251,6 @@ def with_groups(warehouse: Warehouse, url: str | None) -> Warehouse:
     from lithify.leases.group_positions import GroupPositionsOf
 
     return replace(warehouse, groups=GroupPositionsOf(partial(groups_of, warehouse, url)))
-
-
-def _database_of(catalog: Catalog | None) -> Engine | None:
-    """The database of a catalog that is one."""
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    return catalog.engine if isinstance(catalog, SqlCatalog) else None
 
 
 def status_watch(warehouse: Warehouse) -> StatusWatch:
@@ -272,21 +265,11 @@ def cleaner_notes(warehouse: Warehouse, url: str | None) -> tuple[CleanerNote, .
     """
     from lithify.leases.sql import open_coordination
 
-    coordination = open_coordination(url, _database_of(_source(warehouse).existing()), makes_table=False)
-    return tuple(n for n in coordination.notes() if n.scope == scope_of(warehouse)) if coordination.shared else None
-
-
-def scope_of(warehouse: Warehouse) -> str:
-    """The name that all cleaners of a warehouse have for it."""
-    source = _source(warehouse)
-    return source.root or source.where
-
-
-def _source(warehouse: Warehouse) -> CatalogSource:
-    from lithify.store.iceberg import IcebergStore
-
-    assert isinstance(warehouse.store, IcebergStore)  # what `open_warehouse` makes
-    return warehouse.store.source
+    coordination = open_coordination(url, database_of(source_of(warehouse).existing()), makes_table=False)
+    if not coordination.shared:
+        return None
+    scope = scope_of(warehouse)
+    return tuple(note for note in coordination.notes() if note.scope in (scope.name, scope.where))
 
 
 def machine() -> str:

@@ -20,16 +20,19 @@ from urllib.parse import quote
 
 from lithify.model.names import TopicName, original_stream
 from lithify.ports.store import Warehouse
-from lithify.wiring import COORDINATION_VARIABLE, _source, groups_of, open_warehouse
+from lithify.wiring import COORDINATION_VARIABLE, groups_of, open_warehouse
 from lithify.wiring.place import default_place
+from lithify.wiring.scopes import source_of
 
 PATIENCE_S = 3.0
 BUSY_S = 0.5
 """How long a commit to the SQLite file is waited for."""
 
 _FILE_URL = "file://"
+"""As warehouses are named; Hadoop writes `file:`."""
 _TABLES = "SELECT table_namespace, table_name FROM iceberg_tables"
 _SPACES = "SELECT DISTINCT namespace FROM iceberg_namespace_properties WHERE property_key LIKE 'lithify.stream%'"
+_IDENTITY = "SELECT property_value FROM iceberg_namespace_properties WHERE property_key = 'lithify.warehouse-id'"
 _GROUPS = "SELECT DISTINCT consumer_group FROM lithify_positions WHERE scope = ?"
 _REPLICAS = "SELECT name FROM lithify_replicas WHERE scope = ?"
 
@@ -91,7 +94,7 @@ class Glance:
         warehouse, catalog = self._place()
         if warehouse is None or catalog is not None:
             return None
-        return Path(os.path.abspath(Path(warehouse.removeprefix(_FILE_URL)).expanduser()))  # noqa: PTH100 - as the store
+        return Path(os.path.abspath(Path(warehouse.removeprefix(_FILE_URL).removeprefix("file:")).expanduser()))  # noqa: PTH100 - as the store
 
     def _database(self) -> str | None:
         """The database of groups that is not the catalog's own."""
@@ -103,7 +106,7 @@ class Glance:
     def _listed(self) -> list[tuple[str, ...]]:
         from lithify.store.iceberg.catalog.listing import tables_of
 
-        catalog = _source(self._opened()).existing()
+        catalog = source_of(self._opened()).existing()
         return [] if catalog is None else tables_of(catalog)
 
     def _opened(self) -> Warehouse:
@@ -115,7 +118,8 @@ def _topics(tables: Iterable[tuple[str, ...]]) -> Iterable[str]:
 
 
 def _of_scope(folder: Path, query: str) -> Iterable[str]:
-    return (row[0] for row in _rows(folder, query, f"{_FILE_URL}{folder}"))
+    identity = next((row[0] for row in _rows(folder, _IDENTITY)), f"{_FILE_URL}{folder}")
+    return (row[0] for row in _rows(folder, query, identity))
 
 
 def _rows(folder: Path, query: str, *parameters: str) -> list[tuple[str, ...]]:

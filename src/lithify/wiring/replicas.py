@@ -11,39 +11,55 @@ from __future__ import annotations
 import os
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lithify.errors import RefusedError, WarehouseError
 from lithify.model.names import nearest
 from lithify.ports.groups import Groups, PositionCopies
-from lithify.ports.replicas import Replicas
 from lithify.ports.store import Warehouse
 from lithify.replicas.world import Place, ReplicaWorld
-from lithify.wiring import COORDINATION_VARIABLE, _database_of, _source, groups_of, open_warehouse, scope_of
+from lithify.wiring import COORDINATION_VARIABLE, groups_of, open_warehouse
+from lithify.wiring.scopes import database_of, scope_of, source_of
+
+if TYPE_CHECKING:
+    from lithify.leases.replicas_sql import SqlReplicas
 
 
-def replicas_of(warehouse: Warehouse, url: str | None) -> Replicas:
+def replicas_of(warehouse: Warehouse, url: str | None, *, makes: bool = False) -> SqlReplicas:
     """Replicas of a warehouse, as `open_replicas` does; the default of `url` is `$LITHIFY_COORDINATION_URL`.
 
     Raises `WarehouseError` where there is no warehouse: of one that is not mounted, all topics would seem deleted.
     """
     from lithify.leases.replicas_sql import open_replicas
 
-    catalog = _source(warehouse).existing()
+    catalog, scope = source_of(warehouse).existing(), scope_of(warehouse, makes=makes)
     if catalog is None:
         raise WarehouseError(
-            f"{scope_of(warehouse)}: there is no warehouse",
+            f"{scope.where}: there is no warehouse",
             hint="is its disk mounted, and is that where it is? --warehouse and $LITHIFY_WAREHOUSE say so",
         )
-    return open_replicas(
-        url or os.environ.get(COORDINATION_VARIABLE) or None, _database_of(catalog), scope_of(warehouse)
-    )
+    return open_replicas(url or os.environ.get(COORDINATION_VARIABLE) or None, database_of(catalog), scope)
 
 
-def replica_world(warehouse: Warehouse, url: str | None) -> ReplicaWorld:
-    """What replicas of a warehouse work with. Raises `RefusedError` where they can be defined nowhere."""
-    groups = partial(groups_of, warehouse, url)
+def replica_world(warehouse: Warehouse, url: str | None, *, makes: bool = False) -> ReplicaWorld:
+    """What replicas of a warehouse work with. Raises `RefusedError` where they can be defined nowhere.
+
+    Who is to define or copy replicas `makes` the identities of their warehouses.
+    """
+    replicas = replicas_of(warehouse, url, makes=makes)
+
+    def open_known(place: str) -> Place:
+        found = open_place(place, makes=makes)
+        replicas.know(found.scope)
+        return found
+
     return ReplicaWorld(
-        warehouse, replicas_of(warehouse, url), open_place, lambda other: replicas_of(other, url), groups
+        warehouse,
+        scope_of(warehouse),
+        replicas,
+        open_known,
+        lambda other: replicas_of(other, url),
+        partial(groups_of, warehouse, url),
     )
 
 
@@ -51,7 +67,7 @@ def place_of(text: str) -> str:
     """The place of a warehouse as definitions store it. Raises `RefusedError`."""
     from lithify.columnar.files.access import local_path
 
-    path = local_path(text) if "://" in text else text
+    path = local_path(text) if "://" in text or text.startswith("file:/") else text
     if path is None:
         raise RefusedError(
             f"{text}: a replica goes to a directory or to a catalog, which has a name",
@@ -63,15 +79,15 @@ def place_of(text: str) -> str:
     return path
 
 
-def open_place(place: str) -> Place:
+def open_place(place: str, *, makes: bool = False) -> Place:
     """The warehouse at a place that a definition names. Raises `WarehouseError`."""
     warehouse = open_warehouse(place) if "/" in place else open_warehouse(catalog=place)
     exists = partial(_exists, warehouse)
-    return Place(warehouse, scope_of(warehouse), exists, partial(_groups_at, warehouse))
+    return Place(warehouse, scope_of(warehouse, makes=makes), exists, partial(_groups_at, warehouse))
 
 
 def _exists(warehouse: Warehouse) -> bool:
-    return _source(warehouse).existing() is not None
+    return source_of(warehouse).existing() is not None
 
 
 def _groups_at(warehouse: Warehouse) -> Groups:
@@ -81,13 +97,13 @@ def _groups_at(warehouse: Warehouse) -> Groups:
     """
     from lithify.leases.groups_sql import open_groups
 
-    catalogs = _database_of(_source(warehouse).existing())
+    catalogs = database_of(source_of(warehouse).existing())
     try:
-        return open_groups(None, catalogs, scope_of(warehouse))
+        return open_groups(None, catalogs, scope_of(warehouse, makes=True))
     except RefusedError:
         raise RefusedError(
-            f"{scope_of(warehouse)}: positions of groups cannot be copied there: its catalog is no SQL database that "
-            "processes share",
+            f"{scope_of(warehouse).where}: positions of groups cannot be copied there: its catalog is no SQL database "
+            "that processes share",
             hint="replicate without --sync-groups, or to a directory or a catalog in SQL",
         ) from None
 

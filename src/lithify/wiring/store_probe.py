@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lithify.model.names import TopicName
 from lithify.ports.store import Warehouse
-from lithify.wiring import _source
+from lithify.wiring.scopes import source_of
 
 if TYPE_CHECKING:
     from lithify.store.iceberg.io.probe import Trial
@@ -29,7 +29,7 @@ def store_of(warehouse: Warehouse) -> Store | None:
 
     Opens the catalog, and no file: what a store that does not answer is to blame for is seen by `try_store`.
     """
-    root = _source(warehouse).root
+    root = source_of(warehouse).root
     return None if root is None else Store(root, ".", _endpoint(warehouse))  # no folder of a stream begins so
 
 
@@ -43,9 +43,9 @@ def try_store(warehouse: Warehouse, store: Store) -> Trial:
     from lithify.store.iceberg.io.probe import probe  # takes half a second to import
 
     file = f"{store.prefix}lithify-doctor-{warehouse.clock.new_id()}.json"
-    return probe(store.folder, file, _source(warehouse).io_properties)
+    return probe(store.folder, file, source_of(warehouse).io_properties)
 
 
 def _endpoint(warehouse: Warehouse) -> str:
-    named = (str(_source(warehouse).io_properties.get(name, "")) for name in _ENDPOINTS)
+    named = (str(source_of(warehouse).io_properties.get(name, "")) for name in _ENDPOINTS)
     return next(filter(None, named), "")

@@ -3,7 +3,7 @@
     group/stream/topic/0@scope                 the lease of a partition, which one member reads
     group/stream/topic/member:ID@scope         that of a member, which shows that it is there
 
-The scope is that of a warehouse (`wiring.scope_of`): groups of several warehouses may share a database. A group
+The scope is that of a warehouse (`WarehouseScope`): groups of several warehouses may share a database. A group
 and parts of a topic's name have no '/', a partition and a member's id no '@', so every name has one meaning.
 """
 

@@ -2,7 +2,7 @@
 
     replica/orders-to-backup/default/orders@scope     the lease of one topic of a replica, which one daemon copies
 
-The scope is that of the source's warehouse (`wiring.scope_of`): replicas of several warehouses may share a database.
+The scope is that of the source's warehouse (`WarehouseScope`): replicas of several warehouses may share a database.
 A name and parts of a topic's name have no '/', so every name of a lease has one meaning.
 """
 

@@ -32,11 +32,13 @@ from lithify.ports.store import CommitUnknownError, StaleVersionError
 from lithify.store.errors import unknown_version
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.catalog.embedded import CatalogSource
+from lithify.store.iceberg.catalog.identity import made_identity, stored_identity
 from lithify.store.iceberg.catalog.lock import turn_lock
 from lithify.store.iceberg.catalog.newest import Lists, named_lists, read_newest, topic_state
 from lithify.store.iceberg.catalog.streams import CatalogStreams
 from lithify.store.iceberg.commit.kept_versions import check_view, closed_state, tag, view_gone, view_tag
 from lithify.store.iceberg.commit.swap import send, stage
+from lithify.store.iceberg.error_mapping import reaching
 from lithify.store.iceberg.io.checksums import ManifestList
 from lithify.store.iceberg.io.documents import read_document
 from lithify.store.iceberg.io.file_cache import FILE_CACHE, Recent
@@ -61,6 +63,7 @@ class IcebergStore(TopicFolders):
         self._new_id = new_id
         self._streams = CatalogStreams(self._source)
         self._manifest_lists: Recent[tuple[str, int], Lists] = Recent(VERSIONS_REMEMBERED)
+        self._identity: str | None = None
 
     @property
     def source(self) -> CatalogSource:
@@ -76,6 +79,16 @@ class IcebergStore(TopicFolders):
         root = self._source.root
         # Threads on one local disk only slow each other down.
         return REQUESTS_AT_ONCE if root is None or local_path(root) is None else 1
+
+    def identity(self, *, makes: bool) -> str | None:
+        """The identity of the warehouse, made if there is none yet and it `makes` one; None where there is none.
+
+        Raises `WarehouseError`.
+        """
+        if self._identity is None and (catalog := self._source.existing()) is not None:
+            with reaching(self.where):
+                self._identity = made_identity(catalog, self._new_id) if makes else stored_identity(catalog)
+        return self._identity
 
     def create_warehouse(self) -> None:
         """Raises `WarehouseError`."""

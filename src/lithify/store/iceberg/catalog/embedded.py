@@ -190,7 +190,7 @@ def catalog_source(warehouse: str | None, catalog: str | None) -> CatalogSource:
     if catalog is not None:
         return NamedCatalog(catalog)
     assert warehouse is not None
-    path = local_path(warehouse) if "://" in warehouse else warehouse
+    path = local_path(warehouse) if "://" in warehouse or warehouse.startswith("file:/") else warehouse
     if path is None:
         raise WarehouseError(
             f"{warehouse} is not a local directory, so no catalog can be embedded in it",

@@ -19,6 +19,7 @@ from lithify.errors import WarehouseError
 from lithify.model.names import TopicName
 from lithify.store.errors import stream_exists, stream_not_empty, unknown_stream
 from lithify.store.iceberg.catalog.embedded import CatalogSource
+from lithify.store.iceberg.catalog.identity import has_identity
 from lithify.store.iceberg.catalog.listing import all_namespaces
 from lithify.store.iceberg.catalog.stated_format import says_format
 from lithify.store.iceberg.catalog.tables import TopicTables
@@ -103,7 +104,8 @@ class CatalogStreams:
             try:
                 if catalog.list_tables((stream,)):
                     raise stream_not_empty(stream)
-                if says_format(catalog, (stream,)):  # C66: the format of the warehouse would go with it
+                # C66, C73: the format of the warehouse, or its identity, would go with it.
+                if says_format(catalog, (stream,)) or has_identity(catalog, (stream,)):
                     ours = self._properties(catalog, [stream]).get(stream, {})
                     catalog.update_namespace_properties((stream,), set(ours))
                     return

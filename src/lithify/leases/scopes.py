@@ -1,0 +1,78 @@
+"""What versions before the identity of a warehouse have stored under its place becomes its own, once (C73).
+
+    lithify_scopes     scope (primary key)    identity          the place was taken over by that warehouse
+
+    positions, what copies wrote, fences      copied: members of an earlier version go on with theirs, which nobody else
+                                              reads any more
+    definitions of replicas, their progress   moved: daemons of an earlier version find none, and copy nothing more
+    targets of definitions                    named by the identity from then on
+
+In one transaction, before the first one of this process. Of two processes one waits for the other, and finds it done. A
+user who may not write there takes nothing over, and sees what others have taken over.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, ColumnElement, Connection, MetaData, String, Table, delete, literal, select, update
+
+from lithify.leases.group_tables import COPIED, FENCES, POSITIONS
+from lithify.leases.replica_tables import PROGRESS, REPLICAS
+from lithify.leases.transactions import Transactions, has_table, make_table
+from lithify.model.warehouse_scope import WarehouseScope
+
+SCOPES = Table(
+    "lithify_scopes",
+    MetaData(),
+    Column("scope", String, primary_key=True),
+    Column("identity", String, nullable=False),
+)
+
+
+def scoped(transactions: Transactions, scope: WarehouseScope) -> Transactions:
+    """The transactions, the first of which is to take over what is stored under the former name of a warehouse."""
+    if (former := scope.former) is not None:
+        transactions.begin_with(
+            f"{former} {scope.name}",
+            lambda connection: _take_over(transactions, connection, former, scope.name),
+        )
+    return transactions
+
+
+def _take_over(write: Transactions, connection: Connection, former: str, name: str) -> None:
+    tables = [t for t in (POSITIONS, COPIED, FENCES, REPLICAS, PROGRESS) if has_table(connection, t)]
+    if REPLICAS in tables and _found(connection, REPLICAS.c.target_scope == former):
+        connection.execute(update(REPLICAS).where(REPLICAS.c.target_scope == former).values(target_scope=name))
+    if not any(_found(connection, table.c.scope == former) for table in tables):
+        return
+    if has_table(connection, SCOPES) and _found(connection, SCOPES.c.scope == former):
+        return
+    make_table(connection, SCOPES)
+    taken = write.insert_into(SCOPES).values(scope=former, identity=name).on_conflict_do_nothing()
+    if connection.execute(taken).rowcount != 1:  # after another one's transaction has ended
+        return
+    for table in tables:
+        if table in (REPLICAS, PROGRESS):
+            _move(connection, table, former, name)
+        else:
+            _copy(write, connection, table, former, name)
+
+
+def _found(connection: Connection, what: ColumnElement[bool]) -> bool:
+    return connection.execute(select(literal(1)).where(what).limit(1)).scalar() is not None
+
+
+def _copy(write: Transactions, connection: Connection, table: Table, former: str, name: str) -> None:
+    """Rows that are there under the new name already are newer, and stay."""
+    columns = [literal(name).label(c.name) if c.name == "scope" else c for c in table.columns]
+    rows = select(*columns).where(table.c.scope == former)
+    insert = write.insert_into(table).from_select([c.name for c in table.columns], rows)
+    connection.execute(insert.on_conflict_do_nothing())
+
+
+def _move(connection: Connection, table: Table, former: str, name: str) -> None:
+    others = table.alias()
+    key = [column.name for column in table.primary_key if column.name != "scope"]
+    same = [others.c[column] == table.c[column] for column in key]
+    there = select(literal(1)).where(others.c.scope == name, *same).exists()
+    connection.execute(update(table).where(table.c.scope == former, ~there).values(scope=name))
+    connection.execute(delete(table).where(table.c.scope == former))

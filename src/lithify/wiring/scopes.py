@@ -1,0 +1,48 @@
+"""The name of a warehouse in databases that several warehouses share, and the database that its catalog is (C73)."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from lithify.model.warehouse_scope import WarehouseScope
+from lithify.ports.store import Warehouse
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from sqlalchemy import Engine
+
+    from lithify.store.iceberg import IcebergStore
+    from lithify.store.iceberg.catalog.embedded import CatalogSource
+
+
+def scope_of(warehouse: Warehouse, *, makes: bool = False) -> WarehouseScope:
+    """The same for all programs that work on a warehouse, whatever they call it. Raises `WarehouseError`.
+
+    Who is to store something under that name `makes` the identity; until somebody has, it is the place.
+    """
+    from lithify.columnar.files.access import local_path
+
+    store = _store(warehouse)
+    where = store.source.root or store.source.where
+    folder = None if store.source.root is None else local_path(where)
+    location = where.replace("s3a://", "s3://", 1) if folder is None else f"file://{os.path.realpath(folder)}"
+    return WarehouseScope(store.identity(makes=makes) or where, where, location)
+
+
+def source_of(warehouse: Warehouse) -> CatalogSource:
+    return _store(warehouse).source
+
+
+def database_of(catalog: Catalog | None) -> Engine | None:
+    """The database of a catalog that is one."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    return catalog.engine if isinstance(catalog, SqlCatalog) else None
+
+
+def _store(warehouse: Warehouse) -> IcebergStore:
+    from lithify.store.iceberg import IcebergStore
+
+    assert isinstance(warehouse.store, IcebergStore)  # what `open_warehouse` makes
+    return warehouse.store
