@@ -191,3 +191,22 @@ def test_a_group_that_a_topic_waits_for_is_described_before_it_reads(lithify):
     (lag,) = lithify("group", "describe", "billing", "--json").lines
     assert (lag["position"], lag["records_left"], lag["holds_tombstones"]) == (None, 1, False)
     assert "there is no group biling" in lithify.error("group", "describe", "biling")
+
+
+@pytest.mark.parametrize("lost", ["*.metadata.json", "*.avro"])
+@pytest.mark.parametrize("has_read", [True, False])
+def test_one_topic_that_cannot_be_read_hides_no_other_c50(orders, lost, has_read):
+    orders("topic", "create", "bad", "--config", "tombstone.hold.groups=g")
+    orders("produce", "bad", stdin='{"key":"k","value":"1"}\n')
+    if has_read:
+        orders("consume", "bad", "--group", "g")
+    orders("consume", "orders", "--group", "g")
+    for path in orders.warehouse.glob(f"default/bad-*/metadata/{lost}"):
+        path.unlink()
+    found = orders("group", "describe", "g", "--json", code=int(has_read))
+    rows = {(lag["topic"], lag["partition"]): lag["error"] is None for lag in found.lines}
+    assert rows["orders", 0] and rows["orders", 1]
+    if has_read:
+        assert rows["bad", 0] is False
+    named = orders("group", "describe", "g", "bad", "--json", code=1)
+    assert [(lag["topic"], lag["partition"], lag["error"] is None) for lag in named.lines] == [("bad", 0, False)]

@@ -12,19 +12,23 @@ from pathlib import Path
 
 import pytest
 
-from lithify.errors import WarehouseError
+from lithify.errors import DamagedError, WarehouseError
 from lithify.leases.groups_memory import MemoryGroups
 from lithify.leases.replicas_memory import MemoryReplicas
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.replicas.progress import ReplicaStanding
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.topic.state import TopicState
 from lithify.model.warehouse_scope import WarehouseScope
 from lithify.ports.store import Warehouse
+from lithify.replicas import status
 from lithify.replicas.daemon import ReplicaDaemon
 from lithify.replicas.defining import ReplicaRequest, add_replica, change_replica, paused, resumed
 from lithify.replicas.options import DaemonOptions
+from lithify.replicas.status import replica_statuses
 from lithify.replicas.world import Place, ReplicaWorld
+from lithify.reports.events import CleanerNote
 from lithify.reports.replicas.events import ReplicaEvent, ReplicaEventKind
 from lithify.service.change.alter import alter
 from lithify.service.write.append import append
@@ -275,3 +279,72 @@ def test_a_daemon_makes_an_idle_replica_compact_by_itself_once_it_is_to_c67() ->
 def compacts(world: World, name: TopicName) -> bool:
     state = world.targets["/b"].store.load(name)
     return state.replica is not None and state.replica.compacts and state.settings.compacts
+
+
+DAY_MS = 86_400_000
+
+
+@pytest.mark.parametrize("off_ms", [-3 * DAY_MS, 3 * DAY_MS], ids=["behind", "ahead"])
+def test_whether_a_daemon_runs_is_told_by_its_notes_and_by_no_clock(
+    off_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its machine's clock is three days off. Killed, it leaves its last note."""
+    monkeypatch.setattr(status, "NOTED_WITHIN_MS", 2_000)
+    world = World()
+    name = world.fed()
+    world.add("orders", "/b")
+    kept: list[CleanerNote] = []
+    put = world.replicas.leases.put_note
+
+    def off(note: CleanerNote) -> None:
+        assert note.looked_ms is not None
+        kept.append(replace(note, looked_ms=note.looked_ms + off_ms, started_ms=note.started_ms + off_ms))
+        put(kept[-1])
+
+    monkeypatch.setattr(world.replicas.leases, "put_note", off)
+    with world.running():
+        waited(lambda: world.has("/b", name) and kept)
+        waited(lambda: replica_statuses(world.parts)[0].state is ReplicaStanding.REPLICATING)
+    assert replica_statuses(world.parts)[0].state is ReplicaStanding.WAITING
+    put(kept[-1])
+    assert replica_statuses(world.parts)[0].state is ReplicaStanding.WAITING
+
+
+def test_a_topic_of_a_stream_that_cannot_be_verified_is_a_finding_and_ends_nothing_c50(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    names = [world.fed(topic) for topic in ("a", "b", "c")]
+    world.add("default", "/b", name="all")
+    assert world.daemon().run(once=True)
+    store = type(world.source.store)
+    segments = store.segments
+
+    def damaged(self: object, state: TopicState, *more: object) -> object:
+        if state.name == names[1]:
+            raise DamagedError(f"{state.name}: its manifest is gone")
+        return segments(self, state, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store, "segments", damaged)
+    definition = world.parts.definition("all")
+    found = status.verify_all(world.parts, definition, lambda _done, _all: None)
+    assert [(one.topic, one.clean) for one in found] == [("a", True), ("b", False), ("c", True)]
+    (finding,) = found[1].findings
+    assert (finding.kind.value, "its manifest is gone" in finding.message) == ("not_verified", True)
+
+
+def test_of_a_warehouse_that_is_away_verify_says_so_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    for topic in ("a", "b"):
+        world.fed(topic)
+    world.add("default", "/b", name="all")
+    assert world.daemon().run(once=True)
+
+    def away(*_: object) -> None:
+        raise WarehouseError("/b cannot be reached")
+
+    there = world.targets["/b"].store
+    monkeypatch.setattr(there, "load", away)
+    monkeypatch.setattr(there, "topics", away)
+    with pytest.raises(WarehouseError, match="cannot be reached"):
+        status.verify_all(world.parts, world.parts.definition("all"), lambda _done, _all: None)

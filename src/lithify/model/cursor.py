@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from operator import index
 from typing import Any, Literal
 
-from lithify.errors import OffsetOutOfRangeError
+from lithify.errors import OffsetOutOfRangeError, RefusedError
 from lithify.model.message import MessageId, MessagePosition
 from lithify.model.names import LogId
 from lithify.model.topic.log import LogState
@@ -18,9 +18,9 @@ from lithify.model.topic.state import TopicState
 class Cursor:
     """A reader has read all of a log below `offset`, when the log was in `epoch` or before.
 
-    `identity` is that of the topic, `generation` counts the truncations of the log. The partition is not part
-    of it: documents store cursors by topic and partition. `as_of_ms` is in cursors that were stored before logs
-    had epochs: when the reader loaded the version that it read.
+    `identity` is that of the topic, `generation` counts the truncations of the log. `as_of_ms` is in cursors that were
+    stored before logs had epochs: when the reader loaded the version that it read. `partition` is not in cursors that
+    were stored by versions before it, or by partition; it only keeps one log's cursor from another log's reader.
     """
 
     identity: str
@@ -28,24 +28,34 @@ class Cursor:
     offset: int
     epoch: int
     as_of_ms: int | None = None
+    partition: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Raises `TypeError` for what is not a whole number: a reader at NaN would never come to an end."""
-        for number in (self.generation, self.offset, self.epoch, self.as_of_ms or 0):
+        for number in (self.generation, self.offset, self.epoch, self.as_of_ms or 0, self.partition or 0):
             index(number)
 
     @classmethod
     def of(cls, state: TopicState, log: LogState, offset: int) -> Cursor:
         """A reader that has read a version of the log up to `offset`."""
-        return cls(state.identity, log.generation, offset, log.epoch)
+        return cls(state.identity, log.generation, offset, log.epoch, partition=log.partition)
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Cursor:
         """Raises `ValueError`, `TypeError` or `KeyError` for what `to_json` did not write."""
         identity, generation, offset = str(given["identity"]), _whole(given["generation"]), _whole(given["offset"])
         if "epoch" in given:
-            return cls(identity, generation, offset, _whole(given["epoch"]))
+            partition = None if given.get("partition") is None else _whole(given["partition"])
+            return cls(identity, generation, offset, _whole(given["epoch"]), partition=partition)
         return cls(identity, generation, offset, 0, _whole(given["as_of_ms"]))
+
+    def check_is_of(self, log: LogId) -> None:
+        """Raises `RefusedError` for that of another partition: its offset says nothing about this one."""
+        if self.partition not in (None, log.partition):
+            raise RefusedError(
+                f"{log}: the cursor is one of partition {self.partition}",
+                hint="give each partition its own, as `cursors()` returns them",
+            )
 
     def to_json(self) -> dict[str, Any]:
         """As all documents store it: position files, offsets of Kafka's groups, checkpoints of Spark."""

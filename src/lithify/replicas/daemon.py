@@ -46,8 +46,6 @@ FAREWELL_S = 1.0
 HEARTBEATS_PER_LEASE = 6
 STORE_MS = 2_000
 """The longest time between two heartbeats: so soon the others see notes, and a pass that its replica was paused."""
-NOTE_MS = 10_000
-"""Between two notes that this daemon is there."""
 AFTER_A_DEFECT_S = 5.0
 
 
@@ -68,8 +66,8 @@ class ReplicaDaemon:
         self._lanes: dict[str, Lane] = {}
         self._current: dict[str, ReplicaDefinition] = {}
         self._throttles: dict[tuple[str, int], SharedThrottle] = {}
-        self._looks, self._noted_ms, self._last_trouble = 0, -NOTE_MS, ""
-        self._started_ms = clock.now_ms()
+        self._looks, self._last_trouble = 0, ""
+        self._started_ms = self._noted_ms = clock.now_ms()
         self._lock = Lock()
 
     def run(self, *, once: bool = False) -> bool:
@@ -178,7 +176,7 @@ class ReplicaDaemon:
                 del self._lanes[target]
         for target, offer in offers.items():
             self._lane(target).offer(offer)
-        self._note_look()
+        self._note_presence()
 
     def _lane(self, target: str) -> Lane:
         """The lane of a target, with its thread."""
@@ -234,22 +232,22 @@ class ReplicaDaemon:
             self._leases.observe()
             self._refresh()
             self._notes.store()
+            if self._looks:
+                self._note_presence()
         except CoordinationError as error:
             self._reporter.trouble("heartbeat", error)
         else:
             self._reporter.well("heartbeat")
         return True
 
-    def _note_look(self) -> None:
-        """Notes that this daemon is there, for `replica status`."""
-        now_ms = self._clock.monotonic_ms()
-        if now_ms - self._noted_ms < NOTE_MS:
-            return
-        options, looked_ms = self._options, self._clock.now_ms()
-        scope = daemon_scope(self._world.replicas.scope)
-        note = CleanerNote(_note_id(options), scope, options.interval_ms, self._started_ms, looked_ms)
+    def _note_presence(self) -> None:
+        """Notes that this daemon is there: for `replica status`, to which each note has to look different."""
+        with self._lock:
+            self._noted_ms = max(self._clock.now_ms(), self._noted_ms + 1)
+            noted_ms = self._noted_ms
+        options, scope = self._options, daemon_scope(self._world.replicas.scope)
+        note = CleanerNote(_note_id(options), scope, options.interval_ms, self._started_ms, noted_ms)
         self._world.replicas.leases.put_note(note)
-        self._noted_ms = now_ms
 
     def _no_look(self, limit_ms: int) -> LithifyError:
         trouble = f": {self._last_trouble}" if self._last_trouble else ""

@@ -2,7 +2,7 @@
 
     source, target      at which versions they are, and what is lacking          read now
     progress            copying or failed, since when behind, the next try       noted by a daemon
-    notes of daemons    whether one runs                                         noted by each
+    notes of daemons    whether one runs: whether any of them changes            noted by each, every 2 s
 
 Targets are read at the same time, so that one that does not answer delays no other; after its first error the other
 topics of a target have the same.
@@ -30,12 +30,14 @@ from lithify.replicas.world import Place, ReplicaWorld
 from lithify.reports.events import CleanerNote
 from lithify.reports.replicas import ReplicaVerification
 from lithify.reports.replicas.status import ReplicaStatus
-from lithify.schedule.replication import is_running
 from lithify.service.replica.mirror import lag
 from lithify.service.replica.verify import verify_replica
 from lithify.waits.parallel import parallel
 
 TARGETS_AT_ONCE = 16
+NOTED_WITHIN_MS = 7_000
+"""A daemon notes that it is there every 2 s; so long it may take on a busy machine."""
+LOOK_S = 0.25
 Progress = Mapping[tuple[str, TopicName], TopicProgress]
 
 
@@ -48,11 +50,13 @@ def replica_statuses(world: ReplicaWorld, name: str | None = None) -> tuple[Repl
     """All topics of one replica or of all. Raises `RefusedError` for an unknown one, or `CoordinationError`."""
     wanted = world.replicas.definitions() if name is None else (world.definition(name),)
     progress = {(noted.replica, noted.topic): noted for noted in world.replicas.progress()}
-    now_ms = world.warehouse.clock.now_ms()
-    look = _Look(world, progress, runs_daemon(world.replicas.leases.notes(), world.replicas.scope, now_ms), now_ms)
+    before, since_ms = _notes(world), world.warehouse.clock.monotonic_ms()
+    look = _Look(world, progress, world.warehouse.clock.now_ms())
     by_target = sorted(wanted, key=lambda definition: definition.target)
     targets = [tuple(some) for _, some in groupby(by_target, key=lambda definition: definition.target)]
     found = [status for some in parallel(look.target, targets, TARGETS_AT_ONCE) for status in some]
+    if wanted and not _changes(world, before, since_ms):
+        found = [_without_daemon(status) for status in found]
     return tuple(sorted(found, key=lambda status: (status.name, status.topic or "")))
 
 
@@ -61,7 +65,8 @@ def verify_all(
 ) -> tuple[ReplicaVerification, ...]:
     """Holds every topic of a replica against its source, or by itself where the source has no such topic any more.
 
-    Raises what `verify_replica` raises.
+    A topic of several that cannot be verified has that as its finding (C50). Raises what `verify_replica` raises for
+    the only one, and what is wrong with a whole warehouse.
     """
     source, target = world.warehouse, world.open_place(definition.target).warehouse
     there = frozenset(source.store.topics())
@@ -69,22 +74,51 @@ def verify_all(
     if definition.topic is not None:
         names.add(TopicName(definition.stream, definition.topic))
     wanted = sorted(name for name in names if definition.covers(name))
-    return tuple(verify_replica(source if name in there else None, target, name, tell) for name in wanted)
+
+    def verified(name: TopicName) -> ReplicaVerification:
+        try:
+            return verify_replica(source if name in there else None, target, name, tell)
+        except Exception as error:
+            if definition.topic is not None:
+                raise
+            failed = as_lithify_error(error, f"the replica of {name}")
+            if isinstance(failed, UnusableEnvironmentError):
+                for warehouse in (source, target):
+                    warehouse.store.topics()  # it is this topic alone, or else the same error ends it all
+            return ReplicaVerification.failed(str(name), failed)
+
+    return tuple(map(verified, wanted))
 
 
-def runs_daemon(notes: Sequence[CleanerNote], scope: str, now_ms: int) -> bool:
-    """Whether a daemon of the warehouse looks at its replicas."""
-    ours = (note for note in notes if note.scope == daemon_scope(scope))
-    return any(is_running(note.last_ms, note.interval_ms, now_ms) for note in ours)
+def _notes(world: ReplicaWorld) -> frozenset[CleanerNote]:
+    """Those of daemons of the warehouse."""
+    scope = daemon_scope(world.replicas.scope)
+    return frozenset(note for note in world.replicas.leases.notes() if note.scope == scope)
 
 
-def standing(definition: ReplicaDefinition, noted: TopicProgress | None, *, runs: bool) -> ReplicaStanding:
-    """The state of the replica of a topic. One that failed stays so while no daemon runs: it needs a look."""
+def _changes(world: ReplicaWorld, before: frozenset[CleanerNote], since_ms: int) -> bool:
+    """Whether a daemon runs: whether one has noted that since, or does so soon. Clocks are not compared."""
+    clock = world.warehouse.clock
+    while before:
+        if _notes(world) - before:
+            return True
+        if clock.monotonic_ms() - since_ms >= NOTED_WITHIN_MS:
+            return False
+        clock.sleep(LOOK_S)
+    return bool(_notes(world))  # one has started just now
+
+
+def standing(definition: ReplicaDefinition, noted: TopicProgress | None) -> ReplicaStanding:
+    """The state of the replica of a topic while a daemon runs."""
     if definition.paused:
         return ReplicaStanding.PAUSED
-    if noted is None or (not runs and noted.standing is not ReplicaStanding.FAILED):
-        return ReplicaStanding.WAITING
-    return noted.standing
+    return ReplicaStanding.WAITING if noted is None else noted.standing
+
+
+def _without_daemon(status: ReplicaStatus) -> ReplicaStatus:
+    """While none runs. One that failed stays so: it needs a look."""
+    stays = status.state in (ReplicaStanding.PAUSED, ReplicaStanding.FAILED)
+    return status if stays else replace(status, state=ReplicaStanding.WAITING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +127,6 @@ class _Look:
 
     world: ReplicaWorld
     progress: Progress
-    runs: bool
     now_ms: int
 
     def target(self, definitions: Sequence[ReplicaDefinition]) -> list[ReplicaStatus]:
@@ -137,7 +170,7 @@ class _Look:
             name=definition.name,
             topic=None if topic is None else str(topic),
             target=definition.target,
-            state=standing(definition, noted, runs=self.runs),
+            state=standing(definition, noted),
         )
         if noted is None:
             return status

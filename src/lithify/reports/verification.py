@@ -29,6 +29,7 @@ class FindingKind(StrEnum):
     BELOW_START_KEPT = "below_start_kept"
     TOMBSTONE_REMOVED_EARLY = "tombstone_removed_early"
     EXPIRED_TOMBSTONE_KEPT = "expired_tombstone_kept"
+    NOT_VERIFIED = "not_verified"
 
 
 @dataclass(frozen=True, slots=True, order=True)

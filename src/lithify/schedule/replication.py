@@ -18,9 +18,6 @@ LONGEST_BACKOFF_MS = 2 * 60_000
 JITTER = 0.2
 """The largest part of a delay that is added to it."""
 
-DAEMON_GONE_MS = 90_000
-"""How much later than its looks a daemon's note may be before it counts as ended: clocks differ by a minute."""
-
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
@@ -44,8 +41,3 @@ def retry_after_ms(failures: int, chance: float) -> int:
     """The delay after so many failures in a row; `chance` is from 0 to 1."""
     delay_ms: int = min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS << min(failures - 1, 10))
     return round(delay_ms * (1 + JITTER * chance))
-
-
-def is_running(last_ms: int, interval_ms: int, now_ms: int) -> bool:
-    """Whether a daemon that last noted a look then is still there."""
-    return now_ms - last_ms < DAEMON_GONE_MS + 3 * interval_ms

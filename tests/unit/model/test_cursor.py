@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 import lithify
+from lithify.errors import RefusedError
 from lithify.model.cursor import Cursor
+from lithify.model.names import LogId, TopicName
 
 
 def test_a_cursor_reads_back_as_it_was_written():
@@ -39,3 +41,15 @@ def test_a_cursor_has_whole_numbers(name, number):
 
 def test_place_is_an_earlier_name_of_the_class():
     assert lithify.Place is lithify.Cursor is Cursor
+
+
+def test_a_cursor_says_of_which_partition_it_is_and_one_of_a_version_before_does_not():
+    log = LogId(TopicName("default", "orders"), 1)
+    stored = {"identity": "i", "generation": 2, "offset": 7, "epoch": 5}
+    Cursor.from_json(stored).check_is_of(log)
+    ours, others = (Cursor.from_json({**stored, "partition": partition}) for partition in (1, 0))
+    ours.check_is_of(log)
+    assert ours == others == Cursor.from_json(stored), "it is no part of where a reader is"
+    assert ours.to_json()["partition"] == 1
+    with pytest.raises(RefusedError, match=r"orders-1: the cursor is one of partition 0"):
+        others.check_is_of(log)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lithify.model.names import TopicName
 from lithify.model.replicas.progress import ReplicaStanding, TopicProgress
-from lithify.schedule.replication import JITTER, LONGEST_BACKOFF_MS, Tokens, is_due, is_running, retry_after_ms
+from lithify.schedule.replication import JITTER, LONGEST_BACKOFF_MS, Tokens, is_due, retry_after_ms
 
 SEEN = Tokens("s1", "t1")
 WELL = TopicProgress("r", TopicName("default", "orders"), ReplicaStanding.REPLICATING, 1_000, "d")
@@ -48,8 +48,3 @@ def test_delays_grow_and_are_bounded(failures: int, chance: float) -> None:
 
 def test_the_first_delays() -> None:
     assert [retry_after_ms(n, 0) for n in range(1, 8)] == [5_000, 10_000, 20_000, 40_000, 80_000, 120_000, 120_000]
-
-
-def test_a_daemon_whose_clock_differs_by_a_minute_is_there() -> None:
-    assert is_running(1_000_000, 2_000, 1_060_000) and is_running(1_060_000, 2_000, 1_000_000)
-    assert not is_running(1_000_000, 2_000, 1_100_000)

@@ -34,4 +34,8 @@ def info(invocation: Invocation) -> None:
 
 def _format(found: WarehouseInfo) -> str:
     newer = found.format < found.newest_format
-    return f"{found.format}; `lithify warehouse upgrade` makes it {found.newest_format}" if newer else f"{found.format}"
+    return (
+        f"{found.format}; `lithify warehouse upgrade --yes` makes it {found.newest_format}"
+        if newer
+        else f"{found.format}"
+    )

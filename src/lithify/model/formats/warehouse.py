@@ -71,5 +71,6 @@ def check_holds(warehouse: str, found: WarehouseFormat, topic: str, features: It
         raise UnsupportedFormatError(
             f"{topic}: it needs the feature {lacking[0]}, and {warehouse} is a warehouse of format {found.version} "
             "without it",
-            hint="`lithify warehouse upgrade` there adds it, and replication resumes by itself; nothing was changed",
+            hint="`lithify warehouse upgrade --yes` there adds it, and replication resumes by itself; "
+            "nothing was changed",
         )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from lithify.errors import LithifyError
 from lithify.reports.report import Report
-from lithify.reports.verification import Finding
+from lithify.reports.verification import Finding, FindingKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,12 @@ class ReplicaVerification(Report):
     bytes_read: int
     """On both sides."""
     duration_ms: int
+
+    @classmethod
+    def failed(cls, topic: str, error: LithifyError) -> ReplicaVerification:
+        """That of a topic which could not be verified, as one of several."""
+        finding = Finding(0, FindingKind.NOT_VERIFIED, str(error))
+        return cls(topic, 0, 0, None, (finding,), False, 0, 0, 0, 0)
 
     @property
     def clean(self) -> bool:

@@ -5,7 +5,8 @@ Reads metadata, and of each log the one segment that the position is within: its
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from lithify.compaction.holds import holding
@@ -13,7 +14,7 @@ from lithify.defects import as_lithify_error
 from lithify.errors import DamagedError, LithifyError, UnknownTopicError, UnusableEnvironmentError
 from lithify.model.groups.positions import Position
 from lithify.model.groups.reads import TopicReads, reads_of
-from lithify.model.names import TopicName
+from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment, segments_of
 from lithify.model.settings.units import format_time
 from lithify.model.topic.log import LogState
@@ -29,17 +30,26 @@ def group_lag(warehouse: Warehouse, group: str, name: TopicName, positions: Sequ
     """The lag of a group in every log of a topic, and in those that no longer exist but have a position.
 
     A topic or log that cannot be read says why (C50). Raises `UnknownTopicError` for one without a position, and
-    `UnusableEnvironmentError`.
+    `UnusableEnvironmentError` where no topic can be read.
     """
     try:
         return _lags(warehouse, group, name, positions)
-    except (UnusableEnvironmentError, UnknownTopicError):
+    except UnknownTopicError:
         raise
     except Exception as error:
-        if not positions:
-            raise
         found = as_lithify_error(error, name)
-        return [_unknown(position, found) for position in positions]
+        if isinstance(found, UnusableEnvironmentError):
+            warehouse.store.topics()  # it is this topic alone, or else the same error ends it all
+        by_partition = {position.log.partition: position for position in positions}
+        partitions = sorted({*by_partition, *_partitions(warehouse, name)}) or [0]
+        return [_unknown(group, LogId(name, p), by_partition.get(p), found) for p in partitions]
+
+
+def _partitions(warehouse: Warehouse, name: TopicName) -> Iterable[int]:
+    """Those of a topic that cannot be read whole; none where even its metadata cannot be read."""
+    with suppress(Exception):
+        return warehouse.store.load(name).partitions
+    return ()
 
 
 def _lags(warehouse: Warehouse, group: str, name: TopicName, positions: Sequence[Position]) -> list[GroupLag]:
@@ -124,22 +134,22 @@ def _lost(state: TopicState, position: Position) -> LithifyError | None:
 
 def _gone(position: Position) -> GroupLag:
     hint = f"`lithify group delete {position.group} {position.log.topic}` forgets it"
-    return _unknown(position, lost_error(position.log, position.cursor, Gone(), hint))
+    lost = lost_error(position.log, position.cursor, Gone(), hint)
+    return _unknown(position.group, position.log, position, lost)
 
 
-def _unknown(position: Position, error: LithifyError) -> GroupLag:
+def _unknown(group: str, log: LogId, position: Position | None, error: LithifyError) -> GroupLag:
     """Of a log that cannot be read, or is gone."""
-    log = position.log
     return GroupLag(
-        group=position.group,
+        group=group,
         topic=str(log.topic),
         partition=log.partition,
-        position=position.cursor.offset,
+        position=None if position is None else position.cursor.offset,
         log_end_offset=None,
         records_left=None,
         lag_ms=None,
         holds_tombstones=None,
-        committed_at=format_time(position.committed_ms),
+        committed_at=None if position is None else format_time(position.committed_ms),
         error=str(error),
         error_code=error.code,
     )

@@ -147,6 +147,7 @@ class VersionReader:
     def _resolve(self, start: From) -> int:
         match start:
             case Cursor(offset=offset):
+                start.check_is_of(self._id)
                 nearest = min(max(offset, self._how.start(self._log)), self._log.log_end_offset)
                 self._check(start, self._state, f"start at offset {nearest} to continue anyway, or at earliest")
                 return offset

@@ -45,7 +45,7 @@ def stated_format(source: CatalogSource) -> Mapping[str, Any] | None:
         raise DamagedError(
             error.message,
             hint="restore it, or delete it: the warehouse then counts as one of an earlier Lithify until "
-            "`lithify warehouse upgrade`",
+            "`lithify warehouse upgrade --yes`",
         ) from error
     return content
 
