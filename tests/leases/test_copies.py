@@ -23,7 +23,7 @@ from lithify.model.cursor import Cursor
 from lithify.model.groups.copies import CopiedPositions
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId, TopicName
-from lithify.ports.groups import Groups
+from lithify.ports.groups import NEVER_COPIED, Groups
 from lithify.ports.leases import Lease
 from support.servers.postgres import Postgres
 
@@ -83,6 +83,12 @@ def test_positions_are_written_moved_either_way_and_removed_as_those_of_the_sour
     assert opened(SCOPE).positions() == (at(5), at(2, partition=1))
     assert copied(groups) == CopiedPositions(removed=2)
     assert opened(SCOPE).positions() == ()
+
+
+def test_a_first_copy_into_a_new_warehouse_has_read_no_fence(opened: Open) -> None:
+    groups = opened(SCOPE)
+    assert groups.copies.copy(ORDERS, [at(5)], NEVER_COPIED) == CopiedPositions(written=1)
+    assert groups.positions() == (at(5),)
 
 
 def test_topics_and_warehouses_are_apart(opened: Open) -> None:

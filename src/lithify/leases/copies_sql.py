@@ -95,7 +95,7 @@ class SqlCopies:
 
     def _passed(self, topic: TopicName, fence: int, connection: Connection) -> bool:
         """Whether no other copy was faster; the fence is then one higher, and no other copy comes until the end."""
-        for table in () if self._has_tables else (POSITIONS, COPIED):
+        for table in () if self._has_tables else (FENCES, POSITIONS, COPIED):
             make_table(connection, table)
         first = {"scope": self._scope, "stream": topic.stream, "topic": topic.topic, "fence": NEVER_COPIED}
         connection.execute(self._transactions.insert_into(FENCES).values(first).on_conflict_do_nothing())

@@ -170,8 +170,8 @@ def _check_only_source(world: ReplicaWorld, definition: ReplicaDefinition) -> No
                 hint=f"`lithify replica edit {other.name}` changes it",
             )
         raise RefusedError(
-            f"{definition.target} gets {other.what} from another warehouse already, by its replica {other.name} "
-            f"({other.scope})",
+            f"{definition.target} gets {other.what} from another warehouse ({other.scope}) already, by its replica "
+            f"{other.name}",
             hint="a replica has one source",
         )
 

@@ -181,6 +181,7 @@ class Lane:
             self._place = self._open_place(self.target)  # another daemon may have given it its identity
         scope = self._place.scope
         if not _is_one_of(scopes, scope):
+            self._place.exists()  # raises where it cannot be reached, and so has no identity
             raise WarehouseError(
                 f"{self.target} is another warehouse than when the replica was added: {scope.where}",
                 hint="correct the description of the catalog, or remove the replica and add it again",

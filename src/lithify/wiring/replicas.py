@@ -19,7 +19,7 @@ from lithify.ports.groups import Groups, PositionCopies
 from lithify.ports.store import Warehouse
 from lithify.replicas.world import Place, ReplicaWorld
 from lithify.wiring import COORDINATION_VARIABLE, groups_of, open_warehouse
-from lithify.wiring.scopes import database_of, scope_of, source_of
+from lithify.wiring.scopes import database_of, scope_of, scope_of_place, source_of
 
 if TYPE_CHECKING:
     from lithify.leases.replicas_sql import SqlReplicas
@@ -83,7 +83,7 @@ def open_place(place: str, *, makes: bool = False) -> Place:
     """The warehouse at a place that a definition names. Raises `WarehouseError`."""
     warehouse = open_warehouse(place) if "/" in place else open_warehouse(catalog=place)
     exists = partial(_exists, warehouse)
-    return Place(warehouse, scope_of(warehouse, makes=makes), exists, partial(_groups_at, warehouse))
+    return Place(warehouse, scope_of_place(warehouse, makes=makes), exists, partial(_groups_at, warehouse))
 
 
 def _exists(warehouse: Warehouse) -> bool:
@@ -96,16 +96,16 @@ def _groups_at(warehouse: Warehouse) -> Groups:
     `$LITHIFY_COORDINATION_URL` is for the warehouse of the source, and perhaps lost with it. Raises `RefusedError`.
     """
     from lithify.leases.groups_sql import open_groups
+    from lithify.leases.transactions import shared_database
 
     catalogs = database_of(source_of(warehouse).existing())
-    try:
-        return open_groups(None, catalogs, scope_of(warehouse, makes=True))
-    except RefusedError:
+    if shared_database(None, catalogs) is None:
+        where = scope_of_place(warehouse, makes=False).where
         raise RefusedError(
-            f"{scope_of(warehouse).where}: positions of groups cannot be copied there: its catalog is no SQL database "
-            "that processes share",
+            f"{where}: positions of groups cannot be copied there: its catalog is no SQL database that processes share",
             hint="replicate without --sync-groups, or to a directory or a catalog in SQL",
-        ) from None
+        )
+    return open_groups(None, catalogs, scope_of(warehouse, makes=True))
 
 
 def copies_into(warehouse: Warehouse) -> PositionCopies | None:

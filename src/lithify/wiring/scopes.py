@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from lithify.errors import WarehouseError
 from lithify.model.warehouse_scope import WarehouseScope
 from lithify.ports.store import Warehouse
 
@@ -21,13 +22,26 @@ def scope_of(warehouse: Warehouse, *, makes: bool = False) -> WarehouseScope:
 
     Who is to store something under that name `makes` the identity; until somebody has, it is the place.
     """
+    store = _store(warehouse)
+    found = _by_place(store)
+    return WarehouseScope(store.identity(makes=makes) or found.where, found.where, found.location)
+
+
+def _by_place(store: IcebergStore) -> WarehouseScope:
     from lithify.columnar.files.access import local_path
 
-    store = _store(warehouse)
     where = store.source.root or store.source.where
     folder = None if store.source.root is None else local_path(where)
     location = where.replace("s3a://", "s3://", 1) if folder is None else f"file://{os.path.realpath(folder)}"
-    return WarehouseScope(store.identity(makes=makes) or where, where, location)
+    return WarehouseScope(where, where, location)
+
+
+def scope_of_place(warehouse: Warehouse, *, makes: bool) -> WarehouseScope:
+    """The same of a place where perhaps no warehouse is, or none that can be reached: then by the place."""
+    try:
+        return scope_of(warehouse, makes=makes)
+    except WarehouseError:
+        return _by_place(_store(warehouse))
 
 
 def source_of(warehouse: Warehouse) -> CatalogSource:
