@@ -11,7 +11,7 @@ from sqlalchemy import create_engine, text
 from leases.conftest import SHARED
 from lithify.leases.groups_sql import open_groups
 from lithify.leases.transactions import shared_database
-from lithify.model.warehouse_scope import WarehouseScope
+from lithify.model.formats.warehouse_scope import WarehouseScope
 from support.servers.postgres import Postgres
 from support.servers.tcp_proxy import wait_until
 

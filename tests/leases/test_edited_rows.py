@@ -12,11 +12,11 @@ from sqlalchemy import BigInteger, Column, Integer, String, Table
 
 from lithify.errors import CoordinationError
 from lithify.leases.database import engine_at
-from lithify.leases.group_tables import COPIED, FENCES, POSITIONS
 from lithify.leases.groups_sql import SqlGroups
-from lithify.leases.replica_tables import PROGRESS, REPLICAS
 from lithify.leases.replicas_sql import SqlReplicas
 from lithify.leases.sql import NOTES, SqlCoordination
+from lithify.leases.tables.groups import COPIED, FENCES, POSITIONS
+from lithify.leases.tables.replicas import PROGRESS, REPLICAS
 from lithify.leases.transactions import Transactions
 from lithify.model.cursor import Cursor
 from lithify.model.groups.positions import GroupTopic, Position

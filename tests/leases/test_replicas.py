@@ -17,10 +17,10 @@ from lithify.leases.database import engine_at
 from lithify.leases.replicas_memory import MemoryReplicas
 from lithify.leases.replicas_sql import SqlReplicas, open_replicas
 from lithify.leases.transactions import Transactions
+from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.names import TopicName
 from lithify.model.replicas.definition import ReplicaDefinition, checked_replica, default_name
 from lithify.model.replicas.progress import ReplicaStanding, TopicProgress
-from lithify.model.warehouse_scope import WarehouseScope
 from lithify.ports.leases import Lease
 from lithify.ports.replicas import Replicas
 from support.servers.postgres import Postgres

@@ -15,12 +15,12 @@ import pytest
 from lithify.errors import DamagedError, WarehouseError
 from lithify.leases.groups_memory import MemoryGroups
 from lithify.leases.replicas_memory import MemoryReplicas
+from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.replicas.progress import ReplicaStanding
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.state import TopicState
-from lithify.model.warehouse_scope import WarehouseScope
 from lithify.ports.store import Warehouse
 from lithify.replicas import status
 from lithify.replicas.daemon import ReplicaDaemon

@@ -17,8 +17,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, and_, delete, select, tuple_, update
 
-from lithify.leases.group_tables import COPIED, FENCES, GROUP_LEASES, POSITIONS, position_of, row_of
 from lithify.leases.rows import checked
+from lithify.leases.tables.groups import COPIED, FENCES, GROUP_LEASES, POSITIONS, position_of, row_of
 from lithify.leases.transactions import Transactions, has_table, make_table
 from lithify.model.groups.copies import CopiedPositions, Verdict, verdict
 from lithify.model.groups.positions import GroupTopic, Position

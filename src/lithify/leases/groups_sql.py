@@ -18,14 +18,14 @@ from typing import Any
 from sqlalchemy import Connection, Engine, and_, delete, func, or_, select
 
 from lithify.leases.copies_sql import SqlCopies, raise_fences
-from lithify.leases.group_tables import GROUP_LEASES, POSITIONS, position_of, row_of
 from lithify.leases.rows import checked
 from lithify.leases.scopes import scoped
 from lithify.leases.sql import SqlCoordination
+from lithify.leases.tables.groups import GROUP_LEASES, POSITIONS, position_of, row_of
 from lithify.leases.transactions import Transactions, has_table, in_parts, make_table, required_database
+from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId, TopicName
-from lithify.model.warehouse_scope import WarehouseScope
 from lithify.ports.groups import PositionCopies, PositionToken
 from lithify.ports.leases import Coordination
 

@@ -17,15 +17,15 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, and_, delete, or_, select, update
 
-from lithify.leases.replica_tables import PROGRESS, REPLICA_LEASES, REPLICAS
 from lithify.leases.rows import checked, unreadable
 from lithify.leases.scopes import scoped
 from lithify.leases.sql import SqlCoordination
+from lithify.leases.tables.replicas import PROGRESS, REPLICA_LEASES, REPLICAS
 from lithify.leases.transactions import Transactions, has_table, in_parts, make_table, required_database
+from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.names import TopicName
 from lithify.model.replicas.definition import ReplicaDefinition
 from lithify.model.replicas.progress import ReplicaStanding, TopicProgress
-from lithify.model.warehouse_scope import WarehouseScope
 from lithify.ports.leases import Coordination
 
 

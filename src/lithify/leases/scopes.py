@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from sqlalchemy import Column, ColumnElement, Connection, MetaData, String, Table, delete, literal, select, update
 
-from lithify.leases.group_tables import COPIED, FENCES, POSITIONS
-from lithify.leases.replica_tables import PROGRESS, REPLICAS
+from lithify.leases.tables.groups import COPIED, FENCES, POSITIONS
+from lithify.leases.tables.replicas import PROGRESS, REPLICAS
 from lithify.leases.transactions import Transactions, has_table, make_table
-from lithify.model.warehouse_scope import WarehouseScope
+from lithify.model.formats.warehouse_scope import WarehouseScope
 
 SCOPES = Table(
     "lithify_scopes",

@@ -16,10 +16,10 @@ from threading import Condition, Thread
 
 from lithify.defects import as_lithify_error
 from lithify.errors import LithifyError, WarehouseError
+from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.names import TopicName
 from lithify.model.replicas.definition import ReplicaDefinition
 from lithify.model.replicas.progress import TopicProgress
-from lithify.model.warehouse_scope import WarehouseScope
 from lithify.replicas.groups import PositionsPass, PositionTokens, TargetGroups
 from lithify.replicas.notes import Key
 from lithify.replicas.passes import DaemonParts, Item, ReplicaPass, failure_of

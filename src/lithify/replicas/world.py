@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lithify.errors import RefusedError
+from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.names import nearest
 from lithify.model.replicas.definition import ReplicaDefinition
-from lithify.model.warehouse_scope import WarehouseScope
 from lithify.ports.groups import Groups
 from lithify.ports.replicas import Replicas
 from lithify.ports.store import Warehouse

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from lithify.errors import WarehouseError
-from lithify.model.warehouse_scope import WarehouseScope
+from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.ports.store import Warehouse
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def scope_of(warehouse: Warehouse, *, makes: bool = False) -> WarehouseScope:
     """The same for all programs that work on a warehouse, whatever they call it. Raises `WarehouseError`.
 
-    Who is to store something under that name `makes` the identity; until somebody has, it is the place.
+    Who is to store something under that name `makes` the identity; until then it is the place.
     """
     store = _store(warehouse)
     found = _by_place(store)
