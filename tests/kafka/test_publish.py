@@ -20,6 +20,7 @@ from lithify.errors import (
 )
 from lithify.kafka import publish
 from lithify.kafka.consumer.live_tail import record_of
+from lithify.kafka.publisher.target import _config
 from lithify.kafka_client.client import Cluster
 from lithify.model.record import Record
 from lithify.reports.ingest import CopiedTopic
@@ -94,6 +95,23 @@ def test_a_target_that_is_not_there_is_made(both, broker):
     assert_equal(both, report.to)
     again = publish(both.topic, both.conf, f"{both.name}.out")
     assert (again.records, again.resumed, again.created) == (0, True, False)
+
+
+def test_a_new_target_has_the_topics_settings_and_those_that_are_given(both, broker):
+    """As for a restore; the same command continues, and a target with other settings is left alone."""
+    to, notes = f"{both.name}.new", []
+    config = {"cleanup.policy": "compact,delete", "retention.ms": "604800000"}
+    report = publish(both.topic, both.conf, to, config=config, replication_factor=1, notes=notes.append)
+    (created,) = (note.text for note in notes if note.event == "created")
+    assert f"{both.name} → {to}: created with cleanup.policy=compact,delete, delete.retention.ms=" in created
+    found = _config(Cluster(both.conf, 30.0), to)
+    assert {name: found[name] for name in report.config} == report.config
+    assert report.config | config == report.config
+    assert int(found["max.message.bytes"]) < 3_000_000
+    both.topic.append(some_records(9, seed=5))
+    assert publish(both.topic, both.conf, to, config=config).records == 9
+    with pytest.raises(RefusedError, match=f"Kafka's {to} is there already, with retention.ms=604800000"):
+        publish(both.topic, both.conf, to, config={"retention.ms": "1"})
 
 
 def test_a_view_is_published_and_not_the_log(broker, tmp_path):

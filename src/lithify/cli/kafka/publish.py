@@ -9,7 +9,7 @@ import click
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.kafka.settings import kafka_options, kafka_settings, settings_used, wait_option
-from lithify.cli.parameters import DurationType
+from lithify.cli.parameters import DurationType, pairs
 from lithify.cli.terminal.output import columns, say, show
 from lithify.cli.text.ingest import counted, noted
 from lithify.model.settings.units import format_duration, plural
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 @parameters.topic
 @kafka_options
 @click.option("--to", required=True, metavar="TOPIC", help="Kafka topic to write to; created if it is missing.")
+@pairs("--config", "A setting of a target that is created, by Kafka's name. Repeatable.")
+@click.option(
+    "--replication-factor",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Replicas of a target that is created. Default: the cluster's default.",
+)
 @click.option("--continuous", is_flag=True, help="Keep publishing what is appended, until SIGTERM or Ctrl-C.")
 @click.option(
     "--interval",
@@ -47,21 +54,25 @@ def publish(
     Publishes every record that is left, in its partition, with key, value, timestamp and headers; of a topic
     with compaction.mode=side-by-side the compacted view, then the backlog after it. Offsets are the target's.
 
+    A missing target is created with the topic's settings; a copy of a Kafka topic has that one's, but neither its
+    retention nor its max.message.bytes. --config goes over them.
+
     It can be ended at any time and started again: every record is published exactly once. When the topic
     has grown, the same command publishes the new records. A target with other writers is refused.
-
-    With --continuous it publishes records as they are appended, and waits while Kafka does not answer. A signal
-    ends it after the transaction under way, within 10 seconds.
+    With --continuous it publishes records as they are appended, and waits while Kafka does not answer.
 
     \b
     Examples:
       lithify kafka publish orders --bootstrap-servers broker:9092 --to latest
       lithify kafka publish orders --kafka-conf-file client.properties --to latest
+      lithify kafka publish orders --bootstrap-servers broker:9092 --to orders \\
+          --replication-factor 3 --config max.message.bytes=2097152
       lithify kafka publish orders --bootstrap-servers broker:9092 --to latest \\
           --continuous
     """
     from lithify.kafka import publish as publish_topic
 
+    target = {name: kafka.pop(name) for name in ("config", "replication_factor")}
     conf = settings_used(kafka_settings(**kafka))
     topic = invocation.open_whole_topic(topic_name)
     with counted(f"{topic.name} → {to}", continuous=continuous) as (tell, stops):
@@ -69,6 +80,7 @@ def publish(
             topic,
             conf,
             to,
+            **target,
             timeout_s=timeout_ms / 1000,
             continuous=continuous,
             interval_ms=interval_ms,

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from lithify.errors import BrokerError, UnknownSourceError
 from lithify.kafka.publisher.reports import PublishReport
 from lithify.kafka.publisher.session import Published, Session, open_session
+from lithify.kafka.publisher.target import Target, Wanted
 from lithify.kafka.pulse import Pulse, Retries
 from lithify.kafka_client.client import Cluster
 from lithify.kafka_client.first_look import ASKED_S, asking, look_at
@@ -38,6 +39,8 @@ def publish(  # noqa: PLR0913 - the flags of the verb, by name
     conf: Mapping[str, Any],
     to: str,
     *,
+    config: Mapping[str, str] | None = None,
+    replication_factor: int | None = None,
     timeout_s: float = 30.0,
     continuous: bool = False,
     interval_ms: int = 1_000,
@@ -48,7 +51,8 @@ def publish(  # noqa: PLR0913 - the flags of the verb, by name
     """Publishes the newest version of `topic`, its compacted view if it has one, into the Kafka topic `to`.
 
     Same partition, key, value, timestamp and headers, in order; offsets are the target's own. A missing
-    target is created. Call it again after a crash, or for new records: it continues after the last one.
+    target is created with the topic's settings, `config` over them. Call it again after a crash, or for new records: it
+    continues after the last one.
     `conf` is by Java's names, or librdkafka's, with `bootstrap.servers`; `tell` gets the records of every transaction.
 
     With `continuous` it looks for new records every `interval_ms`, and waits where the cluster does not answer.
@@ -60,14 +64,15 @@ def publish(  # noqa: PLR0913 - the flags of the verb, by name
     continue what is in the target, `ConflictError` if another run publishes the same, `BrokerError` and
     `ConnectorError`.
     """
-    run = _Run(topic, to, Cluster(conf, timeout_s, stops), interval_ms, tell, notes)
+    wanted = Wanted(to, config or {}, replication_factor)
+    run = _Run(topic, wanted, Cluster(conf, timeout_s, stops), interval_ms, tell, notes)
     return run.run(conf, continuous=continuous)
 
 
 @dataclass(slots=True)
 class _Run:
     topic: Topic
-    to: str
+    wanted: Wanted
     cluster: Cluster
     interval_ms: int
     tell: Callable[[int], None]
@@ -75,8 +80,13 @@ class _Run:
     narration: Narration = field(init=False)
     published: Published = field(default_factory=dict)
     created: bool = False
+    config: Mapping[str, str] = field(default_factory=dict)
     resumed: bool | None = None
     """None before it has asked the target."""
+
+    @property
+    def to(self) -> str:
+        return self.wanted.to
 
     def __post_init__(self) -> None:
         self.narration = Narration(self.topic.name, self.to, "published", self.topic.warehouse.clock, self.notes)
@@ -99,7 +109,7 @@ class _Run:
         duration_ms = clock.monotonic_ms() - begun_ms
         logs = tuple(log for _, log in sorted(self.published.items()))
         return PublishReport(
-            self.topic.name, state.version, self.to, self.created, bool(self.resumed), logs, duration_ms
+            self.topic.name, state.version, self.to, self.created, self.config, bool(self.resumed), logs, duration_ms
         )
 
     def _look_first(self, conf: Mapping[str, Any]) -> None:
@@ -111,10 +121,11 @@ class _Run:
 
     def _connected(self, state: TopicState, retries: Retries) -> TopicState:
         """Publishes that version, and with `continuous` later ones, until one is of another shape; returns the last."""
-        session = open_session(self.topic.warehouse, self.cluster, state, self.to, self.published)
+        session = open_session(self.topic.warehouse, self.cluster, state, self.wanted, self.published)
         with closing(session):
             if self.resumed is None:
                 self.created, self.resumed = session.target.created, bool(session.stored)
+                self._tell_created(session.target)
             self.narration.begins(session.progress(state), new=not session.stored)
             begun = state.identity, state.partitions
             while (state.identity, state.partitions) == begun:
@@ -126,6 +137,13 @@ class _Run:
                 self.narration.waiting(partial(session.progress, state))
                 state = self._next(state, told)
             return state
+
+    def _tell_created(self, target: Target) -> None:
+        self.config = target.config
+        if target.created:
+            how = ", ".join(f"{name}={value}" for name, value in sorted(target.config.items()))
+            text = f"created with {how}; offsets are new there: groups of another cluster have no positions in it"
+            self.notes(KafkaNote("created", f"{self.topic.name} → {self.to}: {text}", self.topic.name, self.to))
 
     def _told(self, session: Session, state: TopicState, records: int) -> None:
         if records:

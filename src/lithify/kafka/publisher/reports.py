@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,12 +19,13 @@ class PublishedLog:
 
 @dataclass(frozen=True, slots=True)
 class PublishReport:
-    """The result of `publish`. `created`: it created the target; `resumed`: it continued an earlier run."""
+    """The result of `publish`. `created`: it created the target, with `config`; `resumed`: it continued another run."""
 
     topic: str
     version: int
     to: str
     created: bool
+    config: Mapping[str, str]
     resumed: bool
     logs: tuple[PublishedLog, ...]
     duration_ms: int

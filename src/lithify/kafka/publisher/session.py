@@ -15,7 +15,7 @@ from itertools import chain
 
 from lithify.errors import InvalidRecordError, RefusedError, UnknownSourceError
 from lithify.kafka.publisher.reports import PublishedLog
-from lithify.kafka.publisher.target import Target, check_only_ours, find_or_make, largest_batch, partitions_of
+from lithify.kafka.publisher.target import Target, Wanted, check_only_ours, find_or_make, largest_batch, partitions_of
 from lithify.kafka.publisher.transactions import Stored, Transactions
 from lithify.kafka_client.client import Cluster
 from lithify.model.names import LogId
@@ -122,13 +122,14 @@ def open_session(
     warehouse: Warehouse,
     cluster: Cluster,
     state: TopicState,
-    to: str,
+    wanted: Wanted,
     published: Published,
 ) -> Session:
     """Creates or checks the target, fences earlier runs and loads their progress. Raises what `publish` raises."""
     _check_timestamps(warehouse, state)
+    to = wanted.to
     _check_not_source(warehouse, cluster, state, to)
-    target = find_or_make(cluster, to, len(state.partitions), state.settings)
+    target = find_or_make(cluster, wanted, len(state.partitions), state.settings)
     transactions = Transactions(cluster, f"lithify.{state.identity}.{to}", to, largest_batch(state.settings))
     try:
         transactions.begin()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lithify.errors import RefusedError, UnknownSourceError
 from lithify.kafka.consumer.live_tail import LiveTail
 from lithify.kafka_client.client import Cluster, client
+from lithify.model.settings.table import NO_LIMIT
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.settings.units import plural
 from lithify.ports.clock import Clock
@@ -16,6 +17,8 @@ from lithify.snapshot.live import Reached
 OVERHEAD_BYTES = 4096
 """An upper bound of what a batch adds to the bytes of a record."""
 FOREVER_MS = 2**63 - 1
+ANY_SIZE = 2**31 - 1
+"""The `max.message.bytes` of copies: what Kafka has accepted is not refused."""
 
 
 def largest_batch(settings: TopicSettings) -> int:
@@ -24,40 +27,94 @@ def largest_batch(settings: TopicSettings) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """The target as its user names it: with settings, and a replication factor, of which None is the cluster's own."""
+
+    to: str
+    config: Mapping[str, str] = field(default_factory=dict)
+    replication_factor: int | None = None
+
+    def check(self, config: Mapping[str, str]) -> None:
+        """Raises `RefusedError` where the target is there and has other settings."""
+        other = [f"{name}={config.get(name)}" for name, value in self.config.items() if config.get(name) != value]
+        if other:
+            raise RefusedError(
+                f"Kafka's {self.to} is there already, with {', '.join(other)}",
+                hint="leave these settings out, or change the topic with kafka-configs",
+            )
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
-    """`compacts`: it is compacted and refuses records without a key."""
+    """`compacts`: it is compacted and refuses records without a key. `config`: what it was created with."""
 
     created: bool
     compacts: bool
+    config: Mapping[str, str] = field(default_factory=dict)
 
 
-def find_or_make(cluster: Cluster, to: str, partitions: int, settings: TopicSettings) -> Target:
+def find_or_make(cluster: Cluster, wanted: Wanted, partitions: int, settings: TopicSettings) -> Target:
     """The target, created if it is missing. Raises `RefusedError` for one that would not keep the records."""
+    to = wanted.to
     try:
         there = partitions_of(cluster, to)
     except UnknownSourceError:
-        _make(cluster, to, partitions, settings)
-        return Target(created=True, compacts=settings.compacts)
+        config = new_config(settings, wanted.config)
+        _check_keeps(wanted, config, settings)
+        _make(cluster, wanted, partitions, config)
+        return Target(created=True, compacts="compact" in config["cleanup.policy"], config=config)
     if there < partitions:
         raise RefusedError(
             f"Kafka's {to} has {plural(there, 'partition')}, fewer than the topic's {partitions}",
             hint="records keep their partitions; give it more, or name a topic that is not there yet",
         )
     config = _config(cluster, to)
+    wanted.check(config)
+    _check_keeps(wanted, config, settings)
+    return Target(created=False, compacts="compact" in config["cleanup.policy"].split(","))
+
+
+def new_config(settings: TopicSettings, given: Mapping[str, str]) -> dict[str, str]:
+    """The settings of a target that is created: those of the topic, which a copy has from Kafka's; `given` over them.
+
+    A copy takes records of any size (`max.message.bytes` of 2 GB), which is no setting for brokers: theirs counts then.
+    """
+    config = {
+        "cleanup.policy": settings.cleanup_policy,
+        "delete.retention.ms": str(settings.delete_retention_ms),
+        "min.cleanable.dirty.ratio": str(settings.min_cleanable_dirty_ratio),
+        "min.compaction.lag.ms": str(settings.min_compaction_lag_ms),
+        "message.timestamp.type": "CreateTime",
+        "message.timestamp.after.max.ms": str(FOREVER_MS),  # the lake may have later timestamps
+    }
+    if settings.max_compaction_lag_ms != NO_LIMIT:
+        config["max.compaction.lag.ms"] = str(settings.max_compaction_lag_ms)
+    if settings.max_message_bytes < ANY_SIZE:
+        config["max.message.bytes"] = str(largest_batch(settings))
+    if settings.deletes:
+        config |= {"retention.ms": str(settings.retention_ms), "retention.bytes": str(settings.retention_bytes)}
+    elif "delete" in given.get("cleanup.policy", ""):
+        config |= {"retention.ms": "-1", "retention.bytes": "-1"}
+    return {**config, **given}
+
+
+def _check_keeps(wanted: Wanted, config: Mapping[str, str], settings: TopicSettings) -> None:
+    """Raises `RefusedError` for settings with which a topic would not keep the records, unless they are given."""
+    to = wanted.to
     if (kind := config["message.timestamp.type"]) != "CreateTime":
         raise RefusedError(
             f"Kafka's {to} has message.timestamp.type={kind}, which would not keep the timestamps",
             hint="set it to CreateTime",
         )
     policy = config["cleanup.policy"].split(",")
-    limits = {name: config[name] for name in ("retention.ms", "retention.bytes") if config[name] != "-1"}
+    names = [name for name in ("retention.ms", "retention.bytes") if name not in wanted.config]
+    limits = {name: config[name] for name in names if config.get(name, "-1") != "-1"}
     if "delete" in policy and limits and not settings.deletes:
         told = ", ".join(f"{name}={value}" for name, value in limits.items())
         raise RefusedError(
             f"Kafka's {to} deletes old records ({told}), which the topic keeps",
             hint="set its cleanup.policy to compact, or these to -1",
         )
-    return Target(created=False, compacts="compact" in policy)
 
 
 def check_only_ours(cluster: Cluster, to: str, ends: Mapping[int, int], clock: Clock) -> None:
@@ -81,17 +138,9 @@ def partitions_of(cluster: Cluster, to: str) -> int:
         return cluster.partitions(asking, to)
 
 
-def _make(cluster: Cluster, to: str, partitions: int, settings: TopicSettings) -> None:
-    config = {
-        "cleanup.policy": settings.cleanup_policy,
-        "delete.retention.ms": str(settings.delete_retention_ms),
-        "max.message.bytes": str(largest_batch(settings)),
-        "message.timestamp.type": "CreateTime",
-        "message.timestamp.after.max.ms": str(FOREVER_MS),  # the lake may have later timestamps
-    }
-    if settings.deletes:
-        config |= {"retention.ms": str(settings.retention_ms), "retention.bytes": str(settings.retention_bytes)}
-    new = client().admin.NewTopic(to, partitions, config=config)
+def _make(cluster: Cluster, wanted: Wanted, partitions: int, config: Mapping[str, str]) -> None:
+    to, replicas = wanted.to, -1 if wanted.replication_factor is None else wanted.replication_factor
+    new = client().admin.NewTopic(to, partitions, replicas, config=dict(config))
     admin = cluster.admin()
     with cluster.explained(to):
         cluster.answer(admin.create_topics([new], operation_timeout=cluster.timeout_s)[to])
