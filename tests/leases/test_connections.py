@@ -6,14 +6,16 @@ import gc
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import Connection, create_engine, text
 
 from leases.conftest import SHARED
+from lithify.errors import CoordinationError
+from lithify.leases.database import engine_at
 from lithify.leases.groups_sql import open_groups
-from lithify.leases.transactions import shared_database
+from lithify.leases.transactions import Transactions, shared_database
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from support.servers.postgres import Postgres
-from support.servers.tcp_proxy import wait_until
+from support.servers.tcp_proxy import a_proxy, wait_until
 
 READERS = 40
 POOLED = 15
@@ -62,3 +64,19 @@ def test_connections_beside_a_catalog_stay_open_as_long_as_the_catalog(server: P
     del catalogs
     gc.collect()  # an engine is part of a cycle
     wait_until(lambda: connections(server, database) == 0, "connections stay open")
+
+
+def test_a_connection_lost_inside_a_transaction_is_reported_as_that(server: Postgres, database: str) -> None:
+    """Its rollback asks nothing of the connection that is gone."""
+    with a_proxy("127.0.0.1", server.port) as wire:
+        transactions = Transactions(engine_at(server.uri(database, wire.port)))
+
+        def loses(connection: Connection) -> None:
+            connection.execute(text("SELECT 1"))
+            wire.drop()
+            connection.execute(text("SELECT 2"))
+
+        with pytest.raises(CoordinationError) as lost:
+            transactions.done(loses)
+        assert "reconnect" not in str(lost.value) and "closed the connection" in str(lost.value)
+        assert transactions.done(lambda connection: connection.execute(text("SELECT 3")).scalar()) == 3

@@ -44,7 +44,8 @@ def bound_answers(engine: Engine, seconds: float) -> None:
         begin(dbapi_connection, record)
 
     def ask(connection: Connection) -> None:
-        _begin(connection.connection.dbapi_connection, connection.info, seconds)
+        if not connection.invalidated:  # else asking for it would raise, and hide why it was lost
+            _begin(connection.connection.dbapi_connection, connection.info, seconds)
 
     def end(_dbapi_connection: Any, record: ConnectionPoolEntry) -> None:
         _end(record.info)
