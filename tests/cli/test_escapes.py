@@ -14,7 +14,7 @@ import click
 import pytest
 
 import lithify as package
-from lithify.cli.main import NOUNS, VERBS, run
+from lithify.cli.main import NOUNS, lithify_group, run
 from lithify.cli.terminal import output
 from lithify.errors import InvalidNameError
 from lithify.model.failure import LogFailure
@@ -41,11 +41,11 @@ NOT_IN_A_NAME = str.maketrans({"\n": None, "/": None, "\u2028": None, "\u2029": 
 def commands() -> Iterator[tuple[str, ...]]:
     for noun, verbs in NOUNS.items():
         yield from ((str(noun.name), str(verb.name)) for verb in verbs)
-    yield from ((str(verb.name),) for verb in VERBS if not isinstance(verb, click.Group))
+    yield from ((str(verb.name),) for verb in lithify_group.commands.values() if not isinstance(verb, click.Group))
 
 
 def command_of(words: tuple[str, ...]) -> click.Command:
-    found = next(verb for verb in VERBS if verb.name == words[0])
+    found = next(verb for verb in lithify_group.commands.values() if verb.name == words[0])
     return found.commands[words[1]] if isinstance(found, click.Group) else found
 
 

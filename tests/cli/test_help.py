@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from lithify.cli.main import NOUNS, VERBS
+from lithify.cli.main import NOUNS, lithify_group
 
 GROUPS = [(), *[(noun.name,) for noun in NOUNS]]
 COMMANDS = [
     (),
-    *[(verb.name,) for verb in VERBS],
+    *[(verb.name,) for verb in lithify_group.commands.values()],
     *[(noun.name, verb.name) for noun, verbs in NOUNS.items() for verb in verbs],
 ]
 HEAVY = ("pyspark", "pyarrow", "pyiceberg", "duckdb", "numpy", "pandas", "rich")

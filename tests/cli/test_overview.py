@@ -42,7 +42,14 @@ def catalog(lithify, failing):
     return lithify
 
 
+def test_a_warehouse_that_is_not_there_is_an_error(lithify):
+    assert "there is no warehouse yet" in lithify.error("status", code=1)
+    assert lithify("status", "--json", code=1).out == ""
+
+
 def test_without_topics_it_says_how_to_make_one(lithify):
+    lithify("topic", "create", "t")
+    lithify("topic", "delete", "t", "--yes")
     shown = lithify("status")
     assert (shown.out, shown.err) == ("", f"no topics yet in {lithify.warehouse} (`lithify topic create` makes one)\n")
     assert lithify("status", "--json").out == ""
@@ -112,6 +119,7 @@ def many(number, monkeypatch):
 
 
 def test_the_worst_are_shown_and_the_others_counted(lithify, monkeypatch):
+    lithify("topic", "create", "t")
     many(58, monkeypatch)
     shown = lithify("status")
     assert len(shown.out.splitlines()) == 51

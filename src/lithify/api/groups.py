@@ -14,7 +14,7 @@ from lithify.groups.reader import GroupReader
 from lithify.model.cursor import Cursor, Start
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.message import MessageId, MessagePosition
-from lithify.model.names import LogId, TopicName, checked_group, nearest, parse_topic
+from lithify.model.names import LogId, TopicName, checked_group, in_order, nearest, parse_topic
 from lithify.model.settings.units import format_time
 from lithify.ports.groups import Groups
 from lithify.ports.leases import LEAST_LEASE_MS
@@ -135,7 +135,8 @@ class Group:
 def all_groups(warehouse: Warehouse, coordination_url: str | None) -> Reports[GroupInfo]:
     """All groups that have a position, by name."""
     found = groups_of(warehouse, coordination_url).positions()
-    return Reports(_info(name, tuple(some)) for name, some in groupby(found, lambda position: position.group))
+    infos = (_info(name, tuple(some)) for name, some in groupby(found, lambda position: position.group))
+    return Reports(sorted(infos, key=lambda info: in_order(info.group)))
 
 
 def known_group(warehouse: Warehouse, name: str, coordination_url: str | None) -> Group:

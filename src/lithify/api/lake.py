@@ -17,7 +17,7 @@ from lithify.api.topic import Topic
 from lithify.api.warehouse import WholeWarehouse
 from lithify.cleaner.loop import Loop
 from lithify.cleaner.options import INTERVAL_MS, LEASE_MS, SWEEP_INTERVAL_MS, CleanerOptions, EventListener
-from lithify.model.names import parse_stream, parse_topic
+from lithify.model.names import in_order, parse_stream, parse_topic
 from lithify.model.settings.topic_settings import preset
 from lithify.model.source import IngestRequest
 from lithify.reports.groups import GroupInfo
@@ -109,7 +109,7 @@ class Lake(WholeWarehouse):
 
     def topics(self) -> tuple[Topic, ...]:
         """All topics, by stream and name."""
-        return tuple(Topic(self.warehouse, name) for name in sorted(self.warehouse.store.topics()))
+        return tuple(Topic(self.warehouse, name) for name in sorted(self.warehouse.store.topics(), key=in_order))
 
     def topic_infos(self, failed: TellFailure | None = None) -> Reports[TopicInfo]:
         """`Topic.info` of all topics, with one look at their streams.

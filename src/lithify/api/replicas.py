@@ -8,7 +8,7 @@ from types import EllipsisType
 
 from lithify.api.limits import Size, rate_bytes
 from lithify.errors import RefusedError, UnknownTopicError
-from lithify.model.names import parse_topic
+from lithify.model.names import in_order, parse_topic
 from lithify.ports.store import Warehouse
 from lithify.replicas.daemon import ReplicaDaemon
 from lithify.replicas.defining import (
@@ -101,7 +101,8 @@ class LakeReplicas:
 
     def definitions(self) -> Reports[ReplicaInfo]:
         """All replicas, as they are defined."""
-        return Reports(ReplicaInfo.of(definition) for definition in self._world().replicas.definitions())
+        definitions = sorted(self._world().replicas.definitions(), key=lambda definition: in_order(definition.name))
+        return Reports(map(ReplicaInfo.of, definitions))
 
     def status(self, name: str | None = None) -> Reports[ReplicaStatus]:
         """Every topic of a replica or of all: its state, how far it is behind, its error."""

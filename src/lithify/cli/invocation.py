@@ -9,7 +9,7 @@ The flags write into one `Invocation`, which the group creates and passes to eve
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -210,6 +210,36 @@ class Nouns(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        _list(formatter, "Commands", self.commands.values())
+
+
+class Subjects(Nouns):
+    """A group whose help lists its verbs by subject."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._subjects: dict[str, Sequence[click.Command]] = {}
+
+    def add_subject(self, subject: str, commands: Sequence[click.Command]) -> None:
+        """Adds commands that are listed together."""
+        self._subjects[subject] = commands
+        for command in commands:
+            self.add_command(command)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for subject, commands in self._subjects.items():
+            _list(formatter, subject, commands)
+
+
+_WHOLE = 1000
+"""Characters of a summary: click would cut it at the width of the terminal."""
+
+
+def _list(formatter: click.HelpFormatter, title: str, commands: Iterable[click.Command]) -> None:
+    with formatter.section(title):
+        formatter.write_dl([(command.name or "", command.get_short_help_str(_WHOLE)) for command in commands])
 
 
 def verb(name: str) -> Callable[[F], Verb]:

@@ -33,7 +33,7 @@ from lithify.cli.groups.delete import delete as delete_group
 from lithify.cli.groups.describe import describe
 from lithify.cli.groups.list import list_groups
 from lithify.cli.groups.reset import reset
-from lithify.cli.invocation import INTERRUPTED, Invocation, Nouns
+from lithify.cli.invocation import INTERRUPTED, Invocation, Nouns, Subjects
 from lithify.cli.kafka.hydrate import hydrate as hydrate_from_kafka
 from lithify.cli.kafka.ingest import ingest
 from lithify.cli.kafka.promote import promote as promote_kafka
@@ -72,7 +72,7 @@ from lithify.errors import DefectError, LithifyError, UnusableEnvironmentError
 _STDIN, _STDOUT, _STDERR = range(3)
 
 
-@click.group("lithify", cls=Nouns, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("lithify", cls=Subjects, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(lithify.__version__, message="%(prog)s %(version)s")
 def lithify_group() -> None:
     """Log compaction for keyed topics in a data lake, on Spark.
@@ -166,40 +166,21 @@ NOUNS: Mapping[click.Group, tuple[click.Command, ...]] = {
     quarantine_group: (list_quarantine, release),
     warehouse_group: (warehouse_info, upgrade_warehouse),
 }
-VERBS: tuple[click.Command, ...] = (
-    demo,
-    topic_group,
-    stream_group,
-    produce,
-    consume,
-    table,
-    hydrate,
-    group_group,
-    replica_group,
-    compact,
-    throttle,
-    cleaner_group,
-    quarantine_group,
-    kafka_group,
-    pulsar_group,
-    status,
-    history,
-    verify,
-    retain,
-    delete_records,
-    truncate,
-    versions,
-    undo,
-    sweep,
-    repair,
-    warehouse_group,
-    doctor,
-    completion,
-)
+SUBJECTS: Mapping[str, tuple[click.Command, ...]] = {
+    "First steps": (demo, doctor, completion),
+    "Topics and their places": (topic_group, stream_group, warehouse_group),
+    "Records": (produce, consume, table, hydrate, group_group),
+    "Compaction": (compact, status, history, verify, cleaner_group, throttle, quarantine_group),
+    "Deletes and versions": (retain, delete_records, truncate, versions, undo, sweep, repair),
+    "Other systems and places": (kafka_group, pulsar_group, replica_group),
+}
+"""Every verb, as the help of the program lists them."""
 
-for noun, verbs in {**NOUNS, lithify_group: VERBS}.items():
+for noun, verbs in NOUNS.items():
     for command in verbs:
         noun.add_command(command)
+for subject, verbs in SUBJECTS.items():
+    lithify_group.add_subject(subject, verbs)
 
 
 _PRINTING = frozenset(function.__code__ for function in (click.echo, put, flush))

@@ -18,6 +18,7 @@ DEFAULT_STREAM = "default"
 PULSARS = "persistent://"
 MAX_NAME_LENGTH = 249  # Kafka's own limit on a topic's name
 
+_NUMBERS = re.compile(r"([0-9]+)")
 _NAME = re.compile(r"[A-Za-z0-9._%-]+")
 _PULSAR = re.compile(r"persistent://([^/]+)/([^/]+)/(.+)")
 _PULSAR_NAMESPACE = re.compile(r"persistent://([^/]+)/([^/]+)")
@@ -39,6 +40,12 @@ class TopicName:
     def stored(self) -> str:
         """`STREAM/TOPIC` as it is stored, which names the topic as well."""
         return self.topic if self.stream == DEFAULT_STREAM else f"{self.stream}/{self.topic}"
+
+
+def in_order(name: object) -> tuple[tuple[str | int, ...], str]:
+    """The key by which people sort names: `t2` before `t10`."""
+    text = str(name)
+    return tuple(int(part) if n % 2 else part for n, part in enumerate(_NUMBERS.split(text))), text
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -50,6 +50,11 @@ class LogStore(Documents, Streams, Protocol):
         """How many calls are worth having under way: several where each of them waits for other machines."""
         ...
 
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a warehouse yet. Raises `WarehouseError`."""
+        ...
+
     def create_warehouse(self) -> None:
         """Creates the warehouse without topics, if there is none yet. Raises `WarehouseError`."""
         ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lithify.model.failure import LogFailure
-from lithify.model.names import LogId
+from lithify.model.names import LogId, in_order
 from lithify.reports.report import Report
 
 
@@ -72,4 +72,4 @@ def failing_log(log: LogId, failure: LogFailure) -> FailingLog:
 
 def worst_first(logs: list[FailingLog]) -> tuple[FailingLog, ...]:
     """Quarantined logs first, the longest failing of them first; then by failures."""
-    return tuple(sorted(logs, key=lambda log: (not log.quarantined, -log.failures, log.since_ms, log.topic)))
+    return tuple(sorted(logs, key=lambda log: (not log.quarantined, -log.failures, log.since_ms, in_order(log.topic))))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lithify.model.failure import LogFailure
+from lithify.model.names import in_order
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.reports.overview import LogStanding, Standing, TopicOverview
@@ -62,7 +63,7 @@ def worst_first(topics: Iterable[TopicOverview]) -> tuple[TopicOverview, ...]:
     return tuple(
         sorted(
             topics,
-            key=lambda t: (*_order(t.state, t.overdue_ms, t.due_at_ms, t.dirty_ratio or 0.0), t.topic),
+            key=lambda t: (*_order(t.state, t.overdue_ms, t.due_at_ms, t.dirty_ratio or 0.0), in_order(t.topic)),
         )
     )
 

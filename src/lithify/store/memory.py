@@ -70,6 +70,10 @@ class MemoryStore(MemoryStreams):
     def at_once(self) -> int:
         return 1
 
+    @property
+    def is_there(self) -> bool:
+        return True
+
     def create_warehouse(self) -> None:
         """None: it is there."""
 

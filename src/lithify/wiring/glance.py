@@ -18,7 +18,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from urllib.parse import quote
 
-from lithify.model.names import TopicName, original_stream
+from lithify.model.names import TopicName, in_order, original_stream
 from lithify.ports.store import Warehouse
 from lithify.wiring import COORDINATION_VARIABLE, groups_of, open_warehouse
 from lithify.wiring.place import default_place
@@ -81,8 +81,8 @@ class Glance:
             if folder is not None and not (folder / "catalog.db").is_file():
                 return []
             if folder is not None and not (shared and self._database()):
-                return sorted(read(folder))
-            return sorted(_soon(ask))
+                return sorted(read(folder), key=in_order)
+            return sorted(_soon(ask), key=in_order)
         except Exception:  # whatever it is, a verb will say it
             return []
 

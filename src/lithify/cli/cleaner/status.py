@@ -16,6 +16,7 @@ from lithify.cli.terminal.watch import Frame, watch
 from lithify.cli.text.overview import overview_lines, overview_notes
 from lithify.cli.text.status import status_lines
 from lithify.reports.overview import Standing
+from lithify.store.errors import no_warehouse
 
 if TYPE_CHECKING:
     from lithify.api.topic import Topic
@@ -89,6 +90,8 @@ def _print(frame: Frame, *, as_json: bool) -> None:
 
 def _overview_look(invocation: Invocation, now_ms: int | None, *, everything: bool) -> Callable[[], Frame]:
     lake = invocation.open_lake()
+    if not lake.warehouse.store.is_there:
+        raise no_warehouse(lake.warehouse.store.where)
     watched, where = lake.watch(), lake.warehouse.store.where
 
     def look() -> Frame:

@@ -163,9 +163,10 @@ def _append_all(
     most = most_line_bytes(topic.state().settings.max_message_bytes)
     limits = LineLimits(most, flags.linger_ms, topic.warehouse.clock.now_ms)
     form = TextForm(flags.encodings, flags.encodings.key_bytes(flags.key), flags.null_marker, limits)
-    if any(path == STDIN for path, _ in sources) and sys.stdin is not None and sys.stdin.isatty():
+    typed = any(path == STDIN for path, _ in sources) and sys.stdin is not None and sys.stdin.isatty()
+    if typed:
         say("reading records from the terminal, one a line; Ctrl-D ends")
-    with record_progress("appending") as advance:
+    with record_progress("appending", shown=not typed) as advance:  # a bar would be drawn into what is typed
         for path, kind in sources:
             for batch in read_batches(path, kind, form):
                 with interrupts(lambda text: written.invocation.note("interrupted", text)) as taken:

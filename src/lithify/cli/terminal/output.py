@@ -163,33 +163,67 @@ def columns(
 ) -> list[str]:
     """Lines of a table: columns named in `left` are aligned left, others right.
 
-    The last column, if it is a left one, is wrapped to the terminal; not without `wrap`, for text to copy.
+    The last column, if it is a left one, is wrapped to the terminal; not without `wrap`, for text to copy. A table
+    that is wider nevertheless is folded: each row becomes a few lines of names and values.
     """
+    first, blocks = _blocks(header, rows, left, wrap=wrap)
+    return [*first, *(text for block in blocks for text in block)]
+
+
+_Blocks = tuple[list[str], list[list[str]]]
+"""The heading, if there is one, and the lines of each row."""
+
+
+def _blocks(header: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[str], *, wrap: bool) -> _Blocks:
     rows = [[_inert(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in [list(header), *rows]) for i in range(len(header))]
-    wraps = wrap and header[-1] in left
+    wraps, between = wrap and header[-1] in left, 2 * (len(widths) - 1)
     if wraps:
-        widths[-1] = min(widths[-1], max(20, width() - sum(widths[:-1]) - 2 * len(widths[:-1])))
+        widths[-1] = min(widths[-1], max(LEAST_WRAPPED, width() - sum(widths[:-1]) - between))
+    if wrap and sum(widths) + between > width():
+        return [], [_folded(header, row, left) for row in rows]
 
     def row_of(cells: Sequence[str]) -> str:
         pairs = zip(header, cells, widths, strict=True)
         return "  ".join(c.ljust(w) if name in left else c.rjust(w) for name, c, w in pairs).rstrip()
 
-    lines = [heading(row_of(header))]
+    blocks = []
     for row in rows:
-        last = textwrap.wrap(row[-1], widths[-1]) or [""] if wraps else [row[-1]]
-        lines.append(row_of([*row[:-1], last[0]]))
-        lines += [row_of([*[""] * (len(row) - 1), more]) for more in last[1:]]
-    return lines
+        last = _lines(row[-1], widths[-1]) if wraps else [row[-1]]
+        blocks.append([row_of([*row[:-1], last[0]]), *(row_of([*[""] * (len(row) - 1), more]) for more in last[1:])])
+    return [heading(row_of(header))], blocks
+
+
+LEAST_WRAPPED = 20
+"""Columns that a wrapped text needs at least."""
+
+
+def _folded(header: Sequence[str], row: Sequence[str], left: Sequence[str]) -> list[str]:
+    """A row as `NAME value` pairs, which are not taken apart; the first one is the title of the others."""
+    (name, title), *pairs = zip(header, row, strict=True)
+    lines: list[str] = []
+    room = width() - len(_FOLD)
+    for pair in (f"{name} {value}" for name, value in pairs if value.strip()):
+        if lines and len(lines[-1]) + 2 + len(pair) <= room:
+            lines[-1] += f"  {pair}"
+        else:
+            lines += _lines(pair, room)
+    return [heading(title if name in left else f"{name} {title}"), *(_FOLD + text for text in lines)]
+
+
+_FOLD = "  "
+
+
+def _lines(text: str, room: int) -> list[str]:
+    """A text in lines of at most so many columns, unless a word has more: no word is taken apart."""
+    return textwrap.wrap(text, max(1, room), break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def drawn(table: Table[Any]) -> list[str]:
     """Lines of a table; below each row its drawing, and what is said of its item."""
     notes = [[*_fitting(table.drawing(item)), *_below(table.notes(item))] for item in table.items]
-    first, *rows = columns(table.header, table.rows, left=table.left, wrap=table.wrap)
-    if not any(notes):
-        return [first, *rows]
-    return [first, *(text for row, said in zip(rows, notes, strict=True) for text in (row, *said))]
+    first, blocks = _blocks(table.header, table.rows, table.left, wrap=table.wrap)
+    return [*first, *(text for block, said in zip(blocks, notes, strict=True) for text in (*block, *said))]
 
 
 _INDENT = "     "
@@ -200,12 +234,12 @@ def _fitting(drawing: str) -> list[str]:
 
 
 def _below(notes: Sequence[str]) -> list[str]:
-    return [_INDENT + text for note in notes for text in textwrap.wrap(note, width() - len(_INDENT))]
+    return [_INDENT + text for note in notes for text in _lines(note, width() - len(_INDENT))]
 
 
 def wrapped(text: str) -> list[str]:
     """A text as lines of the terminal."""
-    return textwrap.wrap(text, width())
+    return _lines(text, width()) if text else []
 
 
 def fields(pairs: Iterable[tuple[str, str]], *, indent: str = "  ") -> list[str]:
@@ -215,7 +249,7 @@ def fields(pairs: Iterable[tuple[str, str]], *, indent: str = "  ") -> list[str]
     lines = []
     for name, value in pairs:
         room = max(20, width() - len(indent) - name_width - 2)
-        first, *more = textwrap.wrap(value, room, break_on_hyphens=False) or [""]
+        first, *more = _lines(value, room)
         lines.append(f"{indent}{faint(name.ljust(name_width))}  {first}")
         lines += [f"{indent}{' ' * name_width}  {line}" for line in more]
     return lines

@@ -27,9 +27,9 @@ Note = Callable[[str, str], None]
 
 
 @contextmanager
-def record_progress(what: str) -> Iterator[Callable[[int], None]]:
+def record_progress(what: str, *, shown: bool = True) -> Iterator[Callable[[int], None]]:
     """Shows a counter of records; yields a function that adds to it."""
-    if not on_terminal():
+    if not (shown and on_terminal()):
         yield lambda _records: None
         return
     with _bars() as bars:

@@ -15,7 +15,7 @@ from lithify.errors import LithifyError, UnknownVersionError
 from lithify.lifecycle.own_views import why_not_compacting
 from lithify.model.failure import LogFailure
 from lithify.model.groups.reads import LogReads
-from lithify.model.names import TopicName
+from lithify.model.names import TopicName, in_order
 from lithify.model.segment import Segment, segments_of, volume_of
 from lithify.model.settings.inheritance import origins
 from lithify.model.settings.stream_attributes import StreamAttributes
@@ -82,7 +82,7 @@ def topic_infos(warehouse: Warehouse, failed: TellFailure | None = None) -> tupl
 
     With `failed` it is told of each topic that cannot be read, and the others are returned.
     """
-    names = sorted(warehouse.store.topics())
+    names = sorted(warehouse.store.topics(), key=in_order)
     known = all_attributes(warehouse.store, {name.stream for name in names})
     found = []
     for name in names:

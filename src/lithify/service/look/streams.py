@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from lithify.errors import InvalidSettingError
-from lithify.model.names import original_stream
+from lithify.model.names import in_order, original_stream
 from lithify.model.settings.inheritance import Origin
 from lithify.model.settings.stream_attributes import (
     ATTRIBUTES,
@@ -29,7 +29,9 @@ def all_streams(warehouse: Warehouse) -> tuple[StreamInfo, ...]:
     streams = warehouse.store.streams()
     topics = Counter(name.stream for name in warehouse.store.topics())
     known = all_attributes(warehouse.store, streams)
-    return tuple(_info(warehouse, stream, known.get(stream), topics[stream]) for stream in streams)
+    return tuple(
+        _info(warehouse, stream, known.get(stream), topics[stream]) for stream in sorted(streams, key=in_order)
+    )
 
 
 def _info(

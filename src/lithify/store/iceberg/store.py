@@ -90,6 +90,11 @@ class IcebergStore(TopicFolders):
                 self._identity = made_identity(catalog, self._new_id) if makes else stored_identity(catalog)
         return self._identity
 
+    @property
+    def is_there(self) -> bool:
+        """Raises `WarehouseError`."""
+        return self._source.existing() is not None
+
     def create_warehouse(self) -> None:
         """Raises `WarehouseError`."""
         self._source.created()

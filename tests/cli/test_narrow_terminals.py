@@ -1,0 +1,61 @@
+"""What people see on a narrow terminal, in lists and in help: nothing is cut, and no word is taken apart."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from lithify.cli.main import SUBJECTS, lithify_group
+from lithify.cli.terminal.output import columns
+
+HEADER = ("LOG", "START", "RECORDS", "WHY")
+ROWS = [("0", "12", "1,000,000", "dirty ratio 1.00 > 0.5 by far"), ("1", "0", "3", "")]
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 100])
+def test_a_table_fits_or_is_folded_and_keeps_its_words(width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("NO_COLOR", "1")
+    lines = columns(HEADER, ROWS, left=("WHY",))
+    assert max(map(len, lines)) <= width
+    words = " ".join(lines).split()
+    for row in ROWS:
+        for cell in row:
+            assert set(cell.split()) <= set(words)
+
+
+def test_a_folded_row_names_its_values(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert columns(HEADER, ROWS, left=("WHY",)) == [
+        "LOG 0",
+        "  START 12  RECORDS 1,000,000",
+        "  WHY dirty ratio 1.00 > 0.5",
+        "  by far",
+        "LOG 1",
+        "  START 0  RECORDS 3",
+    ]
+
+
+def test_lists_and_states_at_60_columns(lithify, monkeypatch):
+    for name in ("t10", "t2", "a-topic-whose-name-has-some-length"):
+        lithify("topic", "create", name, "--partitions", "2")
+        lithify("produce", name, stdin='{"key":"a","value":"b"}\n')
+    monkeypatch.setenv("COLUMNS", "60")
+    for verb in (["topic", "list"], ["status"], ["status", "t2"], ["versions", "t2"], ["topic", "list", "--json"]):
+        shown = lithify(*verb).out
+        if "--json" not in verb:
+            assert max(map(len, shown.splitlines()), default=0) <= 60
+        if "list" in verb:
+            assert shown.index("t2") < shown.index("t10")
+
+
+def test_the_help_lists_every_verb_once_by_subject_with_its_whole_summary(lithify):
+    shown = " ".join(lithify("--help").out.split())
+    assert "..." not in shown.partition("First steps:")[2]
+    listed = [command for commands in SUBJECTS.values() for command in commands]
+    assert {command.name for command in listed} == set(lithify_group.commands) and len(listed) == len(set(listed))
+    for command in listed:
+        summary = re.split(r"(?<=\.)\s", " ".join((command.help or "").split()))[0].removesuffix(".")
+        assert summary in shown
