@@ -11,7 +11,7 @@ import lithify
 from lithify.errors import BrokerError
 from lithify.kafka import SnapshotConsumer
 from lithify.model.record import Record
-from lithify.reports.ingest import IngestBatch
+from lithify.reports.ingest import IngestBatch, IngestNote
 from support.kafka.broker import KafkaBroker
 from support.kafka.ingest import SOON, KafkaCopy
 from support.kafka.lake import kafka_lake
@@ -26,26 +26,39 @@ def a_copy(folder: Path, broker: KafkaBroker, session: SparkSession) -> KafkaCop
 
 
 def test_a_broker_that_is_killed_in_the_middle(tmp_path: Path, broker: KafkaBroker, session: SparkSession) -> None:
-    """Under an ingest, and under a consumer that has read everything."""
+    """Under an ingest, which waits for it, and under a consumer that has read everything, which names it."""
     copy, both = a_copy(tmp_path, broker, session), kafka_lake(broker, tmp_path)
     both.produce([Record(b"a", b"1", NOW)])
+    records, events = 0, list[str]()
     with SnapshotConsumer(both.topic, both.conf, timeout_s=2) as consumer:
         first = consumer.poll()
         assert first is not None and first.value == b"1"
         assert consumer.caught_up()
+
+        def killed(batch: IngestBatch) -> None:
+            nonlocal records
+            records += batch.records
+            if records == 50:
+                broker.kill()
+
+        def is_back(note: IngestNote) -> None:
+            events.append(note.event)
+            if note.event == "outage":
+                with pytest.raises(BrokerError, match="fails: "):
+                    list(consumer)
+                broker.start()
+                copy.produce(50, 80)
+
         try:
-            report = copy.ingest(continuous=True, interval_ms=100, tell=lambda _batch: broker.kill())
-            with pytest.raises(BrokerError, match="fails: "):
-                list(consumer)
+            how = {"continuous": True, "interval_ms": 100, "tell": killed, "notes": is_back}
+            report = copy.ingest(**how, stops=lambda: records == 80 or len(events) > 20)
         finally:
             broker.kill()
             broker.start()
         both.produce([Record(b"a", b"2", NOW)])
         assert next(iter(consumer)).value == b"2"
-    assert report.error is not None and "nothing was lost; start it again" in report.error
-    assert report.records == 50
-    copy.produce(50, 80)
-    assert copy.ingest().records == 30
+    assert (report.error, report.records) == (None, 80)
+    assert events.index("outage") < events.index("recovered")
     copy.check_equal()
 
 
