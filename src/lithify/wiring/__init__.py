@@ -250,7 +250,7 @@ def with_groups(warehouse: Warehouse, url: str | None) -> Warehouse:
     """The warehouse with the positions of these groups; the database is connected to when they are first asked for."""
     from lithify.leases.group_positions import GroupPositionsOf
 
-    return replace(warehouse, groups=GroupPositionsOf(partial(groups_of, warehouse, url)))
+    return replace(warehouse, groups=GroupPositionsOf(partial(groups_of, warehouse, url, makes=True)))
 
 
 def status_watch(warehouse: Warehouse) -> StatusWatch:
