@@ -6,10 +6,10 @@ ingests are days apart, or seconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from lithify.lifecycle.copies.missed_deletes import ENDS_KEPT, learned, missed_deletes
@@ -20,11 +20,11 @@ from lithify.ports.store import Warehouse
 from lithify.reports.ingest import IngestReport
 from lithify.service.documents import source_ends_of
 from lithify.service.ingest.ingest import ingest
-from lithify.service.read.fetch import table_batches
+from lithify.service.read.fetch import open_log, table_batches
 from support.topics.cleaned_source import CleanedLog, CleanedSource
 from support.topics.memory_topic import a_warehouse
 
-RETENTION_MS = 100
+RETENTION_MS = 100_000
 NAME = TopicName("default", "orders")
 Event = tuple[str, int]
 EVENTS = st.one_of(
@@ -32,7 +32,7 @@ EVENTS = st.one_of(
     st.tuples(st.just("delete"), st.integers(0, 3)),
     st.tuples(st.just("clean"), st.integers(0, 3)),
     st.tuples(st.just("lose"), st.integers(0, 3)),
-    st.tuples(st.just("wait"), st.sampled_from([1, 20, 50, 95, 120])),
+    st.tuples(st.just("wait"), st.sampled_from([1_000, 20_000, 50_000, 95_000, 120_000])),
 )
 DURING = st.lists(st.lists(EVENTS, max_size=2), max_size=20)
 INGESTS = st.lists(st.tuples(st.lists(EVENTS, max_size=8), DURING), min_size=1, max_size=5)
@@ -81,8 +81,29 @@ def test_a_copy_is_as_its_source_or_says_that_it_may_not_be(limit: int, ingests:
             report = ingested(source)
         if report.error is not None:
             assert "deletes from offset" in report.error
-            return
+            if not resynced(warehouse, log, events):
+                return
         assert table(warehouse) == log.table
+
+
+def resynced(warehouse: Warehouse, log: CleanedLog, events: Iterator[list[Event]]) -> bool:
+    """Whether the copy is whole after a resync, during which more happens, and one in peace if it was too slow."""
+    busy = CleanedSource(warehouse, log, lambda: happen(next(events, ()), log, warehouse))
+    before = warehouse.store.load(NAME)
+    report = ingested(busy, resyncs=True)
+    if report.error is not None:
+        if "free for their deletes" not in report.error:
+            assert "deletes from offset" in report.error
+        report = ingested(CleanedSource(warehouse, log), resyncs=True)
+        if report.error is not None and "free for their deletes" in report.error:
+            event("no room")
+            return False
+    assert report.error is None
+    event("resynced")
+    assert warehouse.store.load(NAME).version >= before.version
+    again = ingested(CleanedSource(warehouse, log), resyncs=True)
+    assert (again.error, again.deleted_keys) == (None, 0)
+    return True
 
 
 def test_a_delete_that_was_cleaned_away_during_an_outage_is_not_passed_over() -> None:
@@ -109,6 +130,61 @@ def test_a_delete_that_was_cleaned_away_during_an_outage_is_not_passed_over() ->
     log.append(b"k3", b"v")
     assert ingested(source).error is None
     assert table(warehouse) == {**log.table, b"k1": b"v"}
+
+
+def test_a_resync_deletes_what_its_source_no_longer_has() -> None:
+    """At offsets that Kafka gives to no other record; a key that comes back stays, and it is done once."""
+    warehouse, log = a_warehouse(now_ms=1_000_000), CleanedLog(RETENTION_MS)
+    source = CleanedSource(warehouse, log)
+    for key in (b"k1", b"k2", b"k3"):
+        log.append(key, b"v")
+    ingested(source)
+    happen([("lose", 0)], log, warehouse)
+    for key in (b"k1", b"k3"):
+        log.append(key, None)
+    log.append(b"k3", b"again")
+    log.clean(log.end, warehouse.clock.now_ms())
+    warehouse.clock.advance(RETENTION_MS)  # type: ignore[attr-defined]
+    log.clean(log.end, warehouse.clock.now_ms())
+    assert ingested(source).error is not None
+
+    report = ingested(source, resyncs=True)
+    assert (report.error, report.deleted_keys, report.missed_deletes) == (None, 1, ())
+    assert table(warehouse) == log.table == {b"k2": b"v", b"k3": b"again"}
+    state = warehouse.store.load(NAME)
+    offsets = {record.offset: record.key for record in open_log(warehouse, state, 0)}
+    assert offsets == {0: b"k1", 1: b"k2", 2: b"k3", 3: b"k1", 6: b"k3"}
+    assert state.log(0).log_end_offset == log.end
+    report = ingested(source, resyncs=True)
+    assert (report.error, report.deleted_keys, report.batches) == (None, 0, 1)
+    assert warehouse.store.load(NAME).version == state.version
+
+
+def test_a_resync_after_the_loss_was_accepted_finds_no_room_and_says_so() -> None:
+    warehouse, log = a_warehouse(now_ms=1_000_000), CleanedLog(RETENTION_MS)
+    source = CleanedSource(warehouse, log)
+    log.append(b"1", b"v")
+    ingested(source)
+    happen([("lose", 1)], log, warehouse)
+    ingested(source, accepts_loss=True)
+    report = ingested(source, resyncs=True)
+    assert report.error is not None and "1 key of the copy are gone from Kafka" in report.error
+    assert table(warehouse) == {b"1": b"v"}
+
+
+def test_a_shorter_retention_that_was_seen_counts_after_it_is_longer_again() -> None:
+    warehouse, log = a_warehouse(now_ms=1_000_000), CleanedLog(100 * RETENTION_MS)
+    source = CleanedSource(warehouse, log)
+    log.append(b"1", b"v")
+    ingested(source)
+    log.retention_ms = RETENTION_MS
+    happen([("lose", 1)], log, warehouse)
+    assert ingested(source).error is not None
+    log.retention_ms = 100 * RETENTION_MS
+    report = ingested(source)
+    assert report.error is not None and "deletes from offset 1" in report.error
+    assert ingested(source, resyncs=True).error is None
+    assert table(warehouse) == log.table == {}
 
 
 def test_a_copy_without_new_records_is_not_late() -> None:
@@ -190,4 +266,4 @@ class TestKnownEnds:
         log.append(b"k1", b"v")
         ingested(CleanedSource(warehouse, log))
         known = source_ends_of(warehouse.store, warehouse.store.load(NAME))
-        assert known == {0: KnownEnds((SourceEnd(0, 1_000_000, 100), SourceEnd(1, 1_000_000, 100)))}
+        assert known == {0: KnownEnds((SourceEnd(0, 1_000_000, RETENTION_MS), SourceEnd(1, 1_000_000, RETENTION_MS)))}

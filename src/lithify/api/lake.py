@@ -178,6 +178,7 @@ class Lake(WholeWarehouse):
         max_records: int | None = None,
         drops_keyless: bool = False,
         accepts_loss: bool = False,
+        resyncs: bool = False,
         jars: str | None = None,
         checkpoint: str | None = None,
         spark: SparkSession | None = None,
@@ -188,9 +189,9 @@ class Lake(WholeWarehouse):
     ) -> Reports[IngestReport]:
         """Copies topics of a Kafka cluster, with their offsets; `kafka` are settings of its client, by Java's names.
 
-        Ends after the current records, or with `continuous` when `stops` returns true. `tell` gets every batch,
-        `notes` what else there is to say. A topic that fails has its error in its report. Raises `RefusedError`,
-        `BrokerError`, `ConnectorError` or `UnknownSourceError` where nothing can begin, if it can before Spark starts.
+        Ends after the current records, or with `continuous` when `stops` says so. `tell` gets batches, `notes` what
+        else there is to say. A topic that fails has its error in its report. Raises, if it can before Spark starts,
+        `RefusedError`, `BrokerError`, `ConnectorError` or `UnknownSourceError` where nothing can begin.
         """
         request = IngestRequest(
             config=kafka,
@@ -203,6 +204,7 @@ class Lake(WholeWarehouse):
             max_records=max_records,
             drops_keyless=drops_keyless,
             accepts_loss=accepts_loss,
+            resyncs=resyncs,
             checkpoint=checkpoint,
         )
         choice = SparkChoice(spark, spark_conf or {})
@@ -292,8 +294,5 @@ class Lake(WholeWarehouse):
 
 
 def open_lake(warehouse: str | None = None, *, catalog: str | None = None) -> Lake:
-    """A lake at a directory or URI, or behind a catalog by name; `./lithify-warehouse` by default.
-
-    Raises `WarehouseError` if it cannot be used.
-    """
+    """A lake at a directory or URI, by default `./lithify-warehouse`, or behind a catalog. Raises `WarehouseError`."""
     return Lake(open_warehouse(warehouse, catalog))

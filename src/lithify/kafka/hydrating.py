@@ -55,7 +55,8 @@ def hydrate(  # noqa: PLR0913 - the flags of the verb, by name
     run = Hydration(warehouse, topic.topic_name, where, positions, waits_ms, stops, tell, notes)
 
     def consumer_at(start: StoredPosition) -> LakeAndLive:
-        return LakeAndLive(warehouse, topic.topic_name, KafkaTopic(cluster, name, clock), None, StartAt(start))
+        live = KafkaTopic(cluster, name, warehouse, topic.topic_name)
+        return LakeAndLive(warehouse, topic.topic_name, live, None, StartAt(start))
 
     with suppress(StopAsked):
         notes(KafkaNote("asking", asking(cluster)))

@@ -124,6 +124,16 @@ class Cluster:
         given = self._described(topic).topic_id
         return as_kafka_writes(given.get_most_significant_bits(), given.get_least_significant_bits())
 
+    def topic_config(self, topic: str) -> Mapping[str, str]:
+        """The settings of a topic, including defaults. Raises `UnknownSourceError` or `BrokerError`."""
+        if self._asked is None:
+            self._asked = self.admin()
+        asked, k = self._asked, client().admin
+        resource = k.ConfigResource(k.ResourceType.TOPIC, topic)
+        with self.explained(topic):
+            found = self.answer(asked.describe_configs([resource], request_timeout=self.timeout_s)[resource])
+        return {name: entry.value for name, entry in found.items() if entry.value is not None}
+
     def check_may_write(self, topic: str) -> None:
         """Raises `BrokerError` without the right to write to a topic, if the cluster tells."""
         may, k = self._described(topic, include_authorized_operations=True).authorized_operations, client()

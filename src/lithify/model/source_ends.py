@@ -16,6 +16,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+DEFAULT_MS = 86_400_000
+"""Kafka's `delete.retention.ms` where nobody says otherwise: one who may not ask takes the topic for compacted."""
+
 
 class SourceEnd(NamedTuple):
     """The source's cleaner had dropped no delete at or above `offset`, and had none to drop soon, at `time_ms`.

@@ -13,12 +13,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from lithify.compaction.rules import SurvivorRules
 from lithify.errors import LithifyError
 from lithify.lifecycle.copies.continuation import CopyContinuation
 from lithify.model.source import SourcePosition, SourceTopic
 from lithify.model.source_ends import StableEnds
 from lithify.model.staged import Destination, StagedLog
 from lithify.model.topic.state import TopicState
+from lithify.reading.pieces import Piece
 from lithify.reports.ingest import IngestedEntries, IngestedLog
 
 
@@ -53,6 +55,23 @@ class SourceBatch(Protocol):
 
         With the first of them, as LEDGER:ENTRY.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CopyKeys:
+    """By partition where the keys of a copy are, as readers of compacted data find them, and which record wins."""
+
+    pieces: Mapping[int, tuple[Piece, ...]]
+    rules: Mapping[int, SurvivorRules]
+
+
+class Resync(SourceBatch, Protocol):
+    """A batch that also deletes the keys that only the copy has."""
+
+    @property
+    def deleted(self) -> Mapping[int, int]:
+        """By partition how many, once it is copied."""
         ...
 
 
@@ -133,6 +152,10 @@ class Source(Protocol):
 
         None for a system whose compaction removes nothing that a copy has yet to read.
         """
+        ...
+
+    def resync(self, topic: SourceTopic, starts: Mapping[int, int], ends: Mapping[int, int], keys: CopyKeys) -> Resync:
+        """A batch of [starts, ends), which deletes the keys that only the copy has. Of one with `stable_ends` only."""
         ...
 
     def progress(

@@ -9,6 +9,7 @@ from typing import TypeVar
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
 from lithify.lifecycle.copies.continuation import NeverCopied, SourceWentBack
 from lithify.model.message import MessageId
+from lithify.model.source_ends import Ends
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.clock import Clock
@@ -58,6 +59,11 @@ class PulsarTopic:
         if missing is not None and not (copied_since and isinstance(missing, SourceLostError)):
             raise missing
         return None
+
+    def learn(self, ends: Ends) -> None: ...
+
+    def known_ends(self, places: Mapping[int, int]) -> Ends:
+        return {}
 
     def ends(self, partitions: Collection[int]) -> Mapping[int, Reached]:
         return {partition: Reached(0, self._last_id(partition)) for partition in partitions}

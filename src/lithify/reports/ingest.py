@@ -152,6 +152,8 @@ class IngestReport(Report):
     """Entries of Pulsar that their producers wrote damaged, and that were copied whole (C74)."""
     damaged_named: tuple[str, ...] = ()
     """The first of them, as LEDGER:ENTRY."""
+    deleted_keys: int = 0
+    """Keys that the source no longer had, and that were deleted as `--resync` asks."""
 
     def failed(self, error: LithifyError, *, refused: bool) -> IngestReport:
         """This report, with the error that ended the copy."""

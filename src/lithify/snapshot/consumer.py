@@ -54,13 +54,13 @@ class LakeAndLive:
         partitions: Sequence[int] | None,
         file: PositionStore | None,
     ) -> None:
-        self._warehouse, self._name = warehouse, name
-        self._live, self._wanted, self._file = live, partitions, file
+        self._warehouse, self._name, self._live, self._wanted, self._file = warehouse, name, live, partitions, file
         try:
             self._newest = Newest(self._warehouse, self._name, self._live.check_copy)
             state = self._newest.load()
             stored = StoredPosition({}) if self._file is None else self._file.load()
             self._new = partitions is None and not stored.cursors
+            self._live.learn(stored.ends)
             partitions = self._chosen(len(state.logs))
             for known in (stored.source_id, copied_from(self._warehouse, state, self._live.topic)):
                 self._live.check_same(known)
@@ -74,8 +74,7 @@ class LakeAndLive:
         self._reading = LakeThenLive(warehouse, self._newest, live, self._cursors, self._settled)
         self._ahead: deque[Record] = deque()
         self._handed: Sequence[Record] = ()
-        self._within = False
-        self._polls = 0
+        self._within, self._polls = False, 0
         self._looked_ms = self._warehouse.clock.monotonic_ms()
         self._closed = False
 
@@ -183,7 +182,8 @@ class LakeAndLive:
         return self._position()
 
     def _position(self) -> StoredPosition:
-        return StoredPosition.of(self._cursors.settled(self.positions()), self._live.topic_id, self._settled)
+        known = self._live.known_ends(places := self.positions())
+        return StoredPosition.of(self._cursors.settled(places), self._live.topic_id, self._settled, known)
 
     def store_position(self) -> None:
         """Stores all records returned so far as processed. Raises `RefusedError` without a file."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
 from lithify.model.names import TopicName
 from lithify.model.record import Record
+from lithify.model.source_ends import Ends
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
@@ -65,6 +66,11 @@ class LakeTopic:
 
     def begin(self, partition: int, log: LogState, at: Reached) -> Reached | None:
         return None
+
+    def learn(self, ends: Ends) -> None: ...
+
+    def known_ends(self, places: Mapping[int, int]) -> Ends:
+        return {}
 
     def ends(self, partitions: Collection[int]) -> Mapping[int, Reached]:
         state = self._newest.load()

@@ -15,6 +15,7 @@ from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings.units import plural
 from lithify.model.source import EpochAt
+from lithify.model.source_ends import Ends
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 
@@ -97,6 +98,12 @@ class LiveSource(Protocol):
         Raises `SourceLostError` or `SourceWentBackError` unless the cluster has all that comes after both, and has
         not lost what was read (C72).
         """
+
+    def learn(self, ends: Ends) -> None:
+        """Takes what others have seen of its ends (C71)."""
+
+    def known_ends(self, places: Mapping[int, int]) -> Ends:
+        """What is known of its ends that a consumer needs at these offsets; nothing where no deletes are dropped."""
 
     def ends(self, partitions: Collection[int]) -> Mapping[int, Reached]:
         """What the partitions have now."""

@@ -3,9 +3,9 @@
 {"format": 2, "lake": "orders", "kafka": "orders", "kafka_id": "...", "places": {"0": {"offset": 17, ...}}}
 
 A place in a topic of Kafka may have `leader_epoch`, `[offset, epoch]`: everything below that offset was read in this
-epoch (C72); an earlier Lithify passes over it. Of a topic of Pulsar the keys are `pulsar` and `pulsar_id`, and a place
-also has `message`, the id up to which all was processed: `[ledger, entry, batch index]`. Format 1 had no id of the
-topic, and its cursors no epochs.
+epoch (C72); an earlier Lithify passes over it, and over `ends`, which is what `logs` is in `source_ends.json` (C71). Of
+a topic of Pulsar the keys are `pulsar` and `pulsar_id`, and a place also has `message`, the id up to which all was
+processed: `[ledger, entry, batch index]`. Format 1 had no id of the topic, and its cursors no epochs.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import index
-from typing import Protocol
+from typing import Any, Protocol
 
 from lithify.errors import InvalidInputError
 from lithify.model.cursor import Cursor
 from lithify.model.message import MessageId
 from lithify.model.source import EpochAt
+from lithify.model.source_ends import Ends, ends_from_json, ends_to_json
 from lithify.snapshot.live import Reached
 
 FORMAT = 2
@@ -37,12 +38,15 @@ class StoredPosition:
     source_id: str = ""
     message_ids: Mapping[int, MessageId] = field(default_factory=dict)
     epochs: Mapping[int, EpochAt] = field(default_factory=dict)
+    ends: Ends = field(default_factory=dict)
+    """What is known of the ends of the cluster's logs (C71); nothing in positions of earlier versions."""
 
     @staticmethod
-    def of(cursors: Mapping[int, Cursor], source_id: str, reached: Mapping[int, Reached]) -> StoredPosition:
+    def of(cursors: Mapping[int, Cursor], source_id: str, reached: Mapping[int, Reached], ends: Ends) -> StoredPosition:
         """What is stored of a consumer with these cursors that has `reached` the cluster's logs up to there."""
         message_ids = {p: at.message for p, at in reached.items() if at.message is not None}
-        return StoredPosition(cursors, source_id, message_ids, {p: at.epoch for p, at in reached.items() if at.epoch})
+        epochs = {p: at.epoch for p, at in reached.items() if at.epoch}
+        return StoredPosition(cursors, source_id, message_ids, epochs, ends)
 
     def reached(self, partition: int, offset: int) -> Reached:
         """Where a consumer is in the cluster's log whose cursor is at `offset`."""
@@ -98,6 +102,7 @@ class PositionText:
                 for partition, at in found["places"].items()
                 if "leader_epoch" in at
             }
+            ends = ends_from_json({"logs": found.get("ends", {})})
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InvalidInputError(f"{where}: not a position of ours: {error}", hint=hint) from error
         if topics != (self.lake_topic, self.source_topic):
@@ -106,7 +111,7 @@ class PositionText:
                 f"not of {self.lake_topic} with {self.source_topic}",
                 hint=hint.partition(",")[0],
             )
-        return StoredPosition(cursors, str(found.get(f"{key}_id", "")), message_ids, epochs)
+        return StoredPosition(cursors, str(found.get(f"{key}_id", "")), message_ids, epochs, ends)
 
     def text(self, position: StoredPosition) -> str:
         key = self.system.lower()
@@ -115,11 +120,13 @@ class PositionText:
             places[str(partition)]["message"] = list(message)
         for partition, at in position.epochs.items():
             places[str(partition)]["leader_epoch"] = [at.offset, at.epoch]
-        told = {
+        told: dict[str, Any] = {
             "format": FORMAT,
             "lake": self.lake_topic,
             key: self.source_topic,
             f"{key}_id": position.source_id,
             "places": places,
         }
+        if position.ends:
+            told["ends"] = ends_to_json(position.ends)["logs"]
         return json.dumps(told)

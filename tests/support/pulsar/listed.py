@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
@@ -57,6 +58,9 @@ class ListedEntries:
 
     def stable_ends(self, topic: SourceTopic) -> None:
         return None
+
+    def resync(self, *given: object) -> Any:
+        raise NotImplementedError
 
     def progress(self, topic: SourceTopic, copy: TopicState, records: Mapping[int, int]) -> tuple[IngestedEntries, ...]:
         return tuple(

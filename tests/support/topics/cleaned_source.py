@@ -12,14 +12,17 @@ from dataclasses import dataclass, field, replace
 
 from lithify.errors import LithifyError
 from lithify.lifecycle.copies.continuation import CopyContinuation, copy_continuations
+from lithify.lifecycle.copies.missed_deletes import no_room
+from lithify.model.names import LogId
 from lithify.model.record import Record
 from lithify.model.source import SourceLog, SourceTopic
 from lithify.model.source_ends import StableEnds
 from lithify.model.staged import StagedLog
 from lithify.model.topic.state import TopicState
-from lithify.ports.source import Copying, OnBatch
+from lithify.ports.source import Copying, CopyKeys, OnBatch
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import IngestedLog
+from lithify.service.read.fetch import table_batches
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +101,19 @@ class CleanedSource:
     ) -> Mapping[int, CopyContinuation]:
         return {}
 
+    def epochs(self, topic: SourceTopic) -> Mapping[int, int | None]:
+        return {0: None}
+
     def stable_ends(self, topic: SourceTopic) -> StableEnds:
         self.meanwhile()
         found = StableEnds({0: 0}, {0: self.log.end}, self.log.retention_ms)
         self.meanwhile()  # on the way back
         return found
+
+    def resync(
+        self, topic: SourceTopic, starts: Mapping[int, int], ends: Mapping[int, int], keys: CopyKeys
+    ) -> CleanedResync:
+        return CleanedResync(self, starts[0], ends[0])
 
     def progress(self, topic: SourceTopic, copy: TopicState, records: Mapping[int, int]) -> tuple[IngestedLog, ...]:
         return (IngestedLog(0, copy.log(0).log_end_offset, self.log.end, records.get(0, 0)),)
@@ -163,6 +174,40 @@ class CleanedBatch:
 
     def ends(self) -> Mapping[int, int]:
         return {0: self.to}
+
+
+@dataclass(slots=True)
+class CleanedResync:
+    """The same, with deletes of the keys that only the copy has."""
+
+    source: CleanedSource
+    start: int
+    to: int
+    deleted: dict[int, int] = field(default_factory=dict)
+
+    def copy(self, copying: Copying) -> tuple[StagedLog, ...]:
+        source, name = self.source, copying.topic.name
+        warehouse = source.warehouse
+        records = source.read(self.start, self.to)
+        source.meanwhile()
+        theirs = {record.key for record in source.read(0, self.to)}
+        live = [r for batch in table_batches(warehouse, warehouse.store.load(name)) for r in batch.records()]
+        gone = [record for record in live if record.key not in theirs]
+        free = [n for n in range(self.start, self.to) if n not in {record.offset for record in records}]
+        if len(gone) > len(free):
+            raise no_room(LogId(name, 0), len(gone), len(free), (self.start, self.to))
+        deletes = [
+            Record(record.key, None, record.timestamp, partition=0, offset=n)
+            for record, n in zip(gone, free, strict=False)
+        ]
+        self.deleted = {0: len(deletes)}
+        return staged(warehouse, copying, sorted(records + deletes, key=lambda record: record.offset or 0))
+
+    def ends(self) -> Mapping[int, int]:
+        return {0: self.to}
+
+    def damaged(self) -> Mapping[int, tuple[int, list[str]]]:
+        return {}
 
 
 def staged(warehouse: Warehouse, copying: Copying, records: list[Record]) -> tuple[StagedLog, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lithify.errors import LithifyError
 from lithify.lifecycle.copies.continuation import CopyContinuation, copy_continuations
@@ -58,6 +59,9 @@ class ListedSource:
         logs = self.logs(topic)
         starts, ends = {p: log.start_offset for p, log in logs.items()}, {p: log.end_offset for p, log in logs.items()}
         return StableEnds(starts, ends, self.retention_ms)
+
+    def resync(self, *given: object) -> Any:
+        raise NotImplementedError
 
     def progress(self, topic: SourceTopic, copy: TopicState, records: Mapping[int, int]) -> tuple[IngestedLog, ...]:
         return tuple(

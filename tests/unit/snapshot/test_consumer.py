@@ -11,6 +11,7 @@ from lithify.api.lake import open_lake
 from lithify.errors import LithifyError, PolicyError, SourceLostError
 from lithify.lifecycle.copies.kafka import check_still_copy
 from lithify.model.record import Record
+from lithify.model.source_ends import Ends, KnownEnds, SourceEnd
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
@@ -72,6 +73,12 @@ class ListedSource:
 
     def ends(self, partitions: Collection[int]) -> Mapping[int, Reached]:
         return {partition: Reached(len(self.records)) for partition in partitions}
+
+    def learn(self, ends: Ends) -> None:
+        self.learned = ends
+
+    def known_ends(self, places: Mapping[int, int]) -> Ends:
+        return {p: KnownEnds((SourceEnd(place, 1_000, 50),)) for p, place in places.items()}
 
     def missing(self, partition: int, at: Reached) -> LithifyError | None:
         return SourceLostError(f"starts at {self.start}") if at.offset < self.start else None

@@ -10,6 +10,7 @@ from lithify.errors import InvalidInputError, WarehouseError
 from lithify.model.cursor import Cursor
 from lithify.model.message import MessageId
 from lithify.model.source import EpochAt
+from lithify.model.source_ends import KnownEnds, SourceEnd
 from lithify.snapshot.position import StoredPosition
 from lithify.snapshot.position_file import PositionFile
 
@@ -27,7 +28,8 @@ def test_what_is_stored_is_loaded(tmp_path):
 def test_ids_of_pulsar_are_stored_beside_the_cursors(tmp_path):
     file = PositionFile(tmp_path / "p", "lake", "persistent://t/n/topic", "Pulsar")
     cursors = {0: Cursor("i", 0, 3, 5), 1: Cursor("i", 0, 0, 5)}
-    position = StoredPosition(cursors, "id", {0: MessageId(7, 4, 2)})
+    ends = {0: KnownEnds((SourceEnd(3, 5, 7), SourceEnd(4, 6, None)), ((1, 2),))}
+    position = StoredPosition(cursors, "id", {0: MessageId(7, 4, 2)}, ends=ends)
     file.store(position)
     assert file.load() == position
     told = json.loads(file.path.read_text())

@@ -39,7 +39,7 @@ from lithify.cli.text.ingest import ended, stop_on_signals, telling
     "max_records",
     type=click.IntRange(1),
     metavar="N",
-    help="Copy at most this many records in one batch.",
+    help="Copy at most this many records in one batch. Default: 10,000,000, or what takes 4 GiB in Kafka.",
 )
 @click.option(
     "--null-key", type=click.Choice(("reject", "drop")), default="reject", help="What to do with records without a key."
@@ -49,6 +49,12 @@ from lithify.cli.text.ingest import ended, stop_on_signals, telling
     "accepts_loss",
     is_flag=True,
     help="Continue behind records, and deletes, that Kafka has dropped before they were copied.",
+)
+@click.option(
+    "--resync",
+    "resyncs",
+    is_flag=True,
+    help="First delete the keys of the copy that Kafka no longer has. Reads the keys of the whole topic.",
 )
 @parameters.pairs("--config", "A setting of the topics that are created. Repeatable.")
 @click.option(

@@ -145,6 +145,8 @@ def _print(invocation: Invocation, reports: tuple[IngestReport, ...]) -> None:
     for report in reports:
         for hole in report.holes:
             say(f"{report.topic}[{hole.partition}]: {_gone(hole)} were never copied")
+        if report.deleted_keys:
+            say(f"{report.topic}: {plural(report.deleted_keys, 'key')} deleted that {report.source} no longer has")
         for gap in report.missed_deletes:
             last = gap.end_offset - 1
             say(f"{report.topic}[{gap.partition}]: deletes at offsets {gap.start_offset} to {last} may be missing")

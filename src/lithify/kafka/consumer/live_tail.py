@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
+from lithify.kafka.consumer.tail_watch import TailWatch
 from lithify.kafka_client.client import SLICE_S, Cluster, client
 from lithify.kafka_client.epochs import Cut, cut_of, find_cut
 from lithify.lifecycle.copies.continuation import NeverCopied, SourceWentBack, copy_continuation
@@ -33,8 +34,16 @@ class LiveTail:
     """
 
     def __init__(
-        self, cluster: Cluster, topic: str, starts: Mapping[int, Reached], clock: Clock, *, topic_id: str = ""
+        self,
+        cluster: Cluster,
+        topic: str,
+        starts: Mapping[int, Reached],
+        clock: Clock,
+        *,
+        watch: TailWatch | None = None,
+        topic_id: str = "",
     ) -> None:
+        self._watch = watch
         self._cluster, self._topic, self._clock, self._topic_id = cluster, topic, clock, topic_id
         self._waiting: list[Record] = []
         self._heard_ms = clock.monotonic_ms()
@@ -54,6 +63,7 @@ class LiveTail:
             self._fetch(timeout_s)
         if self._waiting:  # after the fetch: a check before it would miss a topic recreated in between
             self._check_same()
+        self._check_whole()
         taken, self._waiting = self._waiting, []
         for record in taken:
             assert record.partition is not None and record.offset is not None
@@ -116,6 +126,14 @@ class LiveTail:
         """Moves offsets to the log ends: after the last record only transaction markers are left."""
         for partition, end in self.ends.items():
             self.offsets[partition] = max(end, self.offsets[partition])
+
+    def _check_whole(self) -> None:
+        """Raises `SourceLostError` where what was fetched may lack deletes."""
+        if self._watch is None:
+            return
+        ends = {record.partition: record.offset + 1 for record in self._waiting if record.offset is not None}
+        self._watch.check_read({p: (self.offsets[p], end) for p, end in ends.items() if p is not None})
+        self._watch.look(self.offsets)
 
     def _check_same(self) -> None:
         if self._topic_id:

@@ -6,13 +6,18 @@ from collections.abc import Collection, Mapping
 
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
 from lithify.kafka.consumer.live_tail import LiveTail, check_reachable, cut_error
+from lithify.kafka.consumer.tail_watch import TailWatch
 from lithify.kafka_client.client import Cluster
 from lithify.kafka_client.epochs import find_cut, leader_epoch
 from lithify.lifecycle.copies.kafka import check_still_copy
+from lithify.lifecycle.copies.missed_deletes import needed
+from lithify.model.names import TopicName
 from lithify.model.source import EpochAt, copied_in
+from lithify.model.source_ends import Ends
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
-from lithify.ports.clock import Clock
+from lithify.ports.store import Warehouse
+from lithify.service.documents import source_ends_of
 from lithify.snapshot.live import Reached, check_same
 
 _AS_KAFKA = str.maketrans("+/", "-_")
@@ -23,12 +28,16 @@ class KafkaTopic:
 
     system = "Kafka"
 
-    def __init__(self, cluster: Cluster, topic: str, clock: Clock) -> None:
-        self._cluster, self.topic, self._clock = cluster, topic, clock
+    def __init__(self, cluster: Cluster, topic: str, warehouse: Warehouse, name: TopicName) -> None:
+        """`name` is that of its copy."""
+        self._cluster, self.topic, self._clock = cluster, topic, warehouse.clock
+        self._warehouse, self._name = warehouse, name
         self._asking = cluster.consumer()
+        self._watch = TailWatch(cluster, topic, name, warehouse.clock, lambda partition: self._ends(partition)[1])
         try:
             self.partitions()  # before the id: this request notices at once that authentication is refused
             self.topic_id = cluster.topic_id(topic)
+            self._learn_from_copy()
         except BaseException:
             self._asking.close()
             raise
@@ -45,11 +54,20 @@ class KafkaTopic:
 
     def begin(self, partition: int, log: LogState, at: Reached) -> Reached | None:
         self._check_uncut(partition, at.epoch, copied_in(log))
+        time_ms = self._clock.now_ms()
         end, ends = max(at.offset, log.log_end_offset), self._ends(partition)
-        if end == 0:  # at Kafka's log start, as any consumer
-            return Reached(ends[0])
-        check_reachable(self.topic, partition, ends, end)
-        return None
+        if end:
+            check_reachable(self.topic, partition, ends, end)
+        start = end or ends[0]  # at Kafka's log start, as any consumer
+        if (late := self._watch.begin(partition, start, ends[1], time_ms, anew=end == 0)) is not None:
+            raise late
+        return None if end else Reached(start)
+
+    def learn(self, ends: Ends) -> None:
+        self._watch.learn(ends)
+
+    def known_ends(self, places: Mapping[int, int]) -> Ends:
+        return {p: needed(known, places[p]) for p, known in self._watch.known.items() if p in places}
 
     def ends(self, partitions: Collection[int]) -> Mapping[int, Reached]:
         return {partition: Reached(self._ends(partition)[1]) for partition in partitions}
@@ -57,14 +75,18 @@ class KafkaTopic:
     def missing(self, partition: int, at: Reached) -> LithifyError | None:
         if at.epoch is not None and at.epoch.offset < at.offset:  # else the tail's client asks
             self._check_uncut(partition, at.epoch)
+        time_ms, ends = self._clock.now_ms(), self._ends(partition)
         try:
-            check_reachable(self.topic, partition, self._ends(partition), at.offset)
+            check_reachable(self.topic, partition, ends, at.offset)
         except (SourceLostError, SourceWentBackError) as error:
             return error
-        return None
+        if self._watch.missed(partition, at.offset, ends[1], time_ms) is None:
+            return None
+        self._learn_from_copy()  # an ingest may have seen more since
+        return self._watch.missed(partition, at.offset, ends[1], time_ms)
 
     def tail(self, starts: Mapping[int, Reached]) -> LiveTail:
-        return LiveTail(self._cluster, self.topic, starts, self._clock, topic_id=self.topic_id)
+        return LiveTail(self._cluster, self.topic, starts, self._clock, watch=self._watch, topic_id=self.topic_id)
 
     def close(self) -> None:
         self._asking.close()
@@ -78,6 +100,10 @@ class KafkaTopic:
                 continue
             if (cut := find_cut(self._cluster, self.topic, partition, at)) is not None:
                 raise cut_error(self.topic, partition, cut, at.offset)
+
+    def _learn_from_copy(self) -> None:
+        store = self._warehouse.store
+        self._watch.learn(source_ends_of(store, store.load(self._name)))
 
     def _ends(self, partition: int) -> tuple[int, int]:
         return self._cluster.ends(self._asking, self.topic, partition)

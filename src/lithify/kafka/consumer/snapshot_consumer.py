@@ -24,8 +24,8 @@ class SnapshotConsumer(LakeAndLive):
     a file: the consumer stores the cursors of its user there and continues at them the next time. `timeout_s`
     bounds every wait for a cluster that does not answer. For one thread.
 
-    Raises `UnknownSourceError`, `SourceLostError` (which names the missing range of offsets),
-    `SourceWentBackError`, `BrokerError` for a cluster that does not answer or refuses the client,
+    Raises `UnknownSourceError`, `SourceLostError` (which names the missing range of offsets, or from where deletes may
+    be missing), `SourceWentBackError`, `BrokerError` for a cluster that does not answer or refuses the client,
     `LogTruncatedError` where it cannot continue at a stored cursor, `ConnectorError` without Kafka's client.
     """
 
@@ -41,5 +41,5 @@ class SnapshotConsumer(LakeAndLive):
     ) -> None:
         name = kafka_topic or topic.topic_name.topic
         file = None if position is None else PositionFile(Path(position), topic.topic_name.stored, name)
-        live = KafkaTopic(Cluster(conf, timeout_s), name, topic.warehouse.clock)
+        live = KafkaTopic(Cluster(conf, timeout_s), name, topic.warehouse, topic.topic_name)
         super().__init__(topic.warehouse, topic.topic_name, live, partitions, file)

@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from lithify.errors import SourceLostError
+from lithify.errors import PolicyError, SourceLostError
 from lithify.model.names import LogId
-from lithify.model.settings.units import format_duration, format_time
+from lithify.model.settings.units import format_duration, format_time, plural
 from lithify.model.source_ends import Ends, KnownEnds, SourceEnd, StableEnds
 
 ENDS_KEPT = 32
@@ -72,12 +72,26 @@ def learned(known: KnownEnds, end: SourceEnd, read_to: int) -> KnownEnds:
     """`known` once the source was seen to end there, as a reader needs it that has read to `read_to`."""
     earlier = (_with_retention(e, end.retention_ms) for e in known.ends if e.offset < end.offset)
     ends = [*(e for e in earlier if not _is_ahead(e, end.time_ms)), end]
-    passed = sum(e.offset <= read_to for e in ends)
-    ends = ends[max(0, passed - 1) :]
+    return needed(replace(known, ends=tuple(ends)), read_to)
+
+
+def needed(known: KnownEnds, read_to: int) -> KnownEnds:
+    """`known` without what a reader that has read to `read_to` needs no more, and with a bounded number of ends."""
+    passed = sum(e.offset <= read_to for e in known.ends)
+    ends = list(known.ends[max(0, passed - 1) :])
     while len(ends) > ENDS_KEPT:  # the one whose neighbours are nearest to each other in time
         least_needed = min(range(1, len(ends) - 1), key=lambda i: ends[i + 1].time_ms - ends[i - 1].time_ms)
         del ends[least_needed]
     return replace(known, ends=tuple(ends))
+
+
+def together(one: KnownEnds, other: KnownEnds) -> KnownEnds:
+    """What two readers of one log know."""
+    newest: dict[int, SourceEnd] = {}
+    for end in sorted({*one.ends, *other.ends}, key=lambda e: e.time_ms):
+        newest = {offset: e for offset, e in newest.items() if offset < end.offset} | {end.offset: end}
+    missed = tuple(sorted({*one.missed, *other.missed}))
+    return needed(KnownEnds(tuple(newest.values()), missed), 0)
 
 
 def all_learned(known: Ends, now: StableEnds, time_ms: int, read_to: Mapping[int, int]) -> dict[int, KnownEnds]:
@@ -86,6 +100,11 @@ def all_learned(known: Ends, now: StableEnds, time_ms: int, read_to: Mapping[int
         p: learned(known.get(p, KnownEnds()), SourceEnd(end, time_ms, now.retention_ms), read_to.get(p, 0))
         for p, end in now.ends.items()
     }
+
+
+def seen(known: Ends, retention_ms: int | None) -> dict[int, KnownEnds]:
+    """`known` once the source was seen with that `delete.retention.ms`, also if nothing else is learned of it."""
+    return {p: replace(log, ends=tuple(_with_retention(e, retention_ms) for e in log.ends)) for p, log in known.items()}
 
 
 def begun(known: KnownEnds, start: int, time_ms: int, retention_ms: int | None) -> KnownEnds:
@@ -112,6 +131,17 @@ def lost_error(log: LogId, theirs: str, missed: MissedDeletes, now_ms: int, hint
         f"{log}: deletes from offset {missed.start_offset} on may be missing: {when} {theirs} was last read to its "
         f"end, and its delete.retention.ms is {kept}",
         hint=hint,
+    )
+
+
+def no_room(log: LogId, keys: int, room: int, between: tuple[int, int]) -> PolicyError:
+    """The error for a copy in which so many deletes find no offsets that Kafka gives to no record."""
+    start, end = between
+    return PolicyError(
+        f"{log}: {plural(keys, 'key')} of the copy are gone from Kafka, which has left {plural(room, 'offset')} free "
+        f"for their deletes from the copy's end, {start}, to its own, {end}",
+        hint="deletes were passed over by --accept-loss, or records expired: copy the topic anew, with --into; "
+        "nothing was copied",
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from lithify.errors import LithifyError
@@ -24,6 +24,7 @@ from lithify.lifecycle.copies.missed_deletes import (
     look_interval_ms,
     lost_error,
     missed_deletes,
+    seen,
 )
 from lithify.model.names import LogId
 from lithify.model.source import SourcePosition, SourceTopic
@@ -50,8 +51,12 @@ class SourceWatch:
     state: TopicState
     accepts: bool
     """Goes on where deletes may be missing."""
+    resyncs: bool
+    """Begins anew, as the keys that the source no longer has are deleted with the first batch."""
     known: dict[int, KnownEnds] = field(default_factory=dict)
     retention_ms: int | None = None
+    ends: Mapping[int, int] = field(default_factory=dict)
+    """By partition the source's stable end, as it was last seen."""
     read_to: Mapping[int, int] = field(default_factory=dict)
     """By partition how far the copy is."""
     _stored: Ends | None = None
@@ -68,14 +73,14 @@ class SourceWatch:
         if now is None:
             return
         self._stored = source_ends_of(self.warehouse.store, self.state)
-        self.known, unknown = dict(self._stored), []
+        self.known, unknown = seen(self._stored, now.retention_ms), []
         for partition, start in starts.items():
             assert isinstance(start, int)  # such sources have offsets
             log_end = self.state.log(partition).log_end_offset if partition in self.state.partitions else 0
             known = self.known.get(partition, KnownEnds())
-            if not log_end or start > log_end or not known.ends:
+            if self.resyncs or not log_end or start > log_end or not known.ends:
                 self.known[partition] = begun(known, start, time_ms, now.retention_ms)
-                if log_end == start < now.ends.get(partition, 0) and now.retention_ms is not None:
+                if not self.resyncs and log_end == start < now.ends.get(partition, 0) and now.retention_ms is not None:
                     unknown.append(LogId(self.state.name, partition))
         self.read_to = {p: start for p, start in starts.items() if isinstance(start, int)}
         if unknown:
@@ -86,6 +91,14 @@ class SourceWatch:
             notes(IngestNote("unknown_deletes", text, self.topic.name, str(self.state.name)))
         self._check(now, now.ends, time_ms)
         self._learn(now, time_ms)
+        if not self.resyncs:
+            self._store()
+
+    def resynced(self) -> None:
+        """After the batch that deletes was committed: before it, an ingest without it would be as late as ever."""
+        self.resyncs = False
+        with self._turn:
+            self.known = {p: replace(log, missed=()) for p, log in self.known.items()}
         self._store()
 
     def before_read(self, topic: SourceTopic, state: TopicState) -> None:
@@ -112,7 +125,11 @@ class SourceWatch:
     def look(self) -> None:
         """Now and then, stores what is known of the ends, so that a copy without new records does not look old."""
         clock = self.warehouse.clock
-        if self._stored is None or clock.monotonic_ms() - self._looked_ms < look_interval_ms(self.retention_ms):
+        if (
+            self._stored is None
+            or self.resyncs
+            or clock.monotonic_ms() - self._looked_ms < look_interval_ms(self.retention_ms)
+        ):
             return
         self._looked_ms = clock.monotonic_ms()
         with suppress(LithifyError):  # the next look may succeed, and without one the copy only looks older than it is
@@ -127,25 +144,32 @@ class SourceWatch:
         return tuple(MissedRange(p, *gap) for p, log in sorted(self.known.items()) for gap in log.missed)
 
     def _check(self, now: StableEnds, ends: Mapping[int, int], now_ms: int) -> bool:
-        """Whether something new was accepted. Raises `SourceLostError`."""
+        """Whether something new was accepted. Raises `SourceLostError`, once it is stored what the source said.
+
+        Else a longer `delete.retention.ms` would hide that a shorter one was seen.
+        """
         news = False
         for partition, end in ends.items():
             start, known = self.read_to.get(partition, 0), self.known.get(partition, KnownEnds())
             missed = missed_deletes(known, start, end, now_ms, now.retention_ms)
             if missed is not None:
-                self._accept(partition, missed, max(end, now.ends.get(partition, end)), now_ms)
+                self._accept(partition, missed, now, now_ms)
                 news = True
         return news
 
-    def _accept(self, partition: int, missed: MissedDeletes, end: int, now_ms: int) -> None:
+    def _accept(self, partition: int, missed: MissedDeletes, now: StableEnds, now_ms: int) -> None:
         if not self.accepts:
+            with self._turn:
+                self.known = seen(self.known, now.retention_ms)
+            self._store()
             theirs = f"{self.source.system}'s {self.topic.name}"
             raise lost_error(LogId(self.state.name, partition), theirs, missed, now_ms, HINT)
+        end = max(missed.end_offset, now.ends.get(partition, 0))
         with self._turn:
             self.known = self.known | {partition: accepted(self.known.get(partition, KnownEnds()), missed, end)}
 
     def _learn(self, now: StableEnds, time_ms: int) -> None:
-        self.retention_ms = now.retention_ms
+        self.retention_ms, self.ends = now.retention_ms, now.ends
         with self._turn:
             self.known = all_learned(self.known, now, time_ms, self.read_to)
 

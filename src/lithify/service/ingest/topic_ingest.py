@@ -37,6 +37,7 @@ from lithify.service.documents import put_source
 from lithify.service.ingest.commit_copied import Copied, Reached, commit_copied
 from lithify.service.ingest.losses import begin_of, cut_error, gone_of, hole_of
 from lithify.service.ingest.narration import Narration
+from lithify.service.ingest.resync import resync
 from lithify.service.ingest.source_watch import SourceWatch
 from lithify.service.ingest.targets import known_source
 
@@ -63,6 +64,8 @@ class TopicIngest:
     damaged_named: tuple[str, ...] = ()
     holes: tuple[Hole | IdHole, ...] = ()
     topic_id: str = ""
+    resynced: bool = False
+    deleted_keys: int = 0
     reached: Reached = NOT_BEGUN
     watch: SourceWatch | None = None
     epochs: Mapping[int, int | None] = field(default_factory=dict)
@@ -87,12 +90,17 @@ class TopicIngest:
         starts = {p: self._start(state, p, how) for p, how in self.source.continuations(found, state).items()}
         self._remember(state)
         self._check_marked(state)
-        self.watch = SourceWatch(self.warehouse, self.source, found, state, self.request.accepts_loss)
+        resyncs = self.request.resyncs and not self.resynced
+        self.watch = SourceWatch(self.warehouse, self.source, found, state, self.request.accepts_loss, resyncs)
         self.watch.begin(time_ms, starts, self.narration.told)
         self.reached = Reached.of(state)
         known = {partition: start for partition, start in starts.items() if start is not None}
         state = self._commit((), known, self.warehouse.clock.new_id()) or state
         self.narration.begins(self.topic, str(self.name), self.source.progress(found, state, {}))
+        if resyncs:
+            self.deleted_keys = resync(self.watch, self.take, self.narration.told)
+            self.resynced = True
+            return dict(self.watch.read_to)
         return starts
 
     def _start(self, state: TopicState, partition: int, how: CopyContinuation) -> SourcePosition | None:
@@ -105,10 +113,8 @@ class TopicIngest:
                 self.holes = (*(other for other in self.holes if begin_of(other) != begin_of(hole)), hole)
                 return end
             case NeverCopied(start, end):
-                raise SourceLostError(
-                    f"{log}: {self._theirs} starts at {end}, and the copy ends at {start}: {gone_of(how)}",
-                    hint="--accept-loss continues at its start, and stores the range",
-                )
+                why = f"{log}: {self._theirs} starts at {end}, and the copy ends at {start}: {gone_of(how)}"
+                raise SourceLostError(why, hint="--accept-loss continues at its start, and stores the range")
             case SourceWentBack(log_end, source_end):
                 raise SourceWentBackError(
                     f"{log}: {self._theirs} ends at {source_end}, below the {log_end} of the copy",
@@ -201,7 +207,6 @@ class TopicIngest:
     def report(self, error: LithifyError | None, *, begun: bool = True) -> IngestReport:
         took_ms = self.warehouse.clock.now_ms() - self.started_ms
         refused = not begun and isinstance(error, RefusedError)
-        missed = () if self.watch is None else self.watch.missed
         report = IngestReport(
             str(self.name),
             self.topic,
@@ -209,9 +214,10 @@ class TopicIngest:
             self.records,
             took_ms,
             self.holes,
-            missed_deletes=missed,
+            missed_deletes=() if self.watch is None else self.watch.missed,
             damaged_entries=self.damaged_entries,
             damaged_named=self.damaged_named,
+            deleted_keys=self.deleted_keys,
         )
         return report if error is None else report.failed(error, refused=refused)
 

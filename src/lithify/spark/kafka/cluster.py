@@ -183,6 +183,20 @@ class KafkaCluster:
                 if entry.value() is not None
             }
 
+    def size_bytes(self, topic: SourceTopic) -> int:
+        """What the topic takes on the disks of its leaders. Raises as `topic`, also without the right to ask that."""
+        where = self._jvm.org.apache.kafka.common.TopicPartition
+        with self._errors_converted(topic.name):
+            described = self._answer(self._admin.describeTopics(self._list([topic.name])).allTopicNames())[topic.name]
+            leaders = {int(info.partition()): info.leader().id() for info in self._iterable(described.partitions())}
+            found = self._answer(self._admin.describeLogDirs(self._list([*{*leaders.values()}])).allDescriptions())
+            total = 0
+            for partition, leader in leaders.items():
+                for folder in self._iterable(found[leader].values()):
+                    replica = folder.replicaInfos().get(where(topic.name, partition))
+                    total += 0 if replica is None else int(replica.size())
+            return total
+
     def _offsets(self, topic: SourceTopic, spec: Any) -> dict[int, tuple[int, int | None]]:
         """By partition the offset, and the leader epoch where the broker tells it."""
         wanted = self._jvm.java.util.HashMap()

@@ -7,8 +7,10 @@ A copy has the compaction settings of Kafka's topic, but not its retention: the 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from lithify.errors import BrokerError
 from lithify.lifecycle.copies.continuation import (
     CopyContinuation,
     SourceWasCut,
@@ -17,11 +19,13 @@ from lithify.lifecycle.copies.continuation import (
     with_cuts,
 )
 from lithify.model.source import IngestRequest, SourcePosition, SourceTopic
-from lithify.model.source_ends import StableEnds, delete_retention_ms
+from lithify.model.source_ends import DEFAULT_MS, StableEnds, delete_retention_ms
 from lithify.model.topic.state import TopicState
-from lithify.ports.source import OnBatch, SourceStream
+from lithify.ports.source import CopyKeys, OnBatch, SourceStream
 from lithify.reports.ingest import IngestedLog, IngestNote, TellNote
+from lithify.spark.kafka.batch_limit import offsets_at_once
 from lithify.spark.kafka.cluster import KafkaCluster
+from lithify.spark.kafka.resync import ResyncBatch
 from lithify.spark.kafka.stream import StreamPlan, TopicStream
 
 if TYPE_CHECKING:
@@ -87,7 +91,10 @@ class KafkaSource(KafkaCluster):
 
     def stable_ends(self, topic: SourceTopic) -> StableEnds:
         """Raises `BrokerError`."""
-        logs, retention_ms = self.logs(topic), delete_retention_ms(self.config(topic.name))
+        logs = self.logs(topic)
+        retention_ms: int | None = DEFAULT_MS
+        with suppress(BrokerError):  # it answers, so this is a right that only the first ingest of a topic needs
+            retention_ms = delete_retention_ms(self.config(topic.name))
         starts, ends = {p: log.start_offset for p, log in logs.items()}, {p: log.end_offset for p, log in logs.items()}
         return StableEnds(starts, ends, retention_ms)
 
@@ -108,7 +115,7 @@ class KafkaSource(KafkaCluster):
             config=request.config,
             starts={p: start for p, start in starts.items() if isinstance(start, int)},  # all of Kafka's are
             available_now=not request.continuous,
-            max_records=request.max_records,
+            max_records=request.max_records or self._offsets_at_once(topic),
             interval_ms=request.interval_ms,
             checkpoint=request.checkpoint,
         )
@@ -116,6 +123,19 @@ class KafkaSource(KafkaCluster):
         stream.start(self._session, run_id)
         self._streams.append(stream)
         return stream
+
+    def resync(
+        self, topic: SourceTopic, starts: Mapping[int, int], ends: Mapping[int, int], keys: CopyKeys
+    ) -> ResyncBatch:
+        """See `spark/kafka/resync.py`."""
+        return ResyncBatch(self._session, topic.name, self._request.config, starts, ends, keys, self._stops)
+
+    def _offsets_at_once(self, name: str) -> int:
+        topic, size_bytes = self.topic(name), None
+        with suppress(BrokerError):  # a right that an ingest does not need otherwise
+            size_bytes = self.size_bytes(topic)
+        offsets = sum(log.end_offset - log.start_offset for log in self.logs(topic).values())
+        return offsets_at_once(offsets, size_bytes)
 
 
 def _settings_like(kafka: Mapping[str, str], config: Mapping[str, object]) -> Mapping[str, object]:

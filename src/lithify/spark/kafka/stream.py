@@ -56,7 +56,7 @@ class StreamPlan:
     config: Mapping[str, str] = field(repr=False)  # includes secrets
     starts: Mapping[int, int]
     available_now: bool
-    max_records: int | None
+    max_records: int
     interval_ms: int
     checkpoint: str | None = None
     """A folder that driver and tasks can write to; None for a local temporary one."""
@@ -119,7 +119,7 @@ class TopicStream:
         except PySparkException as error:
             if "kafka" in str(error) and "DATA_SOURCE_NOT_FOUND" in str(error):
                 raise missing_connector() from error
-            raise self._error(error) from error
+            raise spark_error(error, plan.source, plan.config) from error
         finally:
             if self.query is None:  # a stream that did not start has nothing to stop
                 self._delete_local_checkpoint()
@@ -155,8 +155,8 @@ class TopicStream:
         if isinstance(self.failure, LithifyError):
             return self.failure
         if self.failure is not None:
-            return self._error(self.failure)
-        return None if error is None else self._error(error)
+            return spark_error(self.failure, self.plan.source, self.plan.config)
+        return None if error is None else spark_error(error, self.plan.source, self.plan.config)
 
     def _take(self, frame: DataFrame, batch_id: int) -> None:
         with self._batch:
@@ -201,14 +201,15 @@ class TopicStream:
         if self.plan.checkpoint is None:
             shutil.rmtree(self._checkpoint.rpartition("/")[0], ignore_errors=True)
 
-    def _error(self, error: Any) -> LithifyError:
-        """The `LithifyError` for an exception of Spark, chosen by its text."""
-        text, source = hidden(" ".join(str(error).split()), self.plan.config), self.plan.source
-        for signs, kind, hint in _SIGNS:
-            if any(sign in text for sign in signs):
-                return kind(f"{source}: {_short(text)}", hint=hint)
-        what = f"{type(error).__name__}: {_short(text)}"
-        return EngineError(f"{source}: the stream failed: {what}", hint="nothing was lost; start it again")
+
+def spark_error(error: Any, source: str, config: Mapping[str, str]) -> LithifyError:
+    """The `LithifyError` for an exception of Spark, chosen by its text."""
+    text = hidden(" ".join(str(error).split()), config)
+    for signs, kind, hint in _SIGNS:
+        if any(sign in text for sign in signs):
+            return kind(f"{source}: {_short(text)}", hint=hint)
+    what = f"{type(error).__name__}: {_short(text)}"
+    return EngineError(f"{source}: the stream failed: {what}", hint="nothing was lost; start it again")
 
 
 def noted_ends(text: str, source: str, path: str) -> Mapping[int, int]:
@@ -249,20 +250,25 @@ _SIGNS: tuple[tuple[tuple[str, ...], type[LithifyError], str], ...] = (
 
 def _options(plan: StreamPlan) -> dict[str, str]:
     starts = {plan.source: {str(partition): offset for partition, offset in sorted(plan.starts.items())}}
-    options = {
+    return {
+        **reading_options(plan.source, plan.config),
+        "startingOffsets": json.dumps(starts),
+        "maxOffsetsPerTrigger": str(plan.max_records),
+    }
+
+
+def reading_options(source: str, config: Mapping[str, str]) -> dict[str, str]:
+    """The options of Spark's Kafka source that every reader of a topic has here."""
+    return {
         "kafka.max.poll.records": str(POLLED_AT_ONCE),
         "kafka.default.api.timeout.ms": str(CALL_S * 1000),
         "kafkaConsumer.pollTimeoutMs": str(POLL_S * 1000),
-        **{f"kafka.{name}": value for name, value in plan.config.items()},
+        **{f"kafka.{name}": value for name, value in config.items()},
         "kafka.isolation.level": "read_committed",
-        "subscribe": plan.source,
-        "startingOffsets": json.dumps(starts),
+        "subscribe": source,
         "includeHeaders": "true",
         "failOnDataLoss": "true",
     }
-    if plan.max_records is not None:
-        options["maxOffsetsPerTrigger"] = str(plan.max_records)
-    return options
 
 
 def _short(text: str) -> str:

@@ -21,7 +21,7 @@ from lithify.model.source import IngestRequest, SourcePosition, SourceTopic
 from lithify.model.source_ends import StableEnds
 from lithify.model.topic.state import TopicState
 from lithify.ports.clock import Clock
-from lithify.ports.source import OnBatch, SourceStream, StopAsked
+from lithify.ports.source import CopyKeys, OnBatch, Resync, SourceStream, StopAsked
 from lithify.pulsar.client import Admin, ClientConfig, Cluster
 from lithify.pulsar.client.names import partition_name
 from lithify.pulsar.client.patience import patiently
@@ -128,6 +128,10 @@ class PulsarSource:
     def stable_ends(self, topic: SourceTopic) -> StableEnds | None:
         """None: compaction writes a view beside the ledgers, and leaves these as they are."""
         return None
+
+    def resync(self, topic: SourceTopic, starts: Mapping[int, int], ends: Mapping[int, int], keys: CopyKeys) -> Resync:
+        """There is nothing that a copy could have missed."""
+        raise NotImplementedError
 
     def progress(self, topic: SourceTopic, copy: TopicState, records: Mapping[int, int]) -> tuple[IngestedEntries, ...]:
         """Raises `BrokerError`."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from lithify.cli.invocation import Invocation
 from lithify.cli.text.ingest import ended
-from lithify.reports.ingest import Hole, IngestReport
+from lithify.reports.ingest import Hole, IngestReport, MissedRange
 
 PULSARS = "persistent://public/default/orders"
 DONE = IngestReport("t", "t", 1, 5, 10)
@@ -40,3 +42,10 @@ def test_topics_are_shown_as_their_own_systems_call_them(capsys):
     for source, topic in names:
         assert [row.split()[:2] for row in told.out.splitlines() if row.startswith(f"{source} ")] == [[source, topic]]
         assert f"\n{topic}" in f"\n{told.err}"
+
+
+def test_what_may_be_missing_and_what_was_deleted_is_told(capsys):
+    ended(Invocation(), (replace(DONE, missed_deletes=(MissedRange(1, 3, 9),), deleted_keys=2),), stopped=False)
+    said = capsys.readouterr().err
+    assert "t[1]: deletes at offsets 3 to 8 may be missing" in said
+    assert "t: 2 keys deleted that t no longer has" in said

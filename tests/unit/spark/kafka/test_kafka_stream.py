@@ -23,7 +23,7 @@ class Refusing:
 
 
 def a_stream(checkpoint: str | None = None) -> TopicStream:
-    plan = StreamPlan("t", {}, {0: 0}, True, None, 0, checkpoint)
+    plan = StreamPlan("t", {}, {0: 0}, True, 9, 0, checkpoint)
     return TopicStream(plan, lambda _batch: None)
 
 
@@ -79,7 +79,7 @@ def stopped_in(on_batch):
         goes_on.wait(10)
         on_batch(batch.rows)
 
-    stream = TopicStream(StreamPlan("t", {}, {0: 0}, False, None, 0, "given"), take)
+    stream = TopicStream(StreamPlan("t", {}, {0: 0}, False, 9, 0, "given"), take)
     stream.query = OneBatch(stream._take)
     stream.query.thread.start()
     begun.wait(10)

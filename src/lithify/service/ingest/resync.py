@@ -1,0 +1,45 @@
+"""Deletes the keys of a copy that its source no longer has (C71): which of its files are read for that, and when.
+
+copy's keys, as its table is read ─► source: a batch with deletes ─► commit ─► nothing was missed any more
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lithify.compaction.rules import table_rules
+from lithify.model.segment import segments_of
+from lithify.model.settings.units import plural
+from lithify.model.topic.state import TopicState
+from lithify.ports.source import CopyKeys, SourceBatch
+from lithify.ports.store import Warehouse
+from lithify.reading.pieces import Reading, pieces_of
+from lithify.reports.ingest import IngestNote, TellNote
+from lithify.service.ingest.source_watch import SourceWatch
+
+
+def resync(watch: SourceWatch, take: Callable[[SourceBatch], None], notes: TellNote) -> int:
+    """Copies up to where the source ends now, with deletes; returns how many keys were deleted.
+
+    Raises as `take`, which commits the batch, and `PolicyError` where there is no room for the deletes.
+    """
+    keys = copy_keys(watch.warehouse, watch.state)
+    batch = watch.source.resync(watch.topic, dict(watch.read_to), watch.ends, keys)
+    take(batch)
+    watch.resynced()
+    deleted, name = sum(batch.deleted.values()), str(watch.state.name)
+    text = f"{watch.topic.name} → {name}: {plural(deleted, 'key')} deleted that {watch.source.system} no longer has"
+    notes(IngestNote("resynced", text, watch.topic.name, name))
+    return deleted
+
+
+def copy_keys(warehouse: Warehouse, state: TopicState) -> CopyKeys:
+    """Those of this version. Raises `DamagedError` or `WarehouseError`."""
+    segments = warehouse.store.segments(state)
+    view = warehouse.store.view(state) if state.settings.side_by_side else ()
+    how = Reading(compacted=True)
+    pieces = {
+        log.partition: pieces_of(log, segments_of(segments, log.partition), segments_of(view, log.partition), how)
+        for log in state.logs
+    }
+    return CopyKeys(pieces, {log.partition: table_rules(log, state.settings) for log in state.logs})

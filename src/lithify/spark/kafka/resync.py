@@ -1,0 +1,296 @@
+"""Copies the next records of a topic, and deletes the keys of the copy that Kafka no longer has (C71).
+
+    Kafka [copy's end, stable end) ─► segments, as in any batch
+    then: keys of the copy ─┐
+    keys of all of Kafka ───┴► those that only the copy has ─► tombstones, at offsets that no record of Kafka has
+
+The keys are asked for after the records were read: a delete that Kafka had then was copied, and one that it had not
+is of a key that it no longer has, or has again further on. A key that is added again meanwhile gets a tombstone below
+its new record, which a later batch copies. Every offset below the stable end has been given, so Kafka gives it to no
+other record: those of records that the cleaner removed, of aborted ones and of markers are free. Each delete that was
+missed has left one. Keys are compared in Spark's own join, partition by partition; the driver has none of them.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lithify.columnar.arrivals.incoming import receive
+from lithify.columnar.files.access import FileAccess
+from lithify.columnar.keypass.key_rows import header_orders
+from lithify.columnar.segment.reader import read_segment
+from lithify.columnar.segment.schema import HEADERS, KEY, OFFSET, PARTITION, TIMESTAMP, VALUE, VALUE_SIZE
+from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
+from lithify.compaction.rules import ORDER_BYTES, SurvivorRules
+from lithify.errors import LithifyError
+from lithify.lifecycle.copies.missed_deletes import no_room
+from lithify.model.names import LogId
+from lithify.model.staged import StagedLog, by_partition, segments_of_parts
+from lithify.ports.source import Copying, CopyKeys, StopAsked
+from lithify.reading.pieces import Piece
+from lithify.spark.kafka.copying import RESULT, copied_logs
+from lithify.spark.kafka.stream import reading_options, spark_error
+from lithify.spark.payloads import Unpacking
+from lithify.spark.tasks import PAYLOAD, Batches, attempt, columns, in_worker, partitions, placed, spread, task_frame
+
+ORDER, LIVE = "order", "live"
+OUR_KEYS = f"{PARTITION} int, {KEY} binary, {OFFSET} bigint, {TIMESTAMP} bigint, {ORDER} bigint, {LIVE} boolean"
+FULL_RECORDS = 1_000_000
+WRITTEN_AT_ONCE = 64 * 1024
+LOOK_S = 0.2
+
+
+@dataclass(slots=True)
+class ResyncBatch:
+    """A `SourceBatch`. `deleted` has, once it is copied, by partition how many keys were deleted."""
+
+    session: SparkSession
+    source: str
+    config: Mapping[str, str] = field(repr=False)  # includes secrets
+    starts: Mapping[int, int]
+    read_to: Mapping[int, int]
+    keys: CopyKeys
+    stops: Callable[[], bool]
+    deleted: dict[int, int] = field(default_factory=dict)
+
+    def ends(self) -> Mapping[int, int]:
+        return self.read_to
+
+    def damaged(self) -> Mapping[int, tuple[int, Sequence[str]]]:
+        return {}
+
+    def copy(self, copying: Copying) -> tuple[StagedLog, ...]:
+        """In a thread, so that it can be given up. Raises `StopAsked`, `PolicyError`, or as any batch."""
+        self.deleted = {}
+        tag = f"lithify-resync-{copying.run_id}"
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(self._copy, copying, tag)
+            while not wait([running], LOOK_S).done:
+                if self.stops():
+                    self.session.sparkContext.cancelJobsWithTag(tag)
+                    raise StopAsked
+            try:
+                return running.result()
+            except (PySparkException, Py4JError) as error:
+                raise spark_error(error, self.source, self.config) from error
+
+    def _copy(self, copying: Copying, tag: str) -> tuple[StagedLog, ...]:
+        self.session.sparkContext.addJobTag(tag)
+        staged: tuple[StagedLog, ...] = ()
+        if any(self.starts[p] < end for p, end in self.read_to.items()):
+            staged = copied_logs(self.kafka(self.starts), copying)
+        logs = by_partition(staged)
+        for merged in self._merged(copying, logs):
+            logs[merged.log.partition] = [merged.log]
+            self.deleted[merged.log.partition] = merged.deleted
+        return tuple(part for _, parts in sorted(logs.items()) for part in parts)
+
+    def kafka(self, starts: Mapping[int, int] | None) -> DataFrame:
+        """The records of the topic from these offsets on, None for all, up to the ends of the batch."""
+
+        def offsets(of: Mapping[int, int]) -> str:
+            return json.dumps({self.source: {str(p): at for p, at in sorted(of.items())}})
+
+        first = "earliest" if starts is None else offsets(starts)
+        options = {
+            **reading_options(self.source, self.config),
+            "startingOffsets": first,
+            "endingOffsets": offsets(self.read_to),
+        }
+        return self.session.read.format("kafka").options(**options).load()
+
+    def _merged(self, copying: Copying, logs: Mapping[int, Sequence[StagedLog]]) -> list[_Merged]:
+        """The logs with tombstones among their records. Raises what the tasks have raised."""
+        free = {
+            p: _Free(self.starts[p], end, segments_of_parts(tuple(logs.get(p, ())))) for p, end in self.read_to.items()
+        }
+        task = _Merge(copying, free, self.keys.rules)
+        gone = placed(self._gone(copying.access).withColumn("part", F.col(PARTITION)), max(free, default=0) + 1)
+        rows = gone.select(PARTITION, KEY, TIMESTAMP, ORDER).mapInArrow(task, f"{RESULT} binary").collect()
+        found = [pickle.loads(row[RESULT]) for row in rows]
+        for error in found:
+            if isinstance(error, LithifyError):
+                raise error
+        return found
+
+    def _gone(self, access: FileAccess) -> DataFrame:
+        """The keys whose latest record in the copy is a value, and that Kafka has in no record."""
+        theirs = self.kafka(None).select(F.col("partition").alias(PARTITION), F.col("key").alias(KEY))
+        theirs = theirs.where(F.col(KEY).isNotNull())
+        latest = F.max(F.struct(ORDER, OFFSET, TIMESTAMP, LIVE)).alias("latest")
+        left = self._ours(access).join(theirs, [PARTITION, KEY], "left_anti").groupBy(PARTITION, KEY).agg(latest)
+        return left.where(F.col(f"latest.{LIVE}")).select(PARTITION, KEY, f"latest.{TIMESTAMP}", f"latest.{ORDER}")
+
+    def _ours(self, access: FileAccess) -> DataFrame:
+        """The records of the copy that have a key, with what decides which is the latest."""
+        work = [
+            _Keys(access, p, piece, self.keys.rules[p]) for p, pieces in self.keys.pieces.items() for piece in pieces
+        ]
+        if not work:
+            return self.session.createDataFrame([], OUR_KEYS)
+        parts = spread([task.piece.segment.records for task in work], FULL_RECORDS)
+        frame = placed(task_frame(self.session, parts, work), partitions(parts))
+        return frame.select(PAYLOAD).mapInArrow(_KeysOf(Unpacking(access)), OUR_KEYS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """The keys of one piece of a log."""
+
+    access: FileAccess
+    partition: int
+    piece: Piece
+    rules: SurvivorRules
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        rules, by_header = self.rules, self.rules.strategy == "header"
+        wanted = [KEY, OFFSET, TIMESTAMP, VALUE_SIZE, *([HEADERS] if by_header else [])]
+        start = max(self.piece.start_offset, rules.log_start)
+        for table in read_segment(self.access, self.piece.segment, start_offset=start, columns=wanted):
+            keyed = table.filter(pc.is_valid(table.column(KEY)))
+            size, count = keyed.column(VALUE_SIZE), keyed.num_rows
+            live = pc.is_valid(size)
+            if rules.empty_is_tombstone:
+                live = pc.and_(live, pc.not_equal(pc.fill_null(size, 0), 0))
+            order: Any = pa.array([0] * count, pa.int64())
+            if rules.strategy == "timestamp":
+                order = keyed.column(TIMESTAMP)
+            elif by_header:
+                order = header_orders(keyed.column(HEADERS), rules.order_header)
+            partition = pa.array([self.partition] * count, pa.int32())
+            found = [partition, keyed.column(KEY), keyed.column(OFFSET), keyed.column(TIMESTAMP), order, live]
+            yield from pa.table(found, names=[PARTITION, KEY, OFFSET, TIMESTAMP, ORDER, LIVE]).to_batches()
+
+
+@dataclass(frozen=True, slots=True)
+class _KeysOf:
+    unpack: Unpacking
+
+    def __call__(self, batches: Batches) -> Batches:
+        return in_worker(self._rows)(batches)
+
+    def _rows(self, batches: Batches) -> Batches:
+        for (payload,) in columns(batches, PAYLOAD):
+            yield from self.unpack(payload).rows()
+
+
+@dataclass(frozen=True, slots=True)
+class _Free:
+    """Where tombstones of one log go: at the offsets of [start, end) that these segments do not have."""
+
+    start: int
+    end: int
+    segments: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    log: StagedLog
+    deleted: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Merge:
+    """The task of a log: merges tombstones for the keys that it gets with the records that were read."""
+
+    copying: Copying
+    free: Mapping[int, _Free]
+    rules: Mapping[int, SurvivorRules]
+
+    def __call__(self, batches: Batches) -> Batches:
+        results: list[_Merged | LithifyError] = []
+        rows = (row for batch in batches for row in pa.Table.from_batches([batch]).to_pylist())
+        first = next(rows, None)
+        if first is not None:
+            try:
+                results = [self._log(first[PARTITION], first, rows)]
+            except LithifyError as error:
+                results = [error]
+        yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(r) for r in results], pa.binary())], [RESULT])
+
+    def _log(self, partition: int, first: dict[str, Any], rows: Iterator[dict[str, Any]]) -> _Merged:
+        topic, free = self.copying.topic, self.free[partition]
+        gone = _Gone(first, rows)
+        spec = SegmentSpec.of(topic, partition, self.copying.run_id)
+        last_ms = 0
+        with SegmentWriter(self.copying.access, spec, attempt=f"r{attempt()}") as writer:
+            for table in self._tables(free, gone, partition):
+                writer.write(table)
+                last_ms = int(table.column(TIMESTAMP)[-1].as_py())
+            if gone.next is not None:
+                keys = gone.taken + 1 + sum(1 for _ in rows)
+                raise no_room(LogId(topic.name, partition), keys, gone.taken, (free.start, free.end))
+            segments = writer.close()
+        return _Merged(StagedLog(topic.name, topic.identity, partition, segments, last_ms), gone.taken)
+
+    def _tables(self, free: _Free, gone: _Gone, partition: int) -> Iterator[pa.Table]:
+        """The records that were read and the tombstones, in offset order."""
+        at = free.start
+        for segment in free.segments:
+            for table in read_segment(self.copying.access, segment):
+                done = 0
+                for row, offset in enumerate(table.column(OFFSET).to_pylist()):
+                    if at < offset and gone.next is not None:
+                        if done < row:
+                            yield table.slice(done, row - done)
+                        yield from self._tombstones(at, offset, gone, partition)
+                        done = row
+                    at = offset + 1
+                yield table.slice(done)
+        yield from self._tombstones(at, free.end, gone, partition)
+
+    def _tombstones(self, start: int, end: int, gone: _Gone, partition: int) -> Iterator[pa.Table]:
+        """At the offsets of [start, end), as many as there are keys left."""
+        rules = self.rules[partition]
+        while start < end and (rows := gone.take(min(end - start, WRITTEN_AT_ONCE))):
+            table = pa.table(
+                {
+                    PARTITION: pa.array([partition] * len(rows), pa.int32()),
+                    OFFSET: pa.array(range(start, start + len(rows)), pa.int64()),
+                    TIMESTAMP: pa.array([row[TIMESTAMP] for row in rows], pa.int64()),
+                    KEY: pa.array([row[KEY] for row in rows], pa.binary()),
+                    VALUE: pa.nulls(len(rows), pa.binary()),
+                    HEADERS: pa.array([_headers(row[ORDER], rules) for row in rows], _HEADERS_TYPE),
+                }
+            )
+            start += len(rows)
+            yield receive(table, self.copying.topic, now_ms=0, keep_offsets=True)[partition]
+
+
+_HEADERS_TYPE = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+
+def _headers(order: int | None, rules: SurvivorRules) -> list[dict[str, Any]]:
+    """Those by which a tombstone wins against the record with that order, as the later one (C10)."""
+    if rules.strategy != "header" or order is None:
+        return []
+    return [{"key": rules.order_header, "value": order.to_bytes(ORDER_BYTES, "big", signed=True)}]
+
+
+class _Gone:
+    """The keys to delete, one after the other."""
+
+    def __init__(self, first: dict[str, Any], rest: Iterator[dict[str, Any]]) -> None:
+        self.next: dict[str, Any] | None = first
+        self.taken = 0
+        self._rest = rest
+
+    def take(self, most: int) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        while self.next is not None and len(found) < most:
+            found.append(self.next)
+            self.next = next(self._rest, None)
+        self.taken += len(found)
+        return found
