@@ -6,6 +6,8 @@ And how the JVMs of Spark do that tests start: they live for seconds, so that wh
 getting quick for hours (a second compiler, a collector with threads of its own) is never earned back.
 Programs in processes of their own inherit it; a test that clears the environment has Spark as it is.
 
+And how wide tables are: as without a terminal, though workers of pytest-xdist are given a width.
+
 And that programs hear an interrupt: a shell starts what it runs in the background with SIGINT ignored,
 which processes hand down.
 
@@ -33,6 +35,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(spark_options()))  # read by Spark's own scripts, which say nothing
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(SHORT_LIVED))
+os.environ.pop("COLUMNS", None)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

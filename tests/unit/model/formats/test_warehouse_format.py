@@ -41,5 +41,7 @@ def test_an_earlier_warehouse_holds_what_needs_no_feature_and_asks_for_an_upgrad
     """C66"""
     check_holds("w", UNSTATED_FORMAT, "orders", ())
     check_holds("w", NEWEST_FORMAT, "orders", [COMPACTED_LOGS])
-    with pytest.raises(UnsupportedFormatError, match=r"orders: it needs .* w is a warehouse of format 3 .*upgrade`"):
+    with pytest.raises(
+        UnsupportedFormatError, match=r"orders: it needs .* w is a warehouse of format 3 .*upgrade --yes`"
+    ):
         check_holds("w", UNSTATED_FORMAT, "orders", [COMPACTED_LOGS])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from threading import Event, Thread, Timer
+from types import SimpleNamespace
 
 import pytest
 from pyspark.errors import PySparkException
@@ -48,6 +49,10 @@ def test_a_folder_that_was_given_stays(tmp_path):
     assert tmp_path.is_dir()
 
 
+ROWS = SimpleNamespace(sparkSession=None)
+"""The rows of a batch that nobody reads."""
+
+
 class OneBatch:
     """A session whose stream has one batch, in a thread of its own. To stop it interrupts nothing in Python."""
 
@@ -59,7 +64,7 @@ class OneBatch:
 
     def _run(self, take):
         try:
-            take(None, 0)
+            take(ROWS, 0)
         except Exception as error:
             self.raised = error
 
@@ -91,7 +96,7 @@ def stopped_in(on_batch):
 def test_a_stream_that_is_stopped_waits_for_the_batch_under_way():
     taken = []
     assert stopped_in(taken.append) is None
-    assert taken == [None]
+    assert taken == [ROWS]
 
 
 @pytest.mark.parametrize("error", [PySparkException("Job aborted: cancelled"), BrokerError("interrupted")])
