@@ -85,7 +85,7 @@ def test_what_is_written_keeps_its_size_while_it_grows_a_little(
 
     monkeypatch.setattr(PyArrowFileIO, "_initialize_fs", folder)
     (tmp_path / "bucket").mkdir()
-    access, path = FileAccess({"py-io-impl": IMPLEMENTATION}), "s3://bucket/rates.json"
+    access, path = FileAccess({"py-io-impl": IMPLEMENTATION, "of": str(tmp_path)}), "s3://bucket/rates.json"
     sizes = set()
     for size in (1, 500, BLOCK_BYTES // 2):
         write_document(access, path, {"rates": "x" * size})

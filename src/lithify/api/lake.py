@@ -283,7 +283,7 @@ class Lake(WholeWarehouse):
 
     def repairable(self) -> tuple[str, ...]:
         """Names of all topics that the catalog lists, and of those found only as folders in the warehouse."""
-        return tuple(str(name) for name in salvage_of(self.warehouse).topics())
+        return tuple(map(str, sorted(salvage_of(self.warehouse).topics(), key=in_order)))
 
     def delete_topic(self, name: str) -> tuple[str, ...]:
         """Deletes a topic and its files, irreversibly; returns files of other programs in its folder, which stay.
