@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import select
-import signal
 import subprocess
-import time
-from contextlib import contextmanager
-from dataclasses import dataclass
 
 import pytest
 
 from lithify.model.failure import LogFailure
 from lithify.reports.overview import CatalogOverview, Standing, TopicOverview
 from support.processes.programs import PROGRAM
+from support.processes.terminals import on_a_terminal
 
 STUCK = LogFailure(8, 0, 1_000, 0, "s3://bucket/part-1: the file is missing", quarantined=True)
 
@@ -211,52 +205,6 @@ def test_a_reader_that_has_seen_enough_ends_it(catalog):
             assert "Traceback" not in watching.stderr.read()
         finally:
             watching.kill()
-
-
-@dataclass(slots=True)
-class Terminal:
-    """A program that watches on a terminal, and everything that it has drawn."""
-
-    controller: int
-    program: subprocess.Popen
-    drawn: bytes = b""
-
-    def wait_for(self, text, times=1):
-        deadline = time.monotonic() + 60
-        while self.drawn.count(text) < times:
-            assert time.monotonic() < deadline, self.drawn
-            self._read()
-
-    def interrupt(self):
-        """Ctrl-C; returns the exit code."""
-        self.program.send_signal(signal.SIGINT)
-        while self._read():
-            pass
-        return self.program.wait(30)
-
-    def _read(self):
-        if not select.select([self.controller], [], [], 60)[0]:
-            return b""
-        try:
-            found = os.read(self.controller, 65536)
-        except OSError:  # Linux says so when the last writer has gone
-            return b""
-        self.drawn += found
-        return found
-
-
-@contextmanager
-def on_a_terminal(*arguments):
-    controller, terminal = pty.openpty()
-    streams = {"stdin": terminal, "stdout": terminal, "stderr": terminal}
-    program = subprocess.Popen([*PROGRAM, *arguments], env={**os.environ, "TERM": "xterm", "LINES": "24"}, **streams)
-    os.close(terminal)
-    try:
-        yield Terminal(controller, program)
-    finally:
-        program.kill()
-        program.wait()
-        os.close(controller)
 
 
 def test_on_a_terminal_it_draws_in_place_and_ends_on_ctrl_c(catalog):

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from support.processes.terminals import on_a_terminal
 from support.servers.tcp_proxy import wait_until
 
 
@@ -58,3 +59,21 @@ def test_an_interrupt_appends_what_was_read_whole(lithify, producing):
     _, err = process.communicate(timeout=30)
     assert err == b"interrupted: orders: 3 records written, version 3; lines after these were not\n"
     assert [record["key"] for record in lithify("consume", "orders").lines] == ["a", "b", "c"]
+
+
+def test_no_bar_is_drawn_while_records_are_typed(lithify, tmp_path):
+    """It would be drawn into the line that is being typed."""
+    lithify("topic", "create", "orders")
+    with on_a_terminal("produce", "orders", "--linger", "100ms") as terminal:
+        terminal.wait_for(b"Ctrl-D ends")
+        terminal.type(b'{"key":"a","value":"1"}\n')
+        wait_until(lambda: len(lithify("consume", "orders").lines) == 1, "the first is not there", 30)
+        terminal.type(b'{"key":"b","value":"2"}\n\x04')
+        assert terminal.ended() == 0
+    assert b"2 records written" in terminal.drawn
+    assert b"\x1b[?25l" not in terminal.drawn and b"appending" not in terminal.drawn
+    file = tmp_path / "records"
+    file.write_text('{"key":"c","value":"3"}\n')
+    with on_a_terminal("produce", "orders", "--format", "json", str(file)) as terminal:
+        assert terminal.ended() == 0
+    assert b"appending" in terminal.drawn, "of a file there is a bar"

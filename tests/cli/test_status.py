@@ -124,8 +124,15 @@ def test_the_space_of_a_topic_is_told_wherever_it_is_looked_at(lithify, masked):
     for verb in (["status", "orders"], ["topic", "info", "orders"]):
         assert lithify(*verb, "--json").json["space"] == after
         text = " ".join(masked(lithify(*verb).out).split())
-        assert "SIZE: SIZE live, SIZE of 1 earlier version until TIMEZ at least" in text
+        assert "SIZE of data files: SIZE live, SIZE of 1 earlier version until TIMEZ at least" in text
     assert lithify("history", "orders", "--json").json["space"] is None
+    swept = lithify("sweep", "orders", "--json").json
+    assert (swept["stored_bytes"], swept["bytes"]) == (after["stored_bytes"], 0)
+    sizes = [
+        lithify(*verb, "--json").json["bytes"] for verb in (["status"], ["topic", "list"], ["topic", "info", "orders"])
+    ]
+    assert sizes == [after["live_bytes"]] * 3
+    assert sum(log["bytes"] for log in lithify("status", "orders", "--json").json["logs"]) == after["live_bytes"]
 
 
 NEVER_FAILED = {"failures": 0, "failed_ms": None, "retry_ms": None, "error": None, "quarantined": False}

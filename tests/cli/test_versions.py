@@ -166,14 +166,18 @@ def test_sweep_lists_what_may_go_and_deletes_only_with_yes(lithify, masked):
     (first,) = (row for row in rows if row.endswith(".parquet"))  # others are in the version that is kept
     assert first.startswith("SIZE  replaced  TIME  data/partition=0/00000000000000000001-")
     past = "1 version past versions.retention.ms, which --yes expires with the files that only it names"
-    going = f"{len(rows)} files of SIZE can be deleted; --yes deletes them; SIZE stored with metadata, of which "
+    going = (
+        f"{len(rows)} files of SIZE can be deleted; --yes deletes them; stored SIZE of data files, SIZE of metadata; "
+    )
     assert masked(listed.err).startswith(f"orders: {past}; {going}")
     assert listed.err.endswith(" that no version names stay until versions.retention.ms or sweep.grace.ms has passed\n")
     as_json = lithify("sweep", "orders", "--json").json
-    figures = ["stored_bytes", "waiting_files", "waiting_bytes"]
+    figures = ["stored_bytes", "metadata_bytes", "waiting_files", "waiting_bytes"]
     assert list(as_json) == ["topic", "deleted", "files", "now_ms", *figures, "expired_versions", "bytes"]
     in_folder = [f for f in lithify.warehouse.rglob("*") if f.is_file() and f.is_relative_to(folder.parent.parent)]
-    assert as_json["stored_bytes"] == sum(file.stat().st_size for file in in_folder if file != theirs)
+    parts = [as_json[name] for name in ("stored_bytes", "metadata_bytes", "waiting_bytes", "bytes")]
+    assert sum(parts) == sum(file.stat().st_size for file in in_folder if file != theirs)
+    assert as_json["stored_bytes"] == lithify("topic", "info", "orders", "--json").json["space"]["stored_bytes"]
     assert list(as_json["files"][0]) == ["path", "size_bytes", "modified_ms", "named_until_ms"]
     assert as_json["bytes"] == sum(file["size_bytes"] for file in as_json["files"])
     swept = lithify("sweep", "orders", "--json", "--yes").json
@@ -182,7 +186,8 @@ def test_sweep_lists_what_may_go_and_deletes_only_with_yes(lithify, masked):
     assert len(list(folder.glob("*.parquet"))) == 2, "theirs, and the segment of the newest version"
     assert lithify("versions", "orders", "--json").out == ""
     in_folder = [f for f in lithify.warehouse.rglob("*") if f.is_file() and f.is_relative_to(folder.parent.parent)]
-    assert swept["stored_bytes"] <= sum(file.stat().st_size for file in in_folder if file != theirs)
+    assert swept["stored_bytes"] == sum(file.stat().st_size for file in folder.glob("*.parquet") if file != theirs)
+    assert swept["metadata_bytes"] < sum(file.stat().st_size for file in in_folder)
     assert lithify("sweep", "orders").err.startswith("orders: no file can be deleted; ")
     assert read(lithify, "consume", "orders") == [(3, "a", "4")]
 

@@ -50,7 +50,9 @@ class SweepPlan:
     unusual: str = ""
     """Why a person should check first, or nothing."""
     stored_bytes: int = 0
-    """Of all files of Lithify's in the folder."""
+    """Of the data files that versions name."""
+    metadata_bytes: int = 0
+    """Of the other files that are named."""
     waiting: tuple[StoredFile, ...] = ()
     """Files that no version names either, and that may not go yet."""
 
@@ -83,12 +85,14 @@ def plan_sweep(
     fenced = {f.path for f in going if f.kind in _NAMED_BY_COMMITS and not _was_named(closings.get(f.path))}
     swept = {file.path: _swept(file, closings.get(file.path)) for file in going}
     ours = [file for file in stored if file.kind is not FileKind.FOREIGN]
+    kept = [file for file in ours if file.path in named]
     return SweepPlan(
         replaced=tuple(file for path, file in swept.items() if path not in fenced),
         unnamed=tuple(file for path, file in swept.items() if path in fenced),
         abandon=tuple(abandon),
         unusual=_unusual(stored, [f for f in uncommitted if f.path not in waiting]),
-        stored_bytes=sum(file.size_bytes for file in ours),
+        stored_bytes=sum(file.size_bytes for file in kept if file.is_data),
+        metadata_bytes=sum(file.size_bytes for file in kept if not file.is_data),
         waiting=tuple(file for file in ours if file.path not in named and file.path not in swept),
     )
 

@@ -26,6 +26,11 @@ class StoredFile:
     kind: FileKind = FileKind.OUTPUT
     run_id: str = ""
 
+    @property
+    def is_data(self) -> bool:
+        """Whether it holds records: of what runs write, only reports do not."""
+        return self.kind is FileKind.OUTPUT and not self.path.endswith(".json")
+
 
 @dataclass(frozen=True, slots=True)
 class NamedFiles:

@@ -93,7 +93,9 @@ class SweepReport(Report):
     files: tuple[SweptFile, ...]
     now_ms: int
     stored_bytes: int
-    """Of all files of Lithify's in the topic's folder, with metadata, after what was deleted."""
+    """Of the data files that versions name: the `stored_bytes` of the topic's `Space`."""
+    metadata_bytes: int
+    """Of the metadata, reports and other documents that are named."""
     waiting_files: int
     """Files that no version names either, and that may not go yet."""
     waiting_bytes: int

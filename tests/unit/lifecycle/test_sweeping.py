@@ -107,3 +107,13 @@ def test_the_runs_abandoned_last_are_remembered_and_all_that_have_files() -> Non
 def test_the_run_is_in_the_name_of_a_segment() -> None:
     assert run_of("s3://b/t/data/partition=0/00000000000000000017-run0001-3f-0.parquet") == "run0001"
     assert run_of("stray.parquet") == "stray.parquet"
+
+
+def test_data_metadata_and_what_no_version_names_are_counted_apart():
+    files = (segment("named", size=7), segment("stray", modified_ms=NOW_MS, size=100), metadata("m"))
+    report = StoredFile("t/lithify/reports/named.json", 3, OLD_MS, FileKind.OUTPUT, "named")
+    theirs = StoredFile("t/theirs.parquet", 1_000, OLD_MS, FileKind.FOREIGN)
+    named = NamedFiles(frozenset({files[0].path, files[2].path, report.path, theirs.path}))
+    plan = plan_sweep((*files, report, theirs), named, {}, SETTINGS, NOW_MS)
+    assert (plan.stored_bytes, plan.metadata_bytes) == (7, 13)
+    assert [file.path for file in plan.waiting] == [files[1].path]

@@ -89,7 +89,7 @@ def evil_reports():
     yield ReplicaVerification(EVIL, 2, 2, None, (finding,), False, 1, 1, 1, 1)
     yield CutReport(EVIL, Verb.RETAIN, 2, True, (LogCut(0, 0, 1, 0, 1, 2, 2),), 1, groups_error=EVIL)
     yield CutReport(EVIL, Verb.ALTER, 2, True, (LogCut(0, 0, 1, 0, 1, 2, 2),), 1)
-    yield SweepReport(EVIL, False, (SweptFile(EVIL, 1, 1, None),), 1, 1, 0, 0)
+    yield SweepReport(EVIL, False, (SweptFile(EVIL, 1, 1, None),), 1, 1, 0, 0, 0)
     yield QuarantineReport((failing,), (UnreadableTopic(EVIL, EVIL, "Damaged"),), 1)
     yield TopicRoundReport(EVIL, (PartitionReport(0, error=EVIL),), 1, "r", (EVIL,))
     yield TopicRoundPlan(EVIL, (PartitionPlan(0, error=EVIL),), (EVIL,))

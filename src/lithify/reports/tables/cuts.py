@@ -67,7 +67,9 @@ def _within(path: str, location: str) -> str:
 
 def sweep_summary(report: SweepReport) -> str:
     """One line: what can go, or went, and what is stored."""
-    stored = f"{format_bytes(report.stored_bytes)} stored with metadata"
+    stored = (
+        f"stored {format_bytes(report.stored_bytes)} of data files, {format_bytes(report.metadata_bytes)} of metadata"
+    )
     return f"{report.topic}: {_expired(report)}{_going(report)}; {stored}{_waiting(report)}"
 
 
@@ -85,7 +87,7 @@ def _waiting(report: SweepReport) -> str:
     if not report.waiting_files:
         return ""
     files = f"{plural(report.waiting_files, 'file')} of {format_bytes(report.waiting_bytes)}"
-    return f", of which {files} that no version names stay until versions.retention.ms or sweep.grace.ms has passed"
+    return f"; {files} that no version names stay until versions.retention.ms or sweep.grace.ms has passed"
 
 
 def _going(report: SweepReport) -> str:

@@ -7,7 +7,7 @@ from lithify.reports.space import Space
 
 
 def space_line(space: Space | None) -> str:
-    """`stored 1.20 GiB: 310 MiB live, 40.0 MiB view, 850 MiB of 3 earlier versions until 2026-01-02 at least`.
+    """`stored 1.20 GiB of data files: 310 MiB live, 850 MiB of 3 earlier versions until 2026-01-02 at least`.
 
     Nothing where all is live: the sizes of the logs say that already.
     """
@@ -18,8 +18,8 @@ def space_line(space: Space | None) -> str:
         parts.append(f"{format_bytes(space.view_bytes)} view")
     if space.earlier_versions_bytes != 0:
         parts.append(_earlier(space))
-    whole = "" if space.stored_bytes is None else f"{format_bytes(space.stored_bytes)}: "
-    return f"stored {whole}{', '.join(parts)}"
+    whole = "" if space.stored_bytes is None else f"{format_bytes(space.stored_bytes)} of "
+    return f"stored {whole}data files: {', '.join(parts)}"
 
 
 def _earlier(space: Space) -> str:

@@ -70,7 +70,8 @@ def _report(
         deleted=deleted,
         files=files,
         now_ms=now_ms,
-        stored_bytes=plan.stored_bytes - (sum(file.size_bytes for file in files) if deleted else 0),
+        stored_bytes=plan.stored_bytes,
+        metadata_bytes=plan.metadata_bytes,
         waiting_files=len(plan.waiting),
         waiting_bytes=sum(file.size_bytes for file in plan.waiting),
     )

@@ -10,6 +10,7 @@ from lithify.errors import DamagedError
 from lithify.model.record import Record
 from lithify.model.segment import sizes_of
 from lithify.service.change.expire import expire_versions
+from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
 from lithify.service.look.space import space_of
 from lithify.service.look.status import topic_infos
@@ -94,6 +95,20 @@ def test_after_an_undo_the_files_of_the_round_are_those_of_earlier_versions():
     undo(topic.warehouse, ORDERS)
     space = space_of(topic.store, topic.state)
     assert (space.live_bytes, space.earlier_versions_bytes) == (size(before), size(of_round))
+
+
+@pytest.mark.parametrize("mode", ["in-place", "side-by-side"])
+def test_a_sweep_counts_what_the_metadata_tells_and_metadata_by_itself(mode):
+    topic = MemoryTopic(compaction_mode=mode)
+    for _ in range(3):
+        written(topic, "a", "b")
+        topic.compact()
+        swept = sweep(topic.warehouse, ORDERS, delete=False)
+        assert (swept.stored_bytes, swept.metadata_bytes) == (space_of(topic.store, topic.state).stored_bytes, 0)
+    topic.clock.advance(DAY_MS)
+    expire_versions(topic.warehouse, ORDERS)
+    swept = sweep(topic.warehouse, ORDERS, delete=True)
+    assert swept.stored_bytes == space_of(topic.store, topic.state).stored_bytes > 0
 
 
 def test_without_earlier_versions_nothing_goes():
