@@ -5,7 +5,7 @@ from __future__ import annotations
 from lithify.model.cursor import AtTime, Cursor
 from lithify.model.groups.positions import Position
 from lithify.model.names import LogId
-from lithify.model.scan import Everywhere, Listed, Matching, ScanSettings
+from lithify.model.scan import AsOfPoint, AsOfVersion, Everywhere, Listed, Matching, ScanSettings
 from lithify.model.source import IngestRequest
 from lithify.ports.engine import RunLimits
 from lithify.ports.store import Warehouse
@@ -27,7 +27,7 @@ from lithify.service.look.warehouse import warehouse_info
 from lithify.service.proof.verify import verify
 from lithify.service.read.as_of import records_to, table_at
 from lithify.service.read.fetch import open_log, open_reader, open_topic, table_batches
-from lithify.service.read.scan import offsets_at, plan_tasks, subscribed, why_missing
+from lithify.service.read.scan import offsets_at, plan_as_of, plan_tasks, starts_at, subscribed, why_missing
 from lithify.service.round.compact import RunRequest, plan_compact
 from support.engines.inspector import OracleInspector
 from support.faults.ports import FaultyPort, Verb
@@ -83,6 +83,15 @@ def scanned(warehouse: Warehouse) -> object:
     return said
 
 
+def scanned_as_of(warehouse: Warehouse) -> object:
+    """The same of topics as they were at a point, and in a version."""
+    states = subscribed(warehouse, Listed((NAME,)))
+    settings = ScanSettings(latest_without_match=True)
+    versions = (AsOfVersion(states[0].version), AsOfPoint({str(NAME): {0: 25, 1: 0}}))
+    said = [plan_as_of(warehouse, states, point, settings) for point in versions]
+    return starts_at(warehouse, states, Everywhere(AtTime(1_035)), settings), *said
+
+
 def lagged(warehouse: Warehouse) -> object:
     """What a group has left that is in the middle of one segment, and without a position in the other log."""
     state = warehouse.store.load(NAME)
@@ -100,6 +109,7 @@ READS: dict[str, Verb] = {
     "following": followed,
     "resumed": resumed,
     "scanned": scanned,
+    "scanned as of": scanned_as_of,
     "table": lambda w: [r for batch in table_batches(w, w.store.load(NAME)) for r in batch.records()],
     "table at an offset": lambda w: [r for batch in table_at(w, NAME, 25, 0) for r in batch.records()],
     "table at a time": lambda w: [r for batch in table_at(w, NAME, AtTime(1_000_000), None) for r in batch.records()],

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from lithify.errors import LithifyError
-from lithify.model.message import MessageId
+from lithify.model.message import MessageId, MessagePosition
 from lithify.model.names import TopicName
 from lithify.model.source import IngestRequest
 from lithify.ports.store import Warehouse
+from lithify.pulsar.format.wire_pb2 import EncryptionKeys
 from lithify.reports.ingest import IngestNote
 from lithify.service.change.cut import truncate
 from lithify.service.ingest.ingest import ingest
@@ -64,6 +65,34 @@ def test_a_struck_ingest_goes_on_where_it_was(store: str, kind: Kind, tmp_path: 
         assert values(warehouse) == VALUES, injector
         state = warehouse.store.load(NAME)
         assert state.log(0).copied_to == MessageId(9, 1)  # the marker too, of which nothing is stored
+
+
+def sealed_last(warehouse: Warehouse) -> None:
+    """A copy whose last message is in an encrypted batch."""
+    sealed = batch(9, 2, [Sent("a"), Sent("b")], encryption_keys=[EncryptionKeys(key=b"k", value=b"v")])
+    request = IngestRequest(config={}, topics=("persistent://t/n/a",), into="copy")
+    source = ListedEntries(warehouse, {0: [*ENTRIES[0], sealed]})
+    (report,) = ingest(warehouse, source, request, lambda _: None, lambda: False)
+    assert report.error is None
+
+
+def last_position(warehouse: Warehouse) -> object:
+    return open_log(warehouse, warehouse.store.load(NAME), 0).last_message_id()
+
+
+@pytest.mark.parametrize("store", MAKERS)
+def test_the_last_position_is_right_or_an_error(store: str, tmp_path: Path) -> None:
+    """C52, C8."""
+    warehouse = MAKERS[store](tmp_path)
+    sealed_last(warehouse)
+    wanted = last_position(warehouse)
+    assert isinstance(wanted, MessagePosition)
+    assert wanted.id == MessageId(9, 2, 1)
+    for injector in strikes(Kind.FAILS):
+        try:
+            assert last_position(faulty(warehouse, injector)) == wanted
+        except LithifyError as error:
+            assert "injected" in str(error)
 
 
 @pytest.mark.parametrize("store", MAKERS)

@@ -20,6 +20,7 @@ from faults.cases import CASES
 from faults.history import several_topics
 from faults.reads import READS
 from faults.test_accepted_losses import a_lossy_ingest
+from faults.test_copied_ids import last_position, sealed_last
 from faults.test_copied_positions import copied_positions
 from faults.test_every_repair import a_repair
 from faults.test_every_step import finished
@@ -27,6 +28,7 @@ from faults.test_every_step import prepared as a_cleaners_lake
 from faults.test_every_topic import a_stream, deletion
 from faults.test_live_topics import live_rounds
 from faults.test_replicas import a_replica
+from faults.test_resync import a_resync
 from faults.test_several_topics import a_run
 from lithify.api.lake import Lake
 from lithify.service.round.compact import RunRequest, compact
@@ -105,6 +107,9 @@ def struck(tmp_path_factory: pytest.TempPathFactory) -> set[CodeType]:
     found |= called(lambda: READS["status of all"](unreadable))
     found |= called(live_rounds)
     found |= called(lambda: a_replica(folder))
+    found |= called(a_resync)
+    warehouse = memory_warehouse(folder)
+    found |= called(lambda: (sealed_last(warehouse), last_position(warehouse)))
     found |= called(lambda: copied_positions(folder))
     return found
 

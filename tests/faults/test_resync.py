@@ -49,6 +49,10 @@ def behind() -> tuple[Warehouse, CleanedLog]:
     return warehouse, log
 
 
+def a_resync() -> None:
+    assert ingested(*behind(), resyncs=True).error is None
+
+
 def table(warehouse: Warehouse) -> dict[bytes, bytes]:
     state = warehouse.store.load(NAME)
     return {r.key: r.value for batch in table_batches(warehouse, state) for r in batch.records()}  # type: ignore[misc]

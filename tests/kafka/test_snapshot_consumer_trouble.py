@@ -149,5 +149,5 @@ def test_settings_that_are_none_are_refused(broker, tmp_path, conf):
 def test_the_client_that_is_missing_is_named(broker, tmp_path, monkeypatch):
     both = kafka_lake(broker, tmp_path)
     monkeypatch.setitem(__import__("sys").modules, "confluent_kafka", None)
-    with pytest.raises(ConnectorError, match=r"pip install 'lithify\[kafka\]'"):
+    with pytest.raises(ConnectorError, match=r"\./scripts/setup kafka"):
         SnapshotConsumer(both.topic, both.conf)

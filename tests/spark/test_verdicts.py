@@ -170,4 +170,5 @@ FILE_KINDS = {
     FindingKind.OUT_OF_ORDER,
     FindingKind.WRONG_METADATA,
     FindingKind.BELOW_START_KEPT,
+    FindingKind.NOT_VERIFIED,
 }

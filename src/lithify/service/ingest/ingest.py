@@ -91,8 +91,8 @@ class _Copies:
                 self._warehouse, self._source, self._request, topic, name, self._tell, self._narration, clock.now_ms()
             )
             streams = CopyStreams(copy, self._source, clock, self._request.continuous)
-            self._streams.append(streams)
             streams.begin()
+            self._streams.append(streams)  # not one that was stopped before it began
 
     def look(self) -> None:
         for streams in self._streams:
