@@ -8,13 +8,30 @@
     targets of definitions                    named by the identity from then on
 
 In one transaction, before the first one of this process. Of two processes one waits for the other, and finds it done. A
-user who may not write there takes nothing over, and sees what others have taken over.
+user who may not write there takes nothing over, and sees what others have taken over. Who may write positions, but not
+all that is taken over, is refused: its groups would begin anew.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import Column, ColumnElement, Connection, MetaData, String, Table, delete, literal, select, update
+from sqlite3 import SQLITE_READONLY
 
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    MetaData,
+    String,
+    Table,
+    delete,
+    false,
+    literal,
+    select,
+    update,
+)
+from sqlalchemy.exc import DBAPIError
+
+from lithify.errors import CoordinationError
 from lithify.leases.tables.groups import COPIED, FENCES, POSITIONS
 from lithify.leases.tables.replicas import PROGRESS, REPLICAS
 from lithify.leases.transactions import Transactions, has_table, make_table
@@ -40,12 +57,30 @@ def scoped(transactions: Transactions, scope: WarehouseScope) -> Transactions:
 
 def _take_over(write: Transactions, connection: Connection, former: str, name: str) -> None:
     tables = [t for t in (POSITIONS, COPIED, FENCES, REPLICAS, PROGRESS) if has_table(connection, t)]
-    if REPLICAS in tables and _found(connection, REPLICAS.c.target_scope == former):
+    if (
+        REPLICAS in tables
+        and _found(connection, REPLICAS.c.target_scope == former)
+        and _may_write(connection, REPLICAS)
+    ):
         connection.execute(update(REPLICAS).where(REPLICAS.c.target_scope == former).values(target_scope=name))
     if not any(_found(connection, table.c.scope == former) for table in tables):
         return
     if has_table(connection, SCOPES) and _found(connection, SCOPES.c.scope == former):
         return
+    if not _may_write(connection, tables[0]):
+        return
+    try:
+        _take(write, connection, tables, former, name)
+    except DBAPIError as error:
+        if not _is_denied(error):
+            raise
+        raise CoordinationError(
+            f"what an earlier version has stored under {former} cannot be taken over: {str(error.orig).strip()}",
+            hint="use the warehouse once as a user who may create tables there and write to all named lithify_*",
+        ) from None
+
+
+def _take(write: Transactions, connection: Connection, tables: list[Table], former: str, name: str) -> None:
     make_table(connection, SCOPES)
     taken = write.insert_into(SCOPES).values(scope=former, identity=name).on_conflict_do_nothing()
     if connection.execute(taken).rowcount != 1:  # after another one's transaction has ended
@@ -55,6 +90,23 @@ def _take_over(write: Transactions, connection: Connection, former: str, name: s
             _move(connection, table, former, name)
         else:
             _copy(write, connection, table, former, name)
+
+
+def _may_write(connection: Connection, table: Table) -> bool:
+    try:
+        with connection.begin_nested():
+            connection.execute(update(table).where(false()).values(scope=table.c.scope))
+    except DBAPIError as error:
+        if not _is_denied(error):
+            raise
+        return False
+    return True
+
+
+def _is_denied(error: DBAPIError) -> bool:
+    """Whether a user has no right to do it, or the database is one that is only read."""
+    code = getattr(error.orig, "pgcode", None) or getattr(error.orig, "sqlstate", None)
+    return code in ("42501", "25006") or getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == SQLITE_READONLY
 
 
 def _found(connection: Connection, what: ColumnElement[bool]) -> bool:

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary, finalize
 
 from sqlalchemy import URL, Connection, Engine, Table, inspect
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import DBAPIError, ProgrammingError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.schema import CreateTable
 
 from lithify.errors import CoordinationError, RefusedError
@@ -35,21 +35,14 @@ class Transactions:
         self._first: dict[str, Callable[[Connection], None] | None] = {}
 
     def begin_with(self, name: str, work: Callable[[Connection], None]) -> None:
-        """Has a transaction done before all that come from now on, once, unless one of that name was done already.
-
-        Of a user who has no right to do it, it is not done.
-        """
+        """Has a transaction done before all that come from now on, once, unless one of that name was done already."""
         self._first.setdefault(name, work)
 
     def done(self, work: Callable[[Connection], T]) -> T:
         """Runs a transaction, a second time if it fails. Raises `CoordinationError`."""
         for name, first in list(self._first.items()):
             if first is not None:
-                try:
-                    self._tried(first)
-                except CoordinationError as error:
-                    if not isinstance(error.__cause__, ProgrammingError):
-                        raise
+                self._tried(first)
                 self._first[name] = None
         return self._tried(work)
 
