@@ -11,8 +11,8 @@ from lithify.cleaner.failures import Failures
 from lithify.ports.store import Warehouse
 from lithify.reports.events import EventKind
 from lithify.service.documents import failures_of
-from lithify.store.iceberg.catalog import configured
 from lithify.store.iceberg.io import file_cache, remote_io
+from lithify.waits import sql
 from support.engines.kernel import KernelEngine
 from support.engines.phased import PhasedEngine
 from support.servers.tcp_proxy import TcpProxy
@@ -29,7 +29,7 @@ WAIT_MS = 31 * 60_000
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_cache, "FILE_BYTES", -1)
     monkeypatch.setattr(remote_io, "ATTEMPTS", 1)
-    monkeypatch.setattr(configured, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(sql, "PATIENCE_S", 0.1)
     remote_io._file_system.cache_clear()
 
 

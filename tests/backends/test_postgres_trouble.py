@@ -18,6 +18,7 @@ from lithify.ports.store import Warehouse
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from lithify.store.iceberg.catalog import configured, lock
+from lithify.waits import sql
 from support.engines.kernel import KernelEngine
 from support.store.builders import NOW_MS, ORDERS, Place
 
@@ -110,7 +111,7 @@ def test_a_restart_in_the_middle_of_a_round(backend: Backend, place: Place, ware
 def test_a_server_that_stays_away_leaves_an_unknown_outcome_and_says_so(
     backend: Backend, monkeypatch: pytest.MonkeyPatch, lands: bool
 ) -> None:
-    monkeypatch.setattr(configured, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(sql, "PATIENCE_S", 1.0)
     place = backend.place()
     place.create()
     warehouse = Warehouse(place.store, place.files, place.clock)
@@ -236,6 +237,29 @@ def test_a_program_that_freezes_in_its_commit_delays_no_other_for_long(
 
     assert not thread.is_alive()
     assert values(place) == ["quick", "slow"]
+
+
+def test_a_server_that_restarts_is_waited_for_at_the_first_connection_of_a_process(backend: Backend) -> None:
+    backend.postgres.stop_at_once()
+    back = threading.Timer(1.0, backend.postgres.start)
+    back.start()
+    try:
+        assert backend.place().store.topics() == ()
+    finally:
+        back.join()
+
+
+def test_a_connection_lost_before_the_commit_leaves_no_doubt(
+    backend: Backend, place: Place, warehouse: Warehouse
+) -> None:
+    wire = backend.database_wire
+    wire.on_request = once(wire.drop, lambda data: b"UPDATE" in data and b"metadata_location" in data)
+
+    with pytest.raises(WarehouseError, match="closed the connection"):
+        add(warehouse, "lost")
+
+    add(warehouse, "after")
+    assert values(place) == ["before", "after"]
 
 
 def test_a_password_that_is_wrong(backend: Backend) -> None:

@@ -45,7 +45,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(configured, "ANSWER_S", ANSWER_S)
     monkeypatch.setattr(configured, "TURN_S", ANSWER_S)
     monkeypatch.setattr(configured, "OPENING_S", 2 * ANSWER_S)
-    monkeypatch.setattr(configured, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(sql, "PATIENCE_S", 1.0)
     monkeypatch.setattr(sql, "PING_S", ANSWER_S)
     monkeypatch.setattr(configured, "CONNECTING", configured.CONNECTING | {"connect_timeout": "2"})
 

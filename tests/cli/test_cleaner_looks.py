@@ -13,6 +13,7 @@ import pytest
 from lithify.errors import CoordinationError
 from lithify.leases.sql import open_coordination
 from lithify.reports.events import CleanerNote
+from lithify.waits import sql
 from support.processes.cleaner_process import CleanerProcess
 from support.servers.tcp_proxy import wait_until
 
@@ -53,6 +54,7 @@ def test_one_that_has_not_looked_yet_and_those_of_other_catalogs(lithify, tmp_pa
 
 def test_a_database_that_cannot_be_asked_hides_no_topic(lithify, monkeypatch: pytest.MonkeyPatch) -> None:
     lithify("topic", "create", "orders")
+    monkeypatch.setattr(sql, "PATIENCE_S", 0.01)
     monkeypatch.setenv("LITHIFY_COORDINATION_URL", "postgresql://lithify:s3cret@127.0.0.1:1/leases")
     shown = lithify("status")
     assert "orders" in shown.out

@@ -8,7 +8,7 @@ import pytest
 
 from lithify.errors import LithifyError, WarehouseError
 from lithify.redaction import redacted
-from lithify.store.iceberg.catalog import configured
+from lithify.waits import sql
 
 BETWEEN = ["@", ":", "/", "?", "#", "%", "%40", "@:/", "@@", "[", "%zz"]
 SENTINEL = "Qz7"
@@ -23,7 +23,7 @@ def addresses(between: str) -> list[str]:
 
 @pytest.mark.parametrize("between", BETWEEN)
 def test_no_verb_shows_the_password_of_a_catalog(between, lithify, monkeypatch):
-    monkeypatch.setattr(configured, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(sql, "PATIENCE_S", 0.01)
     for number, address in enumerate(addresses(between)):
         monkeypatch.setenv("PYICEBERG_CATALOG__PROD__TYPE", "sql")
         monkeypatch.setenv("PYICEBERG_CATALOG__PROD__URI", address)
@@ -35,7 +35,8 @@ def test_no_verb_shows_the_password_of_a_catalog(between, lithify, monkeypatch):
 
 
 @pytest.mark.parametrize("between", BETWEEN)
-def test_nor_that_of_the_database_of_leases(between, lithify):
+def test_nor_that_of_the_database_of_leases(between, lithify, monkeypatch):
+    monkeypatch.setattr(sql, "PATIENCE_S", 0.01)
     lithify("topic", "create", "t")
     for address in addresses(between):
         outcome = lithify("cleaner", "run", "--once", "--coordination-url", address, code=1)

@@ -21,6 +21,7 @@ from lithify.leases import database as databases
 from lithify.leases.memory import MemoryCoordination
 from lithify.leases.sql import SqlCoordination, open_coordination
 from lithify.ports.leases import Lease
+from lithify.waits import sql
 from support.servers.postgres import PASSWORD, Postgres
 from support.servers.tcp_proxy import TcpProxy, wait_until
 
@@ -189,7 +190,8 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize("url", UNUSABLE)
-def test_a_url_that_cannot_be_used_is_refused_with_what_to_do(url: str) -> None:
+def test_a_url_that_cannot_be_used_is_refused_with_what_to_do(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sql, "PATIENCE_S", 0.01)
     with pytest.raises(CoordinationError, match=UNUSABLE[url]) as trouble:
         open_coordination(url)
     assert trouble.value.hint
@@ -207,6 +209,21 @@ def test_a_wrong_password_is_reported_without_it(server: Postgres, database: str
     with pytest.raises(CoordinationError, match="password authentication failed") as trouble:
         open_coordination(server.uri(database, password="s3cret"))
     assert "s3cret" not in str(trouble.value)
+
+
+def test_a_server_that_restarts_is_waited_for_at_the_first_connection_only(
+    server: Postgres, database: str, wire: TcpProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Later a process may hold leases, which it then has to give up in time."""
+    wire.cut()
+    back = threading.Timer(0.5, wire.mend)
+    back.start()
+    opened = open_coordination(server.uri(database, wire.port))
+    back.join()
+    monkeypatch.setattr(sql, "PATIENCE_S", 10 * BOUND_S)
+    wire.cut()
+    with pytest.raises(CoordinationError):
+        opened.leases()
 
 
 def test_a_driver_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

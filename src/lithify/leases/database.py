@@ -3,6 +3,7 @@
     wait                                   ends after
     for a connection of the pool           CONNECT_S
     for a server that does not answer      CONNECT_S while connecting, then ANSWER_S: the socket is closed
+    for a server that restarts             10 s, at the first connection of a process only: later ones may hold leases
     for a lock, within PostgreSQL          STATEMENT_S
     for the lock of an SQLite file         BUSY_S
 
@@ -20,7 +21,7 @@ from sqlalchemy.pool import NullPool
 from lithify.errors import CoordinationError
 from lithify.extras import POSTGRES
 from lithify.model.settings.secrets import keep
-from lithify.waits.sql import bound_answers
+from lithify.waits.sql import bound_answers, connect_patiently
 
 CONNECT_S = 3
 STATEMENT_S = 3
@@ -101,5 +102,6 @@ def _unreadable() -> CoordinationError:
 def _postgres(url: URL) -> Engine:
     options = f"{url.query.get('options', '')} -c statement_timeout={STATEMENT_S * 1000}".strip()
     engine = create_engine(url, pool_timeout=CONNECT_S, connect_args={"connect_timeout": CONNECT_S, "options": options})
+    connect_patiently(engine, only_first=True)
     bound_answers(engine, ANSWER_S)
     return engine

@@ -5,7 +5,7 @@ say otherwise:
 
     connect_timeout, tcp_user_timeout    how long to wait for a host that does not answer
     keepalives_idle, _interval, _count   how soon a connection without a peer is found dead
-    (no parameter)                       10 s in which connecting to a restarting server is retried
+    (no parameter)                       10 s in which connecting to a restarting server is retried, also at first
     statement_timeout                    how long a commit waits for another one's few milliseconds
     idle_in_transaction_session_timeout  how long a program that is paused within its commit blocks others
 
@@ -34,26 +34,19 @@ from pyiceberg.typedef import EMPTY_DICT, Properties
 from requests import PreparedRequest, Response, Session
 from requests.adapters import HTTPAdapter
 from requests.exceptions import ReadTimeout
-from tenacity import (
-    Retrying,
-    retry_if_exception,
-    retry_if_exception_type,
-    stop_after_attempt,
-    stop_after_delay,
-    wait_random_exponential,
-)
+from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
 from lithify.errors import WarehouseError
 from lithify.model.names import nearest
 from lithify.store.configuration import WAREHOUSE, check_described
 from lithify.store.iceberg.error_mapping import already_exists, reaching
 from lithify.waits.deadline import within
-from lithify.waits.sql import bound_answers
+from lithify.waits.sql import bound_answers, connect_patiently, while_restarting
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyiceberg.utils.config import Config
-    from sqlalchemy import Connection, Dialect, Engine
+    from sqlalchemy import Connection, Engine
 
 REMOTE_IO = "lithify.store.iceberg.io.remote_io.RemoteFileIO"  # by name: importing it takes half a second
 
@@ -75,11 +68,6 @@ CONNECTING = {
 
 TURN_S = 15.0
 """For a turn of committers: a few seconds more than it is waited for within the server (`lock`)."""
-
-PATIENCE_S = 10.0
-"""How long connecting is retried. A server's restart takes less; during a commit it leaves
-the outcome unknown unless the catalog can be read soon after."""
-MAX_PAUSE_S = 0.5
 
 OPENING_S = 60.0
 ANSWER_S = 40.0
@@ -163,11 +151,14 @@ class NamedCatalog:
             if (uri := str(described.get("uri", ""))) and _is_database(uri):
                 _check_address(self.where, uri)
             given = described | _left_open(described)
-            catalog = within(OPENING_S, partial(retrying, load_catalog, self._name, **given))
+            opens = partial(retrying, load_catalog, self._name, **given)
+            if uri and _is_libpq(uri):  # it makes its tables at once, on an engine that only then can be told
+                opens = partial(while_restarting, opens)
+            catalog = within(OPENING_S, opens)
         catalog.properties = {PY_IO_IMPL: REMOTE_IO, **catalog.properties}
         engine = _postgres(catalog)
         if engine is not None:
-            _connect_patiently(engine)
+            connect_patiently(engine)
             _bound_transactions(engine)
             bound_answers(engine, ANSWER_S)
         elif isinstance(session := getattr(catalog, "_session", None), Session):
@@ -236,22 +227,6 @@ def _bounded(uri: str) -> str:
     url = make_url(uri)
     open_ones = {name: value for name, value in CONNECTING.items() if name not in url.query}
     return url.update_query_dict(open_ones).render_as_string(hide_password=False)
-
-
-def _connect_patiently(engine: Engine) -> None:
-    from sqlalchemy import event
-
-    retrying = Retrying(
-        retry=retry_if_exception_type(engine.dialect.loaded_dbapi.OperationalError),
-        stop=stop_after_delay(PATIENCE_S),
-        wait=wait_random_exponential(multiplier=0.05, max=MAX_PAUSE_S),
-        reraise=True,
-    )
-
-    def connect(dialect: Dialect, _record: object, arguments: list[Any], parameters: dict[str, Any]) -> Any:
-        return retrying.copy()(dialect.connect, *arguments, **parameters)
-
-    event.listen(engine, "do_connect", connect)
 
 
 def _bound_transactions(engine: Engine) -> None:
