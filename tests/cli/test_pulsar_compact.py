@@ -1,4 +1,4 @@
-"""`lithify pulsar compact` and `uncompact` without a cluster: what is refused, and how (C54)."""
+"""`lithify pulsar compact`, `uncompact` and `leftovers` without a cluster: what is refused, and how (C54)."""
 
 from __future__ import annotations
 
@@ -44,6 +44,12 @@ def test_no_secret_of_client_conf_is_shown(lithify, tmp_path):
     )
     done = lithify("--debug", "pulsar", "compact", TOPIC, "--client-conf", str(conf), "--plan", code=1)
     assert "verysecret" not in done.out + done.err
+
+
+def test_leftovers_of_topics_that_are_gone_are_asked_for_without_a_topic(lithify, monkeypatch):
+    monkeypatch.delenv("LITHIFY_PULSAR_JARS", raising=False)
+    assert "--jars DIR" in lithify("pulsar", "leftovers", *URLS, "--yes", code=1).err
+    assert "Missing" not in lithify("pulsar", "leftovers", *URLS, code=1).err
 
 
 def test_views_are_dropped_only_when_it_is_confirmed(lithify):

@@ -16,6 +16,7 @@ from lithify.errors import BrokerError, LithifyError, UnknownOutcomeError
 from lithify.model.message import MessageId
 from lithify.ports.pulsar.cluster import TopicLook
 from lithify.service.pulsar.leftovers import Leftovers
+from lithify.service.pulsar.of_gone_topics import leftovers_of_gone_topics
 from lithify.service.pulsar.partition_round import RoundWorld
 from lithify.service.pulsar.publishing import Publisher
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic, plan_topic
@@ -62,6 +63,9 @@ def live_rounds() -> None:
     leftovers.delete_one(-1)
     cluster.note_unsettled(TOPIC, cluster.newest)
     leftovers.delete_all(TOPIC, cluster.newest)
+    left = cluster.begin_view("persistent://t/n/gone", "killed")
+    found = leftovers_of_gone_topics(cluster, cluster.open_ledgers, delete=True)
+    assert [one.ledger for one in found.ledgers] == [left]
     assert uncompact_topic(cluster, cluster.open_ledgers, TOPIC).partitions[0].changed
 
 
@@ -278,6 +282,45 @@ def test_a_view_is_not_dropped_beside_another_compaction() -> None:
     cluster.topics[TOPIC].is_compacting = True
     assert "compacts it right now" in str(uncompact_topic(cluster, cluster.open_ledgers, TOPIC).failed[0].error)
     assert left in cluster.views and cluster.topics[TOPIC].note is not None
+
+
+@pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name.lower())
+def test_leftovers_of_topics_that_are_gone_are_found_and_nothing_else(kind: Kind) -> None:
+    """C55: not the ledgers of topics that are there, or in a cluster that shares BookKeeper, nor those of others."""
+    gone, elsewhere = "persistent://t/n/gone", "persistent://t/n/elsewhere"
+    for injector in strikes(kind):
+        cluster = a_cluster(partitions=2)
+        cluster.of_another_cluster = (elsewhere,)
+        cluster.vanishing["look"] = f"{TOPIC}-partition-0"
+        left = [cluster.begin_view(gone, "killed"), cluster.begin_view(f"{TOPIC}-partition-2", "killed")]
+        cluster.begin_view(gone, None)
+        cluster.begin_view(elsewhere, "served there")
+        cluster.begin_view(f"{TOPIC}-partition-1", "killed")
+        before = set(cluster.views)
+        listed = leftovers_of_gone_topics(cluster, cluster.open_ledgers, delete=False)
+        assert ([one.ledger for one in listed.ledgers], listed.deleted) == (left, False)
+        assert set(cluster.views) == before
+        struck: Any = StruckPulsar(cluster, injector)
+        with suppress(LithifyError, CrashError):
+            leftovers_of_gone_topics(struck, struck.open_ledgers, delete=True)
+        assert before - set(left) <= set(cluster.views), injector
+        assert leftovers_of_gone_topics(cluster, cluster.open_ledgers, delete=True).deleted
+        assert set(cluster.views) == before - set(left), injector
+        assert leftovers_of_gone_topics(cluster, cluster.open_ledgers, delete=True).ledgers == ()
+
+
+def test_no_ledger_of_gone_topics_is_deleted_where_one_topic_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """C55: an error of the admin interface is no \"not found\"."""
+
+    def refuse(_cluster: FakePulsar, _topic: str) -> dict[int, str]:
+        raise BrokerError("the admin interface answers 403")
+
+    cluster = a_cluster()
+    left = cluster.begin_view("persistent://t/n/gone", "killed")
+    monkeypatch.setattr(FakePulsar, "partitions", refuse)
+    with pytest.raises(BrokerError, match="403"):
+        leftovers_of_gone_topics(cluster, cluster.open_ledgers, delete=True)
+    assert left in cluster.views
 
 
 def test_the_numbers_are_those_of_the_engine() -> None:

@@ -10,14 +10,16 @@ from dataclasses import replace
 import pytest
 import requests
 
-from lithify.api.pulsar import LiveTopic
+from lithify.api.pulsar import LiveTopic, leftovers_of_gone_topics
 from lithify.errors import BrokerError, InvalidNameError, SubscriptionBusyError, UnknownSourceError
-from lithify.model.message import MessageId
+from lithify.model.message import EARLIEST, MessageId
 from lithify.ports.pulsar.cluster import Hold
 from lithify.pulsar import compact_entries
 from lithify.pulsar.client import Admin
+from lithify.pulsar.client.names import TopicName
 from lithify.pulsar.format.framing import unframed
 from lithify.pulsar.live.cluster import LiveCluster
+from lithify.pulsar.live.view_ledgers import LiveViewLedgers
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic
 from lithify.waits.deadline import Deadline
 from lithify.wiring import BookKeeperChoice, pulsar_world
@@ -78,6 +80,33 @@ def test_a_view_is_dropped_with_what_a_killed_round_has_left(pulsar_server, topi
         assert live.uncompact(jars=str(pulsar_jars())).partitions[0].changed
         assert ledgers.of(topic, 0) == []
     assert not live.uncompact().partitions[0].changed
+
+
+def test_ledgers_of_topics_that_are_gone_are_found_and_deleted(pulsar_server, topic, session):
+    """C55: not those of topics that are there, whatever their names, and not those of another cluster's topics."""
+    assert a_round(pulsar_server, topic, session).changed
+    odd = "persistent://public/default/odd ~*+%ü.-_(x)"
+    gone = pulsar_server.make_topic(name="to-be-deleted")
+    pulsar_server.admin("PUT", TopicName.parsed(odd).path)
+    assert LiveTopic(odd, config_of(pulsar_server)).last_message_position() == EARLIEST  # loads it
+    produce(pulsar_server, gone, 1, 40)
+    assert a_round(pulsar_server, gone, session).changed
+    config, jars = config_of(pulsar_server), str(pulsar_jars())
+    with a_writer(pulsar_server) as ledgers:
+        for name in (topic, odd):
+            ledgers.create(name, MessageId(0, 0), "killed")
+        left = ledgers.create(gone, MessageId(0, 0), "killed")
+        assert left not in [one.ledger for one in leftovers_of_gone_topics(config, jars=jars).ledgers]
+        kept = [*ledgers.of(topic, 0), *ledgers.of(odd, 0)]
+        assert pulsar_server.admin("DELETE", f"{TopicName.parsed(gone).path}?force=true").ok
+        there = LiveViewLedgers(ledgers).with_messages([topic, odd, gone, "no name"])
+        assert there == {topic, odd, "no name"}
+        for deleted in (False, True):
+            report = leftovers_of_gone_topics(config, jars=jars, delete=deleted)
+            assert [one.ledger for one in report.ledgers if one.topic == gone] == [left]
+            assert not {topic, odd}.intersection(one.topic for one in report.ledgers)
+        assert ledgers.of(gone, 0) == []
+        assert [*ledgers.of(topic, 0), *ledgers.of(odd, 0)] == kept
 
 
 PHASES = ["the entries are read", "the view is written", "the view is to be published"]

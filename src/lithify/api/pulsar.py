@@ -24,7 +24,9 @@ from lithify.ports.engine import START_SPARK, Progress
 from lithify.pulsar.client import OUTAGE_S, ClientConfig, conf_of
 from lithify.pulsar.live.cluster import LiveCluster
 from lithify.pulsar.live.positions import LivePositions
+from lithify.reports.pulsar.leftovers import LeftoversReport
 from lithify.reports.pulsar.rounds import TopicRoundPlan, TopicRoundReport, UncompactReport
+from lithify.service.pulsar import of_gone_topics
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic, plan_topic
 from lithify.service.pulsar.uncompact import uncompact_topic
 from lithify.wiring import BookKeeperChoice, pulsar_view_ledgers, pulsar_world
@@ -48,6 +50,17 @@ def client_config(
     """
     given = conf if conf is None or isinstance(conf, Mapping) else conf_of(Path(conf))
     return ClientConfig.of(service_url, admin_url, given).waiting(outage_s)
+
+
+def leftovers_of_gone_topics(
+    config: ClientConfig, *, delete: bool = False, jars: str | None = None, metadata_url: str | None = None
+) -> LeftoversReport:
+    """Ledgers that rounds left for topics that were deleted later, which no round finds any more (C55).
+
+    Pulsar's jars are needed as for `compact`. Raises `ConnectorError` or `BrokerError`.
+    """
+    ledgers = pulsar_view_ledgers(config, jars, metadata_url)
+    return of_gone_topics.leftovers_of_gone_topics(LiveCluster(config), ledgers, delete=delete)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ from lithify.cli.kafka.promote import promote as promote_kafka
 from lithify.cli.kafka.publish import publish
 from lithify.cli.pulsar.compact import compact as compact_live
 from lithify.cli.pulsar.ingest import ingest as ingest_pulsar
+from lithify.cli.pulsar.leftovers import leftovers
 from lithify.cli.pulsar.uncompact import uncompact as uncompact_live
 from lithify.cli.records.consume import consume, table
 from lithify.cli.records.hydrate import hydrate
@@ -162,7 +163,7 @@ NOUNS: Mapping[click.Group, tuple[click.Command, ...]] = {
     replica_group: REPLICA_VERBS,
     cleaner_group: (cleaner_run,),
     kafka_group: (ingest, publish, hydrate_from_kafka, promote_kafka),
-    pulsar_group: (ingest_pulsar, compact_live, uncompact_live),
+    pulsar_group: (ingest_pulsar, compact_live, uncompact_live, leftovers),
     quarantine_group: (list_quarantine, release),
     warehouse_group: (warehouse_info, upgrade_warehouse),
 }

@@ -6,7 +6,7 @@ the ledger of the earlier view. The engine is the reference.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -21,7 +21,7 @@ from lithify.errors import (
 from lithify.model.message import MessageId
 from lithify.ports.engine import Progress, RunLimits
 from lithify.ports.pulsar.cluster import Hold, TopicLedger, TopicLook
-from lithify.ports.pulsar.views import EntryRange, PlannedView, ViewLedger, ViewRules, WrittenView
+from lithify.ports.pulsar.views import EntryRange, PlannedView, RoundLedger, ViewLedger, ViewRules, WrittenView
 from lithify.pulsar import compact_entries
 from lithify.pulsar.format.entry import RawEntry
 from lithify.pulsar.format.framing import unframed
@@ -81,6 +81,8 @@ class FakePulsar:
 
     By "look", a partition that looks do not find although it is there.
     """
+    of_another_cluster: tuple[str, ...] = ()
+    """Topics of a cluster that shares BookKeeper."""
     damaged: tuple[str, ...] = ()
     """Entries that views have whole."""
     threshold: int = 0
@@ -192,6 +194,14 @@ class FakePulsar:
             for number, view in sorted(self.views.items())
             if view.partition == partition and number > ledger
         )
+
+    def of_rounds(self) -> tuple[RoundLedger, ...]:
+        made = sorted(self.views.items())
+        return tuple(RoundLedger(number, view.partition, view.run_id) for number, view in made if view.run_id)
+
+    def with_messages(self, partitions: Collection[str]) -> frozenset[str]:
+        there = {*self.topics, *self.of_another_cluster}
+        return frozenset(name for name in partitions if name in there)
 
     def delete(self, ledger: int) -> None:
         self.views.pop(ledger, None)

@@ -8,7 +8,7 @@ Topics are named by their partitions, each of which is a topic of its own for Pu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -106,11 +106,28 @@ class ViewLedger:
     run_id: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class RoundLedger:
+    """A ledger that a round of Lithify made for a view of a partition."""
+
+    ledger: int
+    partition: str
+    run_id: str
+
+
 class ViewLedgers(Protocol):
     """The ledgers of views in BookKeeper. Calls raise `BrokerError`."""
 
     def newer_than(self, partition: str, ledger: int) -> tuple[ViewLedger, ...]:
         """Ledgers of views of a partition with a higher id."""
+        ...
+
+    def of_rounds(self) -> tuple[RoundLedger, ...]:
+        """All that rounds of Lithify made and that are there, of any partition."""
+        ...
+
+    def with_messages(self, partitions: Collection[str]) -> frozenset[str]:
+        """Which of the partitions have ledgers of their own here, in whatever cluster; or a name that is none."""
         ...
 
     def delete(self, ledger: int) -> None:

@@ -57,6 +57,7 @@ public final class Ledgers {
     Semaphore bytes;
     Failure failure;
     Iterator listed;
+    byte[] listedComponent;
     byte[] listedTopic;
     LedgerManager.LedgerRangeIterator ranges;
     long since;
@@ -361,13 +362,14 @@ public final class Ledgers {
 
     byte[] list(DataInputStream in) throws Exception {
         since = in.readLong();
+        listedComponent = bytes(in);
         listedTopic = bytes(in);
         ranges = client.getLedgerManager().getLedgerRanges(timeoutSeconds * 1000L);
         listed = new ArrayList().iterator();
         return page();
     }
 
-    /** Compacted ledgers of the topic among the next ledgers: is there more, then each of them. */
+    /** Ledgers of the component, and the topic if one is named, among the next: is there more, then each of them. */
     byte[] page() throws Exception {
         List ids = new ArrayList();
         List asked = new ArrayList();
@@ -401,10 +403,13 @@ public final class Ledgers {
 
     void tell(long id, LedgerMetadata metadata, DataOutputStream out) throws IOException {
         Map custom = metadata.getCustomMetadata();
-        if (Arrays.equals(COMPACTED, (byte[]) custom.get("component"))
-                && Arrays.equals(listedTopic, (byte[]) custom.get("pulsar/compactedTopic"))) {
+        boolean compacted = Arrays.equals(COMPACTED, listedComponent);
+        byte[] topic = (byte[]) custom.get(compacted ? "pulsar/compactedTopic" : "pulsar/managed-ledger");
+        if (topic != null && Arrays.equals(listedComponent, (byte[]) custom.get("component"))
+                && (listedTopic.length == 0 || Arrays.equals(listedTopic, topic))) {
             out.writeLong(id);
             out.writeByte(metadata.isClosed() ? 1 : 0);
+            writeBytes(out, topic);
             writeBytes(out, (byte[]) custom.get("pulsar/compactedTo"));
             writeBytes(out, (byte[]) custom.get("lithify/run"));
         }

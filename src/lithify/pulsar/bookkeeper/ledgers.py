@@ -2,6 +2,7 @@
 
     create ─► append, append, ... ─► close        one at a time
     of(topic, since) ─► those that a run left     delete
+    of_rounds ─► those of all topics              managed_ledgers ─► what topics there are, as BookKeeper knows it
 
 A ledger belongs to no topic until a broker has been told of it. So a run that fails deletes its own, and
 the next one finds what a killed run has left by the metadata of ledgers.
@@ -10,7 +11,7 @@ the next one finds what a killed run has left by the metadata of ledgers.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Self
 
@@ -29,6 +30,9 @@ UNANSWERED_AT_MOST: Final = 3
 ENTRY_OVERHEAD_BYTES: Final = 100
 
 RUN: Final = "lithify/run"
+COMPACTED: Final = b"compacted-ledger"
+MANAGED: Final = b"managed-ledger"
+"""Of messages, and of cursors."""
 PREFIX: Final = "metadata-store:"
 OF_ONE_PROCESS: Final = ("rocksdb:", "memory:")
 """Metadata stores that only the broker that made them has."""
@@ -36,7 +40,7 @@ OF_ONE_PROCESS: Final = ("rocksdb:", "memory:")
 _INT: Final = struct.Struct(">I")
 _LONG: Final = struct.Struct(">q")
 _LONGS: Final = struct.Struct(">qq")
-_FOUND: Final = struct.Struct(">qBI")
+_FOUND: Final = struct.Struct(">qB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,24 @@ class CompactedLedger(NamedTuple):
     run_id: str
 
 
+class RoundLedger(NamedTuple):
+    """A ledger that a round of Lithify made for the compacted view of a topic."""
+
+    ledger: int
+    topic: str
+    run_id: str
+
+
+class _Listed(NamedTuple):
+    """A ledger as the JVM tells it."""
+
+    ledger: int
+    is_closed: bool
+    topic: str
+    compacted_to: bytes
+    run_id: str
+
+
 class LedgerWriter:
     """A client of BookKeeper in a JVM that nobody else uses meanwhile: a context manager.
 
@@ -133,7 +155,7 @@ class LedgerWriter:
         """A new ledger for the compacted view of a topic, or one partition, up to an entry; its id."""
         metadata = {
             "application": b"pulsar",
-            "component": b"compacted-ledger",
+            "component": COMPACTED,
             "pulsar/compactedTopic": topic.encode(),
             "pulsar/compactedTo": MessageIdData(
                 ledger_id=horizon.ledger, entry_id=horizon.entry, batch_size=0
@@ -175,13 +197,28 @@ class LedgerWriter:
 
     def of(self, topic: str, since: int) -> list[CompactedLedger]:
         """Ledgers with an id of at least `since` that say they are compacted views of the topic, by id."""
+        return sorted(
+            CompactedLedger(one.ledger, one.is_closed, _horizon(one), one.run_id)
+            for one in self._listed(COMPACTED, topic, since)
+        )
+
+    def of_rounds(self) -> list[RoundLedger]:
+        """All that rounds of Lithify made and that are there, of any topic, by id."""
+        found = self._listed(COMPACTED)
+        return sorted(RoundLedger(one.ledger, one.topic, one.run_id) for one in found if one.run_id)
+
+    def managed_ledgers(self) -> Iterator[str]:
+        """By Pulsar's name, the managed ledger of each ledger that topics have; many of them more than once."""
+        return (one.topic for one in self._listed(MANAGED))
+
+    def _listed(self, component: bytes, topic: str = "", since: int = 0) -> Iterator[_Listed]:
+        """Of one topic, or of all."""
         self._abandon()
-        found: list[CompactedLedger] = []
-        page = self._jvm.ask(b"L", _LONG.pack(since), sized(topic.encode()))
+        page = self._jvm.ask(b"L", _LONG.pack(since), sized(component), sized(topic.encode()))
         while True:
-            found += _listed(page[1:])
+            yield from _on_page(page[1:])
             if page[0] == 0:
-                return sorted(found)
+                return
             page = self._jvm.ask(b"N")
 
     def _send(self, entries: Sequence[bytes]) -> None:
@@ -211,21 +248,23 @@ def sized(part: bytes) -> bytes:
     return _INT.pack(len(part)) + part
 
 
-def _listed(page: bytes) -> list[CompactedLedger]:
-    found, at = [], 0
+def _on_page(page: bytes) -> Iterator[_Listed]:
+    at = 0
     while at < len(page):
-        ledger, closed, size = _FOUND.unpack_from(page, at)
+        ledger, closed = _FOUND.unpack_from(page, at)
         at += _FOUND.size
-        horizon, at = page[at : at + size], at + size
-        (size,) = _INT.unpack_from(page, at)
-        run, at = page[at + 4 : at + 4 + size], at + 4 + size
-        found.append(CompactedLedger(ledger, closed == 1, _horizon(ledger, horizon), run.decode(errors="replace")))
-    return found
+        parts = []
+        for _ in range(3):
+            (size,) = _INT.unpack_from(page, at)
+            parts.append(page[at + _INT.size : at + _INT.size + size])
+            at += _INT.size + size
+        topic, compacted_to, run = parts
+        yield _Listed(ledger, closed == 1, topic.decode(errors="replace"), compacted_to, run.decode(errors="replace"))
 
 
-def _horizon(ledger: int, data: bytes) -> MessageId:
+def _horizon(found: _Listed) -> MessageId:
     try:
-        at = MessageIdData.FromString(data)
+        at = MessageIdData.FromString(found.compacted_to)
     except DecodeError as error:
-        raise BrokerError(f"ledger {ledger} does not say up to which entry it is compacted") from error
+        raise BrokerError(f"ledger {found.ledger} does not say up to which entry it is compacted") from error
     return MessageId(at.ledger_id, at.entry_id)

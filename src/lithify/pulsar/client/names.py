@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 from lithify.errors import BrokerError, InvalidNameError
 
@@ -50,6 +50,12 @@ class TopicName:
     def path(self) -> str:
         """As the admin interface has it in its URLs."""
         return "/".join(("persistent", *(quote(part, safe="") for part in (self.tenant, self.namespace, self.local))))
+
+    @property
+    def managed_ledger(self) -> str:
+        """As BookKeeper's metadata have it: encoded by Java's URLEncoder."""
+        local = quote_plus(self.local, safe="*").replace("~", "%7E")
+        return f"{self.tenant}/{self.namespace}/persistent/{local}"
 
     @property
     def partition(self) -> int:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
-from lithify.ports.pulsar.views import ViewLedger
+from lithify.errors import InvalidNameError
+from lithify.ports.pulsar.views import RoundLedger, ViewLedger
 from lithify.pulsar.bookkeeper import LedgerWriter, MetadataStore
 from lithify.pulsar.client import Admin, ClientConfig
+from lithify.pulsar.client.names import TopicName
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,19 @@ class LiveViewLedgers:
 
     def newer_than(self, partition: str, ledger: int) -> tuple[ViewLedger, ...]:
         return tuple(ViewLedger(one.ledger, one.run_id or None) for one in self.ledgers.of(partition, ledger + 1))
+
+    def of_rounds(self) -> tuple[RoundLedger, ...]:
+        return tuple(RoundLedger(*one) for one in self.ledgers.of_rounds())
+
+    def with_messages(self, partitions: Collection[str]) -> frozenset[str]:
+        managed = dict[str, str]()
+        there = set[str]()
+        for partition in partitions:
+            try:
+                managed[TopicName.parsed(partition).managed_ledger] = partition
+            except InvalidNameError:
+                there.add(partition)
+        return frozenset(there.union(managed[name] for name in self.ledgers.managed_ledgers() if name in managed))
 
     def delete(self, ledger: int) -> None:
         self.ledgers.delete(ledger)

@@ -1,0 +1,40 @@
+"""`lithify pulsar leftovers`: lists and deletes ledgers that rounds left for topics that are gone (C55)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lithify.cli.invocation import Invocation, verb
+from lithify.cli.pulsar.settings import bookkeeper_options, cluster_config, cluster_options
+from lithify.cli.terminal.output import say
+
+
+@verb("leftovers")
+@cluster_options
+@bookkeeper_options
+@click.option("--yes", is_flag=True, help="Delete the ledgers. Without --yes, only list them.")
+def leftovers(
+    invocation: Invocation, service_url: str, admin_url: str, client_conf: Path | None, yes: bool, **given: Any
+) -> None:
+    """List or delete ledgers that rounds left for topics that are gone.
+
+    A round that was killed leaves a compacted ledger, which the next round of the topic deletes. If the
+    topic is deleted before that, no round finds the ledger. This verb looks for such ledgers in
+    BookKeeper: those that Lithify made, of topics that the admin interface does not find and of which
+    BookKeeper has no other ledger. It needs Pulsar's jars.
+
+    \b
+    Examples:
+      lithify pulsar leftovers --client-conf client.conf
+      lithify pulsar leftovers --client-conf client.conf --yes
+    """
+    from lithify.api.pulsar import leftovers_of_gone_topics
+    from lithify.reports.pulsar.leftovers import leftovers_text
+
+    report = leftovers_of_gone_topics(cluster_config(service_url, admin_url, client_conf), delete=yes, **given)
+    if not invocation.printed(report):
+        for line in leftovers_text(report):
+            say(line)
