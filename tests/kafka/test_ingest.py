@@ -15,6 +15,7 @@ import lithify
 from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying
 from lithify.reports.ingest import IngestBatch, IngestNote, IngestReport
+from lithify.service.documents import source_of
 from lithify.service.ingest.commit_copied import commit_copied
 from lithify.spark.kafka.copying import copied_logs
 from support.kafka.broker import KafkaBroker, read_all
@@ -37,6 +38,8 @@ def test_a_copy_is_equal_to_the_byte_and_goes_on_where_it_ends(place: KafkaCopy)
     assert place.ingest().records == 30
     place.check_equal()
     assert place.ingest().records == 0
+    known = source_of(place.lake.warehouse.store, place.lake.topic("copy").state())
+    assert known is not None and known.config == {"cleanup.policy": "compact"}  # no defaults of the broker
 
 
 def test_timestamps_that_the_log_gives(tmp_path: Path, broker: KafkaBroker, session: SparkSession) -> None:

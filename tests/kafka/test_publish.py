@@ -114,6 +114,20 @@ def test_a_new_target_has_the_topics_settings_and_those_that_are_given(both, bro
         publish(both.topic, both.conf, to, config={"retention.ms": "1"})
 
 
+def test_a_restored_topic_has_what_was_set_on_the_one_that_was_copied(both, broker):
+    """What the broker refuses it names, and the same command without a value leaves that out."""
+    theirs = {"cleanup.policy": "compact,delete", "retention.ms": "31536000000000", "segment.bytes": "none"}
+    put_source(both.topic.warehouse.store, both.topic.state(), CopiedTopic("lost", "", config=theirs))
+    to = f"{both.name}.restored"
+    with pytest.raises(RefusedError, match=f"Kafka does not create {to}: .*segment.bytes"):
+        publish(both.topic, both.conf, to)
+    left_out = {"segment.bytes": ""}
+    assert publish(both.topic, both.conf, to, config=left_out).created
+    found = Cluster(both.conf, 30.0).topic_config(to)
+    assert (found["cleanup.policy"], found["retention.ms"]) == ("compact,delete", "31536000000000")
+    assert publish(both.topic, both.conf, to, config=left_out).resumed
+
+
 def test_a_view_is_published_and_not_the_log(broker, tmp_path):
     both = kafka_lake(broker, tmp_path, compaction_mode="side-by-side")
     both.topic.append([Record(b"a", b"1", NOW), Record(b"a", b"2", NOW)])

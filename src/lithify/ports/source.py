@@ -168,6 +168,10 @@ class Source(Protocol):
         """The settings of its own that a copy of the topic is created with; `config` goes over them."""
         ...
 
+    def own_config(self, topic: str) -> Mapping[str, str] | None:
+        """The settings that were set on the topic itself, without defaults; None where they are not known."""
+        ...
+
     def stream(
         self, topic: str, starts: Mapping[int, SourcePosition | None], run_id: str, on_batch: OnBatch
     ) -> SourceStream:

@@ -44,7 +44,8 @@ class MissedRange:
 class CopiedTopic(Report):
     """Of which topic of Kafka or Pulsar a topic is a copy, and what of it could not be copied.
 
-    `topic_id` is the source's: a recreated topic has another one; empty where it is not known.
+    `topic_id` is the source's: a recreated topic has another one; empty where it is not known. `config` are the
+    settings that were set on the source itself, at the last ingest; None where they are not known.
     """
 
     name: str
@@ -52,13 +53,17 @@ class CopiedTopic(Report):
     holes: tuple[Hole | IdHole, ...] = ()
     promoted: bool = False
     """It is a copy no more, or soon (C70): said before the commit, so that `repair` cannot take it back."""
+    config: Mapping[str, str] | None = None
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> CopiedTopic:
         """Raises `LookupError`, `TypeError` or `ValueError` for any other document."""
         holes = tuple(IdHole(**hole) if "before" in hole else Hole(**hole) for hole in data["holes"])
-        copied = CopiedTopic(data["name"], data["topic_id"], holes, bool(data.get("promoted", False)))
+        given = data.get("config")
+        config = None if given is None else dict(given)
+        copied = CopiedTopic(data["name"], data["topic_id"], holes, bool(data.get("promoted", False)), config)
         texts = [copied.name, copied.topic_id, *(h.before for h in holes if isinstance(h, IdHole))]
+        texts += [text for pair in (config or {}).items() for text in pair]
         texts += [h.after for h in holes if isinstance(h, IdHole) and h.after is not None]
         numbers = [number for hole in holes if isinstance(hole, Hole) for number in astuple(hole)]
         numbers += [hole.partition for hole in holes]

@@ -68,6 +68,9 @@ class ListedEntries:
             for p, n in records.items()
         )
 
+    def own_config(self, topic: str) -> None:
+        """Not known."""
+
     def settings(self, topic: str, config: Mapping[str, object]) -> Mapping[str, object]:
         return {**preset("pulsar"), **config, "message.ids": "pulsar"}
 

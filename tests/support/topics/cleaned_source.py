@@ -118,6 +118,9 @@ class CleanedSource:
     def progress(self, topic: SourceTopic, copy: TopicState, records: Mapping[int, int]) -> tuple[IngestedLog, ...]:
         return (IngestedLog(0, copy.log(0).log_end_offset, self.log.end, records.get(0, 0)),)
 
+    def own_config(self, topic: str) -> None:
+        """Not known."""
+
     def settings(self, topic: str, config: Mapping[str, object]) -> Mapping[str, object]:
         return config
 

@@ -34,6 +34,7 @@ class ListedSource:
     is_silent: bool = False
     retention_ms: int | None = None
     """Its `delete.retention.ms`, if it is compacted."""
+    config: Mapping[str, str] | None = None
 
     def topics(self, pattern: str) -> tuple[str, ...]:
         return tuple(name for name in self.records if re.fullmatch(pattern, name))
@@ -68,6 +69,9 @@ class ListedSource:
             IngestedLog(p, copy.log(p).log_end_offset, log.end_offset, records.get(p, 0))
             for p, log in self.logs(topic).items()
         )
+
+    def own_config(self, topic: str) -> Mapping[str, str] | None:
+        return self.config
 
     def settings(self, topic: str, config: Mapping[str, object]) -> Mapping[str, object]:
         return config

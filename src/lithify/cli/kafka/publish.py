@@ -54,8 +54,8 @@ def publish(
     Publishes every record that is left, in its partition, with key, value, timestamp and headers; of a topic
     with compaction.mode=side-by-side the compacted view, then the backlog after it. Offsets are the target's.
 
-    A missing target is created with the topic's settings; a copy of a Kafka topic has that one's, but neither its
-    retention nor its max.message.bytes. --config goes over them.
+    A missing target is created with the topic's settings, and with those that were set on the Kafka topic that it is
+    a copy of. --config goes over them; NAME= leaves out one that the copied topic had.
 
     It can be ended at any time and started again: every record is published exactly once. When the topic
     has grown, the same command publishes the new records. A target with other writers is refused.

@@ -51,7 +51,8 @@ def publish(  # noqa: PLR0913 - the flags of the verb, by name
     """Publishes the newest version of `topic`, its compacted view if it has one, into the Kafka topic `to`.
 
     Same partition, key, value, timestamp and headers, in order; offsets are the target's own. A missing
-    target is created with the topic's settings, `config` over them. Call it again after a crash, or for new records: it
+    target is created with the topic's settings, over them those of the Kafka topic that it is a copy of, and `config`;
+    a value "" leaves one out that the copied topic had. Call it again after a crash, or for new records: it
     continues after the last one.
     `conf` is by Java's names, or librdkafka's, with `bootstrap.servers`; `tell` gets the records of every transaction.
 

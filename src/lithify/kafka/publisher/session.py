@@ -15,7 +15,15 @@ from itertools import chain
 
 from lithify.errors import InvalidRecordError, RefusedError, UnknownSourceError
 from lithify.kafka.publisher.reports import PublishedLog
-from lithify.kafka.publisher.target import Target, Wanted, check_only_ours, find_or_make, largest_batch, partitions_of
+from lithify.kafka.publisher.target import (
+    Source,
+    Target,
+    Wanted,
+    check_only_ours,
+    find_or_make,
+    largest_batch,
+    partitions_of,
+)
 from lithify.kafka.publisher.transactions import Stored, Transactions
 from lithify.kafka_client.client import Cluster
 from lithify.model.names import LogId
@@ -23,6 +31,7 @@ from lithify.model.record import Record
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reading.continuation import Continues, advanced, continuation, lost_error
+from lithify.service.documents import source_of
 from lithify.snapshot.cursors import compacted_records, copied_from, first_cursor, log_of
 from lithify.snapshot.narration import FollowedLog
 
@@ -129,7 +138,9 @@ def open_session(
     _check_timestamps(warehouse, state)
     to = wanted.to
     _check_not_source(warehouse, cluster, state, to)
-    target = find_or_make(cluster, wanted, len(state.partitions), state.settings)
+    copied = source_of(warehouse.store, state)
+    theirs = {} if copied is None else copied.config or {}
+    target = find_or_make(cluster, wanted, len(state.partitions), Source(state.settings, theirs))
     transactions = Transactions(cluster, f"lithify.{state.identity}.{to}", to, largest_batch(state.settings))
     try:
         transactions.begin()

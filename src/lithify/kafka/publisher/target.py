@@ -17,6 +17,14 @@ from lithify.snapshot.live import Reached
 OVERHEAD_BYTES = 4096
 """An upper bound of what a batch adds to the bytes of a record."""
 FOREVER_MS = 2**63 - 1
+NOT_TAKEN = (
+    "message.timestamp.",  # records keep their timestamps, whatever these are
+    "message.format.version",  # gone since Kafka 4
+    "message.downconversion.enable",
+    "leader.replication.throttled.",  # of brokers of the other cluster
+    "follower.replication.throttled.",
+)
+"""How settings of a copied topic begin that a target does not get."""
 ANY_SIZE = 2**31 - 1
 """The `max.message.bytes` of copies: what Kafka has accepted is not refused."""
 
@@ -36,12 +44,26 @@ class Wanted:
 
     def check(self, config: Mapping[str, str]) -> None:
         """Raises `RefusedError` where the target is there and has other settings."""
-        other = [f"{name}={config.get(name)}" for name, value in self.config.items() if config.get(name) != value]
+        wanted = {name: value for name, value in self.config.items() if value}  # without one, a new target has no own
+        other = [f"{name}={config.get(name)}" for name, value in wanted.items() if config.get(name) != value]
         if other:
             raise RefusedError(
                 f"Kafka's {self.to} is there already, with {', '.join(other)}",
                 hint="leave these settings out, or change the topic with kafka-configs",
             )
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The topic of the lake: its settings, and those that were set in Kafka on the topic that it is a copy of."""
+
+    settings: TopicSettings
+    theirs: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def taken(self) -> dict[str, str]:
+        """Those of `theirs` that a target can have too."""
+        return {name: value for name, value in self.theirs.items() if not name.startswith(NOT_TAKEN)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +75,14 @@ class Target:
     config: Mapping[str, str] = field(default_factory=dict)
 
 
-def find_or_make(cluster: Cluster, wanted: Wanted, partitions: int, settings: TopicSettings) -> Target:
+def find_or_make(cluster: Cluster, wanted: Wanted, partitions: int, source: Source) -> Target:
     """The target, created if it is missing. Raises `RefusedError` for one that would not keep the records."""
     to = wanted.to
     try:
         there = partitions_of(cluster, to)
     except UnknownSourceError:
-        config = new_config(settings, wanted.config)
-        _check_keeps(wanted, config, settings)
+        config = new_config(source, wanted.config)
+        _check_keeps(wanted, config, source)
         _make(cluster, wanted, partitions, config)
         return Target(created=True, compacts="compact" in config["cleanup.policy"], config=config)
     if there < partitions:
@@ -70,15 +92,17 @@ def find_or_make(cluster: Cluster, wanted: Wanted, partitions: int, settings: To
         )
     config = _config(cluster, to)
     wanted.check(config)
-    _check_keeps(wanted, config, settings)
+    _check_keeps(wanted, config, source)
     return Target(created=False, compacts="compact" in config["cleanup.policy"].split(","))
 
 
-def new_config(settings: TopicSettings, given: Mapping[str, str]) -> dict[str, str]:
-    """The settings of a target that is created: those of the topic, which a copy has from Kafka's; `given` over them.
+def new_config(source: Source, given: Mapping[str, str]) -> dict[str, str]:
+    """The settings of a target that is created: the topic's, over them those of Kafka's that it is a copy of, `given`.
 
     A copy takes records of any size (`max.message.bytes` of 2 GB), which is no setting for brokers: theirs counts then.
+    What is given without a value is left to the cluster.
     """
+    settings, taken = source.settings, source.taken
     config = {
         "cleanup.policy": settings.cleanup_policy,
         "delete.retention.ms": str(settings.delete_retention_ms),
@@ -93,23 +117,26 @@ def new_config(settings: TopicSettings, given: Mapping[str, str]) -> dict[str, s
         config["max.message.bytes"] = str(largest_batch(settings))
     if settings.deletes:
         config |= {"retention.ms": str(settings.retention_ms), "retention.bytes": str(settings.retention_bytes)}
-    elif "delete" in given.get("cleanup.policy", ""):
+    elif "delete" in (taken | dict(given)).get("cleanup.policy", ""):
         config |= {"retention.ms": "-1", "retention.bytes": "-1"}
-    return {**config, **given}
+    return {name: value for name, value in {**config, **taken, **given}.items() if value or name not in taken}
 
 
-def _check_keeps(wanted: Wanted, config: Mapping[str, str], settings: TopicSettings) -> None:
-    """Raises `RefusedError` for settings with which a topic would not keep the records, unless they are given."""
+def _check_keeps(wanted: Wanted, config: Mapping[str, str], source: Source) -> None:
+    """Raises `RefusedError` for settings with which a topic would not keep the records.
+
+    Unless they are given, or Kafka's topic had the same.
+    """
     to = wanted.to
     if (kind := config["message.timestamp.type"]) != "CreateTime":
         raise RefusedError(
             f"Kafka's {to} has message.timestamp.type={kind}, which would not keep the timestamps",
             hint="set it to CreateTime",
         )
-    policy = config["cleanup.policy"].split(",")
+    policy, taken = config["cleanup.policy"].split(","), source.taken
     names = [name for name in ("retention.ms", "retention.bytes") if name not in wanted.config]
-    limits = {name: config[name] for name in names if config.get(name, "-1") != "-1"}
-    if "delete" in policy and limits and not settings.deletes:
+    limits = {name: config[name] for name in names if config.get(name, "-1") not in ("-1", taken.get(name))}
+    if "delete" in policy and limits and not source.settings.deletes:
         told = ", ".join(f"{name}={value}" for name, value in limits.items())
         raise RefusedError(
             f"Kafka's {to} deletes old records ({told}), which the topic keeps",
@@ -143,7 +170,15 @@ def _make(cluster: Cluster, wanted: Wanted, partitions: int, config: Mapping[str
     new = client().admin.NewTopic(to, partitions, replicas, config=dict(config))
     admin = cluster.admin()
     with cluster.explained(to):
-        cluster.answer(admin.create_topics([new], operation_timeout=cluster.timeout_s)[to])
+        try:
+            cluster.answer(admin.create_topics([new], operation_timeout=cluster.timeout_s)[to])
+        except client().KafkaException as error:
+            if error.args[0].code() != client().KafkaError.INVALID_CONFIG:
+                raise
+            raise RefusedError(
+                f"Kafka does not create {to}: {error.args[0].str()}",
+                hint="--config NAME=VALUE gives another value, and NAME= leaves out what the copied topic had",
+            ) from error
 
 
 def _config(cluster: Cluster, to: str) -> dict[str, str]:

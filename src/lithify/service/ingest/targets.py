@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 
 from lithify.errors import RefusedError, UnknownTopicError
 from lithify.lifecycle.copies.kafka import another_source, check_ingested, was_promoted
@@ -12,7 +13,7 @@ from lithify.model.source import IngestRequest
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import LogStore
 from lithify.reports.ingest import CopiedTopic
-from lithify.service.documents import source_of
+from lithify.service.documents import put_source, source_of
 
 
 def known_source(store: LogStore, state: TopicState, system: str, topic: str) -> CopiedTopic | None:
@@ -23,6 +24,15 @@ def known_source(store: LogStore, state: TopicState, system: str, topic: str) ->
     if copied is not None and copied.promoted:
         raise was_promoted(state)
     return copied
+
+
+def remember(store: LogStore, state: TopicState, known: CopiedTopic | None, copied: CopiedTopic) -> None:
+    """Stores what is new of the source of a copy; what the source did not tell this time stays as it is `known`."""
+    if known is not None:
+        config = known.config if copied.config is None else copied.config
+        copied = replace(copied, topic_id=copied.topic_id or known.topic_id, config=config)
+    if known != copied:
+        put_source(store, state, copied)
 
 
 def check_one_can_begin(store: LogStore, request: IngestRequest) -> None:

@@ -33,13 +33,12 @@ from lithify.reports.pulsar.damaged import NAMED_AT_MOST, kept_whole
 from lithify.service.change.alter import alter
 from lithify.service.commit import commit
 from lithify.service.creation import create_topic
-from lithify.service.documents import put_source
 from lithify.service.ingest.commit_copied import Copied, Reached, commit_copied
 from lithify.service.ingest.losses import begin_of, cut_error, gone_of, hole_of
 from lithify.service.ingest.narration import Narration
 from lithify.service.ingest.resync import resync
 from lithify.service.ingest.source_watch import SourceWatch
-from lithify.service.ingest.targets import known_source
+from lithify.service.ingest.targets import known_source, remember
 
 NOT_BEGUN = Reached("", {})
 
@@ -293,7 +292,6 @@ class TopicIngest:
             )
 
     def _remember(self, state: TopicState) -> None:
-        known = self._known(state)
-        copied = CopiedTopic(self.topic, self.topic_id or ("" if known is None else known.topic_id), self.holes)
-        if known != copied:
-            put_source(self.warehouse.store, state, copied)
+        config = self.source.own_config(self.topic)
+        copied = CopiedTopic(self.topic, self.topic_id, self.holes, config=config)
+        remember(self.warehouse.store, state, self._known(state), copied)

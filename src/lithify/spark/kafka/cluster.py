@@ -33,6 +33,7 @@ _REFUSED = (
     "UnsupportedSaslMechanismException",
 )
 """Suffixes of class names."""
+_OWN = "DYNAMIC_TOPIC_CONFIG"
 _SLICE_IS_OVER = "java.util.concurrent.TimeoutException"
 _BYTES = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
 _ASKING = {"auto.offset.reset": "none", "key.deserializer": _BYTES, "value.deserializer": _BYTES}
@@ -171,8 +172,8 @@ class KafkaCluster:
     def _place(self, topic: str, partition: int) -> Any:
         return self._jvm.org.apache.kafka.common.TopicPartition(topic, partition)
 
-    def config(self, topic: str) -> Mapping[str, str]:
-        """The settings of a topic, including defaults. Raises as `topic`."""
+    def config(self, topic: str, *, own: bool = False) -> Mapping[str, str]:
+        """The settings of a topic, including defaults, or only its `own`. Raises as `topic`."""
         resources = self._jvm.org.apache.kafka.common.config
         with self._errors_converted(topic):
             resource = resources.ConfigResource(getattr(resources, "ConfigResource$Type").TOPIC, topic)
@@ -180,7 +181,7 @@ class KafkaCluster:
             return {
                 str(entry.name()): str(entry.value())
                 for entry in self._iterable(found.entries())
-                if entry.value() is not None
+                if entry.value() is not None and (not own or str(entry.source()) == _OWN)
             }
 
     def size_bytes(self, topic: SourceTopic) -> int:

@@ -76,6 +76,12 @@ class KafkaSource(KafkaCluster):
         self._notes(IngestNote("settings", text, source=topic))
         return mine
 
+    def own_config(self, topic: str) -> Mapping[str, str] | None:
+        """None without the right to ask for them, which an ingest does not need otherwise."""
+        with suppress(BrokerError):
+            return self.config(topic, own=True)
+        return None
+
     def continuations(self, topic: SourceTopic, copy: TopicState) -> Mapping[int, CopyContinuation]:
         """By the offsets and leader epochs (`lifecycle/copies/continuation.py`). Raises `BrokerError`."""
         logs = self.logs(topic)

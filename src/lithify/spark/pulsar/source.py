@@ -145,6 +145,9 @@ class PulsarSource:
             found.append(IngestedEntries(partition, log.log_end_offset, to, source_end, records.get(partition, 0), lag))
         return tuple(found)
 
+    def own_config(self, topic: str) -> None:
+        """Pulsar has policies of namespaces and topics, which no verb takes over."""
+
     def settings(self, topic: str, config: Mapping[str, object]) -> Mapping[str, object]:
         """The preset `pulsar`, with ids; what Pulsar has accepted is not refused. Raises `InvalidSettingError`."""
         given = "".join(f", {name}={value}" for name, value in config.items())

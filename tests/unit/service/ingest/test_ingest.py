@@ -239,6 +239,24 @@ def test_two_ingests_that_create_the_same_copy_at_once_are_two_ingests_of_it(war
     assert volume_of(warehouse.store.segments(state(warehouse, "copy"))).records == 1
 
 
+def test_a_copy_keeps_what_was_set_on_its_source_as_of_the_last_ingest_that_was_told(warehouse):
+    source = ListedSource(warehouse, {"orders": {0: some(0, 1)}})
+    kept = []
+    for config in (None, {"retention.ms": "5"}, None, {}):
+        source.config = config
+        (report,) = ingest(warehouse, source, IngestRequest({}, topics=("orders",)), lambda _: None, lambda: False)
+        assert report.error is None
+        kept.append(source_of(warehouse.store, state(warehouse)).config)
+    assert kept == [None, {"retention.ms": "5"}, {"retention.ms": "5"}, {}]
+
+
+@pytest.mark.parametrize("config", [["retention.ms"], {"retention.ms": 5}, "retention.ms"])
+def test_settings_that_are_no_texts_are_damage(config):
+    stored = CopiedTopic("orders", "7").to_json() | {"config": config}
+    with pytest.raises((ValueError, TypeError)):
+        CopiedTopic.from_json(stored)
+
+
 @pytest.mark.parametrize(("call", "first"), [("settings", "others"), ("continuations", "orders")])
 def test_of_two_topics_that_are_copied_into_one_at_once_one_is(warehouse, call, first):
     reports = {}
