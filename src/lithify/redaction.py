@@ -20,8 +20,12 @@ SHORT, LEAST = 8, 4
 KNOWN = 1000
 """Secrets that are remembered in a process; with more of them the oldest are forgotten."""
 
-_PASSWORD = re.compile(r"(://[^\s/:@]*):(?!PASSWORD@)\S*@")
-"""The password of a URL, any characters up to the last '@' of the word; our own hints have that very word there."""
+_UP_TO_AT = re.compile(r"(?<!\S)\S+@")
+_PASSWORD = re.compile(r"(://[^\s/:@]*):(?!PASSWORD@).*@")
+"""The password of a URL, any characters up to the last '@' of the word; our own hints have that very word there.
+
+Sought in such words only: a text of thousands of URLs without blanks and '@' would take the square of its length.
+"""
 
 _PARAMETER = re.compile(
     r"""((?:^|[?&;,\s({\[])['"]?[\w.-]{0,40}
@@ -36,30 +40,33 @@ _BEARER = re.compile(r"\b(Bearer|Basic)\s+(?=[^\s'\"]*\d)[\w.~+/=-]{8,}", re.I)
 
 
 class _Known:
-    """The secrets that were told; safe to use from several threads."""
+    """The secrets that were told; safe to use from several threads, and a text needs no lock."""
 
     def __init__(self) -> None:
         self._values: dict[str, None] = {}
-        self._pattern: re.Pattern[str] | None = None
+        """Never changed: replaced."""
+        self._sought: tuple[dict[str, None], re.Pattern[str] | None] = self._values, None
+        """The pattern of some values: made for a text, not for each value, as it takes as long as there are values."""
         self._lock = Lock()
 
     def add(self, value: str) -> None:
         with self._lock:
             if value in self._values or len(value) < LEAST:
                 return
-            self._values[value] = None
-            if len(self._values) > KNOWN:
-                del self._values[next(iter(self._values))]
-            forms = {form for known in self._values for form in _forms(known) if len(form) >= LEAST}
-            self._pattern = re.compile("|".join(map(_sought, sorted(forms, key=len, reverse=True))))
+            self._values = dict.fromkeys([*self._values, value][-KNOWN:])
 
     def hidden(self, text: str) -> str:
-        pattern = self._pattern
+        of, pattern = self._sought
+        if of is not (values := self._values):
+            forms = {form for known in values for form in _forms(known) if len(form) >= LEAST}
+            sought = map(_sought, sorted(forms, key=len, reverse=True))
+            pattern = re.compile("|".join(sought)) if forms else None
+            self._sought = values, pattern
         return text if pattern is None else pattern.sub(HIDDEN, text)
 
     def clear(self) -> None:
         with self._lock:
-            self._values, self._pattern = {}, None
+            self._values = {}
 
 
 KNOWN_SECRETS = _Known()
@@ -73,8 +80,12 @@ def keep_secret(value: str) -> None:
 
 def redacted(text: str) -> str:
     """Any text without the secrets that are known, or that look like some."""
-    text = _PASSWORD.sub(rf"\1:{HIDDEN}@", KNOWN_SECRETS.hidden(text))
+    text = _UP_TO_AT.sub(_without_password, KNOWN_SECRETS.hidden(text))
     return _BEARER.sub(rf"\1 {HIDDEN}", _PARAMETER.sub(rf"\1{HIDDEN}", text))
+
+
+def _without_password(word: re.Match[str]) -> str:
+    return _PASSWORD.sub(rf"\1:{HIDDEN}@", word[0])
 
 
 def redact_handled() -> None:
