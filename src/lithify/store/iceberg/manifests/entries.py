@@ -56,7 +56,7 @@ ENTRIES_KEPT = 100_000
 """Entries of manifests that stay decoded, in all topics of a process: some 70 MB."""
 
 _ByPartition = Mapping[int, tuple[Segment, ...]]
-_DECODED: Recent[str, _ByPartition] = Recent(ENTRIES_KEPT, lambda named: sum(map(len, named.values())))
+_DECODED: Recent[str, _ByPartition] = Recent(ENTRIES_KEPT, lambda named: max(1, sum(map(len, named.values()))))
 """By the checksum of a manifest, which is that of its bytes, what they say."""
 
 
