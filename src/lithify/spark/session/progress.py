@@ -22,8 +22,11 @@ from pyspark.status import SparkStageInfo
 
 from lithify.errors import LithifyError
 from lithify.ports.engine import Progress
+from lithify.spark.session.executors import Executors
 
 POLL_SECONDS = 0.2
+POLLS_PER_LOOK = 5
+"""Polls for each look at the executors: one look a second."""
 
 _GROUP_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 
@@ -120,7 +123,7 @@ JVM_GONE = (Py4JError, OSError)
 
 
 def _poll(context: SparkContext, watch: Watch, ended: Event, interrupted: Event, refused: list[LithifyError]) -> None:
-    tracker = context.statusTracker()
+    tracker, executors, polls = context.statusTracker(), Executors(context), 0
     with suppress(*JVM_GONE):
         while not ended.wait(POLL_SECONDS):
             if interrupted.is_set() or refused:
@@ -129,7 +132,10 @@ def _poll(context: SparkContext, watch: Watch, ended: Event, interrupted: Event,
             jobs = (tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(watch.group))
             stages = {stage for job in jobs if job is not None for stage in job.stageIds}
             infos = [info for stage in sorted(stages) if (info := tracker.getStageInfo(stage)) is not None]
+            polls += 1
             try:
+                if polls % POLLS_PER_LOOK == 0:
+                    executors.look()
                 watch.tell(_done(infos, watch.stages))
             except LithifyError as error:
                 refused.append(error)

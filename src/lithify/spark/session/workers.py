@@ -20,7 +20,8 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from lithify.errors import EngineUnavailableError
+from lithify.errors import EngineUnavailableError, LithifyError
+from lithify.spark.session.progress import Watch, watched
 from lithify.spark.session.reasons import ended_application, reason
 
 _SCHEMA = "python string, version string"
@@ -45,7 +46,10 @@ def check_workers(session: SparkSession) -> None:
             return
         here = (_python(), _version())
         try:
-            (row,) = session.range(1, numPartitions=1).mapInArrow(_versions, _SCHEMA).collect()
+            with watched(session, Watch("lithify-workers", "check_workers", (), 0, lambda *_: None)):
+                (row,) = session.range(1, numPartitions=1).mapInArrow(_versions, _SCHEMA).collect()
+        except LithifyError:
+            raise
         except Exception as error:
             if ended := ended_application(str(error)):
                 raise EngineUnavailableError(ended[0], hint=ended[1]) from error
