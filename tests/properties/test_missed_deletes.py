@@ -6,22 +6,28 @@ ingests are days apart, or seconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from lithify.errors import BrokerError
 from lithify.lifecycle.copies.missed_deletes import ENDS_KEPT, learned, missed_deletes
 from lithify.model.names import TopicName
+from lithify.model.record import Record
 from lithify.model.source import IngestRequest
 from lithify.model.source_ends import KnownEnds, SourceEnd
+from lithify.model.topic.edit import TopicEdit
+from lithify.ports.source import OnBatch
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import IngestReport
+from lithify.service.commit import commit
 from lithify.service.documents import source_ends_of
 from lithify.service.ingest.ingest import ingest
 from lithify.service.read.fetch import open_log, table_batches
-from support.topics.cleaned_source import CleanedLog, CleanedSource
+from support.topics.cleaned_source import CleanedLog, CleanedSource, CleanedStream
 from support.topics.memory_topic import a_warehouse
 
 RETENTION_MS = 100_000
@@ -213,13 +219,71 @@ def test_a_topic_that_is_not_compacted_has_no_cleaner_that_drops_deletes() -> No
     assert ingested(source).error is None
 
 
+def as_an_earlier_version(warehouse: Warehouse) -> None:
+    state = warehouse.store.load(NAME)
+    warehouse.store.put_document(state, "source_ends", {"logs": {}})  # type: ignore[arg-type]
+    logs = {0: replace(state.log(0), source_begun=None)}
+    commit(warehouse, NAME, "r-old", lambda newest: TopicEdit("r-old", 0, logs, copy_of=newest.copy_of))
+
+
+class _Killed(CleanedSource):
+    def stream(self, topic: str, starts: Mapping[int, int], run_id: str, on_batch: OnBatch) -> CleanedStream:
+        raise BrokerError("killed")
+
+
+def test_an_ingest_that_began_later_and_lost_does_not_make_the_first_batch_newer_than_it_is() -> None:
+    """The winner read the value of `k1` long before the other began, and was killed right after its commit."""
+    warehouse, log = a_warehouse(now_ms=1_000_000), CleanedLog(RETENTION_MS)
+    clock = warehouse.clock
+    for key in (b"k1", b"k2", b"k3"):
+        log.append(key, b"v")
+
+    def stalls() -> None:
+        if source.reads and log.end == 3:
+            log.append(b"k1", None)
+            log.clean(log.end, clock.now_ms())
+            clock.advance(RETENTION_MS * 85 // 100)  # type: ignore[attr-defined]
+            assert ingested(_Killed(warehouse, log)).error is not None
+
+    def killed(_batch: object) -> None:
+        raise BrokerError("killed")
+
+    source = _Reading(warehouse, log, stalls, limit=2)
+    ingest(warehouse, source, IngestRequest({}, ("orders",)), killed, lambda: False)
+    assert warehouse.store.load(NAME).log(0).log_end_offset == 2
+    clock.advance(RETENTION_MS * 25 // 100)  # type: ignore[attr-defined]
+    log.clean(log.end, clock.now_ms())
+    report = ingested(CleanedSource(warehouse, log))
+    assert report.error is not None and "deletes from offset 2 on may be missing" in report.error
+    assert ingested(CleanedSource(warehouse, log), resyncs=True).error is None
+    assert table(warehouse) == log.table
+
+
+class _Reading(CleanedSource):
+    reads = False
+
+    def read(self, start: int, end: int) -> list[Record]:
+        self.reads = start == 0
+        return super().read(start, end)
+
+
+def test_a_document_that_was_lost_is_not_a_copy_of_an_earlier_version() -> None:
+    warehouse, log = a_warehouse(now_ms=1_000_000), CleanedLog(RETENTION_MS)
+    source = CleanedSource(warehouse, log)
+    log.append(b"0", b"v")
+    ingested(source)
+    happen([("lose", 0)], log, warehouse)
+    warehouse.store.put_document(warehouse.store.load(NAME), "source_ends", {"logs": {}})  # type: ignore[arg-type]
+    report = ingested(source)
+    assert report.error is not None and "deletes from offset 1 on" in report.error
+
+
 def test_a_copy_of_an_earlier_version_is_told_once_that_nothing_is_known() -> None:
     warehouse, log = a_warehouse(now_ms=1_000_000), CleanedLog(RETENTION_MS)
     source = CleanedSource(warehouse, log)
     log.append(b"k1", b"v")
     ingested(source)
-    state = warehouse.store.load(NAME)
-    warehouse.store.put_document(state, "source_ends", {"logs": {}})  # type: ignore[arg-type]
+    as_an_earlier_version(warehouse)
     warehouse.clock.advance(10 * RETENTION_MS)  # type: ignore[attr-defined]
     log.append(b"k2", b"v")
     notes: list[str] = []
@@ -266,4 +330,5 @@ class TestKnownEnds:
         log.append(b"k1", b"v")
         ingested(CleanedSource(warehouse, log))
         known = source_ends_of(warehouse.store, warehouse.store.load(NAME))
-        assert known == {0: KnownEnds((SourceEnd(0, 1_000_000, RETENTION_MS), SourceEnd(1, 1_000_000, RETENTION_MS)))}
+        assert known == {0: KnownEnds((SourceEnd(1, 1_000_000, RETENTION_MS),))}
+        assert warehouse.store.load(NAME).log(0).source_begun == (0, 1_000_000)

@@ -183,6 +183,7 @@ def _rebuilt(log: LogState, segments: tuple[Segment, ...]) -> RebuiltLog:
         batches=log.batches,
         copied_to=log.copied_to,
         source_epoch=log.source_epoch if end == log.log_end_offset else None,
+        source_begun=log.source_begun,
     )
     return RebuiltLog(fresh, segments)
 

@@ -38,6 +38,8 @@ class KnownEnds:
     ends: tuple[SourceEnd, ...] = ()
     missed: tuple[tuple[int, int], ...] = ()
     """Offsets [start, end) in which deletes may be missing: it was accepted."""
+    begun: SourceEnd | None = None
+    """Where this reader began: true of it alone, so that the document of a copy has none. Its commits have it."""
 
 
 Ends = Mapping[int, KnownEnds]

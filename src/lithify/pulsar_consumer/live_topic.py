@@ -60,6 +60,8 @@ class PulsarTopic:
             raise missing
         return None
 
+    def enter(self, partition: int, log: LogState, at: Reached) -> None: ...
+
     def learn(self, ends: Ends) -> None: ...
 
     def known_ends(self, places: Mapping[int, int]) -> Ends:

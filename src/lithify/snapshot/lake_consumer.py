@@ -67,6 +67,8 @@ class LakeTopic:
     def begin(self, partition: int, log: LogState, at: Reached) -> Reached | None:
         return None
 
+    def enter(self, partition: int, log: LogState, at: Reached) -> None: ...
+
     def learn(self, ends: Ends) -> None: ...
 
     def known_ends(self, places: Mapping[int, int]) -> Ends:

@@ -87,6 +87,7 @@ class LakeThenLive:
     def _from_lake(self, partition: int, state: TopicState) -> Iterator[Sequence[Record]]:
         log, at = log_of(state, partition), self.read[partition]
         check_numbering(self.warehouse, state, partition, at)
+        self.live.enter(partition, log, at)
         self.cursors.see(partition, state, self.settled[partition].offset, at.offset)
         epoch = copied_in(log) or at.epoch
         for batch in compacted_records(self.warehouse, state, partition, at.offset):

@@ -99,8 +99,11 @@ class LiveSource(Protocol):
         not lost what was read (C72).
         """
 
+    def enter(self, partition: int, log: LogState, at: Reached) -> None:
+        """Before the copy is read from there on. Raises `SourceLostError` where deletes may be missing in it (C71)."""
+
     def learn(self, ends: Ends) -> None:
-        """Takes what others have seen of its ends (C71)."""
+        """Takes what this consumer has stored of its ends (C71)."""
 
     def known_ends(self, places: Mapping[int, int]) -> Ends:
         """What is known of its ends that a consumer needs at these offsets; nothing where no deletes are dropped."""

@@ -11,6 +11,7 @@ from lithify.errors import BrokerError, SourceLostError
 from lithify.kafka.consumer.tail_watch import TailWatch
 from lithify.model.names import TopicName
 from lithify.model.source_ends import KnownEnds, SourceEnd
+from lithify.model.topic.log import LogState
 from support.fake_clock import FakeClock
 
 DAY_MS = 86_400_000
@@ -109,3 +110,40 @@ def test_a_topic_that_is_not_compacted_drops_no_deletes() -> None:
     watch.begin(0, 5, 10, NOW, anew=False)
     clock.advance(9 * DAY_MS)
     watch.check_read({0: (5, 10)})
+
+
+@pytest.mark.parametrize(
+    ("own", "start", "is_late"),
+    [
+        (None, 0, False),  # from the beginning
+        ((15, 2 * DAY_MS), 10, False),  # the deletes are at or behind 10
+        ((15, 2 * DAY_MS), 15, True),
+        ((15, 2 * DAY_MS), 20, False),  # it reads nothing of the copy
+        ((15, DAY_MS // 2), 15, False),  # it has missed nothing yet
+        ((10, 3 * DAY_MS // 2), 15, False),  # it was told since the copy began anew
+    ],
+)
+def test_a_consumer_ahead_of_where_a_copy_began_anew_has_not_its_deletes(own: Any, start: int, is_late: bool) -> None:
+    """A resync from 10 to 20 puts deletes below 15, and reads Kafka's end after them."""
+    watch = watch_of(Told(end=20), FakeClock(NOW))
+    if own is not None:
+        watch.goes_on(copied(*own))
+    watch.learn(copied(20, 1_000))
+    log = LogState(0, log_end_offset=20, source_begun=(10, NOW - 3 * DAY_MS // 2))
+    if is_late:
+        with pytest.raises(SourceLostError, match="deletes from offset 15 on may be missing"):
+            watch.enter(0, start, log)
+        return
+    watch.enter(0, start, log)
+    assert watch.begin(0, 20, 20, NOW, anew=False) is None
+
+
+def test_one_that_read_an_empty_copy_has_nothing_of_its_first_ingest() -> None:
+    clock = FakeClock(NOW - 2 * DAY_MS)
+    watch = watch_of(Told(), clock)
+    watch.enter(0, 0, LogState(0))
+    assert watch.begin(0, 0, 10, NOW - 2 * DAY_MS, anew=True) is None
+    clock.advance(2 * DAY_MS)
+    watch.learn(copied(20, 1_000))
+    with pytest.raises(SourceLostError, match="deletes from offset 10 on"):
+        watch.enter(0, 10, LogState(0, log_end_offset=20, source_begun=(0, NOW - 2_000)))

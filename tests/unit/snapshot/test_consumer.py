@@ -71,6 +71,8 @@ class ListedSource:
     def begin(self, partition: int, log: LogState, at: Reached) -> Reached | None:
         return None
 
+    def enter(self, partition: int, log: LogState, at: Reached) -> None: ...
+
     def ends(self, partitions: Collection[int]) -> Mapping[int, Reached]:
         return {partition: Reached(len(self.records)) for partition in partitions}
 

@@ -54,6 +54,7 @@ class KafkaTopic:
 
     def begin(self, partition: int, log: LogState, at: Reached) -> Reached | None:
         self._check_uncut(partition, at.epoch, copied_in(log))
+        self.enter(partition, log, at)
         time_ms = self._clock.now_ms()
         end, ends = max(at.offset, log.log_end_offset), self._ends(partition)
         if end:
@@ -63,8 +64,11 @@ class KafkaTopic:
             raise late
         return None if end else Reached(start)
 
+    def enter(self, partition: int, log: LogState, at: Reached) -> None:
+        self._watch.enter(partition, at.offset, log)
+
     def learn(self, ends: Ends) -> None:
-        self._watch.learn(ends)
+        self._watch.goes_on(ends)
 
     def known_ends(self, places: Mapping[int, int]) -> Ends:
         return {p: needed(known, places[p]) for p, known in self._watch.known.items() if p in places}

@@ -13,18 +13,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from lithify.errors import BrokerError, LithifyError
+from lithify.errors import BrokerError, LithifyError, SourceLostError
 from lithify.kafka_client.client import Cluster
 from lithify.lifecycle.copies.missed_deletes import (
     all_learned,
     begun,
+    begun_at,
     look_interval_ms,
     lost_error,
     missed_deletes,
+    of_reader,
     together,
 )
 from lithify.model.names import LogId, TopicName
 from lithify.model.source_ends import DEFAULT_MS, Ends, KnownEnds, StableEnds, delete_retention_ms
+from lithify.model.topic.log import LogState
 from lithify.ports.clock import Clock
 
 HINT = "`lithify kafka ingest --resync` brings the copy up to date; then start again, from the beginning"
@@ -42,11 +45,39 @@ class TailWatch:
         self._asked_ms: int | None = None
         self._looked_ms = clock.monotonic_ms()
         self.known: Ends = {}
+        self._own: set[int] = set()
+        """Partitions of which this consumer has read something, as it was told of their ends."""
 
     def learn(self, ends: Ends) -> None:
         """Takes what others have seen."""
         every = {*self.known, *ends}
         self.known = {p: together(self.known.get(p, KnownEnds()), ends.get(p, KnownEnds())) for p in every}
+
+    def goes_on(self, ends: Ends) -> None:
+        """Takes what this consumer itself has stored."""
+        self._own |= {*ends}
+        self.learn(ends)
+
+    def enter(self, partition: int, start: int, log: LogState) -> None:
+        """Before it reads the copy from `start` on. Raises `SourceLostError` where deletes may be missing there.
+
+        A copy that began at or behind `start` has all of them from there on, and its begin is that of the consumer. One
+        that began before `start`, as a resync does, may have them below `start`: there only what the consumer was told
+        since, or read in time, counts.
+        """
+        if log.source_begun is None:
+            return
+        now_ms = self._clock.now_ms()
+        self._ask(now_ms)
+        known, began = self.known.get(partition, KnownEnds()), log.source_begun
+        if partition not in self._own or start <= began[0]:
+            self.known = {**self.known, partition: of_reader(begun_at(known, began))}
+            self._own.add(partition)
+            return
+        told_since = any(end.offset <= start and end.time_ms >= began[1] for end in known.ends)
+        late = self.missed(partition, start, log.log_end_offset, now_ms)
+        if late is not None and not told_since:
+            raise late
 
     def begin(self, partition: int, start: int, end: int, time_ms: int, *, anew: bool) -> LithifyError | None:
         """Before it reads on from `start`: why it must not. `time_ms` was before `end` was asked.
@@ -57,14 +88,15 @@ class TailWatch:
         self._ask(time_ms)
         known = self.known.get(partition, KnownEnds())
         if anew or not known.ends:
-            known = begun(known, start, time_ms, self._retention_ms)
+            known = of_reader(begun(known, start, time_ms, self._retention_ms))
             self.known = {**self.known, partition: known}
         found = self.missed(partition, start, end, time_ms)
         if found is None:
+            self._own.add(partition)
             self._learned({partition: end}, time_ms)
         return found
 
-    def missed(self, partition: int, start: int, end: int, now_ms: int) -> LithifyError | None:
+    def missed(self, partition: int, start: int, end: int, now_ms: int) -> SourceLostError | None:
         """Why what was read of [start, end) up to now may lack deletes."""
         found = missed_deletes(self.known.get(partition, KnownEnds()), start, end, now_ms, self._retention_ms)
         if found is None:

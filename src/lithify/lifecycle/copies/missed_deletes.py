@@ -59,7 +59,7 @@ def missed_deletes(
     start = _behind(known, start)
     if start >= end:
         return None
-    ends = [_with_retention(e, retention_ms) for e in known.ends]
+    ends = [_with_retention(e, retention_ms) for e in (*known.ends, *([known.begun] if known.begun else []))]
     below = [e for e in ends if e.offset <= start and not _is_ahead(e, now_ms)]
     since = max(below, key=lambda e: e.time_ms, default=None)
     kept_ms = (ends[0] if ends else SourceEnd(0, 0, retention_ms)).retention_ms if since is None else since.retention_ms
@@ -72,7 +72,8 @@ def learned(known: KnownEnds, end: SourceEnd, read_to: int) -> KnownEnds:
     """`known` once the source was seen to end there, as a reader needs it that has read to `read_to`."""
     earlier = (_with_retention(e, end.retention_ms) for e in known.ends if e.offset < end.offset)
     ends = [*(e for e in earlier if not _is_ahead(e, end.time_ms)), end]
-    return needed(replace(known, ends=tuple(ends)), read_to)
+    begun = None if known.begun is None else _with_retention(known.begun, end.retention_ms)
+    return needed(replace(known, ends=tuple(ends), begun=begun), read_to)
 
 
 def needed(known: KnownEnds, read_to: int) -> KnownEnds:
@@ -104,12 +105,34 @@ def all_learned(known: Ends, now: StableEnds, time_ms: int, read_to: Mapping[int
 
 def seen(known: Ends, retention_ms: int | None) -> dict[int, KnownEnds]:
     """`known` once the source was seen with that `delete.retention.ms`, also if nothing else is learned of it."""
-    return {p: replace(log, ends=tuple(_with_retention(e, retention_ms) for e in log.ends)) for p, log in known.items()}
+
+    def counted(end: SourceEnd) -> SourceEnd:
+        return _with_retention(end, retention_ms)
+
+    return {
+        p: replace(log, ends=tuple(map(counted, log.ends)), begun=log.begun and counted(log.begun))
+        for p, log in known.items()
+    }
 
 
 def begun(known: KnownEnds, start: int, time_ms: int, retention_ms: int | None) -> KnownEnds:
     """`known` of a reader that has nothing yet, and reads from the log's start on from then on."""
-    return replace(known, ends=(SourceEnd(start, time_ms, retention_ms),))
+    return replace(known, ends=(), begun=SourceEnd(start, time_ms, retention_ms))
+
+
+def begun_at(known: KnownEnds, at: tuple[int, int] | None) -> KnownEnds:
+    """`known` of a reader that began there, at that time: the smallest `delete.retention.ms` of its ends is its own."""
+    if at is None:
+        return known
+    told = [end.retention_ms for end in known.ends if end.retention_ms is not None]
+    return replace(known, begun=SourceEnd(*at, min(told, default=None)))
+
+
+def of_reader(known: KnownEnds) -> KnownEnds:
+    """`known` as one reader alone keeps it, with where it began among the ends."""
+    if known.begun is None:
+        return known
+    return replace(together(replace(known, begun=None), KnownEnds((known.begun,))), begun=None)
 
 
 def accepted(known: KnownEnds, missed: MissedDeletes, end: int) -> KnownEnds:

@@ -149,6 +149,8 @@ class LogState:
     """The log has everything of its source up to this id (C52); None where nothing was copied from Pulsar."""
     source_epoch: int | None = None
     """Everything below E was copied from a log of Kafka in this leader epoch (C72); None where that is not known."""
+    source_begun: tuple[int, int] | None = None
+    """The offset from which a reader of a log of Kafka has copied it since, and the time when it began there (C71)."""
 
     @property
     def volume(self) -> Volume:

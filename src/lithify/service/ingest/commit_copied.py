@@ -14,7 +14,7 @@ itself before it has a record, so that no other program appends to it (C70).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lithify.errors import ConflictError
@@ -29,6 +29,9 @@ from lithify.ports.store import Warehouse
 from lithify.service.commit import commit
 from lithify.service.write.append import appended, ended
 
+Begun = Mapping[int, tuple[int, int]]
+"""By partition the offset at which a copy began, and when."""
+
 
 @dataclass(frozen=True, slots=True)
 class Copied:
@@ -39,6 +42,8 @@ class Copied:
     ends: Mapping[int, SourcePosition]
     epochs: Mapping[int, int] = field(default_factory=dict)
     """The source's leader epochs, of which all of this, and what was copied before, was read in or before (C72)."""
+    begun: Begun = field(default_factory=dict)
+    """Where and when the copy of each log began, as its first commit stores it (C71)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,8 @@ class Reached:
     """What the topic says that it is a copy of (C70)."""
     epochs: Mapping[int, int] = field(default_factory=dict)
     """Of logs that have one, the leader epoch that their last commit stored (C72)."""
+    begun: Collection[int] = ()
+    """The logs whose commits have stored where they began (C71)."""
 
     @classmethod
     def of(cls, state: TopicState) -> Reached:
@@ -86,18 +93,21 @@ class Reached:
             {p: Place(log.log_end_offset, log.copied_to) for p, log in enumerate(state.logs)},
             state.copy_of,
             {p: log.source_epoch for p, log in enumerate(state.logs) if log.source_epoch is not None},
+            {p for p, log in enumerate(state.logs) if log.source_begun is not None},
         )
 
     def after(self, copied: Copied) -> Reached:
         """The progress once `copied` is committed too."""
         by_log = by_partition(copied.logs)
         moved = {p: self._of(p).after(by_log.get(p, ()), copied.ends.get(p)) for p in {*by_log, *copied.ends}}
-        return replace(self, places={**self.places, **moved}, epochs={**self.epochs, **copied.epochs})
+        epochs, begun = {**self.epochs, **copied.epochs}, {*self.begun, *copied.begun}
+        return replace(self, places={**self.places, **moved}, epochs=epochs, begun=begun)
 
     def needs(self, copied: Copied) -> bool:
-        """Whether a log is not at its end in `copied` yet, or has records and no leader epoch."""
+        """Whether a log is not at its end in `copied` yet, or has records and no leader epoch, or no begin."""
         moves = any(not self._of(partition).is_at(end) for partition, end in copied.ends.items())
-        return moves or any(p not in self.epochs and self._of(p).log_end for p in copied.epochs)
+        lacks = {*copied.epochs} - {*self.epochs} | {*copied.begun} - {*self.begun}
+        return moves or any(self._of(p).log_end for p in lacks)
 
     def _of(self, partition: int) -> Place:
         return self.places.get(partition, Place())
@@ -141,6 +151,10 @@ def commit_copied(warehouse: Warehouse, copied: Copied, reached: Reached, run_id
             log = logs.get(partition, newest.log(partition))
             if partition in logs or (log.source_epoch is None and log.log_end_offset):
                 logs[partition] = replace(log, source_epoch=epoch)
+        for partition, at in copied.begun.items():
+            log = logs.get(partition, newest.log(partition))
+            if partition in logs or (log.source_begun is None and log.log_end_offset):
+                logs[partition] = replace(log, source_begun=at)
         now_ms = warehouse.clock.now_ms()
         return TopicEdit(run_id, now_ms, logs, add=every, written=every, copy_of=newest.copy_of)
 

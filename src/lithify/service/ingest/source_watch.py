@@ -21,6 +21,7 @@ from lithify.lifecycle.copies.missed_deletes import (
     accepted,
     all_learned,
     begun,
+    begun_at,
     look_interval_ms,
     lost_error,
     missed_deletes,
@@ -29,6 +30,7 @@ from lithify.lifecycle.copies.missed_deletes import (
 from lithify.model.names import LogId
 from lithify.model.source import SourcePosition, SourceTopic
 from lithify.model.source_ends import Ends, KnownEnds, StableEnds
+from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import Source
 from lithify.ports.store import Warehouse
@@ -76,9 +78,10 @@ class SourceWatch:
         self.known, unknown = seen(self._stored, now.retention_ms), []
         for partition, start in starts.items():
             assert isinstance(start, int)  # such sources have offsets
-            log_end = self.state.log(partition).log_end_offset if partition in self.state.partitions else 0
-            known = self.known.get(partition, KnownEnds())
-            if self.resyncs or not log_end or start > log_end or not known.ends:
+            log = self.state.log(partition) if partition in self.state.partitions else LogState(partition)
+            log_end, known = log.log_end_offset, begun_at(self.known.get(partition, KnownEnds()), log.source_begun)
+            self.known[partition] = known
+            if self.resyncs or not log_end or start > log_end or not (known.ends or known.begun):
                 self.known[partition] = begun(known, start, time_ms, now.retention_ms)
                 if not self.resyncs and log_end == start < now.ends.get(partition, 0) and now.retention_ms is not None:
                     unknown.append(LogId(self.state.name, partition))
@@ -91,8 +94,16 @@ class SourceWatch:
             notes(IngestNote("unknown_deletes", text, self.topic.name, str(self.state.name)))
         self._check(now, now.ends, time_ms)
         self._learn(now, time_ms)
-        if not self.resyncs:
+
+    def store_begin(self) -> None:
+        """After where the logs began was committed: without that, what is stored of their ends would be too new."""
+        if self._stored is not None and not self.resyncs:
             self._store()
+
+    @property
+    def begun(self) -> Mapping[int, tuple[int, int]]:
+        """By partition the offset and the time at which the copy began."""
+        return {p: (log.begun.offset, log.begun.time_ms) for p, log in self.known.items() if log.begun is not None}
 
     def resynced(self) -> None:
         """After the batch that deletes was committed: before it, an ingest without it would be as late as ever."""
@@ -174,6 +185,7 @@ class SourceWatch:
             self.known = all_learned(self.known, now, time_ms, self.read_to)
 
     def _store(self) -> None:
-        if self.known != self._stored:
-            put_source_ends(self.warehouse.store, self.state, self.known)
-            self._stored, self._looked_ms = self.known, self.warehouse.clock.monotonic_ms()
+        known = {p: replace(log, begun=None) for p, log in self.known.items()}
+        if known != self._stored:
+            put_source_ends(self.warehouse.store, self.state, known)
+            self._stored, self._looked_ms = known, self.warehouse.clock.monotonic_ms()

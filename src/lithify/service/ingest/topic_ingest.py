@@ -33,7 +33,7 @@ from lithify.reports.pulsar.damaged import NAMED_AT_MOST, kept_whole
 from lithify.service.change.alter import alter
 from lithify.service.commit import commit
 from lithify.service.creation import create_topic
-from lithify.service.ingest.commit_copied import Copied, Reached, commit_copied
+from lithify.service.ingest.commit_copied import Begun, Copied, Reached, commit_copied
 from lithify.service.ingest.losses import begin_of, cut_error, gone_of, hole_of
 from lithify.service.ingest.narration import Narration
 from lithify.service.ingest.resync import resync
@@ -93,8 +93,10 @@ class TopicIngest:
         self.watch = SourceWatch(self.warehouse, self.source, found, state, self.request.accepts_loss, resyncs)
         self.watch.begin(time_ms, starts, self.narration.told)
         self.reached = Reached.of(state)
-        known = {partition: start for partition, start in starts.items() if start is not None}
-        state = self._commit((), known, self.warehouse.clock.new_id()) or state
+        known = {p: start for p, start in starts.items() if start is not None}
+        begun: Begun = {} if resyncs else self.watch.begun  # a resync begins with its batch
+        state = self._commit((), known, self.warehouse.clock.new_id(), begun) or state
+        self.watch.store_begin()
         self.narration.begins(self.topic, str(self.name), self.source.progress(found, state, {}))
         if resyncs:
             self.deleted_keys = resync(self.watch, self.take, self.narration.told)
@@ -147,14 +149,13 @@ class TopicIngest:
         self._check_whole(found, state, batch)
         self._watched.after_read(batch.ends())
         kept = batch.damaged()
-        state = self._commit(copied, batch.ends(), run_id) or state
+        state = self._commit(copied, batch.ends(), run_id, self._watched.begun) or state
         counts = {p: volume_of(segments_of_parts(parts)).records for p, parts in by_partition(copied).items()}
         self.batches += 1
         self.records += sum(counts.values())
         self._tell_damaged(kept)
         logs = self.source.progress(found, state, counts)
-        took_ms = clock.now_ms() - begun_ms
-        batch_told = IngestBatch(str(self.name), self.topic, state.version, logs, took_ms)
+        batch_told = IngestBatch(str(self.name), self.topic, state.version, logs, clock.now_ms() - begun_ms)
         self.tell(batch_told)
         self.narration.copied(batch_told)
         self.look()
@@ -221,11 +222,11 @@ class TopicIngest:
         return report if error is None else report.failed(error, refused=refused)
 
     def _commit(
-        self, logs: tuple[StagedLog, ...], ends: Mapping[int, SourcePosition], run_id: str
+        self, logs: tuple[StagedLog, ...], ends: Mapping[int, SourcePosition], run_id: str, begun: Begun
     ) -> TopicState | None:
         """Commits; returns the new version, or None if there was nothing to commit."""
         epochs = {p: epoch for p in ends if (epoch := self.epochs.get(p)) is not None}
-        copied = Copied(self.name, logs, ends, epochs)
+        copied = Copied(self.name, logs, ends, epochs, {p: begun[p] for p in ends if p in begun})
         if not (copied.logs or self.reached.needs(copied)):
             return None
         state = commit_copied(self.warehouse, copied, self.reached, run_id)

@@ -51,6 +51,7 @@ def log_to_json(log: LogState) -> dict[str, Any]:
         "undone": None if log.undone is None else [log.undone.below, log.undone.of_view],
         "copied_to": None if log.copied_to is None else _id(log.copied_to),
         "source_epoch": log.source_epoch,
+        "source_begun": None if log.source_begun is None else [*log.source_begun],
     }
     # 0 and [] are what a new log has; a time of 0 is not, nor an epoch of 0, and a view may be empty.
     optional = {
@@ -65,6 +66,7 @@ def log_to_json(log: LogState) -> dict[str, Any]:
         "undone",
         "copied_to",
         "source_epoch",
+        "source_begun",
     }
     return {name: value for name, value in whole.items() if (value is not None if name in optional else value)}
 
@@ -103,6 +105,7 @@ def log_from_json(partition: int, data: Mapping[str, Any], new_epoch: int = FIRS
         undone=None if undone is None else Undone(*undone),
         copied_to=MessageId(*data["copied_to"]) if "copied_to" in data else None,
         source_epoch=data.get("source_epoch"),
+        source_begun=_begun_of(data.get("source_begun")),
     )
 
 
@@ -159,6 +162,13 @@ def _last_record_of(data: Sequence[int] | None) -> LastRecord | None:
         return None
     offset, timestamp_ms, *message_id = data
     return LastRecord(offset, timestamp_ms, MessageId(*message_id) if message_id else None)
+
+
+def _begun_of(data: Sequence[int] | None) -> tuple[int, int] | None:
+    if data is None:
+        return None
+    offset, time_ms = data
+    return offset, time_ms
 
 
 def _volume(volume: Volume) -> list[int]:
