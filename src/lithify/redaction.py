@@ -31,10 +31,12 @@ _PARAMETER = re.compile(
     r"""((?:^|[?&;,\s({\[])['"]?[\w.-]{0,40}
          (?:password|passwd|secret|token|credential|signature|api_?key|access_?key|account_?key|\b(?:sig|pwd)) \s?=\s?)
         (?!['"]?(?:\$\{|\.\.\.|PASSWORD\b))
-        (?:"[^"]*"|'[^']*'|[^\s&#'"]+)""",
-    re.I | re.X,
+        (?:"(?:[^"\\]|\\.)*(?:"|\\?\Z)|'(?:[^'\\]|\\.)*(?:'|\\?\Z)|[^\s&#'"]+)""",
+    re.I | re.X | re.S,
 )
-"""A secret among the parameters of a URL, a connection string or a login, as services and databases take it."""
+"""A secret among the parameters of a URL, a connection string or a login, as services and databases take it.
+
+A quoted one has blanks and escaped quotes, and ends with the text if that was cut."""
 
 _BEARER = re.compile(r"\b(Bearer|Basic)\s+(?=[^\s'\"]*\d)[\w.~+/=-]{8,}", re.I)
 

@@ -140,3 +140,8 @@ def test_a_long_text_of_urls_without_blanks_is_done_at_once() -> None:
     urls = "s3a://host:9000/a," * 20_000
     assert redacted(urls) == urls, "the square of its length would take a minute"
     assert redacted(f"{urls}s3a://user:secret@host") == "s3a://host:***@host"
+
+
+@pytest.mark.parametrize("text", ['password="a b\\"c;d";', 'password="a b c', "password='a b\\", 'password="a\\\nb";'])
+def test_a_quoted_secret_is_hidden_up_to_its_end(text: str) -> None:
+    assert redacted(f"jaas {text}") == f"jaas password=***{';' if text.endswith(';') else ''}"
