@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from lithify.cleaner.events import LOOKS
 from lithify.defects import as_lithify_error
 from lithify.errors import Blame, DamagedError, EngineError, EngineUnavailableError, LithifyError, WarehouseError
 from lithify.model.names import LogId, TopicName
@@ -135,6 +136,22 @@ def test_a_store_that_is_away_when_topics_are_looked_at_makes_nothing_wait_for_l
     assert alpha.told(EventKind.QUARANTINED) == []
     goes_by(lake, alpha, BACK_WITHIN_MS)
     assert is_done(lake, topics)
+
+
+def test_an_outage_is_told_when_it_begins_seldom_while_it_goes_on_and_when_it_is_over(
+    lake: CleanerLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: Any) -> Any:
+        raise WarehouseError("the catalog cannot be reached")
+
+    alpha = lake.cleaner()
+    with monkeypatch.context() as patched:
+        patched.setattr(lake.warehouse.store, "change_tokens", away)
+        goes_by(lake, alpha, 25 * 60_000)
+    assert len(alpha.told(EventKind.TROUBLE)) == 3
+    goes_by(lake, alpha, 5 * INTERVAL_MS)
+    (over,) = alpha.told(EventKind.RECOVERED)
+    assert over.facts == {"what": LOOKS, "duration_ms": 25 * 60_000}
 
 
 def test_damage_is_the_logs_own(lake: CleanerLake) -> None:

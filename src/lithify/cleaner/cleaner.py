@@ -16,7 +16,7 @@ from functools import partial
 from threading import Lock
 
 from lithify.cleaner.chores import Chores
-from lithify.cleaner.events import EventReporter
+from lithify.cleaner.events import LOOKS, EventReporter
 from lithify.cleaner.rounds import Rounds
 from lithify.cleaner.work_finder import Look, WorkFinder
 from lithify.defects import as_lithify_error
@@ -148,6 +148,7 @@ class Cleaner:
             found = self.finder.look(self.clock.now_ms())
             versions = {name: known.version for name, known in self.finder.watch.known.items()}
             self.chores.seen(versions, self.clock.now_ms())
+            self.reporter.well(LOOKS)
         except Exception as error:  # the next look is tried
             trouble = as_lithify_error(error, "the look at all topics")
             self.last_trouble = str(trouble)

@@ -15,6 +15,19 @@ from lithify.reports.cut import AlterReport, CutReport
 from lithify.reports.events import CleanerEvent, EventKind
 from lithify.reports.round import RoundReport
 
+REPEAT_MS = 600_000
+"""An outage that goes on is reported again after this time, not at each try."""
+
+LOOKS, LEASES, GROUPS = "checks of the topics", "the database of leases", "positions of groups"
+"""What is tried again and again, as texts name it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Outage:
+    code: str
+    since_ms: int
+    told_ms: int
+
 
 @dataclass(slots=True)
 class EventReporter:
@@ -23,6 +36,7 @@ class EventReporter:
     clock: Clock
     cleaner_id: str
     listener: EventListener
+    _outages: dict[str, _Outage] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def report(self, kind: EventKind, topic: TopicName | None = None, **facts: Any) -> None:
@@ -35,9 +49,27 @@ class EventReporter:
         """A topic cannot be read, or without one the catalog or the database of leases cannot be reached."""
         self.report(EventKind.TROUBLE, topic, error=str(error), error_code=error.code)
 
+    def outage(self, what: str, error: LithifyError, **facts: Any) -> None:
+        """Something that is tried again and again failed: reported when it begins, and seldom while it goes on."""
+        now_ms = self.clock.monotonic_ms()
+        with self._lock:
+            known = self._outages.get(what)
+            if known is not None and known.code == error.code and now_ms - known.told_ms < REPEAT_MS:
+                return
+            since_ms = now_ms if known is None else known.since_ms
+            self._outages[what] = _Outage(error.code, since_ms, now_ms)
+        self.report(EventKind.TROUBLE, error=str(error), error_code=error.code, **facts)
+
+    def well(self, what: str) -> None:
+        """It succeeded: reported if it had failed before."""
+        with self._lock:
+            known = self._outages.pop(what, None)
+        if known is not None:
+            self.report(EventKind.RECOVERED, what=what, duration_ms=self.clock.monotonic_ms() - known.since_ms)
+
     def look_failed(self, error: LithifyError, last_look_ms: int | None) -> None:
         """A look at the topics failed; `last_look_ms` is when one was last completed."""
-        self.report(EventKind.TROUBLE, error=str(error), error_code=error.code, last_look_ms=last_look_ms)
+        self.outage(LOOKS, error, last_look_ms=last_look_ms)
 
     def round_done(self, topic: TopicName, report: RoundReport, overdue_ms: int) -> None:
         """A round was committed, or found nothing to change."""

@@ -22,7 +22,7 @@ from threading import Event, Thread
 
 from lithify.cleaner.chores import Chores
 from lithify.cleaner.cleaner import Cleaner, Did, Waits
-from lithify.cleaner.events import EventReporter
+from lithify.cleaner.events import LEASES, EventReporter
 from lithify.cleaner.failures import Failures
 from lithify.cleaner.liveness import NoteWriter, Watchdog
 from lithify.cleaner.options import CleanerOptions, EventListener
@@ -71,6 +71,7 @@ class Loop:
         running, `CoordinationError` where the database of leases cannot be reached.
         """
         if not self._registered():
+            self._report_stopped()
             return True
         work = self._until_idle if once else self._for_ever
         steps = [partial(self._guarded, work, self.stop.asked) for _ in range(self.options.threads)]
@@ -153,15 +154,17 @@ class Loop:
             return False
         renewal = self.leases.renew()
         if renewal.error is not None:
-            self.reporter.trouble(None, renewal.error)
+            self.reporter.outage(LEASES, renewal.error)
             return True
         if renewal.replaced_by is not None:
             self.stop.fail(ConflictError(f"another cleaner has taken over this one's id: {renewal.replaced_by}"))
         try:
             self.leases.observe()
-            self.count.observed.set()
         except CoordinationError as error:
-            self.reporter.trouble(None, error)
+            self.reporter.outage(LEASES, error)
+        else:
+            self.count.observed.set()
+            self.reporter.well(LEASES)
         return True
 
     def _count(self) -> bool:

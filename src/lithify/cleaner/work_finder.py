@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
-from lithify.cleaner.events import EventReporter
+from lithify.cleaner.events import GROUPS, EventReporter
 from lithify.cleaner.failures import Failures
 from lithify.cleaner.inheritance import Inheritance
 from lithify.errors import Blame, LithifyError, UnknownTopicError, UnknownVersionError
@@ -79,7 +79,9 @@ class WorkFinder:
             self.watch.replace_finding(name, Finding(None, 0), now_ms)
         reads = self.watch.look(now_ms)
         if self.watch.groups_error is not None:
-            self.reporter.trouble(None, self.watch.groups_error)
+            self.reporter.outage(GROUPS, self.watch.groups_error)
+        else:
+            self.reporter.well(GROUPS)
         with self._lock:  # other threads report failures meanwhile
             self._failed = {name: failure for name, failure in self._failed.items() if name in self.watch.known}
             self._resting = {name: logs for name, logs in self._resting.items() if name in self.watch.known}

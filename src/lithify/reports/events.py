@@ -38,6 +38,8 @@ class EventKind(StrEnum):
     SWEPT = "swept"
     TROUBLE = "trouble"
     """Something other than a round failed: an unreadable topic, an unreachable database."""
+    RECOVERED = "recovered"
+    """What was in trouble all the time works again."""
     STOPPED = "stopped"
 
 

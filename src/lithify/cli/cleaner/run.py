@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Callable
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
@@ -90,8 +90,16 @@ def run(invocation: Invocation, once: bool, **given: Any) -> int:
         else:
             say(event_line(event))
 
-    loop = invocation.open_lake().cleaner(**given, tell=tell)
-    return run_to_end(invocation, loop, once=once, failed=lambda: once and bool(failed))
+    def stopped(reason: str) -> None:
+        from lithify.reports.events import CleanerEvent
+        from lithify.wiring import machine
+        from lithify.wiring.clock import SystemClock
+
+        facts = {"reason": reason, "last_look_ms": None}
+        tell(CleanerEvent(EventKind.STOPPED, SystemClock().now_ms(), given["cleaner_id"] or machine(), facts=facts))
+
+    loop = begun(lambda: invocation.open_lake().cleaner(**given, tell=tell), stopped)
+    return 0 if loop is None else run_to_end(invocation, loop, once=once, failed=lambda: once and bool(failed))
 
 
 class Daemon(Protocol):
@@ -105,9 +113,32 @@ class Daemon(Protocol):
         ...
 
 
+D = TypeVar("D", bound=Daemon)
+
+
+class _StoppedEarly(BaseException):
+    """A signal came before there was a daemon to stop."""
+
+
+def begun(begin: Callable[[], D], stopped: Callable[[str], None]) -> D | None:
+    """The daemon that `begin` makes, which signals stop from then on; None if one came before, of which it tells
+    `stopped`."""
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        raise _StoppedEarly(signal.Signals(number).name)
+
+    try:
+        _on_signals(handle)
+        daemon = begin()
+        _stop_on_signals(daemon.stop)
+    except _StoppedEarly as early:
+        stopped(str(early))
+        return None
+    return daemon
+
+
 def run_to_end(invocation: Invocation, daemon: Daemon, *, once: bool, failed: Callable[[], bool]) -> int:
     """Returns the exit code, which is 1 also where the daemon has ended in order, and what it did `failed`."""
-    _stop_on_signals(daemon.stop)
     ended = daemon.run(once=once)
     if daemon.stop.failed:
         invocation.say_error(daemon.stop.reason, daemon.stop.code)
@@ -125,5 +156,9 @@ def _stop_on_signals(stop: Stop) -> None:
             stop.gives_up.set()
         stop.ask(signal.Signals(number).name)
 
+    _on_signals(handle)
+
+
+def _on_signals(handle: Callable[[int, FrameType | None], None]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, handle)

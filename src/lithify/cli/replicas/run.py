@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lithify.cli import parameters
-from lithify.cli.cleaner.run import run_to_end
+from lithify.cli.cleaner.run import begun, run_to_end
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import DurationType
 from lithify.cli.terminal.output import flush, say
@@ -70,5 +70,15 @@ def run(invocation: Invocation, once: bool, coordination_url: str | None, **give
         else:
             say(event_line(event))
 
-    daemon = invocation.open_lake().replicas(coordination_url=coordination_url).daemon(**given, tell=tell)
-    return run_to_end(invocation, daemon, once=once, failed=lambda: daemon.failed)
+    def stopped(reason: str) -> None:
+        from lithify.reports.replicas.events import ReplicaEvent, ReplicaEventKind
+        from lithify.wiring import machine
+        from lithify.wiring.clock import SystemClock
+
+        name, now_ms = given["daemon_id"] or machine(), SystemClock().now_ms()
+        tell(ReplicaEvent(ReplicaEventKind.STOPPED, now_ms, name, facts={"reason": reason}))
+
+    daemon = begun(
+        lambda: invocation.open_lake().replicas(coordination_url=coordination_url).daemon(**given, tell=tell), stopped
+    )
+    return 0 if daemon is None else run_to_end(invocation, daemon, once=once, failed=lambda: daemon.failed)

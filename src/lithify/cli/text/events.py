@@ -104,6 +104,10 @@ def _swept(facts: Mapping[str, Any]) -> str:
     return f"{plural(facts['files'], 'file')} deleted, {format_bytes(facts['bytes'])}"
 
 
+def _recovered(facts: Mapping[str, Any]) -> str:
+    return f"{facts['what']}: works again, after {format_duration(facts['duration_ms'])}"
+
+
 _TEXTS: Mapping[EventKind, Callable[[Mapping[str, Any]], str]] = {
     EventKind.STARTED: _started,
     EventKind.LOOKED: _looked,
@@ -117,5 +121,6 @@ _TEXTS: Mapping[EventKind, Callable[[Mapping[str, Any]], str]] = {
     EventKind.EXPIRED: _expired,
     EventKind.SWEPT: _swept,
     EventKind.TROUBLE: _error,
+    EventKind.RECOVERED: _recovered,
     EventKind.STOPPED: lambda facts: str(facts["reason"]),
 }

@@ -63,9 +63,13 @@ CASES = {
         {"error": "s3://lake\ncannot be reached", "error_code": "Damaged"},
         "orders: [Damaged] s3://lake cannot be reached",
     ),
+    EventKind.RECOVERED: (
+        {"what": "checks of the topics", "duration_ms": 90_000},
+        "checks of the topics: works again, after 1 min 30 s",
+    ),
     EventKind.STOPPED: ({"reason": "SIGTERM"}, "SIGTERM"),
 }
-ABOUT_NO_TOPIC = (EventKind.STARTED, EventKind.LOOKED, EventKind.STOPPED)
+ABOUT_NO_TOPIC = (EventKind.STARTED, EventKind.LOOKED, EventKind.RECOVERED, EventKind.STOPPED)
 
 
 @pytest.mark.parametrize("kind", EventKind)
