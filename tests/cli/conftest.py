@@ -111,6 +111,12 @@ def lithify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
 
 
 @pytest.fixture
+def wide(monkeypatch: pytest.MonkeyPatch, lithify: Program) -> None:
+    """A terminal in which no table is folded."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+@pytest.fixture
 def plain_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds by the engine that is right by definition, for what is not about Spark."""
     monkeypatch.setattr("lithify.api.topic.spark_engine", lambda warehouse, _choice: OracleEngine(warehouse.files))

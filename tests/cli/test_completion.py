@@ -49,7 +49,7 @@ def lake(lithify):
 @pytest.mark.parametrize(
     ("line", "there"),
     [
-        ("comp", ["compact", "completion"]),
+        ("comp", ["completion", "compact"]),
         ("topic un", ["uncompact"]),
         ("compact --part", ["--partition"]),
         ("topic create x --like ", ["kafka", "pulsar", "mapr"]),

@@ -38,7 +38,10 @@ def test_nothing_is_wrapped_off_a_terminal(failed, monkeypatch, command):
     wrapped = failed(*command).out
     monkeypatch.delenv("COLUMNS")
     whole = failed(*command).out
-    assert widest(wrapped) <= 70 < widest(whole) or command[0] == "topic"
+    if command[0] == "topic":
+        assert whole == wrapped  # no word is taken apart, and its widest line is one word
+        return
+    assert widest(wrapped) <= 70 < widest(whole)
     assert len(whole.splitlines()) < len(wrapped.splitlines())
     assert "".join(whole.split()).startswith("".join(wrapped.split())[:20])
     if command[0] == "quarantine":

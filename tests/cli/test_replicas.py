@@ -72,6 +72,7 @@ def test_add_edit_pause_resume_and_remove(orders, backup, tmp_path):
     assert statuses(orders) == []
 
 
+@pytest.mark.usefixtures("wide")
 def test_status_before_and_after_a_copy(orders, backup):
     orders("replica", "add", "orders", "--to", backup)
     waiting = {
@@ -117,6 +118,7 @@ def test_status_before_and_after_a_copy(orders, backup):
     assert re.split(r"  +", shown[1])[:6] == ["orders-to-backup", "orders", str(backup), "waiting", "2 of 3", "6"]
 
 
+@pytest.mark.usefixtures("wide")
 def test_a_replica_that_compacts_by_itself_c67(orders, backup):
     orders("topic", "alter", "orders", "--config", "cleanup.policy=delete")
     added = orders("replica", "add", "orders", "--to", backup, "--compact")
@@ -150,6 +152,7 @@ def below(lithify):
     return lithify("replica", "status").out.splitlines()[2].strip()
 
 
+@pytest.mark.usefixtures("wide")
 def test_status_shows_what_a_daemon_has_noted(orders, backup, monkeypatch):
     orders("replica", "add", "orders", "--to", backup)
     replicas = replicas_of(open_warehouse(str(orders.warehouse)), None)

@@ -51,7 +51,7 @@ def test_status_and_info_show_the_view(states, masked):
     text = masked(states("status", "states").out)
     assert text.splitlines()[:4] == [
         "states  version 5",
-        "stored SIZE: SIZE live, SIZE view",
+        "stored SIZE of data files: SIZE live, SIZE view",
         "LOG  START  CLEAN BELOW  HORIZON  END  RECORDS  SIZE  VIEW  VIEW SIZE  DIRTY",
         "  0  0  5  6  6  6  SIZE  2  SIZE  " + text.splitlines()[3][-4:],
     ]
@@ -129,6 +129,7 @@ def test_tombstones_that_cannot_go_yet_are_reported(lithify):
     assert not log["due"]
 
 
+@pytest.mark.usefixtures("wide")
 def test_a_round_says_what_went_whole_and_what_had_no_version(lithify, masked):
     """C11, C24."""
     settings = ("cleanup.policy=compact,delete", "retention.ms=1d")

@@ -16,7 +16,7 @@ def test_a_topic_is_made_listed_shown_and_deleted(lithify, masked):
     lithify("topic", "create", "eu/customers")
     lithify("produce", "eu/customers", stdin='{"key":"k","value":"v"}\n')
     assert masked(lithify("topic", "list").out) == (
-        "TOPIC  PARTITIONS  RECORDS  SIZE\norders  3  0  SIZE\neu/customers  1  1  SIZE\n"
+        "TOPIC  PARTITIONS  RECORDS  SIZE\neu/customers  1  1  SIZE\norders  3  0  SIZE\n"
     )
     gone = lithify("topic", "delete", "eu/customers", "--yes")
     assert (gone.out, gone.err) == ("", "eu/customers: deleted with 1 record\n")

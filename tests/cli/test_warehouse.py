@@ -45,7 +45,7 @@ def test_an_earlier_one_stays_as_it_is_until_it_is_upgraded(earlier):
         "topics_by_format": {"3": 2},
         "unreadable": {},
     }
-    assert plain(earlier("warehouse", "info").out)[1] == "format 3; `lithify warehouse upgrade` makes it 4"
+    assert plain(earlier("warehouse", "info").out)[1] == "format 3; `lithify warehouse upgrade --yes` makes it 4"
     assert earlier.error("warehouse", "upgrade") == (
         f"{earlier.warehouse}: nothing was changed (--yes makes the warehouse one of format 4; earlier versions of "
         "Lithify then refuse topics that get a feature)"

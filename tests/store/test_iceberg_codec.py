@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pyiceberg.catalog import Catalog
 
 from lithify.errors import DamagedError, UnknownTopicError, UnsupportedFormatError
+from lithify.lifecycle.clocks import BEHIND_MS
 from lithify.model.missed import DroppedDeletes, Undone
 from lithify.model.segment import Segment, Volume
 from lithify.model.settings.table import SETTINGS
@@ -130,12 +131,13 @@ def test_a_record_that_does_not_say_when_its_version_was_closed_is_named(closed_
 
 
 def test_a_version_that_a_clock_which_was_ahead_has_closed_was_closed_when_its_record_was_there() -> None:
-    """C46: as the store dates the record's file, where that is earlier."""
-    records = [("versions/3.json", {"closed_ms": 900, "no_longer_named": ["a.parquet"]})]
-    for written_ms, now_ms, closed_ms in ((100, 899, 100), (100, 900, 900), (950, 899, 900)):
+    """C46: as the store dates the record's file, where that is earlier; not for what clocks may differ."""
+    ahead_ms = BEHIND_MS + 900
+    records = [("versions/3.json", {"closed_ms": ahead_ms, "no_longer_named": ["a.parquet"]})]
+    for written_ms, now_ms, closed_ms in ((100, 899, 100), (100, 900, ahead_ms), (ahead_ms + 1, 899, ahead_ms)):
         expected = {"versions/3.json": closed_ms, "a.parquet": closed_ms}
         assert closings(records, {"versions/3.json": written_ms}, now_ms) == expected
-    assert closings(records, {}, 0)["a.parquet"] == 900
+    assert closings(records, {}, 0)["a.parquet"] == ahead_ms
 
 
 def test_a_new_log_takes_next_to_nothing() -> None:

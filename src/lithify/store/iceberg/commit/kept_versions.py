@@ -21,6 +21,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from lithify.defects import readable
 from lithify.errors import DamagedError
+from lithify.lifecycle.clocks import BEHIND_MS
 from lithify.model.segment import Segment, segments_of, volume_of
 from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import stored_settings, to_stored
@@ -120,14 +121,15 @@ def closings(
     """By path, when a commit last stopped naming it: of data files, and of the records themselves.
 
     The record of a commit that did not land may be among them. If its time for a file is too early, the
-    record of the commit that landed has a later one. A record whose time is still to come is of a clock that was
-    ahead (C46): `closed_by_ms` says by when its commit had landed, as the store dates its file. Raises `DamagedError`.
+    record of the commit that landed has a later one. A record whose time is further ahead than clocks differ is of a
+    clock that was wrong (C46): `closed_by_ms` says by when its commit had landed, as the store dates its file. Raises
+    `DamagedError`.
     """
     found: dict[str, int] = {}
     for path, record in records:
         with readable(f"{path}: the record of a version"):
             closed_ms = int(record["closed_ms"])
-            if closed_ms > now_ms:
+            if closed_ms > now_ms + BEHIND_MS:
                 closed_ms = min(closed_ms, closed_by_ms.get(path, closed_ms))
             for gone in (path, *record["no_longer_named"]):
                 found[gone] = max(closed_ms, found.get(gone, closed_ms))
