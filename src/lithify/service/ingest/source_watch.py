@@ -127,11 +127,13 @@ class SourceWatch:
         time_ms = self.warehouse.clock.now_ms()
         now = self.source.stable_ends(self.topic)
         assert now is not None
-        read = {p: end for p, end in ends.items() if isinstance(end, int)}
-        if self._check(now, read, time_ms):
+        if self._check(now, _offsets(ends), time_ms):
             self._store()
-        self.read_to = {**self.read_to, **read}
         self._learn(now, time_ms)
+
+    def committed(self, ends: Mapping[int, SourcePosition]) -> None:
+        """After that batch was committed: until then another ingest may need what is known of where it began."""
+        self.read_to = {**self.read_to, **_offsets(ends)}
 
     def look(self) -> None:
         """Now and then, stores what is known of the ends, so that a copy without new records does not look old."""
@@ -189,3 +191,7 @@ class SourceWatch:
         if known != self._stored:
             put_source_ends(self.warehouse.store, self.state, known)
             self._stored, self._looked_ms = known, self.warehouse.clock.monotonic_ms()
+
+
+def _offsets(ends: Mapping[int, SourcePosition]) -> dict[int, int]:
+    return {partition: end for partition, end in ends.items() if isinstance(end, int)}

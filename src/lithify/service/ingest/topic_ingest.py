@@ -147,9 +147,10 @@ class TopicIngest:
         # After the read: the topic may have been recreated before it, and the batch would be of the new one.
         self._check_id(self.source.topic(self.topic).topic_id)
         self._check_whole(found, state, batch)
-        self._watched.after_read(batch.ends())
-        kept = batch.damaged()
-        state = self._commit(copied, batch.ends(), run_id, self._watched.begun) or state
+        ends, kept = batch.ends(), batch.damaged()
+        self._watched.after_read(ends)
+        state = self._commit(copied, ends, run_id, self._watched.begun) or state
+        self._watched.committed(ends)
         counts = {p: volume_of(segments_of_parts(parts)).records for p, parts in by_partition(copied).items()}
         self.batches += 1
         self.records += sum(counts.values())
