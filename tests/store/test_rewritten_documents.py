@@ -84,12 +84,13 @@ def test_what_is_written_keeps_its_size_while_it_grows_a_little(
         return SubTreeFileSystem(str(tmp_path), LocalFileSystem())
 
     monkeypatch.setattr(PyArrowFileIO, "_initialize_fs", folder)
-    (tmp_path / "bucket").mkdir()
-    access, path = FileAccess({"py-io-impl": IMPLEMENTATION, "of": str(tmp_path)}), "s3://bucket/rates.json"
+    bucket = tmp_path / "documents-by-size"  # of no other test: file systems are kept by bucket
+    bucket.mkdir()
+    access, path = FileAccess({"py-io-impl": IMPLEMENTATION}), f"s3://{bucket.name}/rates.json"
     sizes = set()
     for size in (1, 500, BLOCK_BYTES // 2):
         write_document(access, path, {"rates": "x" * size})
-        text = (tmp_path / "bucket/rates.json").read_bytes()
+        text = (bucket / "rates.json").read_bytes()
         assert json.loads(text)["rates"] == "x" * size
         assert read_document(access, path) == {"rates": "x" * size}
         sizes.add(len(text))
