@@ -166,9 +166,9 @@ class LakeAndLive:
         return self._live.ends(self._settled)
 
     def has_read(self, ends: Mapping[int, Reached]) -> bool:
-        """Whether everything up to these ends was read, from the cluster or the lake."""
+        """Whether everything up to these ends was returned, from the cluster or the lake."""
         self._recover()
-        return self._reading.has_read(ends)
+        return not self._ahead and self._reading.has_read(ends)
 
     def positions(self) -> dict[int, int]:
         """By partition, the offset after the last processed record."""

@@ -122,6 +122,18 @@ def test_the_cluster_goes_on_where_the_lake_ends(topic, source):
     assert source.closed
 
 
+def test_what_was_read_ahead_was_not_returned(topic, source):
+    """A check of the end reads on: who fills a table up to some ends is not through before it has got that."""
+    with LakeAndLive(topic.warehouse, topic.topic_name, source, None, None) as consumer:
+        assert consumer.caught_up()
+        source.add(2)
+        ends = consumer.ends()
+        assert not consumer.caught_up()
+        assert not consumer.has_read(ends)
+        assert [record.offset for record in consumer.take()] == [0, 1]
+        assert consumer.has_read(ends)
+
+
 def test_what_the_cluster_deletes_under_a_live_consumer_is_read_in_the_lake(topic, source):
     topic.append(source.add(2), keep_offsets=True)
     with LakeAndLive(topic.warehouse, topic.topic_name, source, None, None) as consumer:
