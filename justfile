@@ -44,6 +44,10 @@ soak MINUTES="10" TOPICS="200":
 chain RECORDS="1000000":
     PYTHONPATH=tests {{python}} -m soak.kafka_chain --records {{RECORDS}} --seed $(date +%s)
 
+# Pulsar's own tests of compaction, with a round of Lithify in place of every compaction; `just peer-suite --pulsars` with Pulsar's
+peer-suite *ARGS:
+    PYTHONPATH=tests {{python}} -m peer_suite.run {{ARGS}}
+
 # Format the code
 format:
     {{python}} -m ruff check --fix

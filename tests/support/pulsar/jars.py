@@ -2,7 +2,7 @@
 
     .venv/jars/pulsar-<version>/*.jar       kept, so that later runs ask for nothing
 
-The folder is recreated when `pom.xml` has changed.
+A folder is recreated when its `pom.xml` has changed.
 """
 
 from __future__ import annotations
@@ -23,24 +23,29 @@ ATTEMPTS = 3
 
 def pulsar_jars() -> Path:
     """The folder with the jars of a broker, as `--jars` takes it."""
-    text = POM.read_text()
+    return jars_of("pulsar", POM)
+
+
+def jars_of(name: str, pom: Path) -> Path:
+    """The folder with what a `pom.xml` names, for the version of Pulsar that it names first."""
+    text = pom.read_text()
     version = re.findall(r"<version>([\d.]{3,})</version>", text)[0]
-    folder = JARS / f"pulsar-{version}"
+    folder = JARS / f"{name}-{version}"
     JARS.mkdir(exist_ok=True)
-    with FileLock(JARS / f"pulsar-{version}.lock"):
+    with FileLock(JARS / f"{name}-{version}.lock"):
         done = folder / "pom.xml"
         if not (done.exists() and done.read_text() == text):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
-            _fetch(folder)
+            _fetch(pom, folder)
             done.write_text(text)
     return folder
 
 
-def _fetch(folder: Path) -> None:
+def _fetch(pom: Path, folder: Path) -> None:
     maven = shutil.which("mvn")
     assert maven, "Maven is needed to fetch Pulsar's jars, and there is no `mvn` on the PATH"
-    command = [maven, "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
+    command = [maven, "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
     for attempt in range(1, ATTEMPTS + 1):
         ended = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_S, check=False)
         if ended.returncode == 0 and any(folder.glob("*.jar")):
