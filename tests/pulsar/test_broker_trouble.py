@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -237,6 +238,19 @@ def test_many_readers_at_once_do_not_disturb_each_other(server):
     assert got == [20] * 8
 
 
+def created(writer, topic):
+    """A ledger, as soon as the client of ZooKeeper in a JVM that is kept has noticed that the cluster is back."""
+    made = []
+
+    def tried():
+        with suppress(BrokerError):
+            made.append(writer.create(topic, MessageId(1, 1), "run"))
+        return made != []
+
+    wait_until(tried, "the JVM makes no ledger", 60)
+    return made[0]
+
+
 def test_a_cluster_comes_back_with_a_damaged_entry(server, session, monkeypatch):
     """Who reads it is told where it is; a round changes nothing (C55). A JVM that is kept serves on."""
     monkeypatch.setattr(kept_jvms, "KEPT_S", 300.0)
@@ -246,7 +260,7 @@ def test_a_cluster_comes_back_with_a_damaged_entry(server, session, monkeypatch)
     server.unload(topic)
     for _ in range(2):
         with a_writer(server) as writer:
-            made = writer.create(server.make_topic(), MessageId(1, 1), "run")
+            made = created(writer, server.make_topic())
             writer.append([bytes(100)] * 10)
             assert writer.close() == (made, 10, 1000)
             jvms.append(writer._jvm)
