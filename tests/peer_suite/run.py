@@ -27,7 +27,7 @@ from zipfile import ZipFile
 from lithify.spark.session.start import session_factory
 from peer_suite.rounds_server import RoundsServer
 from support.pulsar.jars import jars_of, pulsar_jars
-from support.pulsar.server import JVM, a_pulsar
+from support.pulsar.server import JVM, LOGGING, a_pulsar
 
 HERE = Path(__file__).parent
 CLASSES = (
@@ -39,21 +39,13 @@ CLASSES = (
     "CompactedTopicTest",
 )
 NO_ROUNDS = "-"
-LOGGING = """
-rootLogger.level = WARN
-rootLogger.appenderRef.out.ref = out
-appender.out.type = Console
-appender.out.name = out
-appender.out.layout.type = PatternLayout
-appender.out.layout.pattern = [%d] %p %m (%c)%n%throwable
-"""
 
 
 def run(wanted: Sequence[str], *, pulsars: bool, log: Path) -> dict[str, str]:
     """By test, `passed` or why it did not. What brokers and tests say goes to `log`."""
     with tempfile.TemporaryDirectory(prefix="peer-suite") as scratch, a_pulsar() as server:
         folder, results = Path(scratch), Path(scratch) / "results"
-        (folder / "log4j2.properties").write_text(LOGGING)
+        (folder / "log4j2.properties").write_text(LOGGING.replace("INFO", "WARN"))
         _certificates(folder / "src" / "test" / "resources")
         with _rounds(pulsars=pulsars) as rounds, log.open("wb") as out:
             command = [*_java(folder), "PeerSuite", server.metadata_url.removeprefix("zk:"), str(results), rounds]

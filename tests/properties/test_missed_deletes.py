@@ -27,7 +27,8 @@ from lithify.service.commit import commit
 from lithify.service.documents import source_ends_of
 from lithify.service.ingest.ingest import ingest
 from lithify.service.read.fetch import open_log, table_batches
-from support.topics.cleaned_source import CleanedLog, CleanedSource, CleanedStream
+from support.topics.cleaned_source import CleanedLog, CleanedSource
+from support.topics.listed_source import ListedStream
 from support.topics.memory_topic import a_warehouse
 
 RETENTION_MS = 100_000
@@ -227,7 +228,7 @@ def as_an_earlier_version(warehouse: Warehouse) -> None:
 
 
 class _Killed(CleanedSource):
-    def stream(self, topic: str, starts: Mapping[int, int], run_id: str, on_batch: OnBatch) -> CleanedStream:
+    def stream(self, topic: str, starts: Mapping[int, int], run_id: str, on_batch: OnBatch) -> ListedStream:
         raise BrokerError("killed")
 
 

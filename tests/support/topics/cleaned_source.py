@@ -23,6 +23,7 @@ from lithify.ports.source import Copying, CopyKeys, OnBatch
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import IngestedLog
 from lithify.service.read.fetch import table_batches
+from support.topics.listed_source import ListedStream
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +125,9 @@ class CleanedSource:
     def settings(self, topic: str, config: Mapping[str, object]) -> Mapping[str, object]:
         return config
 
-    def stream(self, topic: str, starts: Mapping[int, int], run_id: str, on_batch: OnBatch) -> CleanedStream:
+    def stream(self, topic: str, starts: Mapping[int, int], run_id: str, on_batch: OnBatch) -> ListedStream:
         self.meanwhile()
-        stream, at, end = CleanedStream(), starts[0], self.log.end
+        stream, at, end = ListedStream(), starts[0], self.log.end
         try:
             while at < end:
                 to = min(end, at + self.limit)
@@ -145,20 +146,6 @@ class CleanedSource:
             at = record.offset + 1
             self.meanwhile()
         return found
-
-
-@dataclass(slots=True)
-class CleanedStream:
-    """Batches that were taken at once."""
-
-    is_active: bool = False
-    failure: LithifyError | None = None
-
-    def stop(self) -> None:
-        """There is nothing under way."""
-
-    def end(self) -> LithifyError | None:
-        return self.failure
 
 
 @dataclass(frozen=True, slots=True)

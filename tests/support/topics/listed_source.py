@@ -94,7 +94,7 @@ def _range(records: Sequence[Record]) -> tuple[int, int]:
 
 @dataclass(slots=True)
 class ListedStream:
-    """One batch, taken at once."""
+    """Batches that were taken at once."""
 
     is_active: bool = False
     failure: LithifyError | None = None
