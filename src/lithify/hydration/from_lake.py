@@ -13,7 +13,7 @@ from lithify.hydration.lines_file import Lines
 from lithify.ports.source import StopAsked
 from lithify.snapshot.consumer import LakeAndLive
 from lithify.snapshot.lake_consumer import SYSTEM, LakeTopic
-from lithify.snapshot.narration import KafkaNote
+from lithify.snapshot.narration import TellNote
 from lithify.snapshot.position import PositionText, StartAt, StoredPosition
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def hydrate(
     continuous: bool = False,
     lines: Lines | None = None,
     tell: Callable[[int], None] = lambda _records: None,
-    notes: Callable[[KafkaNote], None] = lambda _note: None,
+    notes: TellNote = lambda _note: None,
     stops: Callable[[], bool] = lambda: False,
 ) -> HydrateReport:
     """Fills the table of `topic` in a SQLite or DuckDB file with the latest record of every live key.

@@ -25,7 +25,7 @@ from lithify.reports.report import with_lags
 from lithify.snapshot.changes import Changes
 from lithify.snapshot.consumer import LakeAndLive
 from lithify.snapshot.live import Reached
-from lithify.snapshot.narration import FollowedLog, KafkaNote, Narration
+from lithify.snapshot.narration import FollowedLog, Narration, TellNote
 from lithify.snapshot.position import PositionText, StoredPosition
 
 Tell = Callable[[int], None]
@@ -100,7 +100,7 @@ class Hydration:
     waits_ms: int | None
     stops: Callable[[], bool]
     tell: Tell
-    notes: Callable[[KafkaNote], None]
+    notes: TellNote
     narration: Narration = field(init=False)
     resumed: bool = False
     records: int = 0
