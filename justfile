@@ -12,7 +12,7 @@ default:
 check:
     @{{python}} scripts/check.py --quick
 
-# Everything; `just check-all --pulsar` with what needs a real Pulsar
+# Everything; `just check-all --pulsar --shells` with what needs a real Pulsar, zsh and fish
 check-all *ARGS:
     @{{python}} scripts/check.py {{ARGS}}
 
@@ -20,9 +20,9 @@ check-all *ARGS:
 only +SECTIONS:
     @{{python}} scripts/check.py {{SECTIONS}}
 
-# What needs a real Pulsar, whose jars Maven fetches once
-check-pulsar:
-    @{{python}} scripts/check.py pulsar
+# The tests that a change of these files can break, nearest first, by the import graph
+tests-for +FILES:
+    @{{python}} scripts/tests_for.py {{FILES}}
 
 # Kill a thousand processes (or N) at random moments, over all verbs that write
 kills N="1000":

@@ -27,7 +27,7 @@ from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
-from lithify.reports.round import RoundReport
+from lithify.reports.rounds.round import RoundReport
 from lithify.service.commit import commit
 from lithify.service.documents import put_report
 from lithify.service.write.append import append

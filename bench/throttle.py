@@ -29,7 +29,7 @@ from lithify.columnar.files.access import local_path
 from lithify.model.log_arithmetic import measured
 from lithify.model.segment import Segment
 from lithify.model.topic.edit import TopicEdit
-from lithify.reports.round import RoundReport
+from lithify.reports.rounds.round import RoundReport
 from lithify.spark.session.start import session_factory
 
 MB = 10**6

@@ -1,20 +1,20 @@
 """Runs the project's checks section by section and says how long each took.
 
-    scripts/check.py              every section but `pulsar`
-    scripts/check.py --pulsar     that one too, beside the others
+    scripts/check.py              every section but `pulsar` and `shells`
+    scripts/check.py --pulsar     that one too, beside the others; so does `--shells`
     scripts/check.py --quick      those that take seconds
     scripts/check.py store spark  only these
 
-A folder of `tests/` is a section of its own name, so that none is left out; `pulsar`, which needs Maven, runs only
-if it is asked for. All sections run even if one fails; the exit code is 1 if any did. `just check`, `just check-all`,
-`just check-pulsar` and CI call this.
+A folder of `tests/` is a section of its own name, so that none is left out; `pulsar`, which needs Maven, and `shells`,
+which needs Debian's packages, run only if they are asked for. All sections run even if one fails; the exit code is 1
+if any did. `just check`, `just check-all`, `just only` and CI call this.
 
 Two cores are kept busy by two lanes, as much of a test is waiting for a JVM, a broker or a timeout:
 
     lane 1  tests in two processes                     ──► those alone ──► summary
     lane 2  checks of the code, tests in one process   ──┘
 
-When lane 1 has no tests left it takes those of lane 2, the short ones first. Tests marked `alone` are a section of
+A lane that has no tests left takes those of the other, the short ones first. Tests marked `alone` are a section of
 their own, as `backends-alone`, which `backends` on the command line names too.
 
 What a section prints comes when it has ended, in one piece; of a section that runs alone as it comes.
@@ -40,17 +40,24 @@ BIN = Path(sys.executable).parent
 
 QUICK = ("format", "lint", "types", "imports", "tidy", "unit", "properties", "scenarios")
 CODE = ("format", "lint", "types", "imports")
-FOLDERS = ("formats", "cli", "mutated", "examples", "engines", "kafka", "cluster", "pulsar", "wheels")
+FOLDERS = ("formats", "cli", "mutated", "examples", "engines", "cluster", "shells", "wheels")
 SERIAL = (*CODE, "classes", "tidy", *FOLDERS)
 """In one process. The test folders share a session, a broker or a cluster, or are too short to split."""
+BY_FILE = ("kafka", "pulsar")
+"""In two processes, each of which takes whole files: these have brokers of their own, which start for seconds."""
+IN_ORDER = ("pulsar",)
+"""Whose files are taken by name: the long ones have few tests, and would come last."""
 SPLIT_THEMSELVES = ("kills",)
 """One process too, but what they start keeps two cores busy."""
 WITH_ALONE = ("backends",)
 """Test folders with tests marked `alone`: they hold the product to seconds, which a busy machine would exceed."""
 ALONE = "-alone"
 
-BY_NAME = ("pulsar",)
-"""Only where the command line asks for them: they need Maven, which fetches a real Pulsar."""
+BY_NAME = {
+    "pulsar": "Maven, which fetches a real Pulsar",
+    "shells": "zsh and fish, as Debian has them",
+}
+"""Only where the command line asks for them, as they need what a machine may lack."""
 
 _COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected)")
 
@@ -90,7 +97,7 @@ def sections() -> tuple[Section, ...]:
     """All of them, in the order in which a lane takes them: the long ones in front, but for what others need."""
     scripts = [folder for folder in ("scripts", "examples", "bench") if any((ROOT / folder).glob("*.py"))]
     return (
-        Section("classes", (("python", "-m", "support.processes.class_archive"),), ROOT / "tests"),
+        Section("classes", (("python", "-m", "support.class_trainings"),), ROOT / "tests"),
         Section("format", (("ruff", "format", "--check", "."),)),
         Section("lint", (("ruff", "check", "."),)),
         Section("types", (("mypy",), ("mypy", *scripts))),
@@ -129,7 +136,9 @@ def _tests_of(folder: str) -> tuple[Section, ...]:
 
 def _tests(name: str, which: list[str]) -> Section:
     workers = () if name in SERIAL + SPLIT_THEMSELVES else ("-n", "2")
-    return Section(name, (("pytest", "-q", *workers, "--durations=5", "--durations-min=5", *which),))
+    together = ("--dist", "loadfile") if name in BY_FILE else ()
+    order = ("--no-loadscope-reorder",) if name in IN_ORDER else ()
+    return Section(name, (("pytest", "-q", *workers, *together, *order, "--durations=5", "--durations-min=5", *which),))
 
 
 def run(section: Section, *, alone: bool = True) -> Outcome:
@@ -172,7 +181,7 @@ def run_all(wanted: Sequence[Section]) -> list[Outcome]:
         return outcomes
 
     with ThreadPoolExecutor(2) as lanes:
-        running = [lanes.submit(lane, split, serial), lanes.submit(lane, serial)]
+        running = [lanes.submit(lane, split, serial), lanes.submit(lane, serial, split)]
         try:
             done = [outcome for ended in running for outcome in ended.result()]
         except KeyboardInterrupt:  # which the sections that run have received too
@@ -199,12 +208,13 @@ def main() -> int:
     names = [section.name for section in everything if not section.alone]
     parser = argparse.ArgumentParser(description="Runs the project's checks.")
     parser.add_argument("--quick", action="store_true", help=f"only what takes seconds: {', '.join(QUICK)}")
-    parser.add_argument("--pulsar", action="store_true", help="with `pulsar`, which takes Maven")
+    for name, needed in BY_NAME.items():
+        parser.add_argument(f"--{name}", action="store_true", help=f"with `{name}`, which needs {needed}")
     parser.add_argument("section", nargs="*", help=f"only these: {', '.join(names)}")
     arguments = parser.parse_args()
     if unknown := set(arguments.section) - set(names):
         parser.error(f"no such section: {', '.join(sorted(unknown))}")
-    left_out = () if arguments.pulsar else BY_NAME
+    left_out = [name for name in BY_NAME if not getattr(arguments, name)]
     wanted = arguments.section or (QUICK if arguments.quick else [name for name in names if name not in left_out])
     os.environ.pop("JAVA_TOOL_OPTIONS", None)  # its notice on stderr would be taken for output of ours
     begun = time.monotonic()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import importlib.util
 import inspect
@@ -88,8 +89,9 @@ def test_the_readme_has_one_command_to_run_and_one_to_test():
 
 def test_ci_runs_what_the_readme_says():
     ran = [line for line in (ROOT / ".ci" / "run").read_text("utf-8").splitlines() if line and line[0] not in "#"]
-    assert ran == ["set -euo pipefail", 'cd "$(dirname "$0")/.."', f"{command_under('Test it')} --pulsar"]
-    assert "CI runs `just check-all --pulsar`" in (ROOT / "README.md").read_text("utf-8")
+    options = " ".join(f"--{name}" for name in script("check").BY_NAME)
+    assert (len(ran), ran[-1]) == (4, f"{command_under('Test it')} {options}")
+    assert f"CI runs `just check-all {options}`" in (ROOT / "README.md").read_text("utf-8")
 
 
 def script(name: str) -> ModuleType:
@@ -121,6 +123,15 @@ def test_the_settings_that_the_page_names_for_those_of_pulsar_are_there():
             settings_of({name: value}, like="pulsar")
 
 
+def test_the_page_of_what_is_supported_names_the_locked_versions():
+    page = (ROOT / "docs/reference/support.md").read_text("utf-8")
+    lock = (ROOT / "requirements-dev.lock").read_text("utf-8")
+    named = re.findall(r"(PyIceberg|DuckDB|confluent-kafka) (\d[\d.]*\d)", page)
+    assert {name for name, _ in named} == {"PyIceberg", "DuckDB", "confluent-kafka"}
+    for name, version in named:
+        assert re.search(rf"^{name.lower()}=={re.escape(version)}(\.\d+)* ", lock, re.MULTILINE), (name, version)
+
+
 def test_the_picture_shows_what_the_rules_say():
     drawing = script("compaction_picture")
     assert drawing.PICTURE.read_text("utf-8") == drawing.picture(), "run `just docs`"
@@ -148,7 +159,7 @@ def verbs(group: click.Group, above: str = "") -> Iterator[tuple[str, click.Comm
 
 
 def test_every_verb_and_option_is_in_the_reference():
-    from lithify.cli.main import lithify_group
+    from lithify.cli.verbs import lithify_group
 
     told = sections("reference/cli.md")
     shared = told["For all verbs"]
@@ -166,13 +177,14 @@ def test_every_verb_and_option_is_in_the_reference():
 
 
 def test_every_key_of_the_json_is_in_the_reference():
-    from lithify.reports import cut, groups, overview, quarantine, round, status, verification
+    from lithify.reports import changed_settings, cut, groups, overview, quarantine, space, status, topics, verification
     from lithify.reports.replicas.status import ReplicaInfo, ReplicaStatus
+    from lithify.reports.rounds import plan, round
     from lithify.service.write.append import AppendResult, OffsetRange
 
     told = sections("reference/cli.md")
     printed = {
-        "compact": (round.RoundReport, round.LogReport, round.Losers, round.PlanReport, round.LogPlanReport),
+        "compact": (round.RoundReport, round.LogReport, round.Losers, plan.PlanReport, plan.LogPlanReport),
         "status": (status.TopicStatus, status.LogStatus, status.GroupHold, status.ViewStatus, overview.TopicOverview),
         "group list": (groups.GroupInfo,),
         "group describe": (groups.GroupLag,),
@@ -181,11 +193,11 @@ def test_every_key_of_the_json_is_in_the_reference():
         "replica status": (ReplicaStatus,),
         "quarantine list": (quarantine.FailingLog,),
         "quarantine release": (quarantine.ReleaseReport,),
-        "topic info": (status.TopicInfo,),
-        "topic alter": (cut.AlterReport, cut.SettingChange),
+        "topic info": (topics.TopicInfo,),
+        "topic alter": (changed_settings.AlterReport, changed_settings.SettingChange),
         "retain": (cut.CutReport, cut.LogCut),
-        "versions": (status.VersionReport,),
-        "sweep": (cut.SweepReport, cut.SweptFile),
+        "versions": (topics.VersionReport,),
+        "sweep": (space.SweepReport, space.SweptFile),
         "verify": (verification.VerifyReport, verification.Finding),
         "produce": (AppendResult, OffsetRange),
     }
@@ -199,6 +211,34 @@ def test_every_key_of_the_json_is_in_the_reference():
     missing += [f"status: {state}" for state in overview.Standing if f"`{state}`" not in told["status"]]
     missing += [f"verify: {kind}" for kind in verification.FindingKind if f"`{kind}`" not in told["verify"]]
     assert missing == []
+
+
+def names_in(code: str) -> set[str]:
+    """What a module may print as a key or as an event: its fields, keywords and strings."""
+    found = set()
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.add(node.value)
+        elif isinstance(node, ast.keyword) and node.arg:
+            found.add(node.arg)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found.add(node.target.id)
+    return found
+
+
+def named_as_json(section: str) -> list[str]:
+    """The keys and events that a section of the reference names: in its tables, and where it tells of `--json`."""
+    rows = re.findall(r"^\| (`[^|]*) \|", section, re.MULTILINE)
+    told = re.findall(r"`--json`[^\n]*(?:\n(?!\n).*)*", section)
+    return [name for part in rows + told for name in re.findall(r"`([a-z]+(?:_[a-z]+)*)`", part)]
+
+
+def test_every_key_in_the_reference_is_printed():
+    """Of no verb the page keeps a key, an event or a kind whose name the code does not have any more."""
+    code = {name for file in (ROOT / "src").rglob("*.py") for name in names_in(file.read_text("utf-8"))}
+    told = {verb: named_as_json(text) for verb, text in sections("reference/cli.md").items()}
+    assert sum(map(len, told.values())) > 500
+    assert [(verb, name) for verb, names in told.items() for name in names if name not in code] == []
 
 
 def test_every_public_method_is_in_the_reference():

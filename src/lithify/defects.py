@@ -8,19 +8,22 @@ from contextlib import contextmanager
 from pathlib import PurePath
 
 from lithify.errors import DamagedError, DefectError, LithifyError, UnusableEnvironmentError
+from lithify.redaction import one_line
 
 
 def as_lithify_error(error: Exception, what: object) -> LithifyError:
     """`error` itself if it is a `LithifyError`, else one about `what` with its class, text and place (C50).
 
-    An `OSError` or `MemoryError` becomes an `UnusableEnvironmentError`, all others a `DefectError`.
+    An `OSError`, `MemoryError` or `ImportError` becomes an `UnusableEnvironmentError`, all others a `DefectError`.
     """
     if isinstance(error, LithifyError):
         return error
-    reason = " ".join(str(error).split())[:TEXT_CHARACTERS]
+    reason = one_line(str(error), TEXT_CHARACTERS)
     told = f"{what}: {type(error).__name__}{': ' if reason else ''}{reason}{_place(error)}"
     if isinstance(error, OF_THE_MACHINE):
-        return UnusableEnvironmentError(told, hint="check the memory, the disks and the network of this machine")
+        installed = isinstance(error, ImportError)
+        hint = NOT_INSTALLED if installed else "check the memory, the disks and the network of this machine"
+        return UnusableEnvironmentError(told, hint=hint)
     return DefectError(
         told,
         hint="an unexpected error: a defect of Lithify, or damage that it did not recognize; run `lithify verify`",
@@ -36,8 +39,10 @@ def readable(what: str) -> Iterator[None]:
         raise DamagedError(f"{what} cannot be read: {error!r}", hint="restore it; nothing was changed") from error
 
 
-OF_THE_MACHINE = (OSError, MemoryError)
-"""What Python raises when memory, a disk or the network fails."""
+OF_THE_MACHINE = (OSError, MemoryError, ImportError)
+"""What Python raises when memory, a disk, the network or what is installed fails."""
+
+NOT_INSTALLED = "`lithify doctor` shows which part is missing or broken; install Lithify again with its requirements"
 
 TEXT_CHARACTERS = 300
 """How much of an exception's own text is kept."""

@@ -15,7 +15,7 @@
     │   ├── PolicyError                    a verb that the topic's policy or mode excludes
     │   ├── ClockError                     a clock that is far from the commits of the topic
     │   ├── NothingToUndoError             no round that can be undone
-    │   ├── UnusualSweepError              so many files would be deleted that a person should check first
+    │   ├── UnusualSweepError              a person should check first what would be deleted
     │   ├── UnknownSourceError             no such topic in the Kafka or Pulsar cluster
     │   └── FencedError                    a log that ends elsewhere than its writer expects
     ├── ConflictError                      other writers committed first, too many times
@@ -44,18 +44,17 @@
     │   └── EngineUnavailableError         Spark does not start, has died, or its workers have
     └── DefectError                        an unexpected exception
 
-Each also says what caused it (`Blame`): a cleaner quarantines a log for its own failures only. A
-message says what happened and where (topic-partition, offset, file), `hint` what to do next, both on one line.
-`code` is the name of the class without "Error": the command line and its JSON name an error by it.
-"""
+Each says what caused it (`Blame`): a cleaner quarantines a log for its own failures only. A message says what happened
+and where (topic-partition, offset, file), `hint` what to do next, in its reader's words (`words.py`). `code`, by
+which the command line and its JSON name an error, is the name of the class without "Error"."""
 
 from __future__ import annotations
 
 from enum import Enum
-from functools import partial
 from typing import Any, ClassVar
 
-from lithify.redaction import redact_handled, redacted
+from lithify.redaction import redact_handled, told
+from lithify.words import Worded
 
 
 class Blame(Enum):
@@ -73,11 +72,13 @@ class LithifyError(Exception):
 
     exit_code: ClassVar[int] = 1
     blames: ClassVar[Blame] = Blame.LOG
+    is_outage: bool = False  # what it could not reach may come back by itself: a daemon that starts waits for it
+    message, hint = Worded(flags=False), Worded()
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         redact_handled()
-        self.message, self.hint = redacted(message), redacted(hint)
-        super().__init__(self.message)
+        super().__init__(told(message))
+        self.message, self.hint = self.args[0], told(hint)
 
     @property
     def code(self) -> str:
@@ -86,10 +87,6 @@ class LithifyError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message} ({self.hint})" if self.hint else self.message
-
-    def __reduce__(self) -> tuple[object, ...]:
-        # Errors cross process borders (Spark tasks); the default would lose the hint.
-        return partial(type(self), hint=self.hint), (self.message,)
 
 
 class RefusedError(LithifyError):
@@ -164,7 +161,7 @@ class NothingToUndoError(RefusedError):
 
 
 class UnusualSweepError(RefusedError):
-    """A sweep would delete an unusual share of what is stored (C45)."""
+    """A sweep would delete an unusual share of what is stored, or what another catalog may need (C45)."""
 
 
 class UnknownSourceError(RefusedError):
@@ -200,7 +197,7 @@ class RunExpiredError(LithifyError):
 
 
 class LocationChangedError(LithifyError):
-    """Another program changed the location of a topic's table (C47)."""
+    """Another program changed the location of a topic's table, or copied the folder of its warehouse (C47)."""
 
 
 class LogTruncatedError(LithifyError):

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 KAFKA = "`./scripts/setup kafka` in a checkout of Lithify, or `pip install confluent-kafka` elsewhere"
 POSTGRES = "`./scripts/setup postgres` in a checkout of Lithify, or `pip install psycopg2-binary` elsewhere"
 POSTGRES_DRIVERS = ("psycopg2", "psycopg")
+
+
+def postgres_driver() -> str:
+    """The driver of PostgreSQL that is installed, for a URL that names none; without any, the one to install."""
+    return next((driver for driver in POSTGRES_DRIVERS if find_spec(driver) is not None), POSTGRES_DRIVERS[0])
 
 
 def lacks_postgres(error: BaseException | None) -> str | None:

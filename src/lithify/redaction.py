@@ -3,22 +3,41 @@
     known      values of the configuration in use, as `keep_secret` was told them: also where a library repeats them
     patterns   passwords of URLs, secrets among parameters and headers: also those of a configuration of others
 
+`told` bounds what an error says, so that a value of a megabyte that it repeats fills no terminal and no log.
+
 What is short would hide half of a text: below `SHORT` characters only whole words are hidden, below `LEAST` nothing.
+What may be a word, as the password `postgres`, is not hidden inside of others below `LONG` characters.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import lru_cache
+from html import escape
 from threading import Lock
-from urllib.parse import quote, quote_plus, unquote
+from typing import Any
+from urllib.parse import unquote
 
 HIDDEN = "***"
-SHORT, LEAST = 8, 4
-KNOWN = 1000
-"""Secrets that are remembered in a process; with more of them the oldest are forgotten."""
+LONG, SHORT, LEAST = 16, 8, 4
+LONGEST = 2_000
+"""Characters of the message of an error, and of its hint."""
+_LEFT_OUT = 50
+"""At most those that say what was left out."""
+LARGE, _BEGIN, _END = 4096, 1024, 256
+"""Of a value that is longer than the first, a file of credentials perhaps, so many characters of its beginning and end
+are sought, and all between them goes, or all after its beginning where a text was cut: a pattern takes time to make."""
+DEPTH = 3
+"""Of containers in what an exception has: one may contain itself."""
+KNOWN = 2000
+"""Secrets that are remembered in a process; with more of them neither the first, of its configuration, are forgotten,
+nor the last, of tokens that it renews."""
+
+_BEFORE_A_WORD = r"(?:(?<![A-Za-z])|(?<=%[0-9A-Fa-f]{2})|(?<=\\[abfnrtv])|(?<=\\x[0-9a-f]{2})|(?<=\\u[0-9a-f]{4}))"
+"""No letter, unless it is the end of what a URL, JSON or Python writes for another character."""
 
 _UP_TO_AT = re.compile(r"(?<!\S)\S+@")
 _PASSWORD = re.compile(r"(://[^\s/:@]*):(?!PASSWORD@).*@")
@@ -29,7 +48,8 @@ Sought in such words only: a text of thousands of URLs without blanks and '@' wo
 
 _PARAMETER = re.compile(
     r"""((?:^|[?&;,\s({\[])['"]?[\w.-]{0,40}
-         (?:password|passwd|secret|token|credential|signature|api_?key|access_?key|account_?key|\b(?:sig|pwd)) \s?=\s?)
+         (?:password|passwd|secret|token|credential|signature|api[_-]?key|access[_-]?key|account[_-]?key
+           |\b(?:sig|pwd)) \s?=\s?)
         (?!['"]?(?:\$\{|\.\.\.|PASSWORD\b))
         (?:"(?:[^"\\]|\\.)*(?:"|\\?\Z)|'(?:[^'\\]|\\.)*(?:'|\\?\Z)|[^\s&#'"]+)""",
     re.I | re.X | re.S,
@@ -37,6 +57,18 @@ _PARAMETER = re.compile(
 """A secret among the parameters of a URL, a connection string or a login, as services and databases take it.
 
 A quoted one has blanks and escaped quotes, and ends with the text if that was cut."""
+
+_FIELD = re.compile(
+    r"""((?:(?P<quote>['"])[\w.-]{0,40}(?:password|passwd|secret|token|credential|signature|api[_-]?key|access[_-]?key
+           |account[_-]?key)(?P=quote)
+         |(?<![\w.-])(?:[\w.-]{0,40}[._-])?(?:password|passwd|(?<=[._-])(?:secret|token|credential|key)))\s?:\s?)
+        (?!['"]?(?:\$\{|\.\.\.|PASSWORD\b|null\b|\*{3}))
+        (?:"(?:[^"\\]|\\.)*(?:"|\\?\Z)|'(?:[^'\\]|\\.)*(?:'|\\?\Z)
+           |[^\s,{}\[\]'"]++(?=\s*(?:[,}\]'"]|\Z)|[ \t]*\n|\s+[\w.-]+:(?:\s|\Z)))""",
+    re.I | re.X | re.S,
+)
+"""The same among the fields of JSON or YAML, as a catalog's answer repeats a configuration. Without quotes the name is
+one of a setting, or a password's, and the value ends a line, an item or the text: all else is a sentence."""
 
 _BEARER = re.compile(r"\b(Bearer|Basic)\s+(?=[^\s'\"]*\d)[\w.~+/=-]{8,}", re.I)
 
@@ -47,24 +79,28 @@ class _Known:
     def __init__(self) -> None:
         self._values: dict[str, None] = {}
         """Never changed: replaced."""
-        self._sought: tuple[dict[str, None], re.Pattern[str] | None] = self._values, None
-        """The pattern of some values: made for a text, not for each value, as it takes as long as there are values."""
+        self._sought: tuple[dict[str, None], tuple[re.Pattern[str], ...]] = self._values, ()
+        """The patterns of some values, made for a text: most processes show none."""
         self._lock = Lock()
 
     def add(self, value: str) -> None:
         with self._lock:
             if value in self._values or len(value) < LEAST:
                 return
-            self._values = dict.fromkeys([*self._values, value][-KNOWN:])
+            values = [*self._values, value]
+            if len(values) > KNOWN:
+                del values[KNOWN // 2]
+            self._values = dict.fromkeys(values)
 
     def hidden(self, text: str) -> str:
-        of, pattern = self._sought
+        of, patterns = self._sought
         if of is not (values := self._values):
-            forms = {form for known in values for form in _forms(known) if len(form) >= LEAST}
-            sought = map(_sought, sorted(forms, key=len, reverse=True))
-            pattern = re.compile("|".join(sought)) if forms else None
-            self._sought = values, pattern
-        return text if pattern is None else pattern.sub(HIDDEN, text)
+            given = {one for known in values for one in (known, unquote(known)) if len(one.strip()) >= LEAST}
+            patterns = tuple(map(_pattern, sorted(given, key=len, reverse=True)))
+            self._sought = values, patterns
+        for pattern in patterns:
+            text = pattern.sub(HIDDEN, text)
+        return text
 
     def clear(self) -> None:
         with self._lock:
@@ -76,14 +112,39 @@ KNOWN_SECRETS = _Known()
 
 
 def keep_secret(value: str) -> None:
-    """From now on no text of this process has this value in it, as it is, quoted or on one line."""
+    """From now on no text of this process has this value in it, as it is, quoted or on one line.
+
+    It may have been given as a part of a URL.
+    """
     KNOWN_SECRETS.add(value)
 
 
 def redacted(text: str) -> str:
     """Any text without the secrets that are known, or that look like some."""
     text = _UP_TO_AT.sub(_without_password, KNOWN_SECRETS.hidden(text))
-    return _BEARER.sub(rf"\1 {HIDDEN}", _PARAMETER.sub(rf"\1{HIDDEN}", text))
+    return _BEARER.sub(rf"\1 {HIDDEN}", _FIELD.sub(rf"\1{HIDDEN}", _PARAMETER.sub(rf"\1{HIDDEN}", text)))
+
+
+def told(text: str, most: int = LONGEST) -> str:
+    """What an error says: without secrets, and with at most so many characters (50 or more).
+
+    The middle is left out, where a value that was given repeats itself, and never before secrets are looked for: half
+    of one is not recognized.
+    """
+    return _cut(redacted(text), most)
+
+
+def one_line(text: str, most: int) -> str:
+    """The same of what a library or a service says, on one line."""
+    return _cut(" ".join(redacted(text).split()), most)
+
+
+def _cut(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    kept = most - _LEFT_OUT
+    head = kept * 2 // 3
+    return f"{text[:head]} … {len(text) - kept:,} characters left out … {text[len(text) - kept + head :]}"
 
 
 def _without_password(word: re.Match[str]) -> str:
@@ -93,30 +154,85 @@ def _without_password(word: re.Match[str]) -> str:
 def redact_handled() -> None:
     """Takes secrets out of the exception that is being handled and those before it: Python prints them as causes."""
     for error in _chain(sys.exc_info()[1]):
-        error.args = tuple(redacted(part) if isinstance(part, str) else part for part in error.args)
+        error.args = _cleaned(error.args)
+        own = vars(error)
+        own.update({name: _cleaned(value) for name, value in own.items()})
         if isinstance(error, OSError):  # it has its text twice
             for name in ("strerror", "filename"):
-                if isinstance(text := getattr(error, name), str):
-                    setattr(error, name, redacted(text))
+                setattr(error, name, _cleaned(getattr(error, name)))
+        _say_without_secrets(error)
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """An exception, what caused it, what was handled meanwhile, and those that it has as arguments."""
+    """An exception, what caused it, what was handled meanwhile, and those that it has as arguments or attributes."""
     left, seen = [error], set[int]()
     while left:
         one = left.pop()
         if one is not None and id(one) not in seen:
             seen.add(id(one))
-            left += [one.__cause__, one.__context__, *(part for part in one.args if isinstance(part, BaseException))]
+            parts = (*one.args, *vars(one).values(), *getattr(one, "exceptions", ()))
+            left += [one.__cause__, one.__context__, *(part for part in parts if isinstance(part, BaseException))]
             yield one
 
 
-def _forms(value: str) -> set[str]:
-    """How a value may be written: as a part of a URL, of JSON, of Python's `repr`, and on one line."""
-    plain = value.encode(errors="surrogatepass")
-    written = {value, " ".join(value.split()), unquote(value), quote(plain, safe=""), quote(plain), quote_plus(plain)}
-    return written | {json.dumps(value)[1:-1], repr(value)[1:-1]}
+def _cleaned(value: Any, depth: int = DEPTH) -> Any:
+    """The same with its texts redacted, also those in plain containers."""
+    match value:
+        case str():
+            return redacted(value)
+        case tuple() | list() if depth and type(value) in (tuple, list):
+            return type(value)(_cleaned(one, depth - 1) for one in value)
+        case dict() if depth and type(value) is dict:
+            return {name: _cleaned(one, depth - 1) for name, one in value.items()}
+        case _:
+            return value
 
 
-def _sought(form: str) -> str:
-    return re.escape(form) if len(form) >= SHORT else rf"(?<!\w){re.escape(form)}(?!\w)"
+def _say_without_secrets(error: BaseException) -> None:
+    """Gives an exception a text that it makes of something else, such as a call of a JVM, without the secrets there."""
+    with suppress(Exception):  # whatever making a text raises, and classes that take no other methods
+        text, kind = str(error), type(error)
+        if (clean := redacted(text)) != text:
+            names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__str__": lambda _: clean}
+            error.__class__ = type(kind.__name__, (kind,), names)
+
+
+@lru_cache(2 * KNOWN)
+def _pattern(value: str) -> re.Pattern[str]:
+    """Finds a value as it is, and as texts, URLs, JSON, HTML and Python write it, also in each other."""
+    if len(value) > LARGE:
+        begin, end, least = value[:_BEGIN], value[-_END:], len("".join(value[_BEGIN:-_END].split()))
+        return re.compile(rf"{_spelled(begin)}(?:[\s\S]{{{least},}}?{_spelled(end)}|[\s\S]*\Z)")
+    found = _spelled(value)
+    if len(value) < SHORT:
+        return re.compile(rf"(?<!\w){found}(?!\w)")
+    if len(value) < LONG and value.isalpha() and value.isascii():
+        return re.compile(rf"{_BEFORE_A_WORD}{found}(?![A-Za-z])")
+    return re.compile(found)
+
+
+def _spelled(value: str) -> str:
+    parts = re.split(r"\s+", value.strip())
+    return _BETWEEN.join("".join(_written(character) for character in part) for part in parts)
+
+
+_BETWEEN = r"(?:\s|\+|%(?:25){0,2}(?:20|0[9adAD])|\\{1,8}[nrt]|&(?:amp;)?#(?:32|9|10|13);){1,99}"
+"""For what is blank in a value: it may be on one line."""
+
+
+def _written(character: str) -> str:
+    """A pattern of the ways to write a character; runs of backslashes are bounded, for texts that have nothing else."""
+    if character.isascii() and (character.isalnum() or character == "_"):
+        return character
+    plain, number = character.encode(errors="surrogatepass"), ord(character)
+    units = re.findall("....", character.encode("utf-16-be", errors="surrogatepass").hex())
+    ways = [
+        rf"\\{{0,8}}{re.escape(character)}",
+        "".join(rf"%(?:25){{0,2}}{byte:02x}" for byte in plain),
+        "".join(rf"\\{{1,8}}u{unit}" for unit in units),
+        "".join(rf"\\{{1,8}}x{byte:02x}" for byte in plain),
+        rf"&(?:amp;)?#(?:x{number:x}|{number});",
+    ]
+    if (named := escape(character)) != character:
+        ways.append(f"&(?:amp;)?{re.escape(named[1:])}")
+    return f"(?i:{'|'.join(ways)})"

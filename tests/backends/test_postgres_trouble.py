@@ -269,6 +269,7 @@ def test_a_password_that_is_wrong(backend: Backend) -> None:
         backend.place().store.topics()
 
     assert "close" not in str(caught.value)
+    assert not caught.value.is_outage
 
 
 def test_a_server_that_never_answers_is_given_up(backend: Backend) -> None:

@@ -12,7 +12,7 @@ from lithify.columnar.files.access import FileAccess
 from lithify.errors import DamagedError, LithifyError, WarehouseError
 from lithify.model.record import Record
 from lithify.ports.store import Warehouse
-from lithify.reports.round import LogReport
+from lithify.reports.rounds.round import LogReport
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from lithify.store.iceberg.io import file_cache, remote_io

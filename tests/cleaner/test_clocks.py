@@ -6,6 +6,8 @@ import pytest
 
 from lithify.reports.events import EventKind
 from lithify.service.clock_check import trust_clock
+from lithify.service.group_reads import read_groups
+from lithify.service.look.catalog_watch import assess_topic
 from support.topics.cleaner_lake import CleanerLake
 
 DAY_MS = 86_400_000
@@ -72,3 +74,31 @@ def test_upkeep_goes_on_after_a_clock_that_was_years_ahead_is_set_right(lake):
         lake.wait(DAY_MS)
         alpha.work()
     assert {event.topic for event in alpha.told(EventKind.EXPIRED)} == {"events", "orders"}
+
+
+def test_a_topic_whose_retention_failed_by_a_clock_that_was_years_ahead_is_looked_at_by_the_right_one(lake):
+    """C46: it was left alone for years, also with new commits, as the time of its next try was of that clock."""
+    old = lake.topic("old", cleanup_policy="delete", retention_ms=7 * DAY_MS)
+    lake.append(old, "a=1")
+    alpha = lake.cleaner()
+    alpha.work()
+    lake.wait()
+    lake.clock.advance(YEARS_MS)
+    alpha.work()
+    assert "old" in {event.topic for event in alpha.told(EventKind.TROUBLE)}
+    lake.clock.advance(-YEARS_MS)
+    lake.wait()
+    alpha.work()
+    lake.wait(8 * DAY_MS)
+    alpha.work()
+    assert lake.text(old) == ""
+
+
+def test_a_log_that_rests_by_a_clock_that_was_ahead_is_due_by_the_right_one(lake):
+    finder, now_ms = lake.cleaner().cleaner.finder, lake.clock.now_ms()
+    (state,) = (lake.warehouse.store.load(name) for name in lake.warehouse.store.topics() if name.topic == "orders")
+    topic = assess_topic(lake.warehouse.store, state, read_groups(lake.warehouse.groups, state), now_ms)
+    assert finder.required(topic, now_ms).rounds == (0,)
+    for rests_ms, rounds in ((now_ms, ()), (now_ms + YEARS_MS, (0,))):
+        finder.let_rest(state.name, state.logs, rests_ms)
+        assert finder.required(topic, now_ms).rounds == rounds

@@ -15,6 +15,7 @@ from lithify.cleaner.loop import Loop, make_loop
 from lithify.cleaner.options import CleanerOptions
 from lithify.errors import CoordinationError, WarehouseError
 from lithify.leases.memory import MemoryCoordination
+from lithify.ports.leases import Lease
 from lithify.ports.store import Warehouse
 from lithify.reports.events import CleanerEvent, EventKind
 from lithify.wiring.clock import SystemClock
@@ -99,6 +100,46 @@ def hanging(monkeypatch: pytest.MonkeyPatch, port: Any, method: str) -> Event:
 
     monkeypatch.setattr(port, method, wait)
     return go
+
+
+class Away(MemoryCoordination):
+    """A database of leases that is away at first, for `tries` calls, or cannot be used."""
+
+    def __init__(self, tries: int, *, is_outage: bool = True) -> None:
+        super().__init__()
+        self.tries, self.error = tries, CoordinationError("the database of leases cannot be used")
+        self.error.is_outage = is_outage
+
+    def leases(self, prefix: str = "") -> tuple[Lease, ...]:
+        if (left := self.tries) > 0:
+            self.tries = left - 1
+            raise self.error
+        return super().leases(prefix)
+
+
+def test_a_database_that_is_away_again_before_it_has_started_is_waited_for(
+    lake: LiveLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "REGISTER_EVERY_S", 0.01)
+    lake.coordination = Away(5)
+    with lake.running():
+        until(lambda: bool(lake.told(EventKind.STARTED)), "it does not start")
+    kinds = [event.kind for event in lake.events]
+    assert kinds[:3] == [EventKind.TROUBLE, EventKind.RECOVERED, EventKind.STARTED]
+    lake.events.clear()
+    lake.coordination = Away(10**9)
+    with lake.running() as made:
+        until(lambda: bool(lake.told(EventKind.TROUBLE)), "it does not say so")
+    assert (lake.ended, made.stop.failed) == ([True], False)
+    assert [event.kind for event in lake.events] == [EventKind.TROUBLE, EventKind.STOPPED]
+
+
+def test_a_database_of_leases_that_cannot_be_used_ends_it_as_does_an_outage_one_run(lake: LiveLake) -> None:
+    for coordination, once in ((Away(1, is_outage=False), False), (Away(1), True)):
+        lake.coordination = coordination
+        with pytest.raises(CoordinationError):
+            lake.loop().run(once=once)
+    assert lake.events == []
 
 
 @pytest.mark.parametrize("method", ["change_tokens", "load", "get_document", "segments"])

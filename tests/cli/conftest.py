@@ -2,70 +2,20 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
 import re
 import subprocess
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import lithify as package
-from lithify.cli.main import run
 from lithify.model.failure import LogFailure
 from lithify.service.documents import failures_of, put_failures
 from support.engines.oracle import OracleEngine
+from support.processes.in_process import Program
 from support.processes.programs import PROGRAM
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What one command line came to."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def lines(self) -> list[Any]:
-        """Stdout as JSON, a value per line."""
-        return [json.loads(line) for line in self.out.splitlines()]
-
-    @property
-    def json(self) -> Any:
-        """Stdout as the one JSON object that it has to be."""
-        (value,) = self.lines
-        return value
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """Runs the program in this process, on one warehouse."""
-
-    warehouse: Path
-
-    def __call__(self, *arguments: object, stdin: str | bytes = b"", code: int = 0) -> Outcome:
-        data = stdin.encode() if isinstance(stdin, str) else stdin
-        with _streams(data) as (out, err):
-            found = run([str(argument) for argument in arguments])
-        outcome = Outcome(found, out(), err())
-        assert outcome.code == code, outcome
-        return outcome
-
-    def error(self, *arguments: object, stdin: str | bytes = b"", code: int = 2) -> str:
-        """The one line that a failing command says, without its code; nothing may be on stdout."""
-        outcome = self(*arguments, stdin=stdin, code=code)
-        (line,) = outcome.err.splitlines()
-        assert outcome.out == ""
-        error = re.fullmatch(r"error\[\w+\]: (.*)", line)
-        assert error is not None, line
-        return error[1]
 
 
 def in_a_process_of_its_own(
@@ -80,25 +30,6 @@ def in_a_process_of_its_own(
         env={**os.environ, **environment},
         check=False,
     )
-
-
-@contextmanager
-def _streams(stdin: bytes) -> Iterator[tuple[Callable[[], str], Callable[[], str]]]:
-    streams = [io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="\n") for data in (stdin, b"", b"")]
-    before = sys.stdin, sys.stdout, sys.stderr
-    sys.stdin, sys.stdout, sys.stderr = streams
-
-    def written(stream: io.TextIOWrapper) -> Callable[[], str]:
-        def text() -> str:
-            stream.flush()
-            return stream.buffer.getvalue().decode()  # type: ignore[attr-defined]
-
-        return text
-
-    try:
-        yield written(streams[1]), written(streams[2])
-    finally:
-        sys.stdin, sys.stdout, sys.stderr = before
 
 
 @pytest.fixture

@@ -128,6 +128,10 @@ def test_what_kafka_configs_takes(orders):
     assert "cleanup.policy  compact,delete → compact" in orders(*command, "--delete-config", "cleanup.policy").err
     both = ("--config", "null.key=drop", "--add-config", "null.key=retain")
     assert orders.error(*command, *both) == ("null.key is given with --config and with --add-config (give one of them)")
+    both = ("--delete-config", "null.key", "--add-config", "null.key=retain")
+    assert orders.error(*command, *both).startswith("null.key is given with --add-config and with --delete-config")
+    twice = orders.error(*command, "--add-config", "null.key=retain,null.key=drop")
+    assert "--add-config null.key is given twice" in twice
     for wrong in ("cleanup.policy=compact,delete", "null.key", "null.key=[drop", "=drop"):
         assert "is not NAME=VALUE,NAME=[VALUE,VALUE]" in orders.error(*command, "--add-config", wrong)
 

@@ -12,6 +12,7 @@ import pytest
 
 from lithify.errors import CoordinationError
 from lithify.leases.sql import open_coordination
+from lithify.ports.engine import OVER, WAITS
 from lithify.reports.events import CleanerNote
 from lithify.waits import sql
 from support.processes.cleaner_process import CleanerProcess
@@ -61,3 +62,26 @@ def test_a_database_that_cannot_be_asked_hides_no_topic(lithify, monkeypatch: py
     assert "cleaners cannot be read: the database of leases cannot be used" in shown.err
     assert "s3cret" not in shown.err
     assert CoordinationError.exit_code == 1 and shown.code == 0
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_what_jobs_wait_for_is_in_the_log_of_a_cleaner_once_at_each_end(lithify, monkeypatch, as_json):
+    def run(_loop, *, once):
+        WAITS.warning("waiting for executors: yarn has given none yet")
+        WAITS.info("executors have registered, after 9.0 s", extra=OVER)
+        return once
+
+    lithify("topic", "create", "orders")
+    monkeypatch.setattr("lithify.cleaner.loop.Loop.run", run)
+    outcome = lithify("cleaner", "run", "--once", "--id", "c", *["--json"] * as_json)
+    said = [("waiting", "waiting for executors: yarn has given none yet")]
+    said += [("waited", "executors have registered, after 9.0 s")]
+    if as_json:
+        assert [(line["event"], line["text"], line["cleaner"]) for line in outcome.lines] == [
+            (*one, "c") for one in said
+        ]
+        assert outcome.err == ""
+    else:
+        assert [line.split("  ", 1)[1].split(maxsplit=1) for line in outcome.err.splitlines()] == [
+            list(one) for one in said
+        ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,7 +13,8 @@ from click.shell_completion import CompletionItem
 
 from lithify.cli.completing.shells import PROGRAM, SHELLS, VARIABLE, Zsh
 from lithify.cli.invocation import Invocation
-from lithify.cli.main import lithify_group
+from lithify.cli.verbs import lithify_group
+from support.processes.shells import shell
 from support.servers.tcp_proxy import wait_until
 
 FOLDER = Path(sys.executable).parent
@@ -149,7 +149,7 @@ print([name for name in {HEAVY!r} if name in sys.modules])
 
 _OFFERED = """
 import sys
-from lithify.cli.main import lithify_group
+from lithify.cli.verbs import lithify_group
 from lithify.cli.completing.shells import PROGRAM, VARIABLE, Zsh
 from lithify.cli.invocation import Invocation
 def offered(line):
@@ -174,13 +174,6 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
         return shell("bash", "--norc", "-c", script)
 
     return complete
-
-
-def shell(*command: str) -> list[str]:
-    environment = {**os.environ, "PATH": f"{FOLDER}{os.pathsep}{os.environ['PATH']}"}
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert ran.stderr == ""
-    return ran.stdout.split("\n")[:-1]
 
 
 @pytest.mark.parametrize(
@@ -208,31 +201,6 @@ _lithify_completion lithify
 echo "${COMPREPLY[@]}"
 """
     assert shell("bash", "--norc", "-c", script) == ["orders"]
-
-
-@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
-def test_fish_completes(lake):
-    lines = ("lithify compact or", f"lithify topic info {PULSARS[:12]}", "lithify topic alter x --config delete.r")
-    script = "lithify completion fish | source\n" + "\n".join(f"complete -C '{line}'" for line in lines)
-    assert shell("fish", "--no-config", "-c", script) == ["orders", PULSARS, "delete.retention.ms="]
-
-
-@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
-def test_zsh_completes(lake):
-    """Its completions exist only in its line editor; what they would add is shown by replacing `compadd`."""
-    script = """
-compdef() {}
-compadd() { print -r -- "$@" "${(P@)@[-1]}" }
-eval "$(lithify completion zsh)"
-words=(lithify compact or) CURRENT=3; _lithify_completion
-words=(lithify topic info persistent:) CURRENT=4; _lithify_completion
-words=(lithify topic alter x --config delete.r) CURRENT=6; _lithify_completion
-"""
-    assert shell("zsh", "-f", "-c", script) == [
-        "-U -V unsorted -a whole orders",
-        f"-U -V unsorted -a whole {PULSARS}",
-        "-U -V unsorted -S  -a open delete.retention.ms=",
-    ]
 
 
 @pytest.mark.parametrize("name", [kind.name for kind in SHELLS])

@@ -132,6 +132,8 @@ def test_message_ids_of_a_copied_topic_are_shown_and_are_places_to_start(lithify
     assert (first["message_id"], first["publish_time"], first["event_time"]) == ("1042:17", 7, None)
     assert (second["message_id"], second["event_time"], "passed_through" in second) == ("1042:18:0", 5, False)
     assert (third["message_id"], third["passed_through"], third["key"]) == ("1042:18:1", True, None)
+    for printed in ("1042:18:0:1", "(1042,18,-1,1)"):  # by Pulsar's clients
+        assert "write 1042:18:1, and the partition as" in lithify.error("consume", "t", "--from", printed)
     assert lithify("consume", name, "--from", "1042:18").lines == [second, third]
     assert "is not there yet: it was copied up to 1042:18:1" in lithify.error("consume", name, "--from", "1043:0")
     assert "produced records have no message ids" in lithify.error("produce", name, stdin='{"key":"k","value":"v"}')

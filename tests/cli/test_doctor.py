@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import lithify as package
+from lithify.cli.doctor import doctor
 from lithify.extras import KAFKA, POSTGRES
 from lithify.spark.kafka.connector import NEEDED
 
@@ -169,6 +170,35 @@ def test_a_package_that_is_not_there(lithify, monkeypatch, missing_one):
     done = lithify("doctor", "--json", code=3).json
     (missing,) = (check for check in done["checks"] if not check["ok"] and not check["optional"])
     assert missing["detail"] == f"{missing_one} is not installed"
+
+
+@pytest.mark.parametrize("broken", ["pyspark", "pyarrow"])
+@pytest.mark.parametrize("error", [ImportError("libz.so: no such file"), AttributeError("numpy has no float")])
+def test_a_package_that_cannot_be_imported(lithify, monkeypatch, broken, error):
+    def imported(name: str) -> object:
+        if name == broken:
+            raise error
+        return importlib.import_module(name)
+
+    def fails() -> None:
+        raise error
+
+    monkeypatch.setattr("lithify.cli.doctor.programs.import_module", imported)
+    monkeypatch.setitem(doctor._PARTS, "Kafka", fails)
+    monkeypatch.setattr(doctor, "places", lambda _: fails())
+    found = lithify("doctor", "--json", code=3).json
+    wrong = {check["name"]: check["detail"] for check in found["checks"] if not check["ok"] and not check["optional"]}
+    assert set(wrong) == {"Spark" if broken == "pyspark" else "libraries", "Kafka", "catalog"}
+    assert all(f"{type(error).__name__}: {error}" in detail for detail in wrong.values())
+
+
+def test_a_verb_whose_library_cannot_be_imported_names_doctor(lithify, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    monkeypatch.delitem(sys.modules, "lithify.spark.engine", raising=False)
+    monkeypatch.delitem(sys.modules, "lithify.spark.session.start", raising=False)
+    lithify("topic", "create", "orders")
+    told = json.loads(lithify("verify", "orders", "--json", code=1).err.splitlines()[-1])
+    assert told["code"] == "UnusableEnvironment" and "lithify doctor" in told["hint"]
 
 
 def test_a_place_that_is_no_warehouse(lithify, tmp_path):

@@ -14,8 +14,9 @@ import click
 import pytest
 
 import lithify as package
-from lithify.cli.main import NOUNS, lithify_group, run
-from lithify.cli.terminal import output
+from lithify.cli.main import run
+from lithify.cli.terminal import drawing, output
+from lithify.cli.verbs import lithify_group
 from lithify.errors import InvalidNameError
 from lithify.model.failure import LogFailure
 from lithify.model.record import Record
@@ -39,13 +40,12 @@ NOT_IN_A_NAME = str.maketrans({"\n": None, "/": None, "\u2028": None, "\u2029": 
 
 
 def commands() -> Iterator[tuple[str, ...]]:
-    for noun, verbs in NOUNS.items():
-        yield from ((str(noun.name), str(verb.name)) for verb in verbs)
-    yield from ((str(verb.name),) for verb in lithify_group.commands.values() if not isinstance(verb, click.Group))
+    for name, command in lithify_group.commands.items():
+        yield from ((name, verb) for verb in command.commands) if isinstance(command, click.Group) else [(name,)]
 
 
 def command_of(words: tuple[str, ...]) -> click.Command:
-    found = next(verb for verb in lithify_group.commands.values() if verb.name == words[0])
+    found = lithify_group.commands[words[0]]
     return found.commands[words[1]] if isinstance(found, click.Group) else found
 
 
@@ -114,8 +114,8 @@ def test_what_is_printed_is_a_line_and_nothing_else(kind, capsys, monkeypatch):
     monkeypatch.setattr("click._compat.should_strip_ansi", lambda *_: False)
     monkeypatch.setattr("click.utils.should_strip_ansi", lambda *_: False)
     word = NASTY[kind]
-    rows = output.columns(("NAME", "WHY"), [(word, word)], left=("WHY",))
-    output.show([*rows, *output.fields([(word, word)]), output.styled(word, fg="red"), word])
+    rows = drawing.columns(("NAME", "WHY"), [(word, word)], left=("WHY",))
+    output.show([*rows, *drawing.fields([(word, word)]), drawing.styled(word, fg="red"), word])
     output.say_error(word, "Damaged")
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 5

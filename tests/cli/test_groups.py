@@ -7,6 +7,9 @@ import re
 
 import pytest
 
+import lithify as package
+from lithify.wiring.scopes import scope_of, source_of
+
 
 @pytest.fixture
 def orders(lithify):
@@ -15,6 +18,16 @@ def orders(lithify):
     lines = [json.dumps({"partition": n % 2, "key": f"k{n}", "value": f"{n}", "timestamp": 1_000}) for n in range(6)]
     lithify("produce", "orders", stdin="\n".join(lines))
     return lithify
+
+
+@pytest.fixture
+def lost(orders):
+    """The same after a user has dropped the namespace that has the warehouse's identity, and that identity."""
+    orders("consume", "orders", "--group", "g", "--max", 4)
+    warehouse = package.open(str(orders.warehouse)).warehouse
+    identity, catalog = scope_of(warehouse).name, source_of(warehouse).existing()
+    catalog.drop_namespace("lithify_warehouse")
+    return orders, catalog, identity
 
 
 def values(outcome):
@@ -123,7 +136,7 @@ def test_reset_shows_first_and_moves_with_yes(orders):
 
 @pytest.mark.parametrize("verb", [("describe", "bil"), ("reset", "bil", "orders", "--to", "latest"), ("delete", "bil")])
 def test_an_unknown_group_gets_the_nearest_name(orders, verb):
-    assert "there is no group bil (there is none)" in orders("group", *verb, code=2).err
+    assert "there is no group bil (no group has committed a position so far)" in orders("group", *verb, code=2).err
     orders("consume", "orders", "--group", "bill")
     assert "there is no group bil (did you mean bill?)" in orders("group", *verb, code=2).err
 
@@ -210,3 +223,42 @@ def test_one_topic_that_cannot_be_read_hides_no_other_c50(orders, lost, has_read
         assert rows["bad", 0] is False
     named = orders("group", "describe", "g", "bad", "--json", code=1)
     assert [(lag["topic"], lag["partition"], lag["error"] is None) for lag in named.lines] == [("bad", 0, False)]
+
+
+OF_A_GROUP = [
+    ("describe", "g"),
+    ("describe", "g", "orders"),
+    ("reset", "g", "orders", "--to", "earliest"),
+    ("reset", "g", "orders", "--to", "earliest", "--yes"),
+    ("delete", "g"),
+    ("delete", "g", "--yes"),
+    ("delete", "g", "orders", "--yes"),
+]
+
+
+@pytest.mark.parametrize("since", ["nothing", "a new identity", "the group is named", "the group reads another topic"])
+def test_every_verb_says_that_the_identity_is_lost_and_how_to_give_it_back_c73(lost, since):
+    lithify, catalog, identity = lost
+    refused = OF_A_GROUP
+    if since == "a new identity":
+        lithify("consume", "orders", "--group", "other")
+    if since == "the group is named":
+        lithify("topic", "alter", "orders", "--config", "tombstone.hold.groups=g")
+    if since == "the group reads another topic":
+        lithify("topic", "create", "clicks")
+        lithify("produce", "clicks", stdin='{"key":"a","value":"1"}\n')
+        lithify("consume", "clicks", "--group", "g")
+        refused = [arguments for arguments in OF_A_GROUP if "orders" in arguments]
+    now = scope_of(package.open(str(lithify.warehouse)).warehouse).name
+    for arguments in refused:
+        said = lithify.error("group", *arguments)
+        assert f"group g has no position in orders of warehouse {now}" in said, arguments
+        assert identity in said and "lithify.warehouse-id" in said and "`A lost identity`" in said, arguments
+    catalog.create_namespace_if_not_exists("lithify_warehouse")
+    catalog.update_namespace_properties("lithify_warehouse", updates={"lithify.warehouse-id": identity})
+    assert [lag["position"] for lag in lithify("group", "describe", "g", "--json").lines] == [3, 1], "nothing was done"
+
+
+def test_a_group_that_never_was_is_unknown_also_where_the_identity_is_lost_c73(lost):
+    lithify, *_ = lost
+    assert "there is no group h" in lithify.error("group", "describe", "h")

@@ -7,15 +7,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
-from lithify.cli.main import NOUNS, lithify_group
+from lithify.cli.verbs import lithify_group
 
+NOUNS = [one for one in lithify_group.commands.values() if isinstance(one, click.Group)]
 GROUPS = [(), *[(noun.name,) for noun in NOUNS]]
 COMMANDS = [
     (),
     *[(verb.name,) for verb in lithify_group.commands.values()],
-    *[(noun.name, verb.name) for noun, verbs in NOUNS.items() for verb in verbs],
+    *[(noun.name, verb.name) for noun in NOUNS for verb in noun.commands.values()],
 ]
 HEAVY = ("pyspark", "pyarrow", "pyiceberg", "duckdb", "numpy", "pandas", "rich")
 
@@ -62,6 +64,13 @@ def test_alone_it_helps(lithify):
         assert lithify(noun.name).out == lithify(noun.name, "--help").out
 
 
+def test_verbs_have_the_names_by_which_they_are_found():
+    for group in (lithify_group, *NOUNS):
+        assert {name: command.name for name, command in group.commands.items()} == {
+            name: name for name in group.commands
+        }
+
+
 def test_the_version(lithify):
     import lithify as package
 
@@ -84,6 +93,22 @@ def test_shared_flags_stand_before_or_after_the_verb(lithify, tmp_path):
 WRONG = {
     "verb": (("frob",), "No such command 'frob' (see `lithify --help`)"),
     "topic verb": (("topic", "frob"), "No such command 'frob' (see `lithify topic --help`)"),
+    "verb of another noun": (
+        ("pulsar", "hydrate", "t"),
+        "No such command 'hydrate': there is `lithify hydrate`, `lithify kafka hydrate` (see `lithify pulsar --help`)",
+    ),
+    "verb without its noun": (("publish", "t"), "No such command 'publish': there is `lithify kafka publish` (see"),
+    "MapR's noun in a noun": (("stream", "topic", "list"), "No such command 'topic': there is `lithify topic` (see"),
+    "MapR's word": (("stream", "cursor", "list"), "No such command 'cursor': there is `lithify group` (see"),
+    "verb of many nouns": (
+        ("create",),
+        "No such command 'create': there is `lithify topic create`, `lithify stream",
+    ),
+    "MapR's option": (
+        ("stream", "create", "-path", "/apps/events"),
+        "No such option '-path': options begin with two dashes, and names of streams and topics have no option (see",
+    ),
+    "short option": (("stream", "create", "-p", "x"), "No such option '-p' (see `lithify stream create --help`)"),
     "flag": (
         ("consume", "t", "--fromm"),
         "No such option '--fromm'. Did you mean '--from'? (see `lithify consume --help`)",

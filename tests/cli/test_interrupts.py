@@ -107,7 +107,7 @@ def test_a_second_one_ends_it_at_once(orders, pressed_in_commits, verb, moment, 
 
 def test_a_round_that_changed_nothing_says_so(orders, monkeypatch):
     orders("compact", "orders")
-    monkeypatch.setattr("lithify.cli.rounds.compact.round_summary", lambda _report: press() or "printed")
+    monkeypatch.setattr("lithify.cli.rounds.compact.print_page", lambda _page: press())
     assert orders("compact", "orders", code=130).err.splitlines()[-1] == "interrupted: orders is as it was"
 
 
@@ -142,7 +142,7 @@ def test_with_json_it_is_an_object(orders, pressed_in_commits):
 
 
 def test_verbs_that_only_read_say_nothing(orders, monkeypatch):
-    monkeypatch.setattr("lithify.cli.topics.list.show", lambda _lines: press())
+    monkeypatch.setattr("lithify.cli.topics.list.print_page", lambda _page: press())
     assert orders("topic", "list", code=130).err == ""
 
 

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from lithify.cli.main import SUBJECTS, lithify_group
-from lithify.cli.terminal.output import columns
+from lithify.cli.terminal.drawing import columns
+from lithify.cli.verbs import SUBJECTS, lithify_group
 
 HEADER = ("LOG", "START", "RECORDS", "WHY")
 ROWS = [("0", "12", "1,000,000", "dirty ratio 1.00 > 0.5 by far"), ("1", "0", "3", "")]
@@ -54,8 +54,8 @@ def test_lists_and_states_at_60_columns(lithify, monkeypatch):
 def test_the_help_lists_every_verb_once_by_subject_with_its_whole_summary(lithify):
     shown = " ".join(lithify("--help").out.split())
     assert "..." not in shown.partition("First steps:")[2]
-    listed = [command for commands in SUBJECTS.values() for command in commands]
-    assert {command.name for command in listed} == set(lithify_group.commands) and len(listed) == len(set(listed))
-    for command in listed:
+    listed = [name for names in SUBJECTS.values() for name in names]
+    assert set(listed) == set(lithify_group.commands) and len(listed) == len(set(listed))
+    for command in lithify_group.commands.values():
         summary = re.split(r"(?<=\.)\s", " ".join((command.help or "").split()))[0].removesuffix(".")
         assert summary in shown

@@ -109,7 +109,7 @@ def test_feeding_a_cache_an_index_and_a_warehouse(lithify, monkeypatch, tmp_path
 
     (program,) = blocks(page, "python")
     names = {}
-    exec(program.replace('"./warehouse"', repr(str(lithify.warehouse))), names)
+    exec(program.replace('"./lithify-warehouse"', repr(str(lithify.warehouse))), names)
     index = Index()
     for _ in range(2):
         names["feed"](index)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -255,6 +257,19 @@ def test_files_that_cannot_be_read_are_named(orders, tmp_path):
     assert orders.error("produce", "orders", tmp_path) == f"{tmp_path}: Is a directory"
     assert orders.error("produce", "orders", tmp_path / "nope.parquet").startswith(f"{tmp_path / 'nope.parquet'}: ")
     assert orders.error("produce", "nope", stdin=a_line("k")).startswith("nope: no such topic")
+    assert orders.error("produce", "orders", "a" * 300) == f"{'a' * 300}: File name too long"
+    odd = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.parquet")
+    Path(odd).write_bytes(b"PAR1")
+    assert "its name is not UTF-8" in orders.error("produce", "orders", odd)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.tsv"])
+def test_a_byte_order_mark_is_in_no_key(orders, tmp_path, name):
+    text = "k1\tv\nk2\tv\n" if name.endswith("tsv") else a_line("k1") + a_line("k2")
+    (tmp_path / name).write_text(text, encoding="utf-8-sig")
+    orders("produce", "orders", tmp_path / name)
+    orders("produce", "orders", "--format", "tsv" if name.endswith("tsv") else "json", stdin=f"\ufeff{text}")
+    assert sorted(key for key, _ in pairs(orders)) == ["k1", "k1", "k2", "k2"]
 
 
 def test_a_partition_in_the_topics_name_is_where_records_go(lithify):

@@ -241,7 +241,9 @@ def test_a_target_that_cannot_be_read_is_said_beside_the_others(orders, backup, 
 @pytest.mark.parametrize("verb", ["edit --unlimited", "pause", "resume", "remove", "status"])
 def test_an_unknown_replica_gets_the_nearest_name(orders, backup, verb):
     name, *flags = verb.split()
-    assert orders.error("replica", name, "orders-to-backap", *flags).endswith("(there is none)")
+    assert orders.error("replica", name, "orders-to-backap", *flags).endswith(
+        "(none is defined so far: `lithify replica add TOPIC --to DIR` defines one)"
+    )
     orders("replica", "add", "orders", "--to", backup)
     error = orders.error("replica", name, "orders-to-backap", *flags)
     assert error == "there is no replica orders-to-backap (did you mean orders-to-backup?)"

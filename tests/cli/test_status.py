@@ -91,6 +91,7 @@ def test_status_as_json(lithify):
         "holds",
         "backlog_read_below",
         "passed_through",
+        "chunks",
         "retention_waiting_bytes",
         "owed",
         "due",

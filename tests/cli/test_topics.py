@@ -158,9 +158,11 @@ def test_an_unknown_topic_is_answered_with_the_nearest_one(lithify):
     lithify("topic", "create", "orders")
     lithify("topic", "create", "persistent://shop/eu/states")
     for verb in (("consume",), ("produce",), ("compact",), ("status",), ("topic", "info"), ("topic", "delete")):
-        assert lithify.error(*verb, "order") == "order: no such topic (did you mean orders?)"
+        assert lithify.error(*verb, "order") == f"order: no such topic in {lithify.warehouse} (did you mean orders?)"
     assert lithify.error("table", "persistent://shop/eu/state").endswith("(did you mean persistent://shop/eu/states?)")
-    assert lithify.error("status", "nope") == "nope: no such topic (`lithify topic list` lists the topics)"
+    assert lithify.error("table", "ORDERS").endswith("(did you mean orders?)")
+    nope = f"nope: no such topic in {lithify.warehouse} (`lithify topic list` lists the topics)"
+    assert lithify.error("status", "nope") == nope
 
 
 def test_verbs_have_the_names_of_other_nouns_and_of_kafka_as_well(lithify):
@@ -169,8 +171,8 @@ def test_verbs_have_the_names_of_other_nouns_and_of_kafka_as_well(lithify):
         told = lithify("topic", given, "--help").out
         assert told == lithify("topic", own, "--help").out.replace(f"lithify topic {own} [", f"lithify topic {given} [")
     assert lithify("topic", "describe", "orders", "--json").json == lithify("topic", "info", "orders", "--json").json
-    assert "describe for info, edit for alter, add for create" in lithify("topic", "--help").out
-    assert "info for describe" in " ".join(lithify("group", "--help").out.split())
+    assert "describe runs info, edit runs alter, add runs create" in lithify("topic", "--help").out
+    assert "info runs describe" in " ".join(lithify("group", "--help").out.split())
     assert lithify.error("quarantine", "describe").startswith("No such command 'describe'")
 
 

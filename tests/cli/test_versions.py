@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 import lithify as lithify_package
+from lithify.lifecycle.sweeping import UNUSUAL_SEGMENTS
 from lithify.model.record import Record
 from lithify.model.topic.edit import KeptVersion
 from lithify.service.change.undo import plan_undo
@@ -68,12 +69,15 @@ def test_a_version_that_is_not_kept_is_refused(orders):
     for verb in ("consume", "table"):
         for version in (1, 4, 99):
             assert orders.error(verb, "orders", "--version", version) == (
-                f"orders: version {version} is not kept (kept: 3)"
+                f"orders: version {version} is not kept (kept: 3; the newest is 5, which is read if none is given)"
             )
     assert orders.error("consume", "orders", "--version", 3, "--follow") == (
         "version 3 does not change, so there is nothing to follow"
     )
     orders("topic", "create", "new")
+    assert orders.error("table", "new", "--version", 7) == (
+        "new: version 7 is not kept (kept: no earlier one; the newest is 1, which is read if none is given)"
+    )
     assert orders("versions", "new").err == "new: 0 earlier versions kept, at most 20 are; the newest is 1\n"
     assert orders("versions", "new", "--json").out == ""
 
@@ -197,3 +201,21 @@ def test_nothing_may_be_swept_before_its_time(orders):
     assert swept.out == ""
     assert swept.err.startswith("orders: no file can be deleted; ")
     assert len(read(orders, "consume", "orders", "--version", 3)) == 3
+
+
+def test_a_sweep_that_is_refused_expires_no_version(lithify):
+    lithify("topic", "create", "orders", "--config", "versions.retention.ms=0", "--config", "min.compaction.lag.ms=0")
+    for value in (1, 2, 3):
+        produce(lithify, f"a\t{value}")
+        lithify("compact", "orders")
+    kept = lithify("versions", "orders", "--json").out
+    folder = next(lithify.warehouse.rglob("partition=0"))
+    for number in range(UNUSUAL_SEGMENTS):
+        stray = folder / f"{number:020d}-failed-0.parquet"
+        stray.write_bytes(b"of a run that failed" * 1_000)
+        os.utime(stray, (time.time() - 86_400 * 30,) * 2)
+    refused = lithify("sweep", "orders", "--yes", code=2)
+    assert "--yes --allow-unusual" in refused.err
+    assert kept and lithify("versions", "orders", "--json").out == kept
+    swept = lithify("sweep", "orders", "--yes", "--allow-unusual", "--json").json
+    assert swept["expired_versions"] and lithify("versions", "orders", "--json").out == ""

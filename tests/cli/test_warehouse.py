@@ -70,6 +70,12 @@ def test_an_upgrade_as_json_and_again(earlier):
     assert earlier("warehouse", "upgrade", "--json").json == {**done, "changed": False, "format_before": 4}
 
 
+@pytest.mark.parametrize("option", ["--warehouse", "--catalog"])
+def test_an_empty_place_is_not_the_default(lithify, option):
+    lithify("topic", "create", "orders")
+    assert f"'{option}': it is empty" in lithify("group", "list", option, "", code=2).err
+
+
 def test_where_there_is_no_warehouse_none_is_made(lithify):
     assert plain(lithify("warehouse", "info").out)[1:] == ["format 4", "features compacted-logs", "topics 0"]
     assert lithify.error("warehouse", "upgrade", "--yes", code=1).startswith(

@@ -12,11 +12,11 @@ from lithify.model.names import TopicName
 from lithify.model.settings.rates import Rates
 from lithify.model.source import IngestRequest
 from lithify.model.stored_file import FileKind
+from lithify.model.topic.copied_topic import CopiedTopic
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import WrittenBatch
 from lithify.ports.documents import DocumentKind
 from lithify.ports.store import Warehouse
-from lithify.reports.ingest import CopiedTopic
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.expire import expire_versions

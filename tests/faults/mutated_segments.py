@@ -80,6 +80,8 @@ def readings(segment: Segment, folder: Path) -> dict[str, Callable[[], object]]:
         0, segment.end_offset, keep_keyless=False, empty_is_tombstone=False, tombstones_expire_below=0
     )
 
+    (folder / "copies").mkdir(exist_ok=True)
+
     def spec() -> SegmentSpec:
         return SegmentSpec(str(folder / "copies"), f"run{next(_RUNS)}", 0, 2**30, "zstd")
 

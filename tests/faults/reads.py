@@ -12,7 +12,7 @@ from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading
 from lithify.service.change.alter import plan_uncompact
 from lithify.service.change.cut import plan_delete_records, plan_truncate
-from lithify.service.change.sweep import sweep
+from lithify.service.change.sweep import refuse_sweep, sweep
 from lithify.service.change.undo import plan_undo
 from lithify.service.cleaner_rates import with_rates_of_cleaners
 from lithify.service.creation import check_known
@@ -136,4 +136,5 @@ READS: dict[str, Verb] = {
     "plan of uncompact": lambda w: plan_uncompact(w, NAME),
     "plan of undo": lambda w: plan_undo(w, NAME),
     "plan of a sweep": lambda w: sweep(w, NAME, delete=False),
+    "whether a sweep is refused": lambda w: refuse_sweep(w, NAME),
 }

@@ -13,8 +13,8 @@ import pytest
 from faults.cases import STRIKES, an_ingest
 from faults.history import prepared_again
 from lithify.errors import LithifyError
+from lithify.model.topic.copied_topic import Hole
 from lithify.ports.store import Warehouse
-from lithify.reports.ingest import Hole
 from lithify.service.documents import source_of
 from support.faults.ports import CrashError, Kind, faulty
 from support.faults.struck import strikes

@@ -10,11 +10,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from lithify.errors import LithifyError
+from lithify.leases.database import engine_at
 from lithify.leases.groups_memory import MemoryCopies, MemoryGroups
+from lithify.leases.groups_sql import SqlGroups
+from lithify.leases.transactions import Transactions
 from lithify.model.cursor import Cursor
 from lithify.model.groups.copies import CopiedPositions, at_replica
 from lithify.model.groups.positions import GroupTopic, Position
@@ -236,6 +241,39 @@ def test_a_copy_that_was_frozen_before_a_person_acts_writes_nothing_afterwards_c
         if "fence" in freezer.calls[: at - 1] and at < len(freezer.calls) + 1:
             seen += 1
             assert groups.target.positions() == left[0], (at, freezer.calls)
+    raise AssertionError(f"more than {MOST_CALLS} calls")
+
+
+@pytest.mark.parametrize("fenced", ["promoted", "deleted"])
+def test_a_first_copy_that_was_frozen_writes_nothing_after_a_person_has_acted_c68(fenced, tmp_path):
+    """It has begun while the target was no warehouse yet: there was no fence that a person could raise."""
+    for at in range(1, MOST_CALLS):
+        pair, here = a_pair("memory", tmp_path), MemoryGroups("source")
+        committed(pair.source, here, "g", 1)
+        there = SqlGroups(Transactions(engine_at(f"sqlite:///{tmp_path}/{at}.db")), "target")
+        read = read_positions(here, None, NAME)
+        pair.mirror()
+        left: list[tuple[Position, ...]] = []
+
+        def act(pair: Pair = pair, there: SqlGroups = there, left: list[tuple[Position, ...]] = left) -> None:
+            if fenced == "promoted":
+                promote(pair.target, NAME, there.copies)
+            else:
+                logs = [LogId(NAME, partition) for partition in range(PARTITIONS)]
+                leases = [GroupTopic("target", "g", NAME).partition(log.partition) for log in logs]
+                there.leases.take([Lease(name, "person", 1) for name in leases], {})
+                assert there.delete("g", logs, "person") == frozenset()
+                there.leases.release("person", leases)
+            left.append(there.positions())
+
+        freezer = Freezer(at, act)
+        groups: Any = SimpleNamespace(copies=FaultyPort(there.copies, freezer))
+        store_positions(read, faulty(pair.target, freezer), groups)
+        if not freezer.reached:
+            assert at > 2
+            return
+        if fenced == "promoted" or at > 1:
+            assert there.positions() == left[0], (at, freezer.calls)
     raise AssertionError(f"more than {MOST_CALLS} calls")
 
 

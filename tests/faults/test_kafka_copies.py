@@ -5,21 +5,25 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
 from lithify.errors import LithifyError
+from lithify.lifecycle.copies.kafka import PROMOTED
 from lithify.model.names import TopicName, TopicReference
 from lithify.model.record import Record
 from lithify.model.source import IngestRequest
 from lithify.model.topic.log import WrittenBatch
 from lithify.ports.store import Warehouse
 from lithify.service.creation import create_topic
+from lithify.service.documents import source_of
 from lithify.service.ingest.ingest import ingest
 from lithify.service.ingest.promote_copy import promote_copy
 from lithify.service.read.fetch import open_log
 from lithify.service.write.append import append
-from support.faults.ports import Freezer, faulty
+from support.faults.ports import CrashError, Freezer, faulty
 from support.topics.listed_source import ListedSource
 from support.topics.memory_topic import a_warehouse
 from support.topics.staged_batches import append_batch
@@ -34,7 +38,8 @@ Doing = Callable[[Warehouse], object]
 def copied(warehouse: Warehouse, records: Sequence[Record] = KAFKAS) -> bool:
     """Whether an ingest says that it has copied everything."""
     ports = [getattr(port, "_real", port) for port in (warehouse.store, warehouse.files)]
-    source = ListedSource(Warehouse(*ports, warehouse.clock), {"orders": {0: records}})
+    config = {"a setting": str(len(records))}  # another one each time, so that each ingest stores what it knows
+    source = ListedSource(Warehouse(*ports, warehouse.clock), {"orders": {0: records}}, config=config)
     (report,) = ingest(warehouse, source, IngestRequest({}, ("orders",)), lambda _: None, lambda: False)
     return report.error is None
 
@@ -92,5 +97,39 @@ def test_no_record_of_kafka_is_left_out(frozen: str, other: str) -> None:
             assert b"ours" not in values
         elif b"ours" in values:
             assert not whole
+        if state.copy_of == PROMOTED:  # also in the document, which a repair leaves as it is
+            known = source_of(warehouse.store, state)
+            assert known is not None and known.promoted
         met += 1
     assert met >= 3
+
+
+@dataclass(slots=True)
+class KilledAfterPromotion(Freezer):
+    """Before the `at`-th call the copy is promoted; the process dies before the call `later` calls after it."""
+
+    later: int = 1
+
+    def call(self, name: str, action: Callable[[], Any]) -> Any:
+        if len(self.calls) + 1 == self.at + self.later:
+            self.calls.append(name)
+            raise CrashError(name)
+        return super(KilledAfterPromotion, self).call(name, action)
+
+
+def test_a_promotion_is_remembered_wherever_an_ingest_is_killed_that_had_begun_before() -> None:
+    """C70: also in the documents, as a repair may restore an earlier version of the topic."""
+    killed = 0
+    for at, later in itertools.product(range(1, 20), (1, 2)):
+        warehouse = a_warehouse()
+        create_topic(warehouse, TopicReference(NAME, "orders"), {}, 1)
+        copied(warehouse, KAFKAS[:2])
+        dies = KilledAfterPromotion(at, lambda warehouse=warehouse: promote_copy(warehouse, NAME), later=later)
+        try:
+            copied(faulty(warehouse, dies))
+        except CrashError:
+            killed += 1
+        if dies.reached:
+            known = source_of(warehouse.store, warehouse.store.load(NAME))
+            assert known is not None and known.promoted, dies.calls
+    assert not dies.reached and killed > 3

@@ -6,7 +6,7 @@ through, and after it no ledger is left but the one that is served.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -15,8 +15,8 @@ import pytest
 from lithify.errors import BrokerError, LithifyError, UnknownOutcomeError
 from lithify.model.message import MessageId
 from lithify.ports.pulsar.cluster import TopicLook
+from lithify.service.pulsar.left_ledgers import left_ledgers
 from lithify.service.pulsar.leftovers import Leftovers
-from lithify.service.pulsar.of_gone_topics import leftovers_of_gone_topics
 from lithify.service.pulsar.partition_round import RoundWorld
 from lithify.service.pulsar.publishing import Publisher
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic, plan_topic
@@ -24,7 +24,7 @@ from lithify.service.pulsar.uncompact import uncompact_topic
 from support.fake_clock import FakeClock
 from support.faults.ports import CrashError, Injector, Kind
 from support.faults.struck import strikes
-from support.pulsar.fake_cluster import FakeHold, FakePulsar
+from support.pulsar.fake_cluster import FakeHold, FakePartition, FakePulsar
 from support.pulsar.struck_rounds import TOPIC, StruckPulsar, a_cluster, a_round, messages
 
 
@@ -64,7 +64,7 @@ def live_rounds() -> None:
     cluster.note_unsettled(TOPIC, cluster.newest)
     leftovers.delete_all(TOPIC, cluster.newest)
     left = cluster.begin_view("persistent://t/n/gone", "killed")
-    found = leftovers_of_gone_topics(cluster, cluster.open_ledgers, delete=True)
+    found = left_ledgers(cluster, cluster.open_ledgers, delete=True)
     assert [one.ledger for one in found.ledgers] == [left]
     assert uncompact_topic(cluster, cluster.open_ledgers, TOPIC).partitions[0].changed
 
@@ -297,16 +297,92 @@ def test_leftovers_of_topics_that_are_gone_are_found_and_nothing_else(kind: Kind
         cluster.begin_view(elsewhere, "served there")
         cluster.begin_view(f"{TOPIC}-partition-1", "killed")
         before = set(cluster.views)
-        listed = leftovers_of_gone_topics(cluster, cluster.open_ledgers, delete=False)
+        listed = left_ledgers(cluster, cluster.open_ledgers, delete=False)
         assert ([one.ledger for one in listed.ledgers], listed.deleted) == (left, False)
         assert set(cluster.views) == before
         struck: Any = StruckPulsar(cluster, injector)
         with suppress(LithifyError, CrashError):
-            leftovers_of_gone_topics(struck, struck.open_ledgers, delete=True)
+            left_ledgers(struck, struck.open_ledgers, delete=True)
         assert before - set(left) <= set(cluster.views), injector
-        assert leftovers_of_gone_topics(cluster, cluster.open_ledgers, delete=True).deleted
+        assert left_ledgers(cluster, cluster.open_ledgers, delete=True).deleted
         assert set(cluster.views) == before - set(left), injector
-        assert leftovers_of_gone_topics(cluster, cluster.open_ledgers, delete=True).ledgers == ()
+        assert left_ledgers(cluster, cluster.open_ledgers, delete=True).ledgers == ()
+
+
+def with_a_lost_note() -> tuple[FakePulsar, int]:
+    """A round was killed, then `__compaction` was deleted with the note of that, then another round went through."""
+    cluster = a_cluster()
+    left = cluster.begin_view(TOPIC, "killed", horizon_of(cluster))
+    cluster.begin_view(TOPIC, None, horizon_of(cluster))  # of Pulsar's own compactor
+    cluster.begin_view(TOPIC, "of the same name in a cluster that shares BookKeeper", MessageId(1, 0))
+    assert a_round(cluster).changed and left in cluster.views, "a round does not find it"
+    return cluster, left
+
+
+def horizon_of(cluster: FakePulsar) -> MessageId:
+    return MessageId(*cluster.topics[TOPIC].entries[-1][:2])
+
+
+@pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name.lower())
+def test_a_ledger_whose_note_was_deleted_is_found_and_nothing_else(kind: Kind) -> None:
+    """C55: readers of the compacted topic get the same throughout, and rounds go through."""
+    for injector in strikes(kind):
+        cluster, left = with_a_lost_note()
+        before, got = set(cluster.views), reads(cluster)
+        listed = left_ledgers(cluster, cluster.open_ledgers, delete=False)
+        assert [(one.ledger, one.gone) for one in listed.ledgers] == [(left, False)]
+        assert set(cluster.views) == before
+        struck: Any = StruckPulsar(cluster, injector)
+        with suppress(LithifyError, CrashError):
+            left_ledgers(struck, struck.open_ledgers, delete=True)
+        assert before - {left} <= set(cluster.views), injector
+        assert not left_ledgers(cluster, cluster.open_ledgers, delete=True).notes
+        assert set(cluster.views) == before - {left} and reads(cluster) == got, injector
+        cluster.send(TOPIC, *messages(range(60, 61)))
+        assert a_round(cluster).changed
+
+
+NOT_TOLD: dict[str, Callable[[FakePulsar, FakePartition], object]] = {
+    "a round runs": lambda cluster, topic: setattr(topic, "hold", FakeHold(cluster, TOPIC)),
+    "the broker compacts it": lambda _, topic: setattr(topic, "is_compacting", True),
+    "a round did not end": lambda _, topic: setattr(topic, "note", 0),
+    "no subscription": lambda cluster, _: cluster.drop_view(TOPIC),
+    "it is served": lambda cluster, topic: cluster._serve(topic, horizon_of(cluster), min(cluster.views)),
+    "the view is gone": lambda cluster, topic: (
+        cluster.views.pop(topic.view or 0),
+        setattr(cluster, "looks_fail_without_view", True),
+    ),
+    "the entry is trimmed": lambda cluster, topic: topic.ledgers.pop(horizon_of(cluster).ledger),
+    "the topic is recreated": lambda cluster, _: (
+        cluster.topics.pop(TOPIC),
+        cluster.send(TOPIC, *messages(range(9))),
+        a_round(cluster),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NOT_TOLD)
+def test_a_ledger_that_may_be_in_use_is_not_offered(case: str) -> None:
+    cluster, left = with_a_lost_note()
+    NOT_TOLD[case](cluster, cluster.topics[TOPIC])
+    before = set(cluster.views)
+    for delete in (False, True):
+        assert left_ledgers(cluster, cluster.open_ledgers, delete=delete).ledgers == ()
+    assert set(cluster.views) == before and left in before
+
+
+def test_a_hold_that_is_lost_deletes_nothing() -> None:
+    cluster, left = with_a_lost_note()
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(BrokerError, match="was lost"):
+        patch.setattr(FakeHold, "is_confirmed", lambda _: False)
+        left_ledgers(cluster, cluster.open_ledgers, delete=True)
+    assert left in cluster.views
+
+
+def test_topics_that_are_there_are_not_looked_at_in_a_bookkeeper_that_the_cluster_has_not_told() -> None:
+    cluster, left = with_a_lost_note()
+    found = left_ledgers(cluster, cluster.open_ledgers, delete=True, living=False)
+    assert (found.ledgers, len(found.notes), left in cluster.views) == ((), 1, True)
 
 
 def test_no_ledger_of_gone_topics_is_deleted_where_one_topic_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,7 +395,7 @@ def test_no_ledger_of_gone_topics_is_deleted_where_one_topic_is_not_known(monkey
     left = cluster.begin_view("persistent://t/n/gone", "killed")
     monkeypatch.setattr(FakePulsar, "partitions", refuse)
     with pytest.raises(BrokerError, match="403"):
-        leftovers_of_gone_topics(cluster, cluster.open_ledgers, delete=True)
+        left_ledgers(cluster, cluster.open_ledgers, delete=True)
     assert left in cluster.views
 
 

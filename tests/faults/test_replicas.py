@@ -17,9 +17,9 @@ import pytest
 from lithify.errors import ConflictError, LithifyError, PolicyError
 from lithify.model.names import TopicName
 from lithify.model.source_ends import KnownEnds, SourceEnd
+from lithify.model.topic.copied_topic import CopiedTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import LogStore, Warehouse
-from lithify.reports.ingest import CopiedTopic
 from lithify.service.change.expire import expire_versions
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo

@@ -11,6 +11,7 @@ from lithify.model.names import TopicName
 from lithify.model.source import IngestRequest
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import IngestReport
+from lithify.service.change.cut import truncate
 from lithify.service.ingest.ingest import ingest
 from lithify.service.read.fetch import open_log, table_batches
 from support.fake_clock import FakeClock
@@ -77,3 +78,19 @@ def test_a_struck_resync_is_done_whole_and_once_or_not_at_all(kind: Kind) -> Non
         assert ingested(warehouse, log, resyncs=True).error is None, injector
         assert table(warehouse) == log.table
         assert list(open_log(warehouse, warehouse.store.load(NAME), 0))[: len(done)] == done
+
+
+def test_a_resync_that_was_cut_off_is_not_taken_for_one() -> None:
+    """A truncation takes its deletes away, at whichever offset: the next ingest says so, or the copy is right."""
+    told = 0
+    for end in range(behind()[1].end + 1):
+        warehouse, log = behind()
+        assert ingested(warehouse, log, resyncs=True).error is None
+        truncate(warehouse, NAME, 0, end)
+        if ingested(warehouse, log, resyncs=False).error is None:
+            assert table(warehouse) == log.table, end
+        else:
+            told += 1
+        assert ingested(warehouse, log, resyncs=True).error is None
+        assert table(warehouse) == log.table, end
+    assert told

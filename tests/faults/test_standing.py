@@ -28,7 +28,7 @@ from lithify.lifecycle.sweeping import RUNS_REMEMBERED
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
 from lithify.ports.store import Warehouse
-from lithify.reports.round import RoundReport
+from lithify.reports.rounds.round import RoundReport
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.expire import expire_versions
 from lithify.service.change.sweep import sweep

@@ -13,6 +13,7 @@ import json
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -153,23 +154,30 @@ def _shown(record: lithify.Record) -> str:
     return repr(record).replace(", envelope=None)", ")")
 
 
-def main() -> None:
-    archive = HERE / f"v{FORMAT_VERSION}.zip"
+def archived(name: str, make: Callable[[lithify.Lake], int]) -> None:
+    """Packs what `make` puts into a warehouse, with what must be read from it at the time that `make` returns."""
+    archive = HERE / f"{name}.zip"
     if archive.exists():
         sys.exit(f"{archive} is there: what a version wrote is kept as it is")
     folder = Path(tempfile.mkdtemp())
     try:
         lake = lithify.open(str(padded(folder)))
-        now_ms = orders(lake)
-        mirror(lake)
-        devices(lake)
-        late(lake)
-        emptied(lake)
+        now_ms = make(lake)
         archive.with_suffix(".json").write_text(json.dumps(reading(lake, now_ms), indent=1) + "\n", "utf-8")
         pack(padded(folder), archive)
     finally:
         shutil.rmtree(folder)
 
 
+def all_topics(lake: lithify.Lake) -> int:
+    """Returns the time of the last round."""
+    now_ms = orders(lake)
+    mirror(lake)
+    devices(lake)
+    late(lake)
+    emptied(lake)
+    return now_ms
+
+
 if __name__ == "__main__":
-    main()
+    archived(f"v{FORMAT_VERSION}", all_topics)

@@ -27,9 +27,7 @@ from support.topics.replicas import check_same
 
 ARCHIVES = sorted(Path(__file__).parent.glob("v*.zip"))
 JOURNAL = TopicName("default", "journal")
-ASKS = (
-    r"journal: it needs the feature compacted-logs, and .* of format 3 without it \(`lithify warehouse upgrade --yes`"
-)
+ASKS = r"journal: it needs the feature compacted-logs, and .* of format 3 without it \(`lake.upgrade\(\)`"
 
 
 class Sides:

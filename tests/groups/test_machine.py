@@ -58,6 +58,10 @@ class TroubledGroups:
         with self._around("positions"):
             return self._group.real.positions(*of)  # type: ignore[arg-type]
 
+    def elsewhere(self, *of: object) -> tuple[str, ...]:
+        with self._around("positions"):
+            return self._group.real.elsewhere(*of)  # type: ignore[arg-type]
+
     def commit(self, positions: Sequence[Position], owner: str) -> frozenset[LogId]:
         with self._around("commit"):
             refused = self._group.real.commit(positions, owner)

@@ -23,7 +23,10 @@ from lithify.errors import (
     UnknownGroupError,
 )
 from lithify.groups.reader import GroupReader
+from lithify.kafka import GroupOffset, group_offsets
 from lithify.leases import database as databases
+from lithify.model.topic.copied_topic import CopiedTopic
+from lithify.service.documents import put_source
 from lithify.service.round.compact import RunRequest, compact
 from support.engines.oracle import OracleEngine
 
@@ -203,7 +206,7 @@ def test_positions_are_refused_where_deletes_were_missed_or_the_topic_is_another
     assert lag.records_left is None and "removed deletes" in (lag.error or "")
     with topic.reader(group="g") as reader, pytest.raises(LogTruncatedError, match="removed deletes") as missed:
         reader.read_next()
-    assert "lithify group reset g states --to earliest" in missed.value.hint
+    assert "lake.group('g').reset('states', to='earliest')" in missed.value.hint
     lake.group("g").reset("states", "earliest")
     with topic.reader(group="g") as reader:
         assert [record.key for record in reader] == [b"b", b"c"]
@@ -387,3 +390,16 @@ def test_a_catalog_that_is_no_database_needs_a_url(
         reader.commit()
     monkeypatch.setenv("LITHIFY_COORDINATION_URL", url)
     assert [group.group for group in lake.groups()] == ["g"]
+
+
+def test_its_positions_are_those_of_the_topic_that_was_copied(lake: Lake, topic: Topic) -> None:
+    """As `kafka publish` translates them: under the name of the source, and only where the group can continue."""
+    with topic.reader(group="g") as reader:
+        assert len(list(reader)) == 100
+        reader.commit()
+    put_source(lake.warehouse.store, topic.state(), CopiedTopic("lost", ""))
+    group = lake.group("g")
+    assert group_offsets(topic, group) == tuple(GroupOffset("g", "lost", n, 25) for n in range(PARTITIONS))
+    topic.truncate(partition=1, to=24)
+    with pytest.raises(LogTruncatedError, match="orders-1: the log was truncated below offset 25"):
+        group_offsets(topic, group)

@@ -1,4 +1,4 @@
-"""One broker and one Spark session for all tests of the section; every test has topics of its own."""
+"""One broker and one Spark session for all tests of a process; every test has topics of its own."""
 
 from __future__ import annotations
 

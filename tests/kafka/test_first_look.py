@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 import lithify
-from lithify.errors import BrokerError, UnknownSourceError
+from lithify.cli.kafka.settings import kafka_settings, settings_used
+from lithify.errors import BrokerError, InvalidSettingError, UnknownSourceError
+from lithify.kafka import publish
 from lithify.kafka_client.first_look import look_first
 from lithify.reports.ingest import IngestNote
 from support.kafka.broker import read_all
@@ -53,13 +57,20 @@ WRONG: Mapping[str, tuple[str, Callable[[SecuredBroker], Conf]]] = {
 }
 
 
-@pytest.mark.parametrize("what", WRONG)
-def test_what_is_wrong_is_named(secured: SecuredBroker, what: str) -> None:
-    expected, conf = WRONG[what]
+@pytest.fixture(scope="module")
+def looks(secured: SecuredBroker) -> Iterator[Mapping[str, Future[list[str]]]]:
+    """One of every kind, all at once: half of them wait for their full time."""
     topic = secured.broker.make_topic(1)
     secured.allow("bob", "DESCRIBE", "TOPIC", topic)
+    with ThreadPoolExecutor(len(WRONG)) as pool:
+        yield {what: pool.submit(look, conf(secured), topic) for what, (_, conf) in WRONG.items()}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_wrong_is_named(looks: Mapping[str, Future[list[str]]], what: str) -> None:
+    expected, _ = WRONG[what]
     with pytest.raises(BrokerError, match=expected) as refused:
-        look(conf(secured), topic)
+        looks[what].result()
     assert "wrong" not in str(refused.value)
 
 
@@ -95,37 +106,51 @@ def test_a_program_says_it_before_spark_starts(tmp_path: Path, secured: SecuredB
     assert len(ended.stderr.strip().splitlines()) == 2, "that it asks, and the error"
 
 
-@pytest.mark.parametrize("store", ["PEM in the file", "PEM", "JKS"])
-def test_one_file_of_settings_for_ingest_and_publish(tmp_path: Path, secured: SecuredBroker, store: str) -> None:
-    """As Java's clients take it: a login, and the trust store in continued lines or in files."""
-    topic = secured.broker.make_topic(1, cleanup_policy="compact")
-    producer = secured.broker.producer()
-    producer.produce(topic, key=b"k", value=b"v", timestamp=NOW)
-    producer.flush()
+def test_one_file_of_settings_for_ingest_and_publish(tmp_path: Path, secured: SecuredBroker) -> None:
+    """As Java's clients take it: a login, and the trust store in continued lines."""
     pem = (secured.folder / "cert.pem").read_text().strip().replace("\n", " \\\n    ")
-    trust = {
-        "PEM in the file": {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": pem},
-        "PEM": secured.trust,
-        "JKS": {
-            "ssl.truststore.location": str(secured.folder / "trust.jks"),
-            "ssl.truststore.password": "secret",
-        },
-    }[store]
-    login = {name: value for name, value in secured.of_user_on_tls("admin").items() if "truststore" not in name}
-    conf = login | trust | {"schema.registry.url": "http://registry"}
+    conf = of_admin(secured, {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": pem})
+    topic = a_topic_of_one(secured)
     ended = ingest(tmp_path, conf, topic)
     assert ended.returncode == 0, ended.stderr
     copy = lithify.open(str(tmp_path / "lake")).topic(topic)
     assert [record.value for record in copy.reader(0)] == [b"v"]
-    command = ["kafka", "publish", topic, "--to", f"{topic}.latest"]
-    published = run(tmp_path, conf, *command)
+    published = run(tmp_path, conf, "kafka", "publish", topic, "--to", f"{topic}.latest")
+    assert published.returncode == 0, published.stderr
+    assert "not used, as no Kafka client has them: schema.registry.url" in published.stderr
+    assert [m.value() for m in read_all(secured.broker, f"{topic}.latest")] == [b"v"]
+
+
+@pytest.mark.parametrize("store", ["PEM", "JKS"])
+def test_a_trust_store_in_a_file(tmp_path: Path, secured: SecuredBroker, session: SparkSession, store: str) -> None:
+    """Java's own kind is for ingest alone."""
+    jks = {"ssl.truststore.location": str(secured.folder / "trust.jks"), "ssl.truststore.password": "secret"}
+    conf = of_admin(secured, {"PEM": secured.trust, "JKS": jks}[store])
+    found = kafka_settings(None, settings_file(tmp_path, conf), {})
+    topic, lake = a_topic_of_one(secured), lithify.open(str(tmp_path / "lake"))
+    (report,) = lake.ingest(found, [topic], spark=session)
+    assert (report.error, report.records) == (None, 1)
     if store == "JKS":
-        assert published.returncode == 2
-        assert "keytool -list -rfc -keystore" in published.stderr
+        with pytest.raises(InvalidSettingError) as refused:
+            publish(lake.topic(topic), settings_used(found), f"{topic}.latest")
+        assert "keytool -list -rfc -keystore" in str(refused.value.hint)
     else:
-        assert published.returncode == 0, published.stderr
-        assert "not used, as no Kafka client has them: schema.registry.url" in published.stderr
+        publish(lake.topic(topic), settings_used(found), f"{topic}.latest")
         assert [m.value() for m in read_all(secured.broker, f"{topic}.latest")] == [b"v"]
+
+
+def of_admin(secured: SecuredBroker, trust: Conf) -> Conf:
+    """The settings of one who may do all, with `trust`, and one that is not Kafka's."""
+    login = {name: value for name, value in secured.of_user_on_tls("admin").items() if "truststore" not in name}
+    return login | dict(trust) | {"schema.registry.url": "http://registry"}
+
+
+def a_topic_of_one(secured: SecuredBroker) -> str:
+    topic = secured.broker.make_topic(1, cleanup_policy="compact")
+    producer = secured.broker.producer()
+    producer.produce(topic, key=b"k", value=b"v", timestamp=NOW)
+    producer.flush()
+    return topic
 
 
 def ingest(folder: Path, conf: Conf, topic: str) -> subprocess.CompletedProcess[str]:
@@ -134,8 +159,13 @@ def ingest(folder: Path, conf: Conf, topic: str) -> subprocess.CompletedProcess[
 
 def run(folder: Path, conf: Conf, *command: str) -> subprocess.CompletedProcess[str]:
     """The program, with the settings in a file of Java's."""
+    file = str(settings_file(folder, conf))
+    words = [*PROGRAM, "--warehouse", str(folder / "lake"), *command, "--kafka-conf-file", file]
+    return subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+
+
+def settings_file(folder: Path, conf: Conf) -> Path:
     file = folder / "client.properties"
     escaped = {name: value if "\n" in value else value.replace("\\", "\\\\") for name, value in conf.items()}
     file.write_text("".join(f"{name}={value}\n" for name, value in escaped.items()))
-    words = [*PROGRAM, "--warehouse", str(folder / "lake"), *command, "--kafka-conf-file", str(file)]
-    return subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    return file

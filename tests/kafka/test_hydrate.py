@@ -22,6 +22,7 @@ from lithify.model.record import Record
 from support.kafka.broker import KafkaBroker
 from support.kafka.lake import KafkaLake, kafka_lake
 from support.kafka.tables import expected_table, stored_offsets, stored_table, written_table
+from support.processes.in_process import Program
 from support.processes.programs import PROGRAM
 from support.servers.tcp_proxy import free_port, wait_until
 
@@ -86,10 +87,10 @@ def test_the_table_is_that_of_a_consumer_of_all_of_kafka(both: KafkaLake, tmp_pa
 
 def test_a_file_of_lines_is_replaced_as_a_whole(broker: KafkaBroker, tmp_path: Path) -> None:
     both, to = a_topic(broker, tmp_path, text=True), tmp_path / "table.jsonl"
-    to.write_text("before\n")
+    to.write_text("{}\n")
     seen: list[str] = []
     report = filled(both, to, lines=LINES, tell=lambda _records: seen.append(to.read_text()))
-    assert set(seen) == {"before\n"}
+    assert set(seen) == {"{}\n"}
     assert written_table(to) == expected_table(both.all_in_kafka())
     assert report.caught_up
 
@@ -275,11 +276,10 @@ def events(err: Path, process: subprocess.Popen[bytes]) -> list[str]:
 
 
 def test_the_verb_says_what_it_did(both: KafkaLake, tmp_path: Path) -> None:
-    command = [*PROGRAM, "--warehouse", str(tmp_path / "lake"), "kafka", "hydrate", both.name, "--encoding", "hex"]
-    command += ["--bootstrap-servers", both.broker.address, "--to", str(tmp_path / "t.jsonl")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert f"asking Kafka at {both.broker.address}" in done.stderr
+    command = ["--warehouse", tmp_path / "lake", "kafka", "hydrate", both.name, "--encoding", "hex"]
+    command += ["--bootstrap-servers", both.broker.address, "--to", tmp_path / "t.jsonl"]
+    done = Program(tmp_path / "lake")(*command)
+    assert f"asking Kafka at {both.broker.address}" in done.err
     rows = [json.loads(line) for line in (tmp_path / "t.jsonl").read_text().splitlines()]
     expected = expected_table(both.all_in_kafka())
     assert {(row["partition"], bytes.fromhex(row["key"])) for row in rows} == expected.keys()

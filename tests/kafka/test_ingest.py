@@ -269,7 +269,7 @@ def test_a_stop_in_the_middle_of_a_batch_is_no_error_and_nothing_goes_on_behind(
         return copied_logs(frame, copying)
 
     place.produce(0, 100)
-    monkeypatch.setattr("lithify.spark.kafka.stream.copied_logs", slow)
+    monkeypatch.setattr("lithify.spark.kafka.exact.copied_logs", slow)
     assert place.ingest(continuous=True, stops=begun.is_set).error is None
     version = place.lake.topic("copy").state().version
     time.sleep(2)

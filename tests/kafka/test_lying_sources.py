@@ -1,8 +1,11 @@
-"""Sources that lie, on a real broker: an ingest, a table and consumers notice, and name what is wrong.
+"""Sources that lie, on real brokers: an ingest, a table and consumers notice, and name what is wrong.
 
+    another leader, in order   C72: all go on, and nothing is lost or copied twice
     cut, and grown again       C72: refused, also by those that run meanwhile, with the offset of the cut
+    a whole cluster restored   C72: its epochs come again, and other records have the same offsets: refused
     cut at the copy's end      nothing that was read is lost: all go on
     times out of range         copied as they are, also what Spark's Kafka source cannot hold
+    names of no text           copied as Java's clients read them; those who cannot read them name the record
 
 Each lie is told to all who read the source.
 """
@@ -18,17 +21,27 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lithify
-from lithify.errors import ConnectorError, SourceWentBackError
+from lithify.errors import ConnectorError, InvalidRecordError, SourceWentBackError
 from lithify.kafka import SnapshotConsumer, hydrate
 from support.engines.kernel import compact_without_spark
-from support.kafka.broker import KafkaBroker, a_broker
+from support.kafka.broker import START_S, KafkaBroker, a_broker, read_all
 from support.kafka.ingest import KafkaCopy
-from support.kafka.lies import put_back, remember
+from support.kafka.lies import put_back_disk, remember_disk
+from support.kafka.raw import RawRecord, produce_raw
+from support.kafka.replicas import Replicas, replicas_on_two_brokers
+from support.servers.tcp_proxy import wait_until
+
+
+@pytest.fixture(scope="module")
+def replicas() -> Iterator[Replicas]:
+    """Brokers that can be stopped."""
+    with replicas_on_two_brokers() as replicas:
+        yield replicas
 
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[KafkaBroker]:
-    """One that can be stopped."""
+    """One that can be stopped, and all of its cluster with it."""
     with a_broker() as broker:
         yield broker
 
@@ -58,63 +71,180 @@ class Read:
         with self.consumer("position") as consumer:
             consumer.fill({})
 
+    @property
+    def end(self) -> int:
+        return self.copy.lake.topic("copy").state().log(0).log_end_offset
 
-def read(broker: KafkaBroker, session: SparkSession, folder: Path, **config: str) -> Read:
+
+def read(broker: KafkaBroker, session: SparkSession, folder: Path, topic: str) -> Read:
     folder.mkdir()
-    topic = broker.make_topic(**config)
     return Read(KafkaCopy(lithify.open(str(folder / "lake")), broker, session, topic), folder)
 
 
-def test_a_source_that_was_cut_and_has_grown_again_is_noticed_by_all(
-    broker: KafkaBroker, session: SparkSession, tmp_path: Path
+def test_another_leader_is_no_error_and_one_that_lost_records_is_noticed_by_all(
+    replicas: Replicas, session: SparkSession, tmp_path: Path
 ) -> None:
-    """C72: the cut happens while an ingest and a consumer run. A cut at the copy's end has lost nothing of it."""
-    cut, at_end = (read(broker, session, tmp_path / name) for name in ("cut", "at_end"))
-    topics = [cut.copy.topic, at_end.copy.topic]
+    """C72: both happen while an ingest and a consumer run. A cut at the copy's end has lost nothing of it.
+
+    A consumer that is ahead of its copy has read what was lost, and must not go on with the copy of what came then.
+    """
+    names = ("cut", "at_end", "ahead")
+    told = [read(replicas.first, session, tmp_path / name, replicas.make_topic()) for name in names]
+    cut, at_end, ahead = told
+    topics = [one.copy.topic for one in told]
     cut.copy.produce(0, 5)
+    ahead.copy.produce(0, 5)
     at_end.copy.produce(0, 10)
-    remember(broker, topics)
-    cut.copy.produce(5, 10)
+    assert ahead.copy.ingest().error is None
+
+    def change(_batch: object) -> None:
+        """The leader: in order once the copy has the first records, and then with a loss."""
+        if cut.end == 5:
+            cut.read_all()
+            replicas.hand_over(topics)
+            cut.copy.produce(5, 10)
+        elif cut.end == 10:
+            cut.copy.check_equal()
+            assert [r.offset for r in cut.live.take()] == [5, 6, 7, 8, 9]
+            read_before_the_cut(at_end, ahead)
+            replicas.lose(topics)
+            for one in told:
+                one.copy.produce(100, 110)
+
+    error = cut.copy.ingest(continuous=True, interval_ms=100, tell=change).error
+    check_cut(replicas, cut, error)
+    check_at_end(at_end)
+    check_ahead(ahead)
+    cut.copy.lake.topic("copy").truncate(0, 5)
+    assert cut.copy.ingest().error is None
+    cut.copy.check_equal()
+
+
+def read_before_the_cut(at_end: Read, ahead: Read) -> None:
+    ahead.copy.produce(5, 10)
+    ahead.read_all()
     assert at_end.copy.ingest().error is None
     at_end.read_all()
     at_end.copy.produce(10, 12)
 
-    def lie(_batch: object) -> None:
-        if cut.copy.lake.topic("copy").state().log(0).log_end_offset == 10:
-            cut.read_all()
-            put_back(broker, topics)
-            for told in (cut, at_end):
-                told.copy.produce(100, 110)
 
-    error = cut.copy.ingest(continuous=True, interval_ms=100, tell=lie).error
+def check_cut(replicas: Replicas, cut: Read, error: str | None) -> None:
     lost = f"{cut.copy.topic}-0 has lost its records from offset 5 on and has others there now"
     assert error is not None and lost in error
-    assert lost in str(cut.copy.ingest().error)
+    again = cut.copy.ingest()
+    assert again.error_code == "SourceWentBack" and lost in str(again.error)
     for refused in (cut.live.take, cut.hydrate, lambda: cut.consumer("position"), lambda: cut.consumer("new")):
         with pytest.raises(SourceWentBackError, match=lost):
             refused()
-    assert broker.log_start_and_end(cut.copy.topic)[1] == 15
-    assert cut.copy.lake.topic("copy").state().log(0).log_end_offset == 10
+    assert replicas.first.log_start_and_end(cut.copy.topic)[1] == 15
+    assert cut.end == 10
 
+
+def check_at_end(at_end: Read) -> None:
     assert at_end.copy.ingest().error is None
     at_end.copy.check_equal()
     at_end.hydrate()
     with at_end.consumer("position") as consumer:
         assert consumer.fill({}) == 10
 
-    cut.copy.lake.topic("copy").truncate(0, 5)
-    assert cut.copy.ingest().error is None
-    cut.copy.check_equal()
+
+def check_ahead(ahead: Read) -> None:
+    """Its copy had nothing that was lost, and gets what came in its place; the consumer has read what was lost."""
+    lost = "has lost its records from offset 5 on"
+    assert ahead.copy.ingest().error is None
+    for _ in range(2):  # the second time by the copy
+        with pytest.raises(SourceWentBackError, match=lost):
+            ahead.live.take()
+    assert ahead.live.positions() == {0: 10}
+    with pytest.raises(SourceWentBackError, match=lost):
+        ahead.consumer("position")
+
+
+def test_a_cluster_whose_disks_were_restored_has_other_records_in_the_same_epoch(
+    broker: KafkaBroker, session: SparkSession, tmp_path: Path
+) -> None:
+    """C72: the last record of the copy tells, where epochs do not, also by its key and value alone: all of these have
+    the same timestamp. A log that has it still goes on.
+
+    One that has grown to just the copy's end has nothing new, and is no less another one. Consumers that wait for the
+    cluster meanwhile go on, or say so: Kafka's client alone finds no leader whose epoch is lower than one it knows.
+    """
+    cut, level, whole = (read(broker, session, tmp_path / name, endless(broker)) for name in RESTORED)
+    for told in (cut, level, whole):
+        told.copy.produce(0, 5)
+    assert whole.copy.ingest().error is None
+    remember_disk(broker)
+    for told in (cut, level):
+        told.copy.produce(5, 10, timestamp=AT_ONE_TIME)
+        assert told.copy.ingest().error is None
+    for told in (cut, level, whole):
+        told.hydrate()
+        with told.consumer("position") as consumer:
+            consumer.fill({})
+        told.live = told.consumer("live")
+        told.live.fill({})
+    epoch = cut.copy.lake.topic("copy").state().log(0).source_epoch
+    put_back_disk(broker)
+    for told, end in ((cut, 110), (level, 105), (whole, 110)):
+        told.copy.produce(100, end, timestamp=AT_ONE_TIME)
+    for told in (cut, level):
+        check_restored(told)
+    with pytest.raises(SourceWentBackError, match="has lost its records"):
+        taken_live(cut, 1)
+    assert taken_live(whole, 10) == list(range(5, 15))
+    assert whole.copy.ingest().error is None
+    whole.copy.check_equal()
+    assert whole.copy.lake.topic("copy").state().log(0).source_epoch == epoch
+    whole.hydrate()
+    with whole.consumer("position") as consumer:
+        consumer.fill({})
+
+
+RESTORED = ("cut", "level", "whole")
+AT_ONE_TIME = 1_700_000_000_000
+
+
+def endless(broker: KafkaBroker) -> str:
+    """A topic that keeps old records."""
+    return broker.make_topic(retention_ms="-1")
+
+
+def taken_live(told: Read, records: int) -> list[int]:
+    """The offsets of the next records that the consumer gets which stays."""
+    found: list[int] = []
+
+    def took() -> bool:
+        found.extend(record.offset for record in told.live.take() if record.offset is not None)
+        return len(found) >= records
+
+    wait_until(took, "nothing comes", START_S)
+    return found
+
+
+def check_restored(told: Read) -> None:
+    lost = f"{told.copy.topic}-0 has lost its records below 10 and has others there now"
+    assert lost in str(told.copy.ingest().error)
+    for refused in (told.hydrate, lambda: told.consumer("position"), lambda: told.consumer("new")):
+        with pytest.raises(SourceWentBackError, match=lost):
+            refused()
 
 
 LATEST = 2**63 - 1
 
 
+def a_topic_of_any_time(replicas: Replicas, session: SparkSession, folder: Path) -> Read:
+    topic = replicas.first.make_topic(message_timestamp_after_max_ms=str(LATEST))
+    return read(replicas.first, session, folder / "times", topic)
+
+
 def test_times_that_spark_cannot_hold_are_copied_as_they_are(
-    broker: KafkaBroker, session: SparkSession, tmp_path: Path
+    replicas: Replicas, session: SparkSession, tmp_path: Path
 ) -> None:
-    """C1: nanoseconds in place of milliseconds, in one batch with others, and in later ones; a table has the same."""
-    told = read(broker, session, tmp_path / "times", message_timestamp_after_max_ms=str(LATEST))
+    """C1: nanoseconds in place of milliseconds, and times of the Julian calendar, in batches, later ones and resyncs.
+
+    A resync gives its deletes no offset of a record without a key (C71).
+    """
+    told = a_topic_of_any_time(replicas, session, tmp_path)
     copy = told.copy
     copy.produce(0, 20)
     copy.produce(20, 30, timestamp=1_700_000_000_000_000_000)
@@ -126,6 +256,20 @@ def test_times_that_spark_cannot_hold_are_copied_as_they_are(
     copy.produce(41, 60)
     assert copy.ingest(max_records=7).error is None
     copy.check_equal()
+    copy.produce(60, 61, timestamp=LATEST)
+    assert copy.ingest(resyncs=True).error is None
+    copy.check_equal()
+    producer = copy.broker.producer()
+    producer.produce(copy.topic, value=b"keyless")
+    producer.flush()
+    refused = copy.ingest(resyncs=True, drops_keyless=True).error
+    assert refused is not None and "new records without a key" in refused
+    assert copy.ingest(drops_keyless=True).error is None
+    for old in (-62_135_596_800_000, -12_221_884_800_001, -5_000_000_000_000, -2_300_000_000_000, -2, -1):
+        copy.produce(70, 71, timestamp=old)
+    assert copy.ingest().error is None
+    copied = {r.offset: r.timestamp for r in copy.lake.topic("copy").reader(0)}
+    assert copied.items() <= {m.offset(): m.timestamp()[1] for m in read_all(copy.broker, copy.topic)}.items()
     compact_without_spark(copy.lake.topic("copy"))
     told.hydrate()
     times = {r.timestamp for r in told.consumer("position").take()}
@@ -134,9 +278,9 @@ def test_times_that_spark_cannot_hold_are_copied_as_they_are(
 
 
 def test_a_time_that_spark_cannot_hold_is_named_without_the_client_that_can(
-    broker: KafkaBroker, session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    replicas: Replicas, session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = read(broker, session, tmp_path / "times", message_timestamp_after_max_ms=str(LATEST))
+    told = a_topic_of_any_time(replicas, session, tmp_path)
     told.copy.produce(0, 3)
     told.copy.produce(3, 4, timestamp=LATEST)
 
@@ -146,3 +290,30 @@ def test_a_time_that_spark_cannot_hold_is_named_without_the_client_that_can(
     monkeypatch.setattr("lithify.kafka_client.client.client", missing)
     error = told.copy.ingest().error
     assert error is not None and f"{told.copy.topic}: the record at offset 3 has the timestamp {LATEST}" in error
+
+
+def test_a_record_whose_header_has_a_name_of_no_text_is_named_and_does_not_stop_readers_for_ever(
+    broker: KafkaBroker, session: SparkSession, tmp_path: Path
+) -> None:
+    """Kafka's client for Python fails at it with an error of its own, which names nothing."""
+    topic = broker.make_topic(1, retention_ms="-1", message_timestamp_after_max_ms=str(LATEST))
+    told = read(broker, session, tmp_path / "names", topic)
+    now, bad = 1_700_000_000_000, [(b"good", b"1"), (b"\xff\xfe", b"x"), (b"good", None)]
+    produce_raw(broker, topic, [RawRecord(b"a", b"1", now)])
+    assert told.copy.ingest().error is None
+    told.read_all()
+    produce_raw(broker, topic, [RawRecord(b"b", b"2", now, bad), RawRecord(b"c", b"3", now)])
+    where = f"{topic}-0: the record at offset 1 has a header whose name is not UTF-8.*ingest.*copies it"
+    for reads in (told.hydrate, lambda: told.live.take(20), lambda: told.consumer("position").take(20)):
+        with pytest.raises(InvalidRecordError, match=where):
+            reads()
+    assert told.copy.ingest().error is None
+    told.hydrate()
+    read_on = {r.key: r.headers for r in told.consumer("position").take(20)}
+    assert read_on == {b"b": (("good", b"1"), ("\ufffd\ufffd", b"x"), ("good", None)), b"c": ()}
+    produce_raw(broker, topic, [RawRecord(b"d", b"4", now, bad)])
+    produce_raw(broker, topic, [RawRecord(b"e", b"5", LATEST)])
+    refused = told.copy.ingest().error
+    assert refused is not None and f"{topic}-0: the record at offset 3 has a header" in refused
+    assert told.copy.ingest(max_records=1).error is None
+    assert told.end == 5

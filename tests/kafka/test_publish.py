@@ -7,9 +7,12 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from itertools import count
 from random import Random
 
 import pytest
+from confluent_kafka import OFFSET_STORED, Consumer, TopicPartition
 
 from lithify.errors import (
     ConflictError,
@@ -18,16 +21,17 @@ from lithify.errors import (
     RefusedError,
     UnknownSourceError,
 )
-from lithify.kafka import publish
+from lithify.kafka import GroupOffset, publish
 from lithify.kafka.consumer.live_tail import record_of
 from lithify.kafka.publisher.target import _config
 from lithify.kafka_client.client import Cluster
 from lithify.model.record import Record
-from lithify.reports.ingest import CopiedTopic
+from lithify.model.topic.copied_topic import CopiedTopic
 from lithify.service.documents import put_source
-from support.kafka.broker import KafkaBroker, read_all
+from support.kafka.broker import KafkaBroker, closed, read_all
 from support.kafka.lake import KafkaLake, kafka_lake, send
-from support.processes.programs import PROGRAM
+from support.processes.in_process import Program
+from support.servers.tcp_proxy import wait_until
 
 NOW = 1_700_000_000_000
 
@@ -172,7 +176,7 @@ def test_it_goes_on_after_any_transaction(both, broker, monkeypatch):
 
 IN_SMALL_TRANSACTIONS = """
 import sys, lithify
-from lithify.kafka import publish
+from lithify.kafka import GroupOffset, publish
 from lithify.kafka.publisher import session
 session.TRANSACTION_RECORDS = 40
 lake, name, servers, to = sys.argv[1:]
@@ -289,6 +293,10 @@ def test_a_record_that_kafka_cannot_take_is_named(broker, tmp_path):
     timeless.topic.append([Record(b"a", b"1", 0)])
     with pytest.raises(InvalidRecordError, match="timestamp 0"):
         publish(timeless.topic, both.conf, f"{timeless.name}.out")
+    cut = kafka_lake(broker, tmp_path)
+    cut.topic.append([Record(b"a", b"1", NOW, (("whole\0name", b"x"),))])
+    with pytest.raises(InvalidRecordError, match=f"{cut.name}-0: the record at offset 0 has a header whose name"):
+        publish(cut.topic, both.conf, f"{cut.name}.out")
 
 
 def test_large_and_late_records_go_into_a_target_that_was_made(broker, tmp_path):
@@ -310,17 +318,69 @@ def test_deletes_that_went_unseen_are_not_passed_over(broker, tmp_path):
     assert publish(both.topic, both.conf, f"{both.name}.again").records == 2
 
 
+def test_groups_go_on_where_they_were(both, broker, monkeypatch):
+    """Also where the run is ended in the middle: each reads what it had left, and nothing twice; see `both`'s holes."""
+    monkeypatch.setattr("lithify.kafka.publisher.session.TRANSACTION_RECORDS", 25)
+    put_source(both.topic.warehouse.store, both.topic.state(), CopiedTopic("lost", ""))
+    to, told = a_target(broker), []
+    left = {f"{to}.{n}": GroupOffset(f"{to}.{n}", "lost", n % 2, n) for n in (0, 1, 70, 143, 152, 500)}
+    with pytest.raises(KeyboardInterrupt):
+        publish(both.topic, both.conf, to, groups=[*left.values()], tell=interrupts_at(3))
+    report = publish(both.topic, both.conf, to, groups=[*left.values()], notes=told.append)
+    assert [(p.again, p.state) for p in report.groups] == [(0, "committed")] * len(left)
+    assert next(note.text for note in told if note.event == "groups").endswith("6 positions of groups: 6 committed")
+    for group, position in left.items():
+        read = [plain(record_of(m)) for m in read_all(broker, to, position.partition, start=OFFSET_STORED, group=group)]
+        expected = both.topic.reader(position.partition, compacted=True)
+        assert read == [plain(record) for record in expected if record.offset >= position.offset]
+    again = publish(both.topic, both.conf, to, groups=[*left.values()])
+    assert (again.groups, again.resumed) == (report.groups, True)
+
+
+def interrupts_at(transaction: int) -> Callable[[int], None]:
+    numbers = count(1)
+
+    def told(_records: int) -> None:
+        if next(numbers) == transaction:
+            raise KeyboardInterrupt
+
+    return told
+
+
+def test_positions_that_groups_have_are_left_alone_and_so_are_groups_with_members(both, broker, tmp_path):
+    """The verb ends with 1 for these. With --export it commits none and writes them for Kafka's tools."""
+    to, file, program = a_target(broker), tmp_path / "positions.csv", Program(tmp_path / "lake")
+    settings = {"bootstrap.servers": broker.address, "enable.auto.commit": False, "log_level": 0}
+    kept, busy = (Consumer({**settings, "group.id": f"{to}.{name}"}) for name in ("kept", "busy"))
+    kept.commit(offsets=[TopicPartition(to, 0, 3)], asynchronous=False)
+    file.write_text(f"{to}.kept,{both.name},0,500\n{to}.kept,{both.name},1,500\n{to}.busy,{both.name},0,0\n")
+    arguments = ["--warehouse", str(tmp_path / "lake"), "kafka", "publish", both.topic.name, "--json"]
+    arguments += ["--bootstrap-servers", broker.address, "--to", to, "--translate-groups", str(file)]
+    with closed(kept), closed(busy):
+        busy.subscribe([to])
+        wait_until(lambda: busy.poll(0.1) is not None or bool(busy.assignment()), "the group gets no member")
+        done = program(*arguments, code=1)
+    positions = {(p["group"], p["partition"]): (p["state"], p["found"]) for p in done.json["groups"]}
+    assert positions == {
+        (f"{to}.busy", 0): ("active", None),
+        (f"{to}.kept", 0): ("kept", 3),
+        (f"{to}.kept", 1): ("committed", None),
+    }
+    assert json.loads(done.err.splitlines()[-1])["code"] == "Conflict"
+    export = tmp_path / "translated.csv"
+    exported = program(*arguments, "--export", export, "--checkpoints", to)
+    rows = [f"{p['group']},{to},{p['partition']},{p['offset']}" for p in exported.json["groups"]]
+    assert export.read_text().splitlines() == rows
+    assert rows[0] == f"{to}.busy,{to},0,0"
+    assert len(read_all(broker, f"{to}.checkpoints.internal")) == len(rows)
+
+
 def test_the_verb_says_what_it_did(both, broker, tmp_path):
-    arguments = ["--warehouse", str(tmp_path / "lake"), "kafka", "publish", both.topic.name]
-    arguments += ["--bootstrap-servers", broker.address, "--to", a_target(broker)]
-    command = [*PROGRAM, *arguments]
-    first = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
-    told = json.loads(first.stdout)
+    program = Program(tmp_path / "lake")
+    command = ["--warehouse", tmp_path / "lake", "kafka", "publish", both.topic.name]
+    command += ["--bootstrap-servers", broker.address, "--to", a_target(broker)]
+    told = program(*command, "--json").json
     assert told["records"] == sum(len(published(broker, told["to"], p)) for p in both.partitions)
-    again = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "0 records" in again.stderr + again.stdout
-    broken = subprocess.run(
-        [*command, "--kafka-conf", "no.such.setting=1"], capture_output=True, text=True, check=False
-    )
-    assert (broken.returncode, broken.stderr.count("\n")) == (2, 1)
-    assert "no.such.setting" in broken.stderr
+    again = program(*command)
+    assert "0 records" in again.err + again.out
+    assert "no.such.setting" in program.error(*command, "--kafka-conf", "no.such.setting=1")

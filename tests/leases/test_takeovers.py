@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
-from leases.test_groups import ALPHA, ORDERS, at
+from leases.conftest import SHARED
+from leases.test_groups import ALPHA, CLICKS, ORDERS, at
+from leases.test_replicas import a_replica
 from lithify.errors import CoordinationError
 from lithify.leases.database import engine_at
 from lithify.leases.groups_sql import SqlGroups, open_groups
+from lithify.leases.replicas_sql import SqlReplicas, open_replicas
 from lithify.leases.scopes import SCOPES
 from lithify.leases.transactions import Transactions
+from lithify.model.cursor import Cursor
 from lithify.model.formats.warehouse_scope import WarehouseScope
-from lithify.model.groups.positions import GroupTopic
+from lithify.model.groups.positions import GroupTopic, Position
 from lithify.ports.leases import Lease
 from support.servers.postgres import Postgres
 
@@ -75,3 +80,70 @@ def test_a_member_that_may_not_take_over_is_refused_and_does_not_begin_anew_c73(
         assert connection.execute(SCOPES.select()).all() == [(PLACE, FOUND.name)]
         connection.execute(text("GRANT SELECT ON lithify_scopes TO narrow"))
     assert open_groups(url, None, FOUND).positions() == (at(7),)
+
+
+LINK = "file:///mnt/link/lake"
+
+
+def stored_as(url: str, scope: str, *positions: Position) -> None:
+    groups = SqlGroups(Transactions(engine_at(url)), scope)
+    names = [GroupTopic(scope, p.group, p.log.topic).partition(p.log.partition) for p in positions]
+    groups.leases.take([Lease(name, ALPHA, 1) for name in names], {})
+    assert groups.commit(positions, ALPHA) == frozenset()
+
+
+def deleted(groups: SqlGroups, group: str) -> None:
+    logs = [p.log for p in groups.positions(group)]
+    names = [GroupTopic(groups.scope, group, log.topic).partition(log.partition) for log in logs]
+    groups.leases.take([Lease(name, ALPHA, 1) for name in names], {})
+    assert groups.delete(group, logs, ALPHA) == frozenset()
+
+
+@pytest.mark.parametrize("url", SHARED, indirect=True)
+def test_a_deleted_group_does_not_come_back_by_another_spelling_of_the_place_c73(url: str) -> None:
+    """By whichever spelling it was read before, and that is taken over only after the deletion."""
+    others = at(3, group="other"), at(4, topic=CLICKS)
+    stored_as(url, PLACE, at(7))
+    stored_as(url, LINK, at(5), at(6, 1), *others)
+    stored_as(url, "file:///another/lake", of_another := replace(at(8), cursor=Cursor("id2", 0, 8, 0)))
+    deleted(open_groups(url, None, FOUND), "g")
+    by_link = open_groups(url, None, WarehouseScope(FOUND.name, LINK, LINK))
+    assert by_link.positions() == (others[1], others[0]), "what was not deleted is taken over"
+    assert SqlGroups(Transactions(engine_at(url)), "file:///another/lake").positions() == (of_another,)
+    assert SqlGroups(Transactions(engine_at(url)), PLACE).positions() == (at(7),), "of members of an earlier version"
+    assert by_link.elsewhere("g", ORDERS, "id1") == ()
+
+
+@pytest.mark.parametrize("url", SHARED, indirect=True)
+def test_positions_under_a_lost_identity_or_a_place_that_was_not_taken_over_are_found_c73(url: str) -> None:
+    assert open_groups(url, None, FOUND).elsewhere("g", ORDERS, "id1") == ()
+    stored_as(url, PLACE, at(7))
+    stored_as(url, LINK, at(5))
+    found = open_groups(url, None, FOUND)
+    assert found.elsewhere("g", ORDERS, "id1") == (LINK,), "the other one was taken over"
+    made_anew = open_groups(url, None, WarehouseScope("another-identity", PLACE, PLACE))
+    assert made_anew.positions() == ()
+    assert made_anew.elsewhere("g", ORDERS, "id1") == (FOUND.name, LINK, PLACE)
+    assert made_anew.elsewhere("g", ORDERS, "id2") == (FOUND.name,), "recreated, at a place that was taken over"
+    assert made_anew.elsewhere("h", ORDERS, "id1") == made_anew.elsewhere("g", CLICKS, "id1") == ()
+    elsewhere = open_groups(url, None, WarehouseScope("a-third", "file:///other/lake", "file:///other/lake"))
+    assert elsewhere.elsewhere("g", ORDERS, "id2") == ()
+
+
+@pytest.mark.parametrize("before", ["an earlier version", "this version"])
+@pytest.mark.parametrize("url", SHARED, indirect=True)
+def test_replicas_under_a_lost_identity_are_told_until_one_is_defined_c73(url: str, before: str) -> None:
+    anew, another = (WarehouseScope(name, place, place) for name, place in (("anew", PLACE), ("another", LINK)))
+    assert open_replicas(url, None, FOUND).definitions() == ()
+    if before == "an earlier version":
+        assert SqlReplicas(Transactions(engine_at(url)), PLACE).add(a_replica(scope=PLACE))
+    else:
+        assert open_replicas(url, None, FOUND).add(a_replica(scope=FOUND.name))
+    assert [one.scope for one in open_replicas(url, None, FOUND).definitions()] == [FOUND.name]
+    with pytest.raises(CoordinationError, match=f"{FOUND.name}.*\n?.*A lost identity"):
+        open_replicas(url, None, anew).definitions()
+    assert open_replicas(url, None, another).definitions() == ()
+    assert open_replicas(url, None, anew).add(a_replica("other", scope="anew"))
+    assert open_replicas(url, None, anew).remove("other")
+    assert open_replicas(url, None, anew).definitions() == ()
+    assert [one.scope for one in open_replicas(url, None, FOUND).definitions()] == [FOUND.name]

@@ -7,19 +7,22 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import astuple
 from pathlib import Path
 
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
-from sqlalchemy import create_engine
+from sqlalchemy import Column, Integer, MetaData, Table, create_engine
 
 from leases.conftest import SHARED
 from lithify.errors import CoordinationError
 from lithify.leases import database as databases
+from lithify.leases.database import engine_at
 from lithify.leases.memory import MemoryCoordination
 from lithify.leases.sql import SqlCoordination, open_coordination
+from lithify.leases.transactions import Transactions, has_table, make_table
 from lithify.ports.leases import Lease
 from lithify.waits import sql
 from support.servers.postgres import PASSWORD, Postgres
@@ -94,7 +97,7 @@ def test_an_operation_says_when_the_database_is_down_and_works_again_when_it_is_
     wire.cut()
     with pytest.raises(CoordinationError) as trouble:
         OPERATIONS[operation](remote)
-    assert "***@127.0.0.1" in trouble.value.hint and "--coordination-url" in trouble.value.hint
+    assert "***@127.0.0.1" in trouble.value.hint and "coordination_url=" in trouble.value.hint
     assert not _tells_password(trouble.value)
     wire.mend()
     assert OPERATIONS[operation](remote) == RESULTS[operation]
@@ -172,6 +175,40 @@ def test_a_user_that_may_not_make_tables_uses_the_one_that_is_there(server: Post
     finally:
         server.run("DROP OWNED BY clerk", database)
         server.run("DROP ROLE clerk", database)
+
+
+@pytest.mark.parametrize("url", SHARED, indirect=True)
+def test_programs_that_make_the_same_tables_at_once_all_have_them(url: str) -> None:
+    """PostgreSQL fails all but one of concurrent CREATEs: what a transaction made before goes with it, and again."""
+    programs = [Transactions(engine_at(url)) for _ in range(4)]
+    together = threading.Barrier(len(programs))
+
+    def make(program: Transactions, own: list[Table]) -> None:
+        together.wait(30)
+        program.done(lambda connection: [make_table(connection, table) for table in own])
+
+    for attempt in range(10):
+        tables = [Table(f"made_{attempt}_{number}", MetaData(), Column("a", Integer)) for number in range(4)]
+        orders = [tables[1:] if number % 2 else [tables[0], *tables[2:]] for number in range(len(programs))]
+        with ThreadPoolExecutor(len(programs)) as pool:
+            list(pool.map(make, programs, orders))
+        assert programs[0].done(lambda connection: all(has_table(connection, table) for table in tables))  # noqa: B023
+
+
+@pytest.mark.parametrize("statement", ["SAVEPOINT", "CREATE TABLE", "RELEASE"])
+def test_a_connection_that_is_lost_while_a_table_is_made_is_an_outage(
+    server: Postgres, database: str, wire: TcpProxy, statement: str
+) -> None:
+    """It was asked again whether the table is there, and that error hid the one that waiting mends (C50)."""
+    program = Transactions(engine_at(server.uri(database, wire.port)))
+    program.done(lambda _connection: None)  # it asks a new connection more
+    wire.on_request = lambda data: wire.drop() if statement.encode() in data else None
+    made = Table("made", MetaData(), Column("a", Integer))
+    with pytest.raises(CoordinationError, match="server closed the connection") as trouble:
+        program.done(lambda connection: make_table(connection, made))
+    assert trouble.value.is_outage
+    wire.on_request = None
+    program.done(lambda connection: make_table(connection, made))
 
 
 UNUSABLE = {

@@ -1,6 +1,6 @@
 """A small warehouse with every kind of stored file, and all that can be read of it.
 
-orders      in place: two rounds, kept versions, deletes, reports, failures, rates, a source
+orders      in place: two rounds, kept versions, deletes, reports, failures, rates, a source and its ends
 devices     side by side: views, on the branch `compacted`
 returns     like orders, so that each file has another one of its kind
 """
@@ -19,12 +19,24 @@ from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings.rates import Rates
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.source_ends import KnownEnds, SourceEnd
+from lithify.model.topic.copied_topic import CopiedTopic, Hole
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading
-from lithify.reports.ingest import CopiedTopic, Hole
 from lithify.reports.overview import Standing
 from lithify.service.creation import create_warehouse
-from lithify.service.documents import failures_of, put_failures, put_source, rates_note, reports_of, source_of, throttle
+from lithify.service.documents import (
+    failures_of,
+    put_failures,
+    put_promotion,
+    put_source,
+    put_source_ends,
+    rates_note,
+    reports_of,
+    source_ends_of,
+    source_of,
+    throttle,
+)
 from lithify.service.look.overview import StatusWatch
 from lithify.service.look.status import kept_versions, topic_status
 from lithify.service.read.fetch import open_log, table_batches
@@ -73,7 +85,11 @@ def prepare(folder: Path) -> None:
         state = warehouse.store.load(name)
         failure = LogFailure(3, NOW_MS, NOW_MS + 1, NOW_MS + 2, f"no luck with {name}", quarantined=True)
         put_failures(warehouse.store, state, {1: failure})
-        put_source(warehouse.store, state, CopiedTopic(f"{name}-there", "abcdef", (Hole(0, 2, 3),)))
+        theirs = {"cleanup.policy": "compact", "max.message.bytes": "77"}
+        put_source(warehouse.store, state, CopiedTopic(f"{name}-there", "abcdef", (Hole(0, 2, 3),), config=theirs))
+        ends = (SourceEnd(17, NOW_MS + len(str(name)), DAY_MS), SourceEnd(19, NOW_MS + 100, None))
+        put_promotion(warehouse.store, state)
+        put_source_ends(warehouse.store, state, {0: KnownEnds(ends, ((4, 9),)), 1: KnownEnds(ends[:1])})
         throttle(warehouse, name, Rates(1_000_000, 2_000_000))
     throttle(warehouse, None, Rates(3_000_000, 4_000_000))
 
@@ -150,6 +166,7 @@ LOOKS: Mapping[str, Look] = {
     "history": lambda w, name: list(reports_of(w.store, w.store.load(name))),
     "failures": lambda w, name: dict(failures_of(w.store, w.store.load(name))),
     "source": lambda w, name: source_of(w.store, w.store.load(name)),
+    "source ends": lambda w, name: dict(source_ends_of(w.store, w.store.load(name))),
     "rates": lambda w, name: (rates_note(w.store, w.store.load(name)), rates_note(w.store, None)),
     "named": _named,
     "closings": _closings,
@@ -169,6 +186,8 @@ READERS: Mapping[str, tuple[str, ...]] = {
     "report": ("history",),
     "failures": ("failures", "status", "overview"),
     "source": ("source",),
+    "promotion": ("source",),
+    "source_ends": ("source ends",),
     "rates": ("rates",),
     "catalog.db": ("state", "topics", "overview", "records"),
     "format": ("state", "topics", "overview", "records"),

@@ -51,6 +51,8 @@ MUTATIONS_OF = {
     "report": 10,
     "failures": 12,
     "source": 6,
+    "promotion": 4,
+    "source_ends": 6,
     "rates": 6,
     "catalog.db": 14,
     "format": 8,
@@ -64,7 +66,7 @@ CPU_SECONDS = 15
 CATALOG = "catalog.db"
 FORMAT = "format"
 KINDS = tuple(READERS)
-MAY_BE_MISSING = ("failures", "source", "rates", FORMAT)
+MAY_BE_MISSING = ("failures", "source", "promotion", "source_ends", "rates", FORMAT)
 """Documents that not every topic has."""
 WRITES = 6
 """Of so many mutations in a normal run one is tried with verbs that write as well."""

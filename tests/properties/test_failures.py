@@ -13,20 +13,23 @@ from lithify.errors import DamagedError, WarehouseError
 from lithify.service.documents import failures_of
 from support.topics.memory_topic import MemoryTopic
 
-ALL_WORKS = (True, True)
+ALL_WORKS, LOST = (True, True), None
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["failed", "failed", "failed", "got through"]), st.tuples(st.booleans(), st.booleans())),
+    st.tuples(
+        st.sampled_from(["failed", "failed", "failed", "got through"]),
+        st.tuples(st.booleans(), st.sampled_from([True, False, LOST])),
+    ),
     max_size=MOST_UNWRITTEN,
 )
-"""What happens to a log, and whether its failures can be read and written then."""
+"""What happens to a log, and whether its failures can be read and written then; `LOST`: written, without an answer."""
 
 
 @given(STEPS, STEPS)
-def test_every_failure_is_counted_once(first: Sequence[tuple[str, tuple[bool, bool]]], second: object) -> None:
+def test_every_failure_is_counted_once(first: Sequence[tuple[str, tuple[bool, bool | None]]], second: object) -> None:
     topic = MemoryTopic(partitions=2)
     store = topic.warehouse.store
     read, write = store.get_document, store.put_document
-    works = ALL_WORKS
+    works: tuple[bool, bool | None] = ALL_WORKS
 
     def get(*given: object) -> object:
         if not works[0]:
@@ -34,9 +37,10 @@ def test_every_failure_is_counted_once(first: Sequence[tuple[str, tuple[bool, bo
         return read(*given)  # type: ignore[arg-type]
 
     def put(*given: object) -> None:
+        if works[1] is not False:
+            write(*given)  # type: ignore[arg-type]
         if not works[1]:
-            raise WarehouseError("cannot be written")
-        write(*given)  # type: ignore[arg-type]
+            raise WarehouseError("cannot be written, or its answer is lost")
 
     failures, expected = Failures(topic.warehouse, lambda *_: None), [0, 0]
     with patch.object(store, "get_document", get), patch.object(store, "put_document", put):

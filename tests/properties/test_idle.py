@@ -24,7 +24,7 @@ from lithify.model.topic.log import LogState
 from lithify.schedule.assessment import assess
 from lithify.schedule.idle import may_be_due_at_ms
 from support.builders import some_settings
-from support.generated.logs import some_records
+from support.generated.logs import some_records, with_whole_entries
 from support.topics.pure_rounds import PureLog
 
 ID = LogId(TopicName("default", "orders"), 0)
@@ -116,7 +116,7 @@ def grow(draw: st.DrawFn, log: PureLog, settings: TopicSettings, now_ms: int) ->
     """Something happens to the log."""
     match draw(st.sampled_from(["append", "append", "round", "round", "delete", "retain"])):
         case "append":
-            first, *more = draw(some_records(most=4))
+            first, *more = draw(some_records(most=4).map(with_whole_entries))
             gap = draw(st.sampled_from([0, 0, 0, 3]))
             log.append([first._replace(offset=log.state.log_end_offset + gap), *more])
         case "round" if settings.compacts:

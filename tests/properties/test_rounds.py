@@ -119,7 +119,7 @@ class Rounds(RuleBasedStateMachine):
             self.append(records, gap=0)
         self.now_ms += later if self.config["compaction_strategy"] == "offset" else abs(later)
         settings = some_settings(**self.config, null_key=null_key, **lag)
-        planned, segments, whole = self.textbook, self.log.segments, self.textbook.whole_entries
+        planned, segments, sealed = self.textbook, self.log.segments, self.textbook.sealed
         outcome = self.log.round(settings, self.now_ms)
         done = planned.rounded(segments, settings, self.now_ms, {at(r) for r in self.log.compacted})
         assert outcome.plan.horizon.offset == done.horizon
@@ -127,7 +127,7 @@ class Rounds(RuleBasedStateMachine):
         assert self.log.state.log_start_offset == self.textbook.start
         below = [self.log.records[s.path] for s in outcome.result]
         assert all(at(r) >= outcome.plan.rules.log_start for records in below for r in records)
-        if whole <= self.textbook.whole_entries:  # C53
+        if sealed <= self.textbook.sealed:  # C53
             self.check_second_round(settings)
         self.check_bounds(outcome)
 

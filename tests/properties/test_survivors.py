@@ -64,15 +64,22 @@ def test_a_survivor_is_a_record_that_was_there(log):
 def test_kafkas_own_oracle_says_the_same(log):
     """C4, C9 to C11, C14, C20, C22, C53: sort by key and by what decides, take the last of each, drop the old ones.
 
-    A tombstone that beats a record above the horizon stays, and all do while a whole entry may hide what they beat.
+    A tombstone that beats a record above the horizon stays, and all do while a whole entry may hide what they beat, of
+    a chunk those of its key.
     """
     records, rules = log
     keyed = [r for r in in_scope(records, rules) if r.key is not None]
     ordered = sorted(sorted(keyed, key=lambda r: rank(r, rules)), key=lambda r: r.key or b"")  # both sorts are stable
     last = {r.key: r for r in ordered}.values()
-    held = [r for r in last if deletes(r, rules) and any(beats(r, w, rules) for w in above_horizon(records, rules))]
-    hides = in_scope(records, rules) + (above_horizon(records, rules) if rules.strategy != "offset" else [])
-    if any(r.passed_through and ((r.offset or 0) >= rules.horizon or not goes(r, rules)) for r in hides):
+    above = above_horizon(records, rules)
+    hides = [r for r in in_scope(records, rules) if r.passed_through and not goes(r, rules)]
+    hidden = {r.chunk.key for r in hides if r.chunk is not None}
+    above = [r if r.chunk is None else r._replace(key=r.chunk.key) for r in above]
+    held = [
+        r for r in last if deletes(r, rules) and (r.key in hidden or any(beats(r, other, rules) for other in above))
+    ]
+    hides += [r for r in above if r.passed_through and rules.strategy != "offset"]
+    if any(r.chunk is None for r in hides):
         rules = replace(rules, tombstones_expire_below=0)
     expected = {r for r in last if not goes(r, rules) or r in held}
     found = survivors(records, rules)

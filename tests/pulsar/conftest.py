@@ -1,4 +1,4 @@
-"""One Pulsar for all tests of the section; every test has topics of its own."""
+"""One Pulsar and one Spark session for all tests of a process; every test has topics of its own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,13 @@ import pytest
 
 from lithify.spark.session.start import session_factory
 from support.pulsar.server import PulsarServer, a_pulsar
+from support.pulsar.trainings import use_archives
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Not in a fixture, as no test's time should run. Processes that share the tests inherit it."""
+    if not (session.config.option.collectonly or hasattr(session.config, "workerinput")):
+        use_archives()
 
 
 @pytest.fixture(scope="session")

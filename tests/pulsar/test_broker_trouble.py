@@ -198,7 +198,7 @@ def test_a_subscription_that_is_lost_says_so_and_acknowledges_nothing_more(serve
         with pytest.raises(BrokerError, match="is lost"):
             held.acknowledge(second, {})
         held.close()
-    with Cluster(config_of(server)).subscribe(topic, "mine"):
+    with Cluster(config_of(server, answer_s=30)).subscribe(topic, "mine"):  # restarted, it loads every topic
         assert server.internal_stats(topic)["cursors"]["mine"]["markDeletePosition"] != str(second)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -10,15 +9,15 @@ from dataclasses import replace
 import pytest
 import requests
 
-from lithify.api.pulsar import LiveTopic, leftovers_of_gone_topics
-from lithify.errors import BrokerError, InvalidNameError, SubscriptionBusyError, UnknownSourceError
+from lithify.api.pulsar import LiveTopic, left_ledgers
+from lithify.errors import InvalidNameError, SubscriptionBusyError, UnknownSourceError
 from lithify.model.message import EARLIEST, MessageId
 from lithify.ports.pulsar.cluster import Hold
 from lithify.pulsar import compact_entries
-from lithify.pulsar.client import Admin
+from lithify.pulsar.client import Admin, Cluster
 from lithify.pulsar.client.names import TopicName
 from lithify.pulsar.format.framing import unframed
-from lithify.pulsar.live.cluster import LiveCluster
+from lithify.pulsar.live.cluster import COMPACTION, LiveCluster
 from lithify.pulsar.live.view_ledgers import LiveViewLedgers
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic
 from lithify.waits.deadline import Deadline
@@ -39,7 +38,7 @@ from support.pulsar.live_topics import (
     view,
     view_ledgers,
 )
-from support.pulsar.server import PulsarServer, a_pulsar
+from support.pulsar.server import PulsarServer
 from support.servers.tcp_proxy import wait_until
 
 
@@ -96,47 +95,25 @@ def test_ledgers_of_topics_that_are_gone_are_found_and_deleted(pulsar_server, to
         for name in (topic, odd):
             ledgers.create(name, MessageId(0, 0), "killed")
         left = ledgers.create(gone, MessageId(0, 0), "killed")
-        assert left not in [one.ledger for one in leftovers_of_gone_topics(config, jars=jars).ledgers]
+        assert left not in [one.ledger for one in left_ledgers(config, jars=jars).ledgers]
+        unserved = ledgers.create(topic, look(pulsar_server, topic).horizon, "its note was lost")
+        with Cluster(config).subscribe(topic, COMPACTION, compacted=True):
+            held = left_ledgers(config, jars=jars, delete=True)
+            assert held.ledgers == () and "ConsumerBusy" in held.notes[0]
+        before = view(pulsar_server, topic)
+        found = left_ledgers(config, jars=jars, delete=True)
+        assert [(one.ledger, one.gone) for one in found.ledgers] == [(unserved, False)]
+        assert view(pulsar_server, topic) == before != []
         kept = [*ledgers.of(topic, 0), *ledgers.of(odd, 0)]
         assert pulsar_server.admin("DELETE", f"{TopicName.parsed(gone).path}?force=true").ok
         there = LiveViewLedgers(ledgers).with_messages([topic, odd, gone, "no name"])
         assert there == {topic, odd, "no name"}
         for deleted in (False, True):
-            report = leftovers_of_gone_topics(config, jars=jars, delete=deleted)
+            report = left_ledgers(config, jars=jars, delete=deleted)
             assert [one.ledger for one in report.ledgers if one.topic == gone] == [left]
             assert not {topic, odd}.intersection(one.topic for one in report.ledgers)
         assert ledgers.of(gone, 0) == []
         assert [*ledgers.of(topic, 0), *ledgers.of(odd, 0)] == kept
-
-
-PHASES = ["the entries are read", "the view is written", "the view is to be published"]
-
-
-@pytest.mark.parametrize("after_s", [0.2, 1.5, 4.0])
-def test_a_broker_that_goes_away_fails_the_round_only(session, after_s):
-    """C55: whatever the round was doing when the broker was killed."""
-    with a_pulsar() as server:
-        topic = server.make_topic()
-        produce(server, topic, 3, 200)
-        assert a_round(server, topic, session).changed
-        before = view(server, topic)
-        produce(server, topic, 4, 200)
-        whole = compacted_values(server, topic)
-        timer = threading.Timer(after_s, lambda: server.kill(broker_only=True))
-        timer.start()
-        try:
-            report = a_round(server, topic, session)
-            failed = bool(report.failed)
-        except BrokerError:  # before anything began
-            failed = True
-        timer.join()
-        server.start()
-        if failed:
-            assert view(server, topic) == before
-        assert compacted_values(server, topic) == whole
-        assert not a_round(server, topic, session).failed
-        assert compacted_values(server, topic) == whole
-        assert view_ledgers(server, topic) == [look(server, topic).view]
 
 
 def test_a_topic_that_is_unloaded_in_the_middle_fails_the_round_only(pulsar_server, topic, session):

@@ -20,7 +20,7 @@ from lithify.pulsar.compaction.reference import compact_entries
 from support.processes.programs import kill, running, start
 from support.pulsar.bookies import ONE_BOOKIE, a_writer, java_parts
 from support.pulsar.clients import read, send
-from support.pulsar.server import a_pulsar
+from support.pulsar.live_topics import look
 from support.servers.tcp_proxy import wait_until
 
 HORIZON = MessageId(7, 9)
@@ -46,11 +46,12 @@ def test_a_broker_serves_a_ledger_of_ours_at_once_and_after_an_unload(pulsar_ser
         writer.append([data for *_, data in compact_entries(entries)])
         assert writer.close()[:2] == (ledger, 2)
         subscription.acknowledge(last, {"CompactedTopicLedger": ledger})
-        wait_until(lambda: pulsar_server.compacted_ledger(topic) == ledger, "the broker takes no notice")
+        # It serves the ledger before its cursor names it, and an unload in between would drop what it was asked for.
+        wait_until(lambda: look(pulsar_server, topic).view == ledger, "the broker takes no notice")
+    assert pulsar_server.compacted_ledger(topic) == ledger
     assert read(pulsar_server, topic, 2, is_read_compacted=True) == [b"2", b"2"]
     pulsar_server.unload(topic)
-    # Seen once, on a busy machine: a broker that had just loaded the topic had more messages to serve than these.
-    wait_until(lambda: read(pulsar_server, topic, 2, is_read_compacted=True) == [b"2", b"2"], "not served after unload")
+    assert read(pulsar_server, topic, 2, is_read_compacted=True) == [b"2", b"2"]
 
 
 def test_ledgers_are_found_by_their_topic_and_deleted(pulsar_server, writer):
@@ -103,18 +104,6 @@ def test_more_bookies_than_there_are_is_an_error_that_says_so(pulsar_server):
     with LedgerWriter(java_parts(), MetadataStore.at(pulsar_server.metadata_url), Replication(2, 2, 2)) as writer:
         with pytest.raises(BrokerError, match="NotEnoughBookies"):
             writer.create("persistent://public/default/none", HORIZON, "run")
-        assert writer.of("persistent://public/default/none", 0) == []
-
-
-def test_bookies_that_go_away_fail_the_next_calls_in_bounded_time():
-    with a_pulsar() as server, a_writer(server, answer_s=3) as writer:
-        ledger = writer.create("persistent://public/default/none", HORIZON, "run")
-        server.kill(broker_only=True)
-        with pytest.raises(BrokerError):
-            for _ in range(100):
-                writer.append([VIEW])
-            writer.close()
-        writer.delete(ledger)  # for which the metadata store is enough
         assert writer.of("persistent://public/default/none", 0) == []
 
 

@@ -1,21 +1,8 @@
-"""The Pulsar of these tests itself: what was acknowledged survives a kill, and the broker compacts on demand."""
+"""The Pulsar of these tests itself: the broker compacts on demand."""
 
 from __future__ import annotations
 
 from support.pulsar.clients import read, send
-from support.pulsar.server import a_pulsar
-
-
-def test_messages_survive_the_kill_of_broker_and_zookeeper():
-    with a_pulsar() as server:
-        topic = server.make_topic()
-        send(server, topic, "a", "b")
-        server.kill(broker_only=True)
-        server.start()
-        send(server, topic, "c")
-        server.kill()
-        server.start()
-        assert read(server, topic, 3) == [b"a", b"b", b"c"]
 
 
 def test_the_broker_compacts_when_it_is_told_to(pulsar_server):

@@ -20,7 +20,7 @@ from lithify.model.topic.log import LogState
 from lithify.ports.engine import RewriteEngine
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading
-from lithify.reports.round import RoundReport
+from lithify.reports.rounds.round import RoundReport
 from lithify.service.read.fetch import LogReader, open_log
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append

@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from lithify.errors import DamagedError, WarehouseError
+from lithify.cleaner.outages import LEASES
+from lithify.errors import CoordinationError, DamagedError, WarehouseError
 from lithify.leases.groups_memory import MemoryGroups
 from lithify.leases.replicas_memory import MemoryReplicas
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.names import TopicName
 from lithify.model.record import Record
+from lithify.model.replicas.definition import ReplicaDefinition
 from lithify.model.replicas.progress import ReplicaStanding
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.state import TopicState
@@ -348,3 +350,57 @@ def test_of_a_warehouse_that_is_away_verify_says_so_at_once(monkeypatch: pytest.
     monkeypatch.setattr(there, "topics", away)
     with pytest.raises(WarehouseError, match="cannot be reached"):
         status.verify_all(world.parts, world.parts.definition("all"), lambda _done, _all: None)
+
+
+class Away(MemoryReplicas):
+    """A database of replicas that is away at first, for `tries` calls."""
+
+    def __init__(self, tries: int, *, is_outage: bool = True) -> None:
+        super().__init__("source")
+        self.tries, self.error = tries, CoordinationError("the database of leases cannot be used")
+        self.error.is_outage = is_outage
+
+    def definitions(self) -> tuple[ReplicaDefinition, ...]:
+        if (left := self.tries) > 0:
+            self.tries = left - 1
+            raise self.error
+        return super().definitions()
+
+
+def test_a_database_that_is_away_again_before_it_has_started_is_waited_for() -> None:
+    world = World(replicas=Away(5))
+    with world.running():
+        waited(lambda: ReplicaEventKind.STARTED in world.kinds())
+    told = [ReplicaEventKind.TROUBLE, ReplicaEventKind.RECOVERED, ReplicaEventKind.STARTED, ReplicaEventKind.STOPPED]
+    assert world.kinds() == told
+    world = World(replicas=Away(10**9))
+    with world.running() as daemon:
+        waited(lambda: world.events)
+    assert (world.kinds(), daemon.stop.failed) == ([ReplicaEventKind.TROUBLE, ReplicaEventKind.STOPPED], False)
+
+
+def test_an_outage_of_the_database_is_told_once_and_so_is_its_end() -> None:
+    """Looks and heartbeats fail in it, with whatever text the driver has for a server that is away."""
+    replicas = Away(0)
+    world = World(replicas=replicas)
+    with world.running():
+        waited(lambda: ReplicaEventKind.STARTED in world.kinds())
+        for number in range(2):
+            replicas.tries = 10**9
+            waited(lambda: world.kinds().count(ReplicaEventKind.TROUBLE) == number + 1)  # noqa: B023
+            replicas.error = CoordinationError("the database of leases cannot be used: in other words")
+            failed = replicas.tries
+            waited(lambda: replicas.tries < failed - 10)  # noqa: B023
+            replicas.tries = 0
+            waited(lambda: world.kinds().count(ReplicaEventKind.RECOVERED) == number + 1)  # noqa: B023
+    kinds = [ReplicaEventKind.TROUBLE, ReplicaEventKind.RECOVERED] * 2
+    assert world.kinds() == [ReplicaEventKind.STARTED, *kinds, ReplicaEventKind.STOPPED]
+    assert {event.facts["what"] for event in world.events if event.kind is ReplicaEventKind.RECOVERED} == {LEASES}
+
+
+@pytest.mark.parametrize(("is_outage", "once"), [(False, False), (True, True)])
+def test_a_database_that_cannot_be_used_ends_it_as_does_an_outage_one_run(is_outage: bool, once: bool) -> None:
+    world = World(replicas=Away(1, is_outage=is_outage))
+    with pytest.raises(CoordinationError):
+        world.daemon().run(once=once)
+    assert world.events == []

@@ -72,6 +72,7 @@ def freeze(process: ReplicaProcess, lake: Lake) -> None:
     catalog = lake.warehouse.store.source.root.removeprefix("file://") + "/catalog.db"  # type: ignore[attr-defined]
     while True:
         process.signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)  # it runs on for a moment
         with closing(sqlite3.connect(catalog, timeout=1, isolation_level=None)) as connection:
             try:
                 connection.execute("BEGIN IMMEDIATE")

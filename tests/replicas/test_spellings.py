@@ -12,13 +12,13 @@ from sqlalchemy import text
 
 import lithify
 from lithify import Lake, Record
-from lithify.errors import RefusedError
+from lithify.errors import CoordinationError, RefusedError
 from lithify.leases.database import engine_at
 from lithify.leases.scopes import SCOPES
 from lithify.wiring import cleaner_notes, groups_of, open_warehouse
 from lithify.wiring.glance import Glance
 from lithify.wiring.replicas import replicas_of
-from lithify.wiring.scopes import scope_of
+from lithify.wiring.scopes import scope_of, source_of
 from store.rest_catalog import a_rest_catalog
 
 PARTITIONS = 4
@@ -197,6 +197,68 @@ def test_a_program_of_an_earlier_version_goes_on_with_its_own_positions_c73(fold
         connection.execute(text(f"UPDATE lithify_positions SET position = 1 WHERE scope = 'file://{folder}'"))
     again = groups_of(lithify.open(str(folder)).warehouse, None, makes=True).positions()
     assert all(position.cursor.offset > 1 for position in again), "what it commits from then on counts for it alone"
+
+
+def test_a_group_does_not_begin_anew_where_the_catalog_has_lost_the_identity_c73(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LITHIFY_COORDINATION_URL", f"sqlite:///{tmp_path}/shared.db")
+    lake = lithify.open(str(folder))
+    with lake.topic("orders").reader(group="g") as reader:
+        assert len(list(reader)) == 40
+        reader.commit()
+    lake.replicas().add("orders", "./backup", name="r")
+    identity, catalog = scope_of(lake.warehouse).name, source_of(lake.warehouse).existing()
+    assert catalog is not None
+    catalog.drop_namespace("lithify_warehouse")  # by a user who tidies up
+    again = lithify.open("link/lake")
+    with pytest.raises(CoordinationError, match=identity):
+        lithify.open(str(folder)).replicas().daemon(interval_ms=100).run(once=True)
+    with (
+        again.topic("orders").reader(group="g") as reader,
+        pytest.raises(RefusedError, match="everything again") as refused,
+    ):
+        next(reader.batches())
+    assert identity in str(refused.value) and "lithify.warehouse-id" in str(refused.value)
+    with again.topic("orders").reader(group="new") as reader:
+        assert len(list(reader)) == 40
+    catalog.update_namespace_properties("lithify_warehouse", updates={"lithify.warehouse-id": identity})  # as docs say
+    with lithify.open(str(folder)).topic("orders").reader(group="g") as reader:
+        assert list(reader) == []
+
+
+def test_a_group_does_not_begin_anew_by_a_place_by_which_it_was_not_read_before_c73(
+    folder: Path, database: str | None
+) -> None:
+    lake = prepared(folder, database or f"sqlite:///{folder}/catalog.db")
+    by_link = lithify.open("link/lake")
+    with (
+        by_link.topic("orders").reader(group="g") as reader,
+        pytest.raises(RefusedError, match=f"file://{folder}") as it,
+    ):
+        next(reader.batches())
+    assert "open the warehouse once by that place" in str(it.value)
+    with lake.topic("orders").reader(group="g") as reader:
+        assert list(reader) == []
+    with by_link.topic("orders").reader(group="g") as reader:
+        assert list(reader) == []
+
+
+def test_a_stream_may_have_the_name_of_the_namespace_of_the_identity_c73(folder: Path, database: str | None) -> None:
+    """Created before the identity and after it, with topics and without, dropped with its attributes, and repaired."""
+    url = database or f"sqlite:///{folder}/catalog.db"
+    lake = lithify.open(str(folder))
+    lake.create_topic("lithify_warehouse/first")
+    assert scope_of(lake.warehouse).former is None, "that is no identity"
+    found = scope_of(lake.warehouse, makes=True).name
+    assert not found.startswith("file:") and url
+    store = lake.warehouse.store
+    lake.delete_topic("lithify_warehouse/first")
+    store.create_stream("lithify_warehouse", {"retention.ms": "5"})
+    store.drop_stream("lithify_warehouse")
+    assert "lithify_warehouse" not in store.streams()
+    lake.create_topic("lithify_warehouse/second").append([Record(b"k", b"v")])
+    assert scope_of(open_warehouse("link/lake"), makes=True).name == found
 
 
 def test_a_user_who_may_only_read_sees_what_is_there_c73(folder: Path) -> None:

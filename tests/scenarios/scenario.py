@@ -51,6 +51,7 @@ from lithify.service.look.status import topic_status
 from lithify.service.read.fetch import table_batches
 from lithify.service.round.topic_run import plan_rounds
 from lithify.service.write.append import append
+from lithify.words import of_the_command_line
 from scenarios.shown import cut_lines, file_name, log_lines, ranges, round_line, segment_range, status_lines
 from support.builders import a_log, draw_record, with_id
 from support.faults.ports import FaultyEngine, Freezer, faulty
@@ -90,7 +91,8 @@ class Player:
             with self._paused(printed) if verb != "meanwhile," else nullcontext():
                 lines = list(action(rest))
         except LithifyError as error:
-            lines = [f"{type(error).__name__}: {error}"]
+            with of_the_command_line():
+                lines = [f"{type(error).__name__}: {error}"]
         yield from (f"meanwhile: {line}" for line in printed)
         yield from lines
 

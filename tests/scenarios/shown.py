@@ -10,7 +10,7 @@ from lithify.model.segment import Segment
 from lithify.model.settings.units import format_duration
 from lithify.model.topic.log import LogState
 from lithify.reports.cut import CutReport
-from lithify.reports.round import LogReport
+from lithify.reports.rounds.round import LogReport
 from lithify.reports.status import GroupHold, LogStatus
 from support.builders import draw
 

@@ -10,10 +10,12 @@ from lithify.columnar.segment.writer import ROW_GROUP_RECORDS
 from lithify.compaction.decisions import rewrites_of
 from lithify.compaction.key_pass_shape import KeyPassShape
 from lithify.compaction.rules import Cause
+from lithify.model.message import Envelope, MessageId
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.ports.engine import RunLimits
 from spark.engines import engine_without_session
+from support.chunks import chunk_metadata
 from support.generated.records import HARD_KEYS
 from support.topics.stored_topics import StoredTopic, files_of
 
@@ -109,6 +111,37 @@ def test_rounds_where_versions_decide_and_records_wait(shape, engine, tmp_path, 
             held += outcome.findings.tombstones_held
             expired += outcome.findings.losers.get(Cause.PAST_RETENTION, 0)
     assert held and expired
+
+
+@pytest.mark.parametrize("strategy", ["offset", "timestamp"])
+def test_rounds_over_chunks_of_large_messages(shape, engine, tmp_path, strategy):
+    """C53, C20: each holds the tombstones of its key, above the horizon by what its order beats."""
+    settings = TopicSettings(
+        message_ids="pulsar",
+        null_key="drop",
+        delete_retention_ms=0,
+        min_compaction_lag_ms=500,
+        compaction_strategy=strategy,
+    )
+    topic, random, held, dropped = StoredTopic(tmp_path, settings), Random(5), 0, 0
+    keys = [b"%d" % n for n in range(30)]
+    for round_ in range(3):
+        now_ms = 2000 + 400 * round_
+        for _ in range(4):
+            topic.append(0, [chunk_or_delete(random, keys, now_ms) for _ in range(15)])
+        topic.append(0, [chunk_or_delete(random, keys, now_ms) for _ in range(3)] + [Record(b"k", b"v", now_ms)])
+        for outcome in topic.round(engine, now_ms=now_ms + 450).values():
+            held += outcome.findings.tombstones_held_by_chunks
+            dropped += outcome.findings.losers.get(Cause.EXPIRED_TOMBSTONE, 0)
+    assert held and dropped
+
+
+def chunk_or_delete(random: Random, keys: list[bytes], now_ms: int) -> Record:
+    """A record whose timestamp is old enough for a round; few are chunks."""
+    if random.random() < 0.2:
+        envelope = Envelope(MessageId(0, 0), metadata=chunk_metadata(random.choice(keys)), passed_through=True)
+        return Record(None, b"part", now_ms - random.randrange(100, 500), envelope=envelope)
+    return Record(random.choice(keys), random.choice([None, None, b"v"]), now_ms - random.randrange(100, 500))
 
 
 def test_many_partitions_of_uneven_sizes(shape, engine, topic):

@@ -122,6 +122,7 @@ class APlan:
         self.dirty = (a_segment(records=dirty, scan_bytes=scan_bytes),)
         self.looked_at = (a_segment(records=clean),) if clean else ()
         self.scanned = self.looked_at + self.dirty
+        self.chunks = ()
 
 
 def shape(dirty: int, *, slots: int = 2, logs: int = 1, memory: int = 2**30, **sizes):

@@ -9,6 +9,7 @@ import pytest
 from lithify import Record
 from lithify.model.message import Envelope, MessageId
 from spark.topics import read_by
+from support.chunks import chunk_metadata
 
 pytestmark = pytest.mark.spark
 
@@ -56,6 +57,27 @@ def test_deletes_stay_on_spark_while_an_entry_may_hide_what_they_delete(session,
     states.compact(spark=session)
     assert list(states.reader()) == []
     assert states.verify(spark=session).findings == ()
+
+
+def test_a_chunk_holds_the_deletes_of_its_key_on_spark_and_no_others(session, lake):
+    """C53: by any strategy; `verify` computes the same from the entries."""
+    for name, config in {"states": {}, "late": {"compaction.strategy": "timestamp"}}.items():
+        topic = lake.create_topic(
+            name, like="pulsar", config={"message.ids": "pulsar", "compaction.mode": "in-place", **config}
+        )
+        topic.append(list(_with_chunks(b"a", 900)))
+        report = topic.compact(spark=session)
+        assert (report.logs[0].losers.expired_tombstone, report.logs[0].tombstones_held) == (2, 1)
+        assert [r.key for r in topic.reader() if r.value == b""] == [b"a"]
+        assert topic.verify(spark=session).findings == ()
+        assert (topic.status().logs[0].due, topic.status().logs[0].passed_through) == (False, 0)
+
+
+def _with_chunks(key, timestamp):
+    """A chunk of a message with this key, and deletes of it and of two others."""
+    for entry, found in enumerate((None, b"a", b"b", b"c")):
+        envelope = Envelope(MessageId(7, entry), None, chunk_metadata(key), found is None)
+        yield Record(found, b"part" if found is None else b"", timestamp + entry, (), 0, envelope=envelope)
 
 
 def test_spark_reads_the_ids_where_it_is_asked_for_them(session, lake, states):

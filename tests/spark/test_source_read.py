@@ -85,7 +85,7 @@ def test_every_log_has_a_range_of_its_own(session, orders):
 
 
 REFUSED = [
-    ({"startingOffset": "earliest"}, "unknown option 'startingoffset'"),
+    ({"startingOffset": "earliest"}, r"unknown option 'startingoffset' \(did you mean startingOffsets\?\)"),
     ({"startingOffsets": "latest"}, "nothing would be read"),
     ({"startingOffsets": '{"orders":{"0":1}}'}, "orders-1: its offset is not given"),
     ({"endingOffsets": both(151)}, r"orders-0: offset 151 is outside of \[0, 150\]"),
@@ -272,3 +272,11 @@ def test_another_warehouse_by_option(session, lake, orders, tmp_path):
     topic.append([Record(b"k", b"v", T0_MS)])
     assert spark_records(read_by(session.read, "orders")) == list(topic.reader())
     assert read_by(session.read, "orders", warehouse=str(tmp_path / "lake")).count() == 300
+
+
+def test_an_error_in_a_task_is_told_without_a_traceback(session, orders):
+    lost = path_of(files_of(orders)[0])
+    lost.unlink()
+    with pytest.raises(PySparkException, match=f"DamagedError: .*{lost.name}: the file is missing") as failed:
+        read_by(session.read, "orders").count()
+    assert "Traceback (most recent call last)" not in str(failed.value)

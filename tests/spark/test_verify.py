@@ -10,16 +10,22 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import lithify
 from lithify.api.topic import Topic
+from lithify.cli.main import run
 from lithify.columnar.files.access import local_path
+from lithify.errors import WarehouseError
 from lithify.model.segment import Segment
 from lithify.model.topic.edit import TopicEdit
 from lithify.reports.verification import Finding, FindingKind
 from spark.damage import replaced, with_value, without
 from support.engines.kernel import compact_without_spark
 from support.generated.chosen_keys import of_one_spark_group_hash
+from support.servers.s3_endpoint import an_s3_endpoint
+from support.servers.tcp_proxy import HttpError, a_proxy
+from support.store.catalogs import describe_catalog
 
 pytestmark = pytest.mark.spark
 
@@ -176,3 +182,28 @@ def test_a_wrong_count_in_the_metadata_is_named(topic: Topic) -> None:
     topic.warehouse.store.commit(state, TopicEdit(run_id="damage", time_ms=0, logs={0: wrong}))
     (finding,) = found(topic)[FindingKind.WRONG_METADATA]
     assert "clean" in finding.message
+
+
+def test_a_store_that_refuses_a_file_ends_it_with_one_line(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a task cannot read is no finding, as the file may be whole, and no fault of the program."""
+    with an_s3_endpoint() as s3, a_proxy("127.0.0.1", s3.port) as wire:
+        lake = {"uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": f"s3://{s3.make_bucket()}/lake"}
+        describe_catalog(monkeypatch, type="sql", **lake, **s3.properties(wire.port))
+        orders = lithify.open(catalog="prod").create_topic("orders")
+        orders.append(records(0, 30))
+        name = segments(orders)[0].path.rpartition("/")[2].encode()
+
+        def refuse(request: bytes) -> None:
+            if name in request.partition(b"\r\n")[0]:
+                wire.answer(10**6, HttpError(403, "AccessDenied"))
+
+        wire.on_request = refuse
+        with pytest.raises(WarehouseError, match="access to it is refused") as refused:
+            orders.verify(spark=session)
+        assert name.decode() in refused.value.message
+        wire.answer(0)
+        assert run(["--catalog", "prod", "verify", "orders"]) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("error[Warehouse]: ") and str(refused.value.message) in error

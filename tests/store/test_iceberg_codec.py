@@ -35,7 +35,7 @@ from support.store.builders import NOW_MS, ORDERS, Place, some_records
 
 OFFSETS = st.integers(0, 2**63 - 1)
 TIMES = st.integers(-(2**63), 2**63 - 1)
-VOLUMES = st.builds(Volume, OFFSETS, OFFSETS, OFFSETS)
+VOLUMES = st.builds(Volume, OFFSETS, OFFSETS, st.integers(1, 2**62), st.just(0) | OFFSETS)
 KEYS = st.one_of(st.none(), st.binary(max_size=16), st.just(b"\xff" * 16))
 
 LOGS = st.builds(
@@ -59,7 +59,9 @@ LOGS = st.builds(
     compacted_below=OFFSETS,
     round_required=st.text(max_size=40),
     uncovered=st.booleans(),
-    held=st.none() | st.builds(HeldTombstones, OFFSETS, OFFSETS),
+    held=st.none()
+    | st.builds(HeldTombstones, OFFSETS, OFFSETS)
+    | st.builds(HeldTombstones, OFFSETS, OFFSETS, st.integers(1, 2**62), st.booleans()),
     aged_before_ms=st.none() | TIMES,
     view=st.none()
     | st.builds(
@@ -102,7 +104,24 @@ SEGMENTS = st.builds(
 def test_a_log_state_goes_through_json_unchanged(log: LogState) -> None:
     text = json.dumps(log_to_json(log))
 
-    assert log_from_json(0, json.loads(text)) == log
+    again = log_from_json(0, json.loads(text))
+    assert again == log
+    assert [_chunks(one) for one in (again, log)] == [_chunks(log)] * 2
+
+
+def test_what_an_earlier_version_left_out_of_a_state_is_not_known() -> None:
+    """C66, C53: it writes no counts of chunks, and reads what was written with them."""
+    volume = Volume(3, 30, 2, 2)
+    log = LogState(0, clean=volume, dirty=volume, view=View(volume), held=HeldTombstones(3, 4, 2, waits=False))
+    text = log_to_json(log)
+    assert (text["clean"], text["held"], text["view"]["volume"]) == ([3, 30, 2], [3, 4], [3, 30, 2])
+    del text["chunks"], text["held_by_chunks"], text["view"]["chunks"]
+    again = log_from_json(0, text)
+    assert (again.clean, _chunks(again), again.held) == (volume, (0, 0, 0), HeldTombstones(3, 4))
+
+
+def _chunks(log: LogState) -> tuple[int, int, int]:
+    return log.clean.chunks, log.dirty.chunks, 0 if log.view is None else log.view.volume.chunks
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from lithify.errors import DamagedError, WarehouseError
 from lithify.model.failure import LogFailure
 from lithify.model.settings.rates import Rates, RatesDocument
 from lithify.model.source_ends import KnownEnds, SourceEnd
-from lithify.reports.ingest import CopiedTopic, Hole
+from lithify.model.topic.copied_topic import CopiedTopic, Hole
 from lithify.service.documents import (
     failures_of,
     put_failures,
@@ -157,7 +157,7 @@ def test_a_catalog_that_places_topics_itself_has_no_rates_for_all(
     store, _ = open_store(None, "prod", FakeClock().new_id)
 
     for act in (lambda: put_rates(store, None, RATES), lambda: rates_note(store, None)):
-        with pytest.raises(WarehouseError, match=r"catalog prod: .*`lithify throttle TOPIC` works"):
+        with pytest.raises(WarehouseError, match=r"catalog prod: .*`lake.topic\(TOPIC\).throttle\(\)` works"):
             act()
 
 

@@ -18,8 +18,8 @@ from lithify.columnar.files.access import local_path
 from lithify.errors import LithifyError, TopicExistsError, UnknownTopicError
 from lithify.model.failure import LogFailure
 from lithify.model.settings.rates import Rates, RatesDocument
+from lithify.model.topic.copied_topic import CopiedTopic
 from lithify.model.topic.state import TopicState
-from lithify.reports.ingest import CopiedTopic
 from lithify.service.documents import (
     failures_of,
     put_failures,

@@ -22,7 +22,7 @@ from lithify.errors import RefusedError, TopicExistsError, UnknownTopicError
 from lithify.model.record import Record
 from lithify.model.topic.edit import TopicEdit
 from lithify.ports.store import Warehouse
-from lithify.reports.repair import RepairReport
+from lithify.reports.warehouse import RepairReport
 from lithify.store.iceberg import open_store
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from store.rest_catalog import a_rest_catalog
@@ -271,10 +271,28 @@ def test_of_two_equally_new_versions_a_person_says_which(tmp_path: Path) -> None
     shutil.copy(newest, twin)
     no_catalog(tmp_path / "w")
 
-    with pytest.raises(RefusedError, match=r"2 metadata files are equally new.*--metadata FILE"):
+    with pytest.raises(RefusedError, match=r"2 metadata files are equally new.*metadata=FILE"):
         repaired(tmp_path / "w")
 
     a_lake(tmp_path / "w").repair("orders", repair=True, metadata=f"file://{newest}")
+    goes_on(tmp_path / "w", expected)
+
+
+@pytest.mark.parametrize("spelt", ["uri", "path", "relative", "link"])
+def test_files_are_named_as_a_shell_completes_them(spelt: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path is a path of this machine, for the folder as for the metadata."""
+    expected = values(a_topic(tmp_path / "w"))
+    newest = metadata_files(tmp_path / "w")[-1]
+    no_catalog(tmp_path / "w")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link").symlink_to("w")
+    below = newest.relative_to(tmp_path / "w")
+    given = {"uri": f"file://{newest}", "path": f"{newest}", "relative": f"w/{below}", "link": f"link/{below}"}[spelt]
+    folder = str(newest.parent.parent) if spelt == "link" else given.rpartition("/metadata/")[0]
+
+    report = a_lake(tmp_path / "w").repair("orders", repair=True, folder=f"{folder}/", metadata=given)
+
+    assert (report.way, report.complete, report.notes) == ("register", True, ())
     goes_on(tmp_path / "w", expected)
 
 
@@ -323,7 +341,7 @@ def test_a_catalog_service_gets_its_topic_back(tmp_path: Path, monkeypatch: pyte
         state = topic.state()
         service.catalog.drop_table(("default", "orders"))
 
-        with pytest.raises(UnknownTopicError, match="--folder says where its files are"):
+        with pytest.raises(UnknownTopicError, match=r"folder=\.\.\. says where its files are"):
             lake.repair("orders")
         report = lake.repair("orders", repair=True, folder=state.location)
 

@@ -130,7 +130,7 @@ def documents_gone(table: Table, _: Catalog) -> None:
         document.unlink()
 
 
-OUR_COLUMN = r"the table's column \w+ is not as Lithify made it .*lithify repair"
+OUR_COLUMN = r"the table's column \w+ is not as Lithify made it .*lake.repair"
 MOVED = r"moved the table's main branch|the snapshot of main is not the one"
 
 LOCATION = "the location of its table was changed"
@@ -334,7 +334,7 @@ def test_a_renamed_table_is_distinguished_from_the_topic_that_it_was(topic: Topi
     before = contents(topic)
     foreign.rename_table(TABLE, ("default", "renamed"))
 
-    with pytest.raises(DamagedError, match=r"of the table default.orders .*`lithify repair` of that topic names it"):
+    with pytest.raises(DamagedError, match=r"of the table default.orders .*`lake.repair\(...\)` of that topic names"):
         Lake(opened_anew(topic).warehouse).topic("renamed")
     with pytest.raises(UnknownTopicError):
         topic.append([Record(b"c", b"5", partition=1)])
@@ -353,7 +353,7 @@ def test_a_repair_names_a_renamed_topic_as_it_was(topic: Topic, foreign: Catalog
         then(foreign.load_table(renamed), foreign)
     lake = Lake(opened_anew(topic).warehouse)
 
-    with pytest.raises(RefusedError, match=r"renamed: its table is that of the topic orders.*`lithify repair orders`"):
+    with pytest.raises(RefusedError, match=r"its table is that of the topic orders.*`lake.repair\('orders'\)`"):
         lake.repair("renamed", repair=True)
     assert lake.repairable() == ("orders",)
     assert (foreign.table_exists(TABLE), foreign.table_exists(renamed)) == (False, True)

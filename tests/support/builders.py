@@ -7,6 +7,7 @@ space   separates records        ∅     a null value (a tombstone)
 @7      the record's offset      ·     a null key
 !500    the record's timestamp   both go on from there: offsets by one, timestamps unchanged
 □       a whole entry of Pulsar in the place of a key (C53); its id is 0 and the offset
+□a      one that is a chunk of a large message with the key a
 #5      a header `v` with a version, 8 bytes long; `#x` one with other bytes
 """
 
@@ -27,6 +28,7 @@ from lithify.model.settings.topic_settings import TopicSettings, settings_of
 from lithify.model.topic.log import LastRecord, LogState, TombstoneStep
 from lithify.model.topic.state import TopicState
 from lithify.store.memory_files import segment_of
+from support.chunks import chunk_metadata
 
 WHOLE = "□"
 _TOKEN = re.compile(r"([^=\s]+)=([^=\s@!#]+)(?:@(\d+))?(?:!(-?\d+))?(?:#(\S+))?")
@@ -82,7 +84,7 @@ def a_log(text: str, *, partition: int = 0, first_offset: int = 0, timestamp: in
             offset = int(own_offset) if own_offset else offset
             timestamp = int(own_timestamp) if own_timestamp else timestamp
             headers = () if version is None else (("v", _version(version)),)
-            whole = Envelope(MessageId(0, offset), passed_through=True) if key == WHOLE else None
+            whole = _whole_entry(key, offset) if key.startswith(WHOLE) else None
             drawn_key = None if whole else _bytes(key, null="·")
             records.append(
                 Record(drawn_key, _bytes(value, null="∅"), timestamp, headers, partition, offset, envelope=whole)
@@ -99,14 +101,16 @@ def draw(segments: Iterable[Iterable[Record]]) -> str:
 
 
 def draw_record(record: Record) -> str:
+    chunk = record.chunk
     key = WHOLE if record.passed_through else _text(record.key, null="·")
+    key += "" if chunk is None else _text(chunk.key, null="·")
     return f"{key}={_text(record.value, null='∅')}@{record.offset}"
 
 
 def with_id(record: Record) -> Record:
     """The record with Pulsar's message id 0:OFFSET."""
-    whole = Envelope(MessageId(0, record.offset or 0), passed_through=record.passed_through)
-    return record._replace(envelope=whole)
+    drawn = record.envelope or Envelope(MessageId(0, 0))
+    return record._replace(envelope=drawn._replace(id=MessageId(0, record.offset or 0)))
 
 
 def some_settings(**config: object) -> TopicSettings:
@@ -151,6 +155,12 @@ def a_segment(path: str = "s", base: int = 0, end: int = 10, **facts: object) ->
         max_key=b"z",
     )
     return replace(plain, **facts)  # type: ignore[arg-type]
+
+
+def _whole_entry(drawn: str, offset: int) -> Envelope:
+    of_key = drawn.removeprefix(WHOLE)
+    metadata = chunk_metadata(_bytes(of_key, null="·")) if of_key else None
+    return Envelope(MessageId(0, offset), metadata=metadata, passed_through=True)
 
 
 def _bytes(text: str, *, null: str) -> bytes | None:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import html
+import json
 import logging
+import pickle
+import re
 import traceback
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 from urllib.parse import quote, quote_plus
 
 import pytest
 
 from lithify.cli.terminal import output
 from lithify.defects import as_lithify_error
-from lithify.errors import DamagedError, LithifyError
+from lithify.errors import DamagedError, LithifyError, RefusedError
 from lithify.model.settings.secrets import keep
-from lithify.redaction import KNOWN, KNOWN_SECRETS, keep_secret, redacted
-from lithify.reports.notebook.html import text_html
+from lithify.redaction import HIDDEN, KNOWN, KNOWN_SECRETS, LONGEST, keep_secret, one_line, redacted, told
+from lithify.reports.page.html import text_html
 from lithify.store.iceberg.error_mapping import reaching
 
 SECRET = "Qz7 one/two+three%"
@@ -51,6 +56,16 @@ FORMS: dict[str, Callable[[str], str]] = {
     "quoted for a form": lambda secret: f"body a={quote_plus(secret)}",
     "repeated alone": lambda secret: f"401: no such token: {secret}!",
     "by repr": lambda secret: f"{secret!r} is invalid",
+    "quoted in lower case": lambda secret: re.sub("%..", lambda found: found[0].lower(), quote(secret, safe="")),
+    "quoted twice": lambda secret: quote(quote(secret, safe=""), safe=""),
+    "in JSON": lambda secret: json.dumps({"a": secret}),
+    "in JSON of JSON": lambda secret: json.dumps({"a": json.dumps({"b": secret})}),
+    "in JSON that escapes slashes": lambda secret: json.dumps({"a": secret}).replace("/", "\\/"),
+    "in HTML": lambda secret: f"<p>{html.escape(secret)}</p>",
+    "in HTML by number": lambda secret: "".join(c if c.isalnum() else f"&#{ord(c)};" for c in secret),
+    "in a repr of a repr": lambda secret: repr([repr(secret)]),
+    "as bytes": lambda secret: f"{secret.encode()!r}",
+    "on one line": lambda secret: " ".join(secret.split()),
 }
 
 
@@ -66,8 +81,11 @@ CONFIGURATIONS = {
     "a store's key": {"s3.secret-access-key": SECRET},
     "a store's account": {"adls.account-key": SECRET},
     "a database": {"uri": f"postgresql://me:{SECRET}@host/db"},
+    "a database, quoted": {"uri": f"postgresql://me:{quote(SECRET, safe='')}@host/db"},
     "a bucket with a user": {"warehouse": f"s3://AKID:{SECRET}@bucket/lake"},
     "a Kafka client": {"sasl.password": SECRET},
+    "a catalog's login": {"auth": {"type": "basic", "basic": {"username": "me", "password": SECRET}}},
+    "a catalog's header": {"header.Authorization": f"Token {SECRET}"},
     "a login": {"sasl.jaas.config": f'x.PlainLoginModule required username="me" password="{SECRET}";'},
 }
 
@@ -83,8 +101,15 @@ def test_no_face_shows_a_known_secret_in_any_form(
     assert "Qz7" not in shown and "three" not in shown
 
 
+@pytest.mark.parametrize("secret", [SECRET, "Qz7'\"\\<&>=three", "Qz7 é😀 \n\tthree", "Qz7%20%2Bthree"])
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_any_character_is_known_in_any_form(form: Callable[[str], str], secret: str) -> None:
+    keep({"token": secret})
+    assert not re.search("Qz7|three", redacted(form(secret)))
+
+
 @pytest.mark.parametrize("settings", CONFIGURATIONS.values(), ids=CONFIGURATIONS)
-def test_the_secrets_of_every_configuration_are_known(settings: dict[str, str]) -> None:
+def test_the_secrets_of_every_configuration_are_known(settings: dict[str, Any]) -> None:
     keep(settings)
     for form in FORMS.values():
         assert "Qz7" not in redacted(form(SECRET))
@@ -111,11 +136,67 @@ def test_short_secrets_hide_whole_words_only_and_tiny_ones_nothing() -> None:
     assert redacted("a database has data; hunter2, hunter22") == "a database has ***; ***, hunter22"
 
 
-def test_what_is_remembered_is_bounded() -> None:
-    for number in range(KNOWN + 1):
+def test_a_part_of_a_credential_behind_a_blank_is_no_secret_of_its_own() -> None:
+    keep({"credential": "client:my word"})
+    assert redacted("a word of my word") == "a word of ***"
+
+
+def test_a_secret_that_may_be_a_word_is_hidden_as_one_only() -> None:
+    keep({"password": "postgres", "token": "correcthorsebatterystaple"})
+    assert redacted("postgresql, postgresQL, Xpostgres") == "postgresql, postgresQL, Xpostgres"
+    shown = "***://***:***@h/***; PGPASSWORD_***; %3A***%40; '\\n***'; ***2"
+    assert redacted(shown.replace("***", "postgres")) == shown
+    assert redacted("xcorrecthorsebatterystaplex") == "x***x"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('{"password": "a \\"b", "x": 1}', '{"password": ***, "x": 1}'),
+        ('{"token":"abc"}', '{"token":***}'),
+        ("{'s3.secret-access-key': 'abc', 'b': 'c'}", "{'s3.secret-access-key': ***, 'b': 'c'}"),
+        ("uri: x\n  password: hunter2\n  warehouse: w", "uri: x\n  password: ***\n  warehouse: w"),
+        ("s3.secret-access-key: abc, b", "s3.secret-access-key: ***, b"),
+        ("'api-key': \"a'b\"", "'api-key': ***"),
+        ("client_secret: 'a b' c", "client_secret: *** c"),
+        ('"password": "cut off', '"password": ***'),
+        ('"password": null', None),
+        ("bad token: 7; key: value; no credential: none", None),
+        ("--kafka-conf sasl.password: all users of the machine can see a secret", None),
+        ("uri: x password: hunter2 warehouse: w", "uri: x password: *** warehouse: w"),
+        ("password: PASSWORD", None),
+    ],
+)
+def test_fields_of_json_and_yaml_are_hidden_and_no_sentences(text: str, shown: str | None) -> None:
+    assert redacted(text) == (text if shown is None else shown)
+    assert redacted(redacted(text)) == redacted(text)
+
+
+def test_what_is_remembered_is_bounded_and_renewed_tokens_push_out_no_configuration() -> None:
+    keep({"credential": f"client:{SECRET}"})
+    for number in range(2 * KNOWN):
         keep_secret(f"secret-{number:08}")
-    assert redacted("secret-00000000") == "secret-00000000"
-    assert redacted(f"secret-{KNOWN:08}") == "***"
+    assert redacted(f"secret-{2 * KNOWN - 1:08}") == "***"
+    assert redacted(f"secret-{KNOWN:08}") == f"secret-{KNOWN:08}"
+    assert redacted(SECRET) == "***"
+
+
+def test_runs_of_what_a_secret_begins_with_take_no_square_of_their_length() -> None:
+    keep({"password": "/" + SECRET, "token": "\\\\ \\%+" + SECRET})
+    for run in ("\\", " ", "%25", "&amp;", "+", "%20", "\\n"):
+        assert redacted(run * 20_000) == run * 20_000
+
+
+@pytest.mark.parametrize(
+    "value", ["".join(f'{{"se cret{n}":\n' for n in range(20_000)), "".join(f"{n:x}/" for n in range(30_000))]
+)
+def test_a_large_secret_is_hidden_whole_however_it_is_written_or_cut(value: str) -> None:
+    keep_secret(value)
+    for written in (value, json.dumps(value), repr(value), quote(value), html.escape(value), " ".join(value.split())):
+        said = redacted(f"before {written} after")
+        assert said.startswith("before ") and said.endswith(" after"), said[:80]
+        assert HIDDEN in said and len(said) < 2000
+    assert redacted(f"before {value[:100_000]}") == f"before {HIDDEN}"
 
 
 def test_causes_lose_secrets_in_all_their_arguments() -> None:
@@ -129,6 +210,45 @@ def test_causes_lose_secrets_in_all_their_arguments() -> None:
     except LithifyError as error:
         assert "Qz7" not in "".join(traceback.format_exception(error))
         assert error.__cause__ is not None and error.__cause__.args[2] == 7
+
+
+class OfAnotherError(Exception):
+    """As Spark's and Py4J's are, whose text is that of a JVM."""
+
+    def __init__(self, text: str, ask: Callable[[], str]) -> None:
+        self.text, self.parts, self.more, self.ask = text, [text, (text, 5)], {"a": text}, ask
+
+    def __str__(self) -> str:
+        return f"{self.text} {self.ask()}"
+
+
+def test_causes_lose_secrets_in_their_attributes_and_in_texts_that_are_made_elsewhere() -> None:
+    keep({"token": SECRET})
+    with pytest.raises(LithifyError) as failed, reaching("catalog prod"):
+        try:
+            inner = OfAnotherError(f"no {SECRET}", lambda: f"and no {SECRET}")
+            inner.add_note(f"noted {SECRET}")
+            outer = OfAnotherError("outer", lambda: "")
+            outer.reason = inner  # type: ignore[attr-defined]
+            raise outer
+        except OfAnotherError as error:
+            raise LithifyError("it failed") from error
+    shown = "".join(traceback.format_exception(failed.value)) + f"{inner} {vars(inner)}"
+    assert "Qz7" not in shown
+    assert f"{inner}" == "no *** and no ***"
+    assert isinstance(inner, OfAnotherError) and type(inner).__name__ == "OfAnotherError"
+    assert (inner.parts, inner.more) == (["no ***", ("no ***", 5)], {"a": "no ***"})
+
+
+def test_a_cause_whose_text_cannot_be_made_stays() -> None:
+    def gone() -> str:
+        raise ConnectionRefusedError("no JVM")
+
+    try:
+        raise OfAnotherError("x", gone)
+    except OfAnotherError as error:
+        assert str(LithifyError("it failed")) == "it failed"
+        assert type(error) is OfAnotherError
 
 
 def test_the_settings_of_a_login_are_no_secrets() -> None:
@@ -145,3 +265,32 @@ def test_a_long_text_of_urls_without_blanks_is_done_at_once() -> None:
 @pytest.mark.parametrize("text", ['password="a b\\"c;d";', 'password="a b c', "password='a b\\", 'password="a\\\nb";'])
 def test_a_quoted_secret_is_hidden_up_to_its_end(text: str) -> None:
     assert redacted(f"jaas {text}") == f"jaas password=***{';' if text.endswith(';') else ''}"
+
+
+@pytest.mark.parametrize("characters", [LONGEST, LONGEST + 1, LONGEST + 51, 10 * LONGEST, 1_000_000])
+def test_an_error_has_a_bound_with_its_beginning_and_its_end(characters: int) -> None:
+    text = "begin" + "x" * (characters - 8) + "end"
+    errors = [DamagedError(text, hint=text), as_lithify_error(DamagedError(text, hint=text), "a round")]
+    errors += [pickle.loads(pickle.dumps(errors[0])), RefusedError(str(errors[0]), hint=str(errors[0]))]
+    for error in errors:
+        for said in (error.message, error.hint, error.args[0]):
+            assert len(said) <= LONGEST
+            assert said.startswith("begin") and said.endswith("end" if error is not errors[-1] else ")")
+        assert len(str(error)) <= 2 * LONGEST + 3
+        assert len(repr(error)) <= LONGEST + 100
+        assert len(text_html(str(error))) <= 2 * LONGEST + 3
+    said = errors[0].message
+    assert (said == text) == (characters <= LONGEST)
+    if said != text:
+        (left_out,) = re.findall(r" … ([\d,]+) characters left out … ", said)
+        note = f" … {left_out} characters left out … "
+        assert len(said) - len(note) + int(left_out.replace(",", "")) == characters
+
+
+@pytest.mark.parametrize("most", [100, 300, LONGEST])
+def test_a_cut_leaves_no_half_of_a_secret(most: int) -> None:
+    keep({"token": SECRET})
+    for before in range(most):
+        text = f"{'x ' * (before // 2)}{SECRET} {'y ' * most}"
+        assert "Qz7" not in told(text, most) + one_line(text, most)
+        assert max(len(told(text, most)), len(one_line(text, most))) <= most

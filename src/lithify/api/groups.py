@@ -9,6 +9,7 @@ from itertools import groupby
 
 from lithify.errors import LithifyError, RefusedError, UnknownGroupError, UnknownTopicError
 from lithify.groups.alone import Alone, TellWait, delete, reset
+from lithify.groups.lost_identity import check_group_not_elsewhere
 from lithify.groups.member import LEASE_MS, Member
 from lithify.groups.reader import GroupReader
 from lithify.model.cursor import Cursor, Start
@@ -42,13 +43,16 @@ class Group:
     def positions(self, topic: str | None = None) -> tuple[Position, ...]:
         """The positions of the group, in one topic or in all.
 
-        Raises `UnknownTopicError` where it has none in that topic, or `CoordinationError`.
+        Raises `UnknownTopicError` where it has none in that topic, `RefusedError` where it has some there under
+        another name of the warehouse, or `CoordinationError`.
         """
-        found = self._groups().positions(self.name)
+        groups = self._groups()
+        found = groups.positions(self.name)
         if topic is None:
             return found
-        if there := _by_topic(found).get(_topic(topic)):
+        if there := _by_topic(found).get(name := _topic(topic)):
             return there
+        check_group_not_elsewhere(self.warehouse, groups, self.name, [name])
         topics = sorted({str(position.log.topic) for position in found})
         raise UnknownTopicError(
             f"group {self.name} has no position in {topic}",
@@ -59,10 +63,13 @@ class Group:
         """What it has left to read, by topic and partition: in records that are really there, and in time (C59).
 
         Partitions without a position are among them. A topic that cannot be read has its error there. Raises
-        `UnknownGroupError`, or `UnknownTopicError` for a topic that does not exist and in which it has no position.
+        `UnknownGroupError`, `UnknownTopicError` for a topic that does not exist and in which it has no position, or
+        `RefusedError` where it has some under another name of the warehouse.
         """
-        found = _topics_of(self.warehouse, self._groups(), self.name)
+        groups = self._groups()
+        found = _topics_of(self.warehouse, groups, self.name)
         wanted = found if topic is None else {(name := _topic(topic)): found.get(name, ())}
+        check_group_not_elsewhere(self.warehouse, groups, self.name, [name for name in wanted if not wanted[name]])
         lags = (group_lag(self.warehouse, self.name, name, positions) for name, positions in wanted.items())
         return Reports(lag for of_topic in lags for lag in of_topic)
 
@@ -97,7 +104,7 @@ class Group:
         """Deletes all positions, or those in one topic, only while no member reads it. Raises as `reset` does."""
         groups, reports = self._groups(makes=True), []
         alone = Alone(groups, _new_id(self.warehouse), lease_ms, self.warehouse.clock, tell)
-        for name, some in _by_topic(self.positions(topic) or _known(groups, self.name)).items():
+        for name, some in _by_topic(self.positions(topic) or _known(self.warehouse, groups, self.name)).items():
             before = {position.log.partition: position.cursor.offset for position in some}
             delete(alone, GroupTopic(groups.scope, self.name, name), before)
             changed = tuple(ChangedPosition(partition, offset, None) for partition, offset in before.items())
@@ -111,7 +118,9 @@ class Group:
         self, groups: Groups, topic: TopicName, to: Start, partition: int | None
     ) -> tuple[list[Position], GroupReset]:
         """The positions after a reset, and its report."""
-        known = {position.log: position for position in _known(groups, self.name)}
+        known = {position.log: position for position in _known(self.warehouse, groups, self.name)}
+        if all(log.topic != topic for log in known):
+            check_group_not_elsewhere(self.warehouse, groups, self.name, [topic])
         state = self.warehouse.store.load(topic)
         if partition is not None:
             state.check_partition(partition)
@@ -192,20 +201,22 @@ def _topic(name: str) -> TopicName:
     return parse_topic(name).whole("read by a group")
 
 
-def _known(groups: Groups, name: str) -> tuple[Position, ...]:
-    """The positions of a group. Raises `UnknownGroupError` if it has none, or `InvalidNameError`."""
+def _known(warehouse: Warehouse, groups: Groups, name: str) -> tuple[Position, ...]:
+    """The positions of a group. Raises `UnknownGroupError` if it has none, `RefusedError` if it has some under another
+    name of the warehouse, or `InvalidNameError`."""
     found = groups.positions(checked_group(name))
     if found:
         return found
+    check_group_not_elsewhere(warehouse, groups, name)
     others = sorted({position.group for position in groups.positions()})
-    there = f"there are {', '.join(others[:10])}" if others else "there is none"
+    there = f"there are {', '.join(others[:10])}" if others else "no group has committed a position so far"
     raise UnknownGroupError(f"there is no group {name}", hint=nearest(name, others, there))
 
 
 def _topics_of(warehouse: Warehouse, groups: Groups, name: str) -> dict[TopicName, tuple[Position, ...]]:
     """The positions of a group by topic; without any, the topics that name it. Raises what `_known` raises."""
     try:
-        return _by_topic(_known(groups, name))
+        return _by_topic(_known(warehouse, groups, name))
     except UnknownGroupError:
         if naming := tuple(_naming(warehouse, name)):
             return dict.fromkeys(naming, ())

@@ -1,6 +1,7 @@
 """The Python API of a lake, which holds topics.
 
-Its methods return what the verbs of the command line print, as typed values with `to_json()`.
+Its methods return what the verbs of the command line print, as typed values with `to_json()`. They import what they
+alone need, so that a program that lists topics does not load replicas and groups.
 """
 
 from __future__ import annotations
@@ -9,33 +10,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lithify.api.groups import Group, all_groups, known_group
-from lithify.api.limits import DEFAULT_TASK_MEMORY, Size, rates, run_limits
-from lithify.api.replicas import LakeReplicas
+from lithify.api.limits import DEFAULT_TASK_MEMORY, run_limits
 from lithify.api.stream import Stream
 from lithify.api.topic import Topic
 from lithify.api.warehouse import WholeWarehouse
-from lithify.cleaner.loop import Loop
 from lithify.cleaner.options import INTERVAL_MS, LEASE_MS, SWEEP_INTERVAL_MS, CleanerOptions, EventListener
 from lithify.model.names import in_order, parse_stream, parse_topic
 from lithify.model.settings.topic_settings import preset
 from lithify.model.source import IngestRequest
-from lithify.reports.groups import GroupInfo
-from lithify.reports.ingest import IngestReport, TellBatch, TellNote
-from lithify.reports.overview import CatalogOverview
-from lithify.reports.repair import RepairReport
 from lithify.reports.report import Reports
-from lithify.reports.round import RatesReport
-from lithify.reports.status import TopicInfo
-from lithify.reports.streams import StreamInfo
-from lithify.service.change.repair import RepairRequest
-from lithify.service.change.repair import repair as run_repair
 from lithify.service.change.streams import create_stream
 from lithify.service.change.topics import delete_topic
 from lithify.service.cleaner_rates import with_rates_of_cleaners
 from lithify.service.creation import check_known, create_topic
-from lithify.service.documents import throttle
-from lithify.service.look.overview import StatusWatch
 from lithify.service.look.status import TellFailure, topic_infos
 from lithify.service.look.streams import all_streams
 from lithify.wiring import (
@@ -45,7 +32,6 @@ from lithify.wiring import (
     machine,
     open_warehouse,
     pulsar_ingest,
-    salvage_of,
     status_watch,
     with_groups,
 )
@@ -55,7 +41,16 @@ from lithify.wiring.spark_choice import SparkChoice
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from lithify.api.groups import Group
+    from lithify.api.replicas import LakeReplicas
+    from lithify.cleaner.loop import Loop
     from lithify.pulsar.client import ClientConfig
+    from lithify.reports.groups import GroupInfo
+    from lithify.reports.ingest import IngestReport, TellBatch, TellNote
+    from lithify.reports.overview import CatalogOverview
+    from lithify.reports.streams import StreamInfo
+    from lithify.reports.topics import TopicInfo
+    from lithify.service.look.overview import StatusWatch
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -252,43 +247,27 @@ class Lake(WholeWarehouse):
 
         Raises `RefusedError` where there is no database, `CoordinationError` where it cannot be used.
         """
+        from lithify.api.groups import all_groups
+
         return all_groups(self.warehouse, coordination_url)
 
     def group(self, name: str, *, coordination_url: str | None = None) -> Group:
         """The consumer group of that name. Raises `UnknownGroupError`, and what `groups` raises."""
+        from lithify.api.groups import known_group
+
         return known_group(self.warehouse, name, coordination_url)
 
     def replicas(self, *, coordination_url: str | None = None) -> LakeReplicas:
         """The replicas of its topics in other warehouses, in the database that `groups` uses."""
+        from lithify.api.replicas import LakeReplicas
+
         return LakeReplicas(self.warehouse, coordination_url)
-
-    def throttle(
-        self, *, read_rate: Size | None = None, write_rate: Size | None = None, shared: bool = False
-    ) -> RatesReport:
-        """Bounds the rounds of each cleaner, or with `shared` of all together, within 10 seconds (C40).
-
-        A limit lasts, also for cleaners that start later; without one these have their own.
-        """
-        return throttle(self.warehouse, None, rates(read_rate, write_rate), shared=shared)
-
-    def repair(
-        self, name: str, repair: bool = False, folder: str | None = None, metadata: str | None = None
-    ) -> RepairReport:
-        """Plans the recreation of a topic whose catalog entry or metadata is lost; with `repair` does it.
-
-        `folder` and `metadata` choose one of several. Raises `UnknownTopicError` or `RefusedError`.
-        """
-        request = RepairRequest(parse_topic(name).whole("repaired"), repair, folder, metadata)
-        return run_repair(self.warehouse, salvage_of(self.warehouse), request)
-
-    def repairable(self) -> tuple[str, ...]:
-        """Names of all topics that the catalog lists, and of those found only as folders in the warehouse."""
-        return tuple(map(str, sorted(salvage_of(self.warehouse).topics(), key=in_order)))
 
     def delete_topic(self, name: str) -> tuple[str, ...]:
         """Deletes a topic and its files, irreversibly; returns files of other programs in its folder, which stay.
 
-        Raises `UnknownTopicError`, or `ConflictError` if it was recreated meanwhile.
+        Raises `UnknownTopicError`, `RefusedError` if its folder has commits that the catalog does not have (C45), or
+        `ConflictError` if it was recreated meanwhile.
         """
         return delete_topic(self.warehouse, parse_topic(name))
 

@@ -26,7 +26,7 @@ from lithify.pulsar.live.cluster import LiveCluster
 from lithify.pulsar.live.positions import LivePositions
 from lithify.reports.pulsar.leftovers import LeftoversReport
 from lithify.reports.pulsar.rounds import TopicRoundPlan, TopicRoundReport, UncompactReport
-from lithify.service.pulsar import of_gone_topics
+from lithify.service.pulsar import left_ledgers as service
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic, plan_topic
 from lithify.service.pulsar.uncompact import uncompact_topic
 from lithify.wiring import BookKeeperChoice, pulsar_view_ledgers, pulsar_world
@@ -52,15 +52,16 @@ def client_config(
     return ClientConfig.of(service_url, admin_url, given).waiting(outage_s)
 
 
-def leftovers_of_gone_topics(
+def left_ledgers(
     config: ClientConfig, *, delete: bool = False, jars: str | None = None, metadata_url: str | None = None
 ) -> LeftoversReport:
-    """Ledgers that rounds left for topics that were deleted later, which no round finds any more (C55).
+    """Ledgers that rounds left and no round finds any more: their topic or its `__compaction` was deleted later (C55).
 
-    Pulsar's jars are needed as for `compact`. Raises `ConnectorError` or `BrokerError`.
+    With `metadata_url` only those of topics that are gone. Pulsar's jars are needed as for `compact`. Raises
+    `ConnectorError` or `BrokerError`.
     """
     ledgers = pulsar_view_ledgers(config, jars, metadata_url)
-    return of_gone_topics.leftovers_of_gone_topics(LiveCluster(config), ledgers, delete=delete)
+    return service.left_ledgers(LiveCluster(config), ledgers, delete=delete, living=metadata_url is None)
 
 
 @dataclass(frozen=True, slots=True)

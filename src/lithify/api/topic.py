@@ -9,11 +9,9 @@ from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, overload
 
-from lithify.api.groups import Membership, open_member, start_of_group
 from lithify.api.limits import DEFAULT_TASK_MEMORY, rates, run_limits
 from lithify.api.topic_cuts import TopicCuts
 from lithify.errors import LithifyError, RefusedError
-from lithify.groups.reader import GroupReader
 from lithify.model.cursor import AtTime, Cursor, From, Start
 from lithify.model.message import MessagePosition
 from lithify.model.record import Record
@@ -22,32 +20,34 @@ from lithify.ports.engine import START_SPARK, Progress
 from lithify.ports.files import Batch
 from lithify.reading.message_positions import check_has_ids, message_position
 from lithify.reading.pieces import Reading
-from lithify.reports.cut import AlterReport
-from lithify.reports.quarantine import ReleaseReport
 from lithify.reports.report import Reports
-from lithify.reports.round import PlanReport, RatesReport, RoundReport
-from lithify.reports.status import TopicInfo, TopicStatus, VersionReport
-from lithify.reports.verification import VerifyReport
-from lithify.service.change.alter import alter
+from lithify.reports.rounds.plan import PlanReport
+from lithify.reports.rounds.rate_limits import RatesReport
+from lithify.reports.rounds.round import RoundReport
+from lithify.reports.status import TopicStatus
+from lithify.reports.topics import TopicInfo, VersionReport
 from lithify.service.documents import reports_of, throttle
 from lithify.service.last_record import last_position
-from lithify.service.look.quarantine import release
 from lithify.service.look.space import space_of
 from lithify.service.look.status import kept_versions, topic_info, topic_status
-from lithify.service.proof.verify import verify
 from lithify.service.read.as_of import At, records_to, table_at
 from lithify.service.read.fetch import LogReader, TopicReader, open_reader, table_batches, version_of
 from lithify.service.round.compact import RunRequest, compact, plan_compact
 from lithify.service.round.run import silent
 from lithify.service.write.append import NOWHERE, AppendResult, append
-from lithify.snapshot.lake_consumer import LakeConsumer
-from lithify.snapshot.table_fold import Table, refill
 from lithify.wiring import spark_engine, spark_inspector, tasks_at_once
 from lithify.wiring.spark_choice import SparkChoice
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
+
+    from lithify.api.groups import Membership
+    from lithify.groups.reader import GroupReader
+    from lithify.reports.quarantine import ReleaseReport
+    from lithify.reports.verification import VerifyReport
+    from lithify.snapshot.lake_consumer import LakeConsumer
+    from lithify.snapshot.table_fold import Table
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -137,6 +137,8 @@ class Topic(TopicCuts):
         """
         how = Reading(follow=follow, compacted=compacted)
         if group is not None:
+            from lithify.api.groups import open_member, start_of_group
+
             sought = start_of_group(partition, start, version)
             return open_member(self.warehouse, self.topic_name, group, sought, how)
         return open_reader(self.warehouse, self.topic_name, partition, start, how, version)
@@ -145,6 +147,8 @@ class Topic(TopicCuts):
         self, *, partitions: Sequence[int] | None = None, position: str | PathLike[str] | None = None
     ) -> LakeConsumer:
         """A consumer of the compacted records, then of new ones; `position` is the file of its cursors (C49)."""
+        from lithify.snapshot.lake_consumer import LakeConsumer
+
         return LakeConsumer(self.warehouse, self.topic_name, partitions=partitions, position=position)
 
     def fill(self, table: Table, *, position: str | PathLike[str] | None = None) -> int:
@@ -153,6 +157,8 @@ class Topic(TopicCuts):
         With `position` it continues where the last one with that file ended: give it the table of that one. Without,
         it replaces what the table has, at the end.
         """
+        from lithify.snapshot.table_fold import refill
+
         with self.consumer(position=position) as consumer:
             return consumer.fill(table) if position is not None else refill(table, consumer.fill)
 
@@ -224,6 +230,8 @@ class Topic(TopicCuts):
 
         Raises `RefusedError` if one of them is not failing, or none is.
         """
+        from lithify.service.look.quarantine import release
+
         return release(self.warehouse, self.topic_name, partitions)
 
     def history(self) -> Reports[RoundReport]:
@@ -247,6 +255,8 @@ class Topic(TopicCuts):
 
         `read_rate` is in bytes per second over all tasks, or text with a unit.
         """
+        from lithify.service.proof.verify import verify
+
         limits = run_limits(DEFAULT_TASK_MEMORY, read_rate)
         choice = SparkChoice(spark, spark_conf or {}, partial(progress, START_SPARK))
         inspector = spark_inspector(self.warehouse, choice, limits)
@@ -284,16 +294,3 @@ class Topic(TopicCuts):
         state = version_of(self.warehouse, self.topic_name, version)
         batches = self.table_batches(version=version, at=at, partition=partition)
         return pyarrow.concat_tables([schema_of(state.settings).empty_table(), *(b.to_arrow() for b in batches)])
-
-    def alter(
-        self,
-        config: Mapping[str, object] | None = None,
-        *,
-        unset: Sequence[str] = (),
-        partitions: int | None = None,
-    ) -> AlterReport:
-        """Changes settings and adds partitions in one commit (C43); those in `unset` it inherits again (C56).
-
-        Raises `InvalidSettingError`, or `PolicyError` where a compacted view would be in the way.
-        """
-        return alter(self.warehouse, self.topic_name, config or {}, unset_names=unset, partitions=partitions)

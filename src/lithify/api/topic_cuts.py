@@ -1,25 +1,28 @@
-"""The Python API of one topic: what removes records or files of it, on demand."""
+"""The Python API of one topic: what changes it, and removes records or files of it, on demand."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lithify.api.shown import topic_html, topic_text
 from lithify.model.names import TopicName
 from lithify.ports.store import Warehouse
-from lithify.reports.cut import CutReport, SweepReport
-from lithify.service.change.alter import plan_uncompact, uncompact
+from lithify.reports.changed_settings import AlterReport
+from lithify.reports.cut import CutReport
+from lithify.reports.space import SweepReport
+from lithify.service.change.alter import alter, plan_uncompact, uncompact
 from lithify.service.change.cut import delete_records, plan_delete_records, plan_truncate, truncate
 from lithify.service.change.expire import expire_versions, versions_to_expire
 from lithify.service.change.retain import retain
-from lithify.service.change.sweep import sweep
+from lithify.service.change.sweep import refuse_sweep, sweep
 from lithify.service.change.undo import plan_undo, undo
 from lithify.service.clock_check import trust_clock
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TopicCuts:
-    """The part of `Topic` whose verbs cut logs, drop views, undo rounds and sweep files."""
+    """The part of `Topic` whose verbs change settings, cut logs, drop views, undo rounds and sweep files."""
 
     warehouse: Warehouse
     topic_name: TopicName
@@ -29,6 +32,19 @@ class TopicCuts:
 
     def _repr_html_(self) -> str:
         return topic_html(self.warehouse, self.topic_name)
+
+    def alter(
+        self,
+        config: Mapping[str, object] | None = None,
+        *,
+        unset: Sequence[str] = (),
+        partitions: int | None = None,
+    ) -> AlterReport:
+        """Changes settings and adds partitions in one commit (C43); those in `unset` it inherits again (C56).
+
+        Raises `InvalidSettingError`, or `PolicyError` where a compacted view would be in the way.
+        """
+        return alter(self.warehouse, self.topic_name, config or {}, unset_names=unset, partitions=partitions)
 
     def retain(self, *, now_ms: int | None = None, allow_clock_jump: bool = False) -> CutReport:
         """Applies retention by age and size now (C24). Raises `PolicyError` without policy `delete`.
@@ -82,11 +98,11 @@ class TopicCuts:
         """
         self._trust_clock(allow_clock_jump)
         warehouse, name = self.warehouse, self.topic_name
-        if delete:
+        expired = versions_to_expire(warehouse, warehouse.store.load(name), warehouse.clock.now_ms())
+        if delete and expired:
+            refuse_sweep(warehouse, name, allow_unusual=allow_unusual)  # before versions go that a person may need
             report = expire_versions(warehouse, name)
             expired = () if report is None else report.expired
-        else:
-            expired = versions_to_expire(warehouse, warehouse.store.load(name), warehouse.clock.now_ms())
         swept = sweep(warehouse, name, delete=delete, allow_unusual=allow_unusual)
         return replace(swept, expired_versions=expired)
 

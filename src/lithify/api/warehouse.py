@@ -1,21 +1,26 @@
-"""The Python API of a lake: what its warehouse can hold, and what fails in it."""
+"""The Python API of a lake: what its warehouse can hold, what fails or is lost in it, how fast its cleaners go."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from lithify.api.limits import Size, rates
 from lithify.api.shown import lake_html, lake_text
+from lithify.model.names import in_order, parse_topic
 from lithify.ports.store import Warehouse
-from lithify.reports.quarantine import QuarantineReport
-from lithify.reports.warehouse import UpgradeReport, WarehouseInfo
-from lithify.service.change.upgrade import upgrade
-from lithify.service.look.quarantine import failing_logs
-from lithify.service.look.warehouse import warehouse_info
+from lithify.service.documents import throttle
+from lithify.wiring import salvage_of
+
+if TYPE_CHECKING:
+    from lithify.reports.quarantine import QuarantineReport
+    from lithify.reports.rounds.rate_limits import RatesReport
+    from lithify.reports.warehouse import RepairReport, UpgradeReport, WarehouseInfo
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WholeWarehouse:
-    """The part of `Lake` that is about its warehouse: format, features, logs that fail."""
+    """The part of `Lake` that is about its warehouse: format, features, rates, logs that fail, topics that are lost."""
 
     warehouse: Warehouse
 
@@ -30,6 +35,8 @@ class WholeWarehouse:
 
         Raises `UnsupportedFormatError` for a warehouse of a newer Lithify, or `WarehouseError`.
         """
+        from lithify.service.look.warehouse import warehouse_info
+
         return warehouse_info(self.warehouse)
 
     def upgrade(self) -> UpgradeReport:
@@ -38,8 +45,38 @@ class WholeWarehouse:
         Earlier versions of Lithify refuse these. Raises `UnsupportedFormatError` for a warehouse of a newer Lithify,
         or `WarehouseError`, also where there is none yet.
         """
+        from lithify.service.change.upgrade import upgrade
+
         return upgrade(self.warehouse)
 
     def quarantine(self) -> QuarantineReport:
         """The logs of all topics whose rounds fail, the worst first (C31). `Topic.release` has them tried again."""
+        from lithify.service.look.quarantine import failing_logs
+
         return failing_logs(self.warehouse)
+
+    def throttle(
+        self, *, read_rate: Size | None = None, write_rate: Size | None = None, shared: bool = False
+    ) -> RatesReport:
+        """Bounds the rounds of each cleaner, or with `shared` of all together, within 10 seconds (C40).
+
+        A limit lasts, also for cleaners that start later; without one these have their own.
+        """
+        return throttle(self.warehouse, None, rates(read_rate, write_rate), shared=shared)
+
+    def repair(
+        self, name: str, repair: bool = False, folder: str | None = None, metadata: str | None = None
+    ) -> RepairReport:
+        """Plans the recreation of a topic whose catalog entry or metadata is lost; with `repair` does it.
+
+        `folder` and `metadata` choose one of several; `metadata` also has the catalog name commits that it lacks.
+        Raises `UnknownTopicError` or `RefusedError`.
+        """
+        from lithify.service.change import repair as repairing
+
+        request = repairing.RepairRequest(parse_topic(name).whole("repaired"), repair, folder, metadata)
+        return repairing.repair(self.warehouse, salvage_of(self.warehouse), request)
+
+    def repairable(self) -> tuple[str, ...]:
+        """Names of all topics that the catalog lists, and of those found only as folders in the warehouse."""
+        return tuple(map(str, sorted(salvage_of(self.warehouse).topics(), key=in_order)))

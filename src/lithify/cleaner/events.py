@@ -7,26 +7,18 @@ from threading import Lock
 from typing import Any
 
 from lithify.cleaner.options import EventListener
+from lithify.cleaner.outages import ToldOutages
 from lithify.errors import LithifyError
 from lithify.model.failure import LogFailure
 from lithify.model.names import LogId, TopicName
 from lithify.ports.clock import Clock
-from lithify.reports.cut import AlterReport, CutReport
+from lithify.reports.changed_settings import AlterReport
+from lithify.reports.cut import CutReport
 from lithify.reports.events import CleanerEvent, EventKind
-from lithify.reports.round import RoundReport
+from lithify.reports.rounds.round import RoundReport
 
-REPEAT_MS = 600_000
-"""An outage that goes on is reported again after this time, not at each try."""
-
-LOOKS, LEASES, GROUPS = "checks of the topics", "the database of leases", "positions of groups"
-"""What is tried again and again, as texts name it."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Outage:
-    code: str
-    since_ms: int
-    told_ms: int
+LOOKS = "checks of the topics"
+"""What a cleaner tries again and again, as texts name it."""
 
 
 @dataclass(slots=True)
@@ -36,8 +28,11 @@ class EventReporter:
     clock: Clock
     cleaner_id: str
     listener: EventListener
-    _outages: dict[str, _Outage] = field(default_factory=dict)
+    _outages: ToldOutages = field(init=False)
     _lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self._outages = ToldOutages(self.clock.monotonic_ms)
 
     def report(self, kind: EventKind, topic: TopicName | None = None, **facts: Any) -> None:
         """Reports one event. Names of facts end with their units."""
@@ -51,21 +46,14 @@ class EventReporter:
 
     def outage(self, what: str, error: LithifyError, **facts: Any) -> None:
         """Something that is tried again and again failed: reported when it begins, and seldom while it goes on."""
-        now_ms = self.clock.monotonic_ms()
-        with self._lock:
-            known = self._outages.get(what)
-            if known is not None and known.code == error.code and now_ms - known.told_ms < REPEAT_MS:
-                return
-            since_ms = now_ms if known is None else known.since_ms
-            self._outages[what] = _Outage(error.code, since_ms, now_ms)
-        self.report(EventKind.TROUBLE, error=str(error), error_code=error.code, **facts)
+        if self._outages.is_news(what, error.code):
+            self.report(EventKind.TROUBLE, error=str(error), error_code=error.code, **facts)
 
     def well(self, what: str) -> None:
         """It succeeded: reported if it had failed before."""
-        with self._lock:
-            known = self._outages.pop(what, None)
-        if known is not None:
-            self.report(EventKind.RECOVERED, what=what, duration_ms=self.clock.monotonic_ms() - known.since_ms)
+        duration_ms = self._outages.over(what)
+        if duration_ms is not None:
+            self.report(EventKind.RECOVERED, what=what, duration_ms=duration_ms)
 
     def look_failed(self, error: LithifyError, last_look_ms: int | None) -> None:
         """A look at the topics failed; `last_look_ms` is when one was last completed."""

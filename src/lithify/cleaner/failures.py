@@ -36,6 +36,10 @@ class _Failed:
     def after(self, known: LogFailure | None) -> LogFailure:
         return after_failure(known, self.error, self.at_ms, counts=self._counts(known))
 
+    def is_last_of(self, known: LogFailure | None) -> bool:
+        alone = self.after(None)
+        return known is not None and (known.last_ms, known.error) == (alone.last_ms, alone.error)
+
     def _counts(self, known: LogFailure | None) -> bool:
         """Whether it counts towards quarantine. An error of the environment does once a round of another log has
         succeeded with the same means since.
@@ -59,7 +63,8 @@ class _Since:
 
     def after(self, stored: LogFailure | None) -> LogFailure | None:
         known = None if self.got_through else stored
-        for failure in self.failed:
+        landed = (n for n, failure in enumerate(self.failed, 1) if failure.is_last_of(known))
+        for failure in self.failed[next(landed, 0) :]:  # those before were stored, and the answer was lost
             known = failure.after(known)
         return known
 

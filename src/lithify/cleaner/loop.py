@@ -22,10 +22,11 @@ from threading import Event, Thread
 
 from lithify.cleaner.chores import Chores
 from lithify.cleaner.cleaner import Cleaner, Did, Waits
-from lithify.cleaner.events import LEASES, EventReporter
+from lithify.cleaner.events import EventReporter
 from lithify.cleaner.failures import Failures
 from lithify.cleaner.liveness import NoteWriter, Watchdog
 from lithify.cleaner.options import CleanerOptions, EventListener
+from lithify.cleaner.outages import LEASES
 from lithify.cleaner.rounds import Rounds
 from lithify.cleaner.sharing import CleanerCount
 from lithify.cleaner.stop import Stop
@@ -33,7 +34,7 @@ from lithify.cleaner.work_finder import WorkFinder
 from lithify.defects import as_lithify_error
 from lithify.errors import ConflictError, CoordinationError, LithifyError, UnusableEnvironmentError
 from lithify.leases.keeper import LeaseKeeper
-from lithify.leases.outcomes import Refused, Registered
+from lithify.leases.outcomes import Refused, Registered, Registration, Waiting
 from lithify.model.settings.units import format_duration
 from lithify.ports.engine import RewriteEngine
 from lithify.ports.leases import Coordination
@@ -67,10 +68,10 @@ class Loop:
     def run(self, *, once: bool = False) -> bool:
         """Runs until it is asked to stop, or with `once` until there is nothing to do.
 
-        Returns whether all threads have ended. Raises `RefusedError` where a cleaner with this id is
-        running, `CoordinationError` where the database of leases cannot be reached.
+        Returns whether all threads have ended. Raises `RefusedError` where a cleaner with this id is running,
+        `CoordinationError` where the database of leases cannot be used, or with `once` is away.
         """
-        if not self._registered():
+        if not self._registered(waits=not once):
             self._report_stopped()
             return True
         work = self._until_idle if once else self._for_ever
@@ -110,9 +111,12 @@ class Loop:
         with suppress(OSError):
             self.reporter.report(EventKind.STOPPED, reason=self.stop.reason, last_look_ms=self.cleaner.last_look_ms)
 
-    def _registered(self) -> bool:
-        """Waits until no other cleaner has this id, at most for a lease; False if it is asked to stop meanwhile."""
-        while not isinstance(found := self.leases.register(self.options.cleaner_id), Registered):
+    def _registered(self, *, waits: bool) -> bool:
+        """Waits until no other cleaner has this id, at most for a lease, and for as long as the database is away.
+
+        False if it is asked to stop meanwhile.
+        """
+        while not isinstance(found := self._registration(waits=waits), Registered):
             if isinstance(found, Refused):
                 raise found.error
             if self.stop.asked.wait(REGISTER_EVERY_S):
@@ -128,6 +132,17 @@ class Loop:
             shared=self.coordination.shared,
         )
         return True
+
+    def _registration(self, *, waits: bool) -> Registration:
+        try:
+            found = self.leases.register(self.options.cleaner_id)
+        except CoordinationError as error:
+            if not (waits and error.is_outage):
+                raise
+            self.reporter.outage(LEASES, error)
+            return Waiting(0)
+        self.reporter.well(LEASES)
+        return found
 
     def _for_ever(self) -> bool:
         return self._stepped(self.cleaner.step(looks=False))

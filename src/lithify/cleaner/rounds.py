@@ -24,9 +24,9 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.engine import RewriteEngine, RunLimits
 from lithify.ports.store import Warehouse
 from lithify.reports.events import EventKind
-from lithify.reports.round import LogReport
+from lithify.reports.rounds.round import LogReport
 from lithify.schedule.agenda import TopicWork
-from lithify.schedule.backoff import LONGEST_BACKOFF_MS, may_run
+from lithify.schedule.backoff import may_run
 from lithify.service.group_reads import read_groups
 from lithify.service.look.catalog_watch import assess_topic
 from lithify.service.round.run import Run, run_rounds
@@ -127,7 +127,7 @@ class Rounds:
         if isinstance(result, TopicResult) and through:
             self.reporter.round_done(work.name, result.report, work.required.overdue_ms)
             if not result.report.changed and not errors:
-                self.finder.let_rest(work.name, map(state.log, work.required.rounds), now_ms + LONGEST_BACKOFF_MS)
+                self.finder.let_rest(work.name, map(state.log, work.required.rounds), now_ms)
         for partition, error in errors.items():
             self._report_failure(state, partition, error, now_ms)
 

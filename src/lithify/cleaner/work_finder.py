@@ -13,9 +13,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
-from lithify.cleaner.events import GROUPS, EventReporter
+from lithify.cleaner.events import EventReporter
 from lithify.cleaner.failures import Failures
 from lithify.cleaner.inheritance import Inheritance
+from lithify.cleaner.outages import GROUPS
 from lithify.errors import Blame, LithifyError, UnknownTopicError, UnknownVersionError
 from lithify.model.failure import LogFailure
 from lithify.model.names import LogId, TopicName
@@ -23,12 +24,14 @@ from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.schedule.agenda import RequiredWork, TopicWork, required_work
-from lithify.schedule.backoff import after_failure, may_run
+from lithify.schedule.backoff import LONGEST_BACKOFF_MS, after_failure, may_run
 from lithify.service.group_reads import read_groups
 from lithify.service.look.catalog_watch import AssessedTopic, CatalogWatch, Finding, assess_topic
 
 TURN_MS = 60_000
 """How long the finding for a topic is valid while its work waits, if there is no commit."""
+REST_MS = LONGEST_BACKOFF_MS
+"""How long a due log whose round had nothing to do is left alone, if there is no commit."""
 
 Found = TopicWork | LogFailure | None
 """The work of a topic, or its failure as a whole."""
@@ -56,12 +59,12 @@ class WorkFinder:
     reporter: EventReporter
     inheritance: Inheritance = field(init=False)
     watch: CatalogWatch[Found] = field(init=False)
-    _reported: dict[TopicName, Finding[Found]] = field(default_factory=dict)
-    """Findings that replace those of the watch at the next look."""
+    _reported: dict[TopicName, tuple[Finding[Found], int]] = field(default_factory=dict)
+    """Findings that replace those of the watch at the next look, and when they were made."""
     _failed: dict[TopicName, LogFailure] = field(default_factory=dict)
     """Topics whose work failed as a whole, until it succeeds or there is none."""
     _resting: dict[TopicName, dict[int, tuple[LogState, int]]] = field(default_factory=dict)
-    """Due logs whose rounds had nothing to do: by partition their states, and until when they rest."""
+    """Due logs whose rounds had nothing to do: by partition their states, and since when they rest, for `REST_MS`."""
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
@@ -72,8 +75,8 @@ class WorkFinder:
         """Looks at every topic. Raises `WarehouseError` where the catalog cannot be reached."""
         with self._lock:
             reported, self._reported = self._reported, {}
-        for name, finding in reported.items():
-            self.watch.replace_finding(name, finding, now_ms)
+        for name, (finding, made_ms) in reported.items():  # made by a clock that was ahead, it waits for nothing
+            self.watch.replace_finding(name, finding, made_ms)
         changed = self.inheritance.refresh({name.stream for name in self.watch.known})
         for name in [name for name in self.watch.known if name.stream in changed]:
             self.watch.replace_finding(name, Finding(None, 0), now_ms)
@@ -89,21 +92,21 @@ class WorkFinder:
         work = tuple(value for value in found if isinstance(value, TopicWork))
         return Look(len(found), reads.metadata, reads.manifests, work)
 
-    def let_rest(self, name: TopicName, logs: Iterable[LogState], until_ms: int) -> None:
-        """A round of these due logs had nothing to do: they are not due before then, unless a commit changes them."""
+    def let_rest(self, name: TopicName, logs: Iterable[LogState], now_ms: int) -> None:
+        """A round of these due logs had nothing to do: they are not due for a while, unless a commit changes them."""
         with self._lock:
-            self._resting.setdefault(name, {}).update({log.partition: (log, until_ms) for log in logs})
+            self._resting.setdefault(name, {}).update({log.partition: (log, now_ms) for log in logs})
 
     def look_again(self, name: TopicName) -> None:
         """A round or chore was done: the next look reads the topic again."""
         with self._lock:
-            self._reported.setdefault(name, Finding(None, 0))
+            self._reported.setdefault(name, (Finding(None, 0), 0))
 
     def back_off(self, name: TopicName, error: LithifyError, now_ms: int) -> None:
         """The work of a topic failed as a whole: it is retried after a delay that grows with each failure."""
         with self._lock:
             failure = self._failed[name] = _after(self._failed.get(name), error, now_ms)
-            self._reported[name] = _backed_off(failure)
+            self._reported[name] = _backed_off(failure), now_ms
         self.reporter.trouble(name, error)
 
     def succeeded(self, name: TopicName) -> None:
@@ -136,12 +139,16 @@ class WorkFinder:
             if known is None:
                 return required
             logs = dict(enumerate(state.logs))
-            resting = {p: known[p] for p in known if known[p][0] == logs.get(p) and now_ms < known[p][1]}
+            resting = {
+                p: (log, since_ms)
+                for p, (log, since_ms) in known.items()
+                if log == logs.get(p) and since_ms <= now_ms < since_ms + REST_MS
+            }
             self._resting[state.name] = resting
         awake = required.only([p for p in required.rounds if p not in resting])
         if awake.rounds or awake.retains or not resting:
             return awake
-        return replace(awake, look_at_ms=min(until for _, until in resting.values()))
+        return replace(awake, look_at_ms=min(since_ms for _, since_ms in resting.values()) + REST_MS)
 
     def found(self, topic: AssessedTopic, now_ms: int) -> Finding[Found]:
         """The finding for a topic that was read, and has inherited what its stream says (`Watcher`)."""

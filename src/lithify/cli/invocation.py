@@ -9,7 +9,7 @@ The flags write into one `Invocation`, which the group creates and passes to eve
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -19,6 +19,7 @@ from lithify.cli.completing import names
 from lithify.cli.terminal.output import print_json, say, say_error, say_json, say_lines
 from lithify.errors import RefusedError
 from lithify.model.names import parse_topic
+from lithify.redaction import told
 
 if TYPE_CHECKING:
     from lithify.api.lake import Lake
@@ -53,7 +54,7 @@ class Invocation:
         """The lake that the flags name. Raises `WarehouseError`."""
         if self.warehouse is not None and self.catalog is not None:
             raise RefusedError("--warehouse and --catalog name two places", hint="give one of them")
-        if self.debug:
+        if self.debug and not any(isinstance(handler, _ToThePerson) for handler in logging.getLogger().handlers):
             logging.getLogger().addHandler(_ToThePerson())
         import lithify
 
@@ -88,11 +89,15 @@ class Invocation:
         self.say_failure(text, "", code, 1, **where)
 
     def say_failure(self, message: str, hint: str, code: str | None, exit_code: int, **where: Any) -> None:
-        """Prints an error on one line of stderr: for people, or as a JSON object."""
+        """Prints an error on one line of stderr: for people, or as a JSON object.
+
+        Those of click and of libraries get the bound that ours have.
+        """
+        message, hint = told(message), told(hint)
         if self.json:
             place = {name: value for name, value in {**self.place, **where}.items() if value is not None}
-            told = {"code": code, "message": message, "hint": hint or None, "exit_code": exit_code}
-            print_json({**told, **place}, err=True)
+            error = {"code": code, "message": message, "hint": hint or None, "exit_code": exit_code}
+            print_json({**error, **place}, err=True)
         else:
             say_error(message.rstrip(".") + (f" ({hint})" if hint else ""), code)
 
@@ -134,11 +139,15 @@ def one_partition(topic: Topic, topic_name: str, named: int | None, given: int |
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    if value == "":  # as of `--warehouse "$PLACE"`: what is at the default place would be changed
+        raise click.BadParameter("it is empty; leave the option out for its default", ctx, param)
     if value and param.name:
         setattr(ctx.ensure_object(Invocation), param.name, value)
 
 
-def _shared_options() -> list[click.Parameter]:
+def shared_options() -> list[click.Parameter]:
+    """The flags that every verb and every noun takes."""
+
     def option(*names: str, **more: Any) -> click.Option:
         return click.Option(names, expose_value=False, callback=_remember, **more)
 
@@ -171,75 +180,20 @@ class Verb(click.Command):
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self.params += _shared_options()
+        self.params += shared_options()
 
-
-_SYNONYMS: Mapping[str, tuple[str, ...]] = {
-    "info": ("describe", "status"),
-    "describe": ("info", "status"),
-    "alter": ("edit",),
-    "edit": ("alter",),
-    "create": ("add",),
-    "add": ("create",),
-    "delete": ("remove",),
-    "remove": ("delete",),
-}
-"""Verbs that nouns name differently, as each was there first: every noun takes all of these names."""
-
-
-class Nouns(click.Group):
-    """A group of verbs, listed in the order in which they were added; alone it prints its help."""
-
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self.no_args_is_help = True
-        self.params += _shared_options()
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The verb of that name, or the one for which other nouns, or Kafka's tools, have that name."""
-        return self.commands.get(self._own_name(cmd_name))
-
-    def _own_name(self, name: str) -> str:
-        return next((own for own in (name, *_SYNONYMS.get(name, ())) if own in self.commands), name)
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        names = [(name, self._own_name(name)) for name in _SYNONYMS]
-        if others := [f"{name} for {own}" for name, own in names if own != name]:
-            formatter.write_paragraph()
-            formatter.write_text(f"Other names: {', '.join(others)}.")
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        _list(formatter, "Commands", self.commands.values())
-
-
-class Subjects(Nouns):
-    """A group whose help lists its verbs by subject."""
-
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self._subjects: dict[str, Sequence[click.Command]] = {}
-
-    def add_subject(self, subject: str, commands: Sequence[click.Command]) -> None:
-        """Adds commands that are listed together."""
-        self._subjects[subject] = commands
-        for command in commands:
-            self.add_command(command)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for subject, commands in self._subjects.items():
-            _list(formatter, subject, commands)
-
-
-_WHOLE = 1000
-"""Characters of a summary: click would cut it at the width of the terminal."""
-
-
-def _list(formatter: click.HelpFormatter, title: str, commands: Iterable[click.Command]) -> None:
-    with formatter.section(title):
-        formatter.write_dl([(command.name or "", command.get_short_help_str(_WHOLE)) for command in commands])
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Names a word such as `-path` as a whole, which click takes for the options -p, -a, -t and -h."""
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            words = (word for word in given if word.startswith(error.option_name) and word[1:].isalpha())
+            word = next(words, error.option_name)
+            if word == error.option_name:
+                raise
+            why = "options begin with two dashes, and names of streams and topics have no option"
+            raise click.UsageError(f"No such option '{word}': {why}", ctx) from error
 
 
 def verb(name: str) -> Callable[[F], Verb]:

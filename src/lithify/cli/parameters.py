@@ -112,6 +112,9 @@ class StartType(click.ParamType[Start]):
             return int(value)
         with suppress(ValueError):
             return MessageId.parsed(value)
+        if meant := MessageId.printed_by_clients(value):
+            why = f"{value!r} has the partition as third number, as Pulsar's clients print ids"
+            self.fail(f"{why}: write {meant}, and the partition as TOPIC-partition-N or --partition N", param, ctx)
         try:
             return AtTime(parse_time_ms(value))
         except ValueError as error:
@@ -150,7 +153,7 @@ class PairType(click.ParamType[tuple[str, str]]):
         return name.strip(), rest.strip()
 
 
-def _as_mapping(_ctx: click.Context, param: click.Parameter, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+def _as_mapping(_ctx: click.Context | None, param: click.Parameter, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in pairs:
         if name in found:
@@ -178,7 +181,8 @@ class AddedConfigType(click.ParamType[dict[str, str]]):
         if not ADDED.fullmatch(value):
             self.fail(f"{value!r} is not NAME=VALUE,NAME=[VALUE,VALUE]", param, ctx)
         pairs = [pair.strip().partition("=") for pair in BETWEEN_PAIRS.split(value)]
-        return {name.strip(): text.strip().removeprefix("[").removesuffix("]") for name, _, text in pairs}
+        named = [(name.strip(), text.strip().removeprefix("[").removesuffix("]")) for name, _, text in pairs]
+        return _as_mapping(ctx, param, named) if param else dict(named)
 
 
 _PAIR = r"[^=,\[\]]+=(?:\[[^\[\]]*\]|[^,\[\]]*)"

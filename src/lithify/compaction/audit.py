@@ -68,8 +68,12 @@ def _tombstones_add_up(outcome: LogOutcome) -> Iterator[str]:
             yield f"{gone} of the {step.tombstones} tombstones that end at {step.end_offset} go"
     if not 0 <= found.clean_tombstones_held <= found.tombstones_held:
         yield f"{found.clean_tombstones_held} of {found.tombstones_held} held tombstones are clean"
-    if found.tombstones_held and not outcome.plan.above_horizon:
+    if not 0 <= found.tombstones_held_by_chunks <= found.tombstones_held:
+        yield f"chunks hold {found.tombstones_held_by_chunks} of {found.tombstones_held} held tombstones"
+    if found.tombstones_held > found.tombstones_held_by_chunks and not outcome.plan.above_horizon:
         yield f"{found.tombstones_held} expired tombstones stay although no record waits above the horizon"
+    if found.tombstones_held_by_chunks and not (outcome.plan.chunks and any(s.chunks for s in outcome.result)):
+        yield f"{found.tombstones_held_by_chunks} expired tombstones stay for chunks that are not there"
     if not 0 <= found.dirty_tombstones_kept <= found.dirty_tombstones:
         yield f"{found.dirty_tombstones_kept} of {found.dirty_tombstones} new tombstones stay"
 

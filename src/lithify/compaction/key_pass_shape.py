@@ -59,7 +59,7 @@ def key_pass_shape(plan: LogPlan, *, task_memory_bytes: int, slots: int, logs: i
     per_key = BYTES_PER_KEY if plan.rules.strategy == "offset" else BYTES_PER_ORDERED_KEY
     needed_bytes = sum(s.records * per_key + s.scan_bytes for s in plan.dirty)  # what else is read passes by
     by_memory = -(-needed_bytes // winners_memory(task_memory_bytes))
-    scanned = sum(s.records for s in plan.scanned + plan.above_horizon)
+    scanned = sum(s.records for s in plan.scanned + plan.above_horizon + plan.chunks)
     by_slots = min(-(-slots // max(1, logs)), scanned // LEAST_RECORDS, MAX_READS)
     ranges = max(1, by_memory, by_slots)
     return KeyPassShape(max(ranges, slots) if by_memory > MAX_READS else ranges, by_memory > MAX_READS)

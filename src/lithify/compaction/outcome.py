@@ -14,7 +14,7 @@ from typing import assert_never
 from lithify.compaction.decisions import CountedSegment, Decision, Drop, Keep, Rewrite, decide, segments_of
 from lithify.compaction.planner import LogPlan
 from lithify.compaction.rules import Cause
-from lithify.model.segment import Segment, without
+from lithify.model.segment import Segment, volume_of, without
 from lithify.model.topic.log import HeldTombstones
 
 
@@ -35,9 +35,11 @@ class LogFindings:
     """By tombstone step of the state that was planned on: tombstones with a key that go from the clean
     part, whatever the cause. Below the log start they count as well, since their step counts them."""
     clean_tombstones_held: int = 0
-    """Expired tombstones of the clean part that have to stay (C20); such a one of the dirty part is kept."""
+    """Expired tombstones of the clean part that have to stay (C20, C53); such a one of the dirty part is kept."""
     tombstones_held: int = 0
     """Those of both parts."""
+    tombstones_held_by_chunks: int = 0
+    """Those of them for which chunks below the horizon suffice (C53)."""
     tombstones_unversioned: int = 0
     """Tombstones without an order in their headers that lost (C11)."""
     bytes_read: int = 0
@@ -121,11 +123,20 @@ class LogOutcome:
 
     @property
     def held(self) -> HeldTombstones | None:
-        """What is known now of expired tombstones that had to stay (C20)."""
-        plan = self.plan
-        if self.findings.tombstones_held:
-            return HeldTombstones(plan.rules.tombstones_expire_below, plan.horizon.offset)
-        return None if plan.expires_tombstones or plan.moves else plan.base.held
+        """What is known now of expired tombstones that had to stay (C20, C53)."""
+        plan, found = self.plan, self.findings
+        before, below, horizon = plan.base.held, plan.rules.tombstones_expire_below, plan.horizon.offset
+        waits = found.tombstones_held > found.tombstones_held_by_chunks
+        if before is not None and before.chunks and not plan.expires_tombstones and plan.base.held_below(horizon):
+            if not plan.moves:
+                return before
+            # Those of before were not all looked at: they stay as long as no chunk has gone, in this round either.
+            chunks = before.chunks + volume_of(plan.dirty).chunks
+            return HeldTombstones(below, horizon, chunks, waits or before.waits) if below else None
+        if found.tombstones_held:
+            chunks = volume_of(self.result).chunks if found.tombstones_held_by_chunks else 0
+            return HeldTombstones(below, horizon, chunks, waits)
+        return None if plan.expires_tombstones or plan.moves else before
 
     @property
     def deletes_dropped_below(self) -> int:

@@ -47,6 +47,8 @@ class LogPlan:
     """The front of the log, dropped whole and unread (C24, C26)."""
     above_horizon: tuple[Segment, ...] = ()
     """Segments above the horizon whose keys may hold expired tombstones (C20)."""
+    chunks: tuple[Segment, ...] = ()
+    """Segments below the horizon with chunks, which hold expired tombstones of their keys (C53)."""
     view: tuple[Segment, ...] | None = None
     """The view as it was planned on; None in place."""
     expires_tombstones: bool = False
@@ -121,7 +123,8 @@ class LogPlan:
     @property
     def key_bytes(self) -> int:
         """What reading all keys once takes at most."""
-        return sum(self._scan_bytes(s) for s in self.scanned + self.above_horizon)
+        of_chunks = sum(s.size_bytes for s in self.chunks)  # the metadata of their entries has no size in manifests
+        return sum(self._scan_bytes(s) for s in self.scanned + self.above_horizon) + of_chunks
 
     def _scan_bytes(self, segment: Segment) -> int:
         """What reading the keys of a segment takes at most: headers and timestamps have no size in metadata."""
@@ -168,15 +171,14 @@ def plan_log(
     compacted = tuple(s for s in view if s.end_offset > rules.log_start) if settings.side_by_side else left
     clean = tuple(s for s in compacted if s.end_offset <= started.first_dirty_offset)
     dirty = tuple(s for s in left if started.first_dirty_offset < s.end_offset <= horizon.offset)
-    if state.uncovered:
-        clean, dirty = (), clean + dirty
+    clean, dirty = ((), clean + dirty) if state.uncovered else (clean, dirty)
     rules = _while_values_are_hidden(rules, clean + dirty, tuple(s for s in left if s.end_offset > horizon.offset))
-    expiring = _expiring(started, horizon, rules)
-    dirty_keys = key_bounds_of(dirty)
     aging = {s.path for s in clean if may_age(s, rules.values_expire_before_ms, state.aged_before_ms)}
-    looked_at = tuple(
-        s for s in clean if s.path in aging or _can_lose(s, dirty_keys, rules, tombstones_expire=expiring)
-    )
+    whole = tuple(s for s in clean if s.base_offset >= rules.log_start and s.path not in aging)
+    expiring = _expiring(started, horizon, rules, volume_of(whole).chunks)
+    dirty_keys = key_bounds_of(dirty)
+    can_lose = (_can_lose(s, dirty_keys, rules, tombstones_expire=expiring) or s.path in aging for s in clean)
+    looked_at = tuple(s for s, can in zip(clean, can_lose, strict=True) if can)
     return LogPlan(
         base=state,
         horizon=horizon,
@@ -187,6 +189,7 @@ def plan_log(
         segment_bytes=settings.segment_bytes,
         gone=gone,
         above_horizon=_above_horizon(left, looked_at + dirty, rules),
+        chunks=_with_chunks(clean + dirty, looked_at + dirty, rules),
         view=view if settings.side_by_side else None,
         expires_tombstones=expiring,
         ages_values=bool(aging),
@@ -228,15 +231,19 @@ def _rules(state: LogState, horizon: Horizon, settings: TopicSettings, now_ms: i
 def _while_values_are_hidden(
     rules: SurvivorRules, below: tuple[Segment, ...], above: tuple[Segment, ...]
 ) -> SurvivorRules:
-    """The rules under which no tombstone expires while a whole entry of Pulsar is stored that it may beat (C53)."""
+    """The rules under which no tombstone expires while a whole entry is stored that may have any key (C53)."""
     may_be_beaten = below if rules.strategy == "offset" else below + above
-    hidden = any(segment.passed_through for segment in may_be_beaten)
+    hidden = any(segment.sealed for segment in may_be_beaten)
     return replace(rules, tombstones_expire_below=0) if hidden else rules
 
 
-def _expiring(state: LogState, horizon: Horizon, rules: SurvivorRules) -> bool:
-    """Whether the log may hold tombstones that can be dropped, as far as metadata can tell."""
-    held = state.held_below(horizon.offset) or 0
+def _expiring(state: LogState, horizon: Horizon, rules: SurvivorRules, chunks: int) -> bool:
+    """Whether the log may hold tombstones that can be dropped, as far as metadata can tell.
+
+    `chunks` are those in clean segments that the round does not cut: it may remove the others, and then drops the
+    tombstones that they held (C53).
+    """
+    held = state.held_below(horizon.offset, chunks) or 0
     expired = (s for s in state.steps if held < s.end_offset <= rules.tombstones_expire_below)
     return any(step.tombstones > 0 for step in expired)
 
@@ -248,6 +255,15 @@ def _above_horizon(
     if rules.strategy == "offset" or not any(_may_expire(segment, rules) for segment in scanned):
         return ()
     return tuple(s for s in segments if s.end_offset > rules.horizon)
+
+
+def _with_chunks(
+    segments: tuple[Segment, ...], scanned: tuple[Segment, ...], rules: SurvivorRules
+) -> tuple[Segment, ...]:
+    """Segments to read before an expired tombstone is dropped: chunks in them may have its key (C53)."""
+    if not any(_may_expire(segment, rules) for segment in scanned):
+        return ()
+    return tuple(s for s in segments if s.chunks)
 
 
 def _may_expire(segment: Segment, rules: SurvivorRules) -> bool:

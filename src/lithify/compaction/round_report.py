@@ -13,7 +13,8 @@ from lithify.compaction.rules import Cause
 from lithify.errors import LithifyError
 from lithify.model.segment import volume_of
 from lithify.model.topic.log import LogState
-from lithify.reports.round import LogPlanReport, LogReport, Losers
+from lithify.reports.rounds.plan import LogPlanReport
+from lithify.reports.rounds.round import LogReport, Losers
 
 
 def idle_outcome(plan: LogPlan) -> LogOutcome:

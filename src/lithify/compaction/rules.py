@@ -89,7 +89,10 @@ def table_rules(state: LogState, settings: TopicSettings) -> SurvivorRules:
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """The facts of one record that the rules need. `held`: it beats a record at or above the horizon (C20)."""
+    """The facts of one record that the rules need.
+
+    `held`: it beats a record at or above the horizon (C20), or a chunk of its key stays below (C53).
+    """
 
     offset: int
     timestamp_ms: int

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Self, TypeVar
 
 from lithify.errors import PartitionTakenOverError, RefusedError
+from lithify.groups.lost_identity import check_not_elsewhere
 from lithify.groups.member import Member
 from lithify.model.cursor import Cursor, Start, offsets_text
 from lithify.model.groups.positions import Position
@@ -184,6 +185,8 @@ class GroupReader(LogsReader):
             state = self._warehouse.store.load(self._name)
             part = self._member.part
             stored = {p.log.partition: p for p in self._member.groups.positions(part.group, part.topic)}
+            if not stored:
+                check_not_elsewhere(self._member.groups, part, state.identity)
             self._partitions = len(state.logs)  # a recreated topic may have fewer
             version = OpenVersion(self._warehouse, state, sorted({*state.partitions}.intersection(taken)), self._how)
             for partition in sorted({*stored, *state.partitions}.intersection(taken)):

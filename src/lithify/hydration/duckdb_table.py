@@ -39,7 +39,9 @@ class DuckDbTable:
     def orders(self, keys: Collection[LogKey]) -> Mapping[LogKey, int]:
         sql = f'SELECT partition, key, "order" FROM {ORDERS} SEMI JOIN given USING (partition, key) WHERE name = ?'
         with self._opened() as c, _given(c, pa.schema(_KEYS), keys):
-            return {(p, bytes(key)): int(order) for p, key, order in c.execute(sql, [self._name]).fetchall()}
+            return {
+                (p, bytes(key)): self._where.order(order) for p, key, order in c.execute(sql, [self._name]).fetchall()
+            }
 
     def apply(self, change: Change) -> None:
         with self._transaction() as c:

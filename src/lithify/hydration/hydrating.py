@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from lithify.errors import BrokerError, LogTruncatedError, RefusedError
+from lithify.errors import BrokerError, LithifyError, LogTruncatedError, RefusedError
 from lithify.hydration.filling import CHANGE_MS, Filling, Turn
 from lithify.hydration.lines_file import Lines, write_lines
 from lithify.hydration.rows import StoredTable, TableName
@@ -27,6 +27,9 @@ from lithify.snapshot.consumer import LakeAndLive
 from lithify.snapshot.live import Reached
 from lithify.snapshot.narration import FollowedLog, Narration, TellNote
 from lithify.snapshot.position import PositionText, StoredPosition
+
+AGAIN_S = 1.0
+"""Between two tries where the warehouse is away."""
 
 Tell = Callable[[int], None]
 T = TypeVar("T")
@@ -114,7 +117,7 @@ class Hydration:
 
     def run(self, consumer_at: Callable[[StoredPosition], LakeAndLive], patience: Patience) -> None:
         """Fills the table by a consumer that starts at its position. Raises `StopAsked` if it is to end before that."""
-        with closing(self._filling()) as filling:
+        with closing(self._filling(patience)) as filling:
             self.resumed = filling.table.position != ""
             self._fill(filling, consumer_at, patience)
             if self.caught_up:
@@ -131,11 +134,12 @@ class Hydration:
         """Where the target is a file of lines, the table, which is in none so far."""
         if self.where.target.kind is Kind.LINES:
             assert self.where.lines is not None and isinstance(table, SqliteTable)
-            write_lines(table.rows(), self.where.target.path, self.warehouse.clock.new_id(), self.where.lines)
+            write_lines(table.rows(), self.where.target.path, self.where.lines)
 
-    def _filling(self) -> Filling:
+    def _filling(self, patience: Patience) -> Filling:
         """Opens the table, as soon as no other program has it."""
-        changes, clock = Changes(self.warehouse.store.load(self.name).settings), self.warehouse.clock
+        state = self._patiently(lambda: self.warehouse.store.load(self.name), patience)
+        changes, clock = Changes(state.settings), self.warehouse.clock
         turn = Turn(self.narration, clock, self.stops, self.waits_ms)
         table = turn.wait(lambda: open_table(self.where.target, self.name.topic, changes.strategy))
         return Filling(table, changes, self.positions, turn, clock)
@@ -164,8 +168,8 @@ class Hydration:
                     break
                 try:
                     self._step(consumer, filling, patience)
-                except BrokerError as error:
-                    patience.after(error)
+                except LithifyError as error:
+                    self._after(error, patience)
         filling.store(consumer.position())
         self.caught_up = done
         self._see(consumer, {})
@@ -175,13 +179,36 @@ class Hydration:
             if self.stops():
                 raise StopAsked
             try:
-                return call()
-            except BrokerError as error:
-                patience.after(error)
+                found = call()
+            except LithifyError as error:
+                self._after(error, patience)
+            else:
+                self.narration.warehouse.answers()
+                return found
+
+    def _after(self, error: LithifyError, patience: Patience) -> None:
+        """Returns when it is time for the next try. Raises the error if there is to be none."""
+        if isinstance(error, BrokerError):
+            patience.after(error)
+        elif patience.continuous and error.is_outage:
+            self.narration.warehouse.away(error)
+            while not self.stops() and self._is_away():
+                self.warehouse.clock.sleep(AGAIN_S)
+        else:
+            raise error
+
+    def _is_away(self) -> bool:
+        """Whether the warehouse is: what a cluster has is read without it, so it would be asked again much later."""
+        try:
+            self.warehouse.store.load(self.name)
+        except LithifyError as error:
+            return error.is_outage  # any other one is for those who need the warehouse
+        return False
 
     def _step(self, consumer: LakeAndLive, filling: Filling, patience: Patience) -> None:
         """Takes the next records and stores them in time."""
         taken = consumer.take(CHANGE_MS / 1000)
+        self.narration.warehouse.answers()
         filling.put(taken)
         if filling.is_due():
             filling.store(consumer.position())
@@ -217,4 +244,4 @@ def open_table(target: Target, name: str, strategy: str) -> StoredTable:
 
             return DuckDbTable(TableName(target.path, name, strategy))
         case Kind.LINES:
-            return SqliteTable(TableName(TEMPORARY, name, strategy))
+            return SqliteTable(TableName(TEMPORARY, "rows", strategy))

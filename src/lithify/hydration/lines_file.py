@@ -1,4 +1,7 @@
-"""A table as a file of JSON lines, which is replaced atomically: a reader never sees half a table."""
+"""A table as a file of JSON lines, which is replaced atomically: a reader never sees half a table.
+
+FILE  ◄── replaced at the end ── the new one, beside it
+"""
 
 from __future__ import annotations
 
@@ -18,17 +21,14 @@ Lines = Callable[[pa.Table], Iterator[bytes]]
 """Makes lines of a table with the columns of a record."""
 
 
-def write_lines(rows: Iterable[Row], path: Path, new_id: str, lines: Lines) -> None:
+def write_lines(rows: Iterable[Row], path: Path, lines: Lines) -> None:
     """Raises `UnusableEnvironmentError`, and what `lines` raises; the file is then as it was."""
-    new = path.with_name(f".{path.name}.{new_id}.new")
     try:
-        with replacing(path, new) as file:
+        with replacing(path) as file:
             for table in _tables(rows):
                 file.writelines(lines(table))
     except OSError as error:
         raise unusable(path, error) from error
-    finally:
-        new.unlink(missing_ok=True)
 
 
 def _tables(rows: Iterable[Row]) -> Iterator[pa.Table]:

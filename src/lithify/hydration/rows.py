@@ -23,6 +23,8 @@ from lithify.snapshot.changes import LogKey
 
 POSITIONS, ORDERS = "lithify_positions", "lithify_orders"
 
+_SHOWN_CHARACTERS = 60
+
 Row = tuple[int, bytes, bytes | None, int | None, int | None, str]
 
 
@@ -62,6 +64,11 @@ class TableName:
 
         Raises `RefusedError` for a table of another origin, or that was filled by another strategy.
         """
+        if self.name.lower() in (POSITIONS, ORDERS):
+            raise RefusedError(
+                f"{self.path}: a table {self.name} has what Lithify stores, and can have no topic of that name",
+                hint="name a file of JSON lines",
+            )
         if not there:
             return None
         if found is None:
@@ -74,7 +81,23 @@ class TableName:
                 f"{self.strategy} now",
                 hint="drop the table, and hydrate it again",
             )
+        if not isinstance(found[0], str):
+            raise self.not_ours(POSITIONS, found[0])
         return found[0]
+
+    def order(self, stored: object) -> int:
+        """One of `lithify_orders`, which is text, as no database has integers as large. Raises `RefusedError`."""
+        try:
+            return int(str(stored))
+        except ValueError:
+            raise self.not_ours(ORDERS, stored) from None
+
+    def not_ours(self, table: str, stored: object) -> RefusedError:
+        shown = repr(stored)[:_SHOWN_CHARACTERS]
+        return RefusedError(
+            f"{self.path}: {table} has {shown} of the table {self.name}, which Lithify did not write",
+            hint=f"drop the table {self.name}, and hydrate it again",
+        )
 
     def check_alone(self, found: str, change: Change) -> None:
         """Raises `ConflictError` if another run has stored a position meanwhile."""
@@ -125,7 +148,8 @@ def headers_of(text: str) -> tuple[Header, ...]:
 
 
 def unusable(path: object, error: Exception) -> UnusableEnvironmentError:
-    return UnusableEnvironmentError(f"{path}: {error}", hint="check the file, its folder, and the space on its disk")
+    told = str(error).partition("\n")[0]  # DuckDB shows its statements as well
+    return UnusableEnvironmentError(f"{path}: {told}", hint="check the file, its folder, and the space on its disk")
 
 
 def _as_json(value: bytes | None) -> object:

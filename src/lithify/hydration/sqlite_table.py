@@ -29,6 +29,7 @@ class SqliteTable:
             self._connection = sqlite3.connect(where.path, timeout=BUSY_S, isolation_level=None)
         try:
             with self._explained():
+                self._check_may_have_tables()
                 self._connection.execute("PRAGMA journal_mode=WAL")
                 self._connection.execute("PRAGMA synchronous=NORMAL")
                 self.position = self._prepare()
@@ -42,7 +43,7 @@ class SqliteTable:
         with self._explained():
             for place in keys:
                 if (row := self._connection.execute(sql, (self._name, *place)).fetchone()) is not None:
-                    found[place] = int(row[0])
+                    found[place] = self._where.order(row[0])
         return found
 
     def apply(self, change: Change) -> None:
@@ -65,6 +66,16 @@ class SqliteTable:
     def close(self) -> None:
         with self._explained():
             self._connection.close()
+
+    def _check_may_have_tables(self) -> None:
+        """Raises `RefusedError` for the catalog of a warehouse, and for names that SQLite keeps for itself."""
+        if self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'iceberg_tables'").fetchone():
+            raise RefusedError(f"{self._path} is a catalog of Iceberg tables", hint="name another file")
+        if self._name.lower().startswith("sqlite_"):
+            raise RefusedError(
+                f"{self._path}: SQLite has no table {self._name}: names with sqlite_ are its own",
+                hint="name a DuckDB file, or a file of JSON lines",
+            )
 
     def _prepare(self) -> str:
         """Creates what is missing; returns the stored position."""

@@ -2,11 +2,15 @@
 
 sqlite:PATH, *.db, *.sqlite, *.sqlite3     a table in a SQLite file
 duckdb:PATH, *.duckdb                      a table in a DuckDB file
-any other                                  a file of JSON lines
+any other path                             a file of JSON lines
+
+Another scheme and the ending of another format are refused, so that no JSON lines are in a file of that name. A file
+that is there and is something else is not replaced: a database whose name ends otherwise, a script, a segment.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -24,6 +28,8 @@ class Kind(Enum):
 
 _SCHEMES = {Kind.SQLITE: "sqlite:", Kind.DUCKDB: "duckdb:"}
 _ENDINGS = {Kind.SQLITE: (".db", ".sqlite", ".sqlite3"), Kind.DUCKDB: (".duckdb",)}
+_OTHER_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+]+:")
+_OTHER_ENDINGS = (".parquet", ".csv", ".tsv", ".avro", ".orc", ".arrow", ".feather", ".xlsx")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +48,43 @@ class Target:
 def parse_target(text: str) -> Target:
     """Raises `RefusedError` for what cannot be one."""
     kind, path = _kind_and_path(text)
-    if not path or path.endswith("/"):
+    if path == ":memory:":
+        raise RefusedError(f"{text!r} would be gone at the end", hint="name a file")
+    if path in ("", "-") or path.endswith("/") or "://" in path:
         raise RefusedError(f"{text!r} names no file", hint="sqlite:PATH, duckdb:PATH, or the path of a file")
-    found = Path(path).resolve()
-    if not found.parent.is_dir():
-        raise RefusedError(f"{path}: there is no folder {found.parent}", hint="create it first")
-    if found.exists() and not found.is_file():
-        raise RefusedError(f"{path} is not a file", hint="name a file, or one that is not there yet")
+    if kind is Kind.LINES and (other := _OTHER_SCHEME.match(path)):
+        hint = f"sqlite:PATH or duckdb:PATH; a file with such a name is ./{path}"
+        raise RefusedError(f"{path}: there are no tables in {other[0][:-1]}", hint=hint)
+    if kind is Kind.LINES and path.lower().endswith(_OTHER_ENDINGS):
+        ending = Path(path).suffix
+        hint = "hydrate into DuckDB, which writes others: `COPY ... TO`; or name a file of JSON lines, as orders.jsonl"
+        raise RefusedError(f"{path}: no {ending} file can be written, only JSON lines, SQLite and DuckDB", hint=hint)
+    try:
+        found = Path(path).resolve()
+        if kind is Kind.DUCKDB:
+            str(found).encode()  # DuckDB opens no others
+        if not found.parent.is_dir():
+            raise RefusedError(f"{path}: there is no folder {found.parent}", hint="create it first")
+        if found.exists() and not found.is_file():
+            raise RefusedError(f"{path} is not a file", hint="name a file, or one that is not there yet")
+        if kind is Kind.LINES and found.exists() and not _has_lines(found):
+            hint = "name another file, or remove it; a database is named with sqlite: or duckdb:"
+            raise RefusedError(f"{path} is there and is no file of JSON lines", hint=hint)
+    except (OSError, RuntimeError, ValueError) as error:  # of links in a circle, and of names that none can have
+        why = error.strerror if isinstance(error, OSError) else error
+        raise RefusedError(f"{path} cannot be a file: {why}", hint="name another one") from error
     return Target(kind, found)
+
+
+def _has_lines(path: Path) -> bool:
+    """Whether it may be what an earlier run wrote, or nothing."""
+    with path.open("rb") as file:
+        return file.read(1) in (b"", b"{")
 
 
 def _kind_and_path(text: str) -> tuple[Kind, str]:
     for kind, scheme in _SCHEMES.items():
-        if text.startswith(scheme):
-            return kind, text.removeprefix(scheme)
+        if text.lower().startswith(scheme):
+            return kind, text[len(scheme) :]
     kinds = (kind for kind, endings in _ENDINGS.items() if text.lower().endswith(endings))
     return next(kinds, Kind.LINES), text

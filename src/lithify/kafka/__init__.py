@@ -13,8 +13,21 @@ from lithify.hydration.hydrating import HydrateReport
 from lithify.kafka.consumer.snapshot_consumer import SnapshotConsumer
 from lithify.kafka.hydrating import hydrate
 from lithify.kafka.promoting import promote
-from lithify.kafka.publisher.publishing import publish
-from lithify.kafka.publisher.reports import PublishReport
+from lithify.kafka.publisher.positions import GroupOffset, read_positions
+from lithify.kafka.publisher.publishing import group_offsets, publish
+from lithify.kafka.publisher.reports import PublishReport, TranslatedPosition
 from lithify.snapshot.narration import KafkaNote
 
-__all__ = ["HydrateReport", "KafkaNote", "PublishReport", "SnapshotConsumer", "hydrate", "promote", "publish"]
+__all__ = [
+    "GroupOffset",
+    "HydrateReport",
+    "KafkaNote",
+    "PublishReport",
+    "SnapshotConsumer",
+    "TranslatedPosition",
+    "group_offsets",
+    "hydrate",
+    "promote",
+    "publish",
+    "read_positions",
+]

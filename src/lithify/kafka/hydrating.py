@@ -48,7 +48,7 @@ def hydrate(  # noqa: PLR0913 - the flags of the verb, by name
     and what `SnapshotConsumer` raises.
     """
     where, warehouse = checked_where(to, lines, continuous=continuous), topic.warehouse
-    name = kafka_topic or _source_name(topic)
+    name = kafka_topic or source_name(topic)
     cluster, clock = Cluster(conf, timeout_s, stops), warehouse.clock
     positions = PositionText(topic.topic_name.stored, name)
     waits_ms = None if continuous else round(timeout_s * 1000)
@@ -66,6 +66,7 @@ def hydrate(  # noqa: PLR0913 - the flags of the verb, by name
     return run.report()
 
 
-def _source_name(topic: Topic) -> str:
+def source_name(topic: Topic) -> str:
+    """The topic of Kafka that this one is a copy of, else the one of its own name."""
     copied = source_of(topic.warehouse.store, topic.state())
     return topic.topic_name.topic if copied is None else copied.name

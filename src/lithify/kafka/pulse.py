@@ -23,7 +23,8 @@ FAILURES = 3
 class Pulse(AbstractContextManager["Pulse"]):
     """Asks the cluster for `topic` again and again, in a thread of its own, and notes when it does not answer.
 
-    A topic that is not there and a refusal are answers.
+    A topic that is not there and a refusal are answers. Where it cannot go on, as when its notes cannot be told, the
+    cluster does not count as silent, and `check` raises why.
     """
 
     def __init__(self, conf: Conf, topic: str, clock: Clock, notes: TellNote) -> None:
@@ -33,6 +34,7 @@ class Pulse(AbstractContextManager["Pulse"]):
         self._ended = Event()
         self._thread = Thread(target=self._run, daemon=True)
         self.is_silent = False
+        self._failure: Exception | None = None
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -42,7 +44,20 @@ class Pulse(AbstractContextManager["Pulse"]):
         self._ended.set()
         self._thread.join()
 
+    def check(self) -> None:
+        """Raises what has ended the thread."""
+        if self._failure is not None:
+            raise self._failure
+
     def _run(self) -> None:
+        try:
+            self._ask()
+        except Exception as error:
+            self._failure = error
+        finally:
+            self.is_silent = False  # else a continuous run would wait for ever
+
+    def _ask(self) -> None:
         with self._cluster.asking() as consumer:
             while not self._ended.wait(SLICE_S):
                 self._cluster.last_error = None
@@ -70,13 +85,14 @@ class Retries:
     failures: int = 0
 
     def after(self, error: BrokerError) -> None:
-        """Returns when it is time for the next try. Raises the error if there is to be none."""
+        """Returns when it is time for the next try. Raises the error if there is to be none, or why the pulse ended."""
         self.failures = 0 if self.pulse.is_silent else self.failures + 1
         if not self.continuous or self.failures >= FAILURES:
             raise error
         self.clock.sleep(SLICE_S)
         while self.pulse.is_silent and not self.stops():
             self.clock.sleep(WAIT_S)
+        self.pulse.check()
 
     def succeeded(self) -> None:
         self.failures = 0

@@ -65,6 +65,8 @@ class Cluster:
     timeout_s: float = 30.0
     stops: Callable[[], bool] = lambda: False
     last_error: KafkaError | None = field(default=None, init=False)
+    outages: int = field(default=0, init=False)
+    """How often a client has found no broker there."""
     _asked: AdminClient | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -101,9 +103,10 @@ class Cluster:
         made: AdminClient = self._made(client().admin.AdminClient, {})
         return made
 
-    def kept_admin(self) -> AdminClient:
+    def kept_admin(self, *, anew: bool = False) -> AdminClient:
         """One for many requests, as connecting takes longer than a request."""
-        self._asked = self._asked or self.admin()
+        if self._asked is None or anew:
+            self._asked = self.admin()
         return self._asked
 
     def partitions(self, consumer: Consumer, topic: str) -> int:
@@ -126,9 +129,7 @@ class Cluster:
 
     def topic_config(self, topic: str) -> Mapping[str, str]:
         """The settings of a topic, including defaults. Raises `UnknownSourceError` or `BrokerError`."""
-        if self._asked is None:
-            self._asked = self.admin()
-        asked, k = self._asked, client().admin
+        asked, k = self.kept_admin(), client().admin
         resource = k.ConfigResource(k.ResourceType.TOPIC, topic)
         with self.explained(topic):
             found = self.answer(asked.describe_configs([resource], request_timeout=self.timeout_s)[resource])
@@ -233,6 +234,7 @@ class Cluster:
         k = client().KafkaError
         if failure.code() == k.GROUP_AUTHORIZATION_FAILED:
             return  # a consumer that stores no offsets needs no right to its group
+        self.outages += failure.code() == k._ALL_BROKERS_DOWN
         if self.last_error is None or failure.code() != k._ALL_BROKERS_DOWN:  # which follows the error that says why
             self.last_error = failure
 

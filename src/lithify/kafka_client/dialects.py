@@ -6,6 +6,7 @@ settings of a file, of flags or of a caller ─┬─► for_java         Spark'
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,6 +38,7 @@ _SET_BY_US = {
 }
 """What Lithify sets: the value, and why it can be no other."""
 _PEM_OF = {"ssl.ca.pem": TRUST, "ssl.certificate.pem": KEYS}
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
 _JAVA_CLASSES = frozenset(("partitioner.class", "partition.assignment.strategy"))
 
 
@@ -104,6 +106,12 @@ def _check_values(conf: Mapping[str, Any]) -> None:
     An address with a login is one as well, which messages of both clients would show.
     """
     check_settings(conf)
+    for name, value in conf.items():
+        if _NO_TEXT.search(f"{name}{value}"):
+            raise InvalidSettingError(
+                f"{name!a}: a setting of Kafka's clients has neither a NUL nor half a character, which this one has",
+                hint="write it as UTF-8",
+            )
     protocol = str(conf.get(PROTOCOL, _PROTOCOLS[0]))
     if protocol.upper() not in _PROTOCOLS:
         hint = nearest(protocol.upper(), _PROTOCOLS, f"it is one of {', '.join(_PROTOCOLS)}")

@@ -10,18 +10,23 @@ new leader. Epochs that a broker does not know, as with the message format befor
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lithify.kafka_client.client import SLICE_S, Cluster, client
-from lithify.model.source import EpochAt
+from lithify.model.source import EpochAt, Signs, signs_of
 
 if TYPE_CHECKING:
-    from confluent_kafka import KafkaError
+    from confluent_kafka import Consumer, KafkaError, Message
+    from confluent_kafka.admin import AdminClient
 
 _CUT = re.compile(r"broker end offset is (\d+)")
-_LEAST = {"fetch_wait_max_ms": 10, "max_partition_fetch_bytes": 1_024}
+LEAST = {"fetch_wait_max_ms": 10, "max_partition_fetch_bytes": 1_024}
 """For a consumer that reads only to get an answer."""
+KNOWN_LEADER_S = 3.0
+"""How long the leader that a client knows may take for an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,33 +47,85 @@ def cut_of(failure: KafkaError) -> Cut | None:
 
 
 def leader_epoch(cluster: Cluster, topic: str, partition: int) -> int | None:
-    """The leader epoch of a log now; None where the broker counts none. Raises `BrokerError`."""
+    """The leader epoch of a log now; None where the broker counts none. Raises `BrokerError`.
+
+    The client asks the leader that it knows, and keeps that for minutes, also if its broker is gone. A new client
+    asks who leads first.
+    """
     k = client()
     where = k.TopicPartition(topic, partition)
-    asked = cluster.kept_admin().list_offsets({where: k.admin.OffsetSpec.latest()}, request_timeout=cluster.timeout_s)
-    with cluster.explained(topic):
-        epoch = cluster.answer(asked[where]).leader_epoch
+
+    def asked(admin: AdminClient, timeout_s: float) -> Any:
+        return cluster.answer(
+            admin.list_offsets({where: k.admin.OffsetSpec.latest()}, request_timeout=timeout_s)[where]
+        )
+
+    found = None
+    with suppress(k.KafkaException):
+        found = asked(cluster.kept_admin(), min(KNOWN_LEADER_S, cluster.timeout_s))
+    if found is None or found.offset < 0:
+        with cluster.explained(topic):
+            found = asked(cluster.kept_admin(anew=True), cluster.timeout_s)
+    if found.offset < 0:  # there was no answer, and the client does not call that an error
+        raise cluster.named(k.KafkaError(k.KafkaError._TIMED_OUT), topic)
+    epoch: int | None = found.leader_epoch
     return epoch if epoch is not None and epoch >= 0 else None
+
+
+def signs_at(cluster: Cluster, consumer: Consumer, topic: str, offsets: Mapping[int, int]) -> Mapping[int, Signs]:
+    """By partition those of the record at its offset, where there is one. Raises `BrokerError`.
+
+    `consumer` is one for requests; it is assigned nothing afterwards.
+    """
+    where, left, found = client().TopicPartition, {*offsets}, dict[int, Signs]()
+    if not offsets:
+        return found
+    with cluster.explained(topic):
+        consumer.assign([where(topic, partition, offset) for partition, offset in offsets.items()])
+        try:
+            while left:
+                told = _first_of(cluster, consumer, topic, left)
+                partition = told.partition()
+                assert partition is not None
+                left.discard(partition)
+                consumer.pause([where(topic, partition)])
+                kind, timestamp_ms = told.timestamp()
+                if told.error() is None and told.offset() == offsets[partition]:
+                    no_time = -1  # as in copies, which have Java's number for none
+                    found[partition] = signs_of(timestamp_ms if kind else no_time, told.key(), told.value())
+        finally:
+            consumer.resume([where(topic, partition) for partition in offsets])  # else it is paused for ever
+            consumer.unassign()
+    return found
+
+
+def _first_of(cluster: Cluster, consumer: Consumer, topic: str, partitions: Collection[int]) -> Message:
+    """What a consumer gets first of one of these: a record, the end, or an error about its offset or of a cut."""
+    k = client()
+    ends = (k.KafkaError._PARTITION_EOF, k.KafkaError._AUTO_OFFSET_RESET, k.KafkaError.OFFSET_OUT_OF_RANGE)
+    for _ in range(max(1, round(cluster.timeout_s / SLICE_S))):
+        cluster.check_stop()
+        if refused := cluster.refused():
+            raise refused
+        told = consumer.poll(SLICE_S)
+        if told is None or told.partition() not in partitions:
+            continue
+        failure = told.error()
+        if failure is None or failure.code() in ends or cut_of(failure) is not None:
+            return told
+        if failure.code() != k.KafkaError.GROUP_AUTHORIZATION_FAILED:
+            raise cluster.named(failure, topic)  # and not for the right to a group, see `Cluster._note`
+    raise cluster.named(k.KafkaError(k.KafkaError._TIMED_OUT), topic)
 
 
 def find_cut(cluster: Cluster, topic: str, partition: int, at: EpochAt) -> Cut | None:
     """Where a log was cut since it was read up to `at`, if it was. Raises `BrokerError`."""
     k = client()
-    consumer = cluster.consumer(**_LEAST)
+    consumer = cluster.consumer(**LEAST)
     try:
         with cluster.explained(topic):
             consumer.assign([k.TopicPartition(topic, partition, at.offset, leader_epoch=at.epoch)])
-        for _ in range(max(1, round(cluster.timeout_s / SLICE_S))):
-            cluster.check_stop()
-            if refused := cluster.refused():
-                raise refused
-            if (told := consumer.poll(SLICE_S)) is None:
-                continue
-            failure = told.error()
-            if failure is None:
-                return None
-            if (cut := cut_of(failure)) is not None or told.partition() == partition:
-                return cut  # the end of the log, or an offset that is out of it, tells of none
-        raise cluster.named(k.KafkaError(k.KafkaError._TIMED_OUT), topic)
+        failure = _first_of(cluster, consumer, topic, [partition]).error()
+        return None if failure is None else cut_of(failure)  # the end of the log, or an offset out of it, tells of none
     finally:
         consumer.close()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lithify.errors import BrokerError, ConnectorError, InvalidSettingError, LithifyError
 from lithify.kafka_client.client import SLICE_S, Cluster, client
 from lithify.kafka_client.names import without_unknown
+from lithify.redaction import one_line
 from lithify.reports.ingest import IngestNote, TellNote
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 ASKED_S, FETCHED_S = 5.0, 3.0
 """Seconds for the cluster's first answer, and then for the first fetches."""
+_SHOWN_CHARACTERS = 200
 
 
 def look_first(conf: Mapping[str, Any], topics: Sequence[str], notes: TellNote, stops: Callable[[], bool]) -> None:
@@ -41,7 +43,7 @@ def look_first(conf: Mapping[str, Any], topics: Sequence[str], notes: TellNote, 
 
 
 def asking(cluster: Cluster) -> str:
-    return f"asking Kafka at {cluster.servers}"
+    return one_line(f"asking Kafka at {cluster.servers}", _SHOWN_CHARACTERS)
 
 
 def look_at(cluster: Cluster, topic: str) -> None:

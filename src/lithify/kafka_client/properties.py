@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from lithify.errors import RefusedError
+from lithify.given_files import read_given
 
-LARGEST_FILE_BYTES = 2**20
 MOST_SETTINGS = 1000
 """Of one file: Kafka's clients have some 300, and each that is not theirs is compared with all of these."""
 _HINT = "name the client.properties of a Kafka client, in UTF-8"
@@ -17,13 +17,10 @@ _HINT = "name the client.properties of a Kafka client, in UTF-8"
 def read_properties(path: Path) -> Mapping[str, str]:
     """The settings in a file of Java properties. Raises `RefusedError`."""
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE_BYTES + 1)
-        text = content.decode()
+        text = read_given(path, pipes=True).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise RefusedError(f"{path} cannot be read: {error}", hint=_HINT) from error
-    if len(content) > LARGEST_FILE_BYTES:
-        raise RefusedError(f"{path} is larger than {LARGEST_FILE_BYTES} bytes: it is no file of settings", hint=_HINT)
+        why = error.strerror if isinstance(error, OSError) else error
+        raise RefusedError(f"{path} cannot be read: {why}", hint=_HINT) from error
     found = dict(_property(line) for line in _lines(text))
     if len(found) > MOST_SETTINGS:
         raise RefusedError(f"{path} has more than {MOST_SETTINGS} settings: it is no file of settings", hint=_HINT)
@@ -33,7 +30,8 @@ def read_properties(path: Path) -> Mapping[str, str]:
 def _lines(text: str) -> Iterator[str]:
     """Without comments; a line that ends with a backslash continues in the next one."""
     begun = ""
-    for line in map(str.lstrip, text.splitlines()):
+    ended = re.split(r"\r\n|\r|\n", text)  # Java knows no other ends: those may be in a password
+    for line in (text.lstrip(" \t\f") for text in ended):
         if not begun and (not line or line[0] in "#!"):
             continue
         backslashes = len(line) - len(line.rstrip("\\"))

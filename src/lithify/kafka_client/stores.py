@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Mapping
-from pathlib import Path
 
 from lithify.errors import InvalidSettingError
+from lithify.given_files import head_of_given
 
 TRUST, KEYS = "ssl.truststore", "ssl.keystore"
 NAMES = frozenset(f"{store}.{what}" for store in (TRUST, KEYS) for what in ("type", "location", "password"))
@@ -63,10 +63,10 @@ def _kind(conf: Mapping[str, str], store: str) -> str:
 
 def _head(path: str, store: str) -> bytes:
     try:
-        with Path(path).open("rb") as file:
-            return file.read(64)
+        return head_of_given(path, 64)
     except OSError as error:
-        raise InvalidSettingError(f"{store}.location cannot be read: {error}", hint="check the path") from error
+        why = f"{store}.location: {path} cannot be read: {error.strerror}"
+        raise InvalidSettingError(why, hint="check the path") from error
 
 
 def _not_readable(store: str, path: str, command: str, kind: str, file: str) -> InvalidSettingError:

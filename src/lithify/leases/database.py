@@ -21,6 +21,7 @@ from sqlalchemy.pool import NullPool
 from lithify.errors import CoordinationError
 from lithify.extras import POSTGRES
 from lithify.model.settings.secrets import keep
+from lithify.waits.postgres import with_driver
 from lithify.waits.sql import bound_answers, connect_patiently
 
 CONNECT_S = 3
@@ -31,7 +32,6 @@ BUSY_S = 5
 """For the commits of other processes, also the catalog's where leases are in its SQLite file."""
 
 FORMS = "postgresql://USER:PASSWORD@HOST/DATABASE or sqlite:////PATH/FILE.db, with %40 for @ and %2F for / in passwords"
-POSTGRES_DRIVER = "postgresql+psycopg2"
 
 
 def parsed(url: str) -> URL:
@@ -43,9 +43,7 @@ def parsed(url: str) -> URL:
         raise _unreadable() from None
     if "@" in (database.host or ""):
         raise CoordinationError("the URL of the database of leases has two '@'", hint=f"write {FORMS}")
-    if database.drivername == "postgresql":
-        database = database.set(drivername=POSTGRES_DRIVER)
-    return database
+    return with_driver(database)
 
 
 def shown(url: URL) -> str:

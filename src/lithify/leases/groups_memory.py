@@ -34,6 +34,12 @@ class MemoryGroups:
     def positions_of(self, groups: Collection[str], topic: TopicName | None = None) -> tuple[Position, ...]:
         return tuple(position for position in self.positions(topic=topic) if position.group in groups)
 
+    def elsewhere(self, group: str, topic: TopicName, identity: str) -> tuple[str, ...]:
+        return ()  # no other warehouse is in this memory
+
+    def topics_elsewhere(self, group: str) -> frozenset[TopicName]:
+        return frozenset()
+
     def tokens(self) -> Mapping[TopicName, PositionToken]:
         found: dict[TopicName, list[int]] = {}
         for p in self.positions():

@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Engine, and_, delete, func, or_, select
 
 from lithify.leases.copies_sql import SqlCopies, raise_fences
 from lithify.leases.rows import checked
-from lithify.leases.scopes import scoped
+from lithify.leases.scopes import SCOPES, others_at, scoped
 from lithify.leases.sql import SqlCoordination
 from lithify.leases.tables.groups import GROUP_LEASES, POSITIONS, position_of, row_of
 from lithify.leases.transactions import Transactions, has_table, in_parts, make_table, required_database
@@ -42,10 +42,10 @@ class _NotHeldError(Exception):
 
 
 class SqlGroups:
-    """`Groups` of the processes that reach the same database."""
+    """`Groups` of the processes that reach the same database. `former` is the name before `scope`, if it had one."""
 
-    def __init__(self, transactions: Transactions, scope: str) -> None:
-        self._scope = scope
+    def __init__(self, transactions: Transactions, scope: str, former: str | None = None) -> None:
+        self._scope, self._former = scope, former
         self._transactions = transactions
         self._upsert = transactions.upsert_into(POSITIONS)
         self._has_table = False
@@ -82,6 +82,33 @@ class SqlGroups:
 
         found = map(position_of, checked(self._transactions.done(read), POSITIONS))
         return tuple(sorted(found, key=lambda position: (position.group, position.log)))
+
+    def elsewhere(self, group: str, topic: TopicName, identity: str) -> tuple[str, ...]:
+        def read(connection: Connection) -> set[str]:
+            return self._elsewhere(connection, group, topic, [identity])
+
+        return tuple(sorted(self._transactions.done(read)))
+
+    def _elsewhere(self, connection: Connection, group: str, topic: TopicName, identities: Collection[str]) -> set[str]:
+        if not has_table(connection, POSITIONS):
+            return set()
+        wanted = select(POSITIONS.c.scope).distinct().where(_is_in(group, topic), POSITIONS.c.scope != self._scope)
+        found = set(connection.execute(wanted.where(POSITIONS.c.identity.in_(identities))).scalars())
+        if has_table(connection, SCOPES):
+            of_our_place = others_at(connection, self._former or self._scope, self._scope)
+            found.update(connection.execute(wanted.where(POSITIONS.c.scope.in_(of_our_place))).scalars())
+            taken_over = select(SCOPES.c.scope).where(SCOPES.c.identity == self._scope)
+            found.difference_update(connection.execute(taken_over).scalars())
+        return found
+
+    def topics_elsewhere(self, group: str) -> frozenset[TopicName]:
+        c = POSITIONS.c
+        wanted = select(c.stream, c.topic).distinct().where(c.consumer_group == group, c.scope != self._scope)
+
+        def read(connection: Connection) -> Sequence[Any]:
+            return connection.execute(wanted).all() if has_table(connection, POSITIONS) else ()
+
+        return frozenset(TopicName(row.stream, row.topic) for row in checked(self._transactions.done(read), POSITIONS))
 
     @cached_property
     def copies(self) -> PositionCopies:
@@ -125,10 +152,15 @@ class SqlGroups:
     def delete(self, group: str, logs: Collection[LogId], owner: str) -> frozenset[LogId]:
         leases, ordered = self._leases({(group, log) for log in logs}), sorted(logs)
         of_group = and_(POSITIONS.c.scope == self._scope, POSITIONS.c.consumer_group == group)
+        topics = {log.topic for log in ordered}
 
         def drop(connection: Connection) -> None:
-            raise_fences(self._transactions, connection, self._scope, {log.topic for log in ordered})
+            raise_fences(self._transactions, connection, self._scope, topics)
             if has_table(connection, POSITIONS):
+                for topic in sorted(topics):  # C73: or it comes back once these are taken over
+                    ours = select(POSITIONS.c.identity).where(of_group, _is_in(group, topic))
+                    others = self._elsewhere(connection, group, topic, connection.execute(ours).scalars().all())
+                    connection.execute(delete(POSITIONS).where(_is_in(group, topic), POSITIONS.c.scope.in_(others)))
                 for some in in_parts(ordered):
                     connection.execute(delete(POSITIONS).where(of_group, or_(*map(_is_of, some))))
             _check_held(connection, leases, owner)
@@ -155,7 +187,12 @@ def open_groups(url: str | None, catalogs: Engine | None, scope: WarehouseScope)
     Raises `RefusedError` where there is no database that processes share, `CoordinationError` for an invalid URL.
     """
     need = "groups need an SQL database that their members share"
-    return SqlGroups(scoped(required_database(url, catalogs, scope.where, need), scope), scope.name)
+    return SqlGroups(scoped(required_database(url, catalogs, scope.where, need), scope), scope.name, scope.former)
+
+
+def _is_in(group: str, topic: TopicName) -> Any:
+    c = POSITIONS.c
+    return and_(c.consumer_group == group, c.stream == topic.stream, c.topic == topic.topic)
 
 
 def _is_of(log: LogId) -> Any:

@@ -17,8 +17,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, and_, delete, or_, select, update
 
+from lithify.errors import CoordinationError
 from lithify.leases.rows import checked, unreadable
-from lithify.leases.scopes import scoped
+from lithify.leases.scopes import note_place, others_at, scoped
 from lithify.leases.sql import SqlCoordination
 from lithify.leases.tables.replicas import PROGRESS, REPLICA_LEASES, REPLICAS
 from lithify.leases.transactions import Transactions, has_table, in_parts, make_table, required_database
@@ -30,10 +31,10 @@ from lithify.ports.leases import Coordination
 
 
 class SqlReplicas:
-    """`Replicas` of the processes that reach the same database."""
+    """`Replicas` of the processes that reach the same database. `former` is the name before `scope`, if it had one."""
 
-    def __init__(self, transactions: Transactions, scope: str) -> None:
-        self._scope = scope
+    def __init__(self, transactions: Transactions, scope: str, former: str | None = None) -> None:
+        self._scope, self._former = scope, former
         self._transactions = transactions
         self._upsert = transactions.upsert_into(PROGRESS)
 
@@ -46,7 +47,32 @@ class SqlReplicas:
         return SqlCoordination(self._transactions, table=REPLICA_LEASES)
 
     def definitions(self) -> tuple[ReplicaDefinition, ...]:
-        return self._found(select(REPLICAS).where(REPLICAS.c.scope == self._scope))
+        found = self._found(select(REPLICAS).where(REPLICAS.c.scope == self._scope))
+        if not found:
+            self._check_not_elsewhere()
+        return found
+
+    def _check_not_elsewhere(self) -> None:
+        """Raises `CoordinationError` where the place has definitions under a name that this warehouse has not (C73)."""
+        if (former := self._former) is None:
+            return
+
+        def read(connection: Connection) -> Sequence[str]:
+            names = others_at(connection, former, self._scope)
+            if not names or not has_table(connection, REPLICAS):
+                return ()
+            return (
+                connection.execute(select(REPLICAS.c.scope).where(REPLICAS.c.scope.in_(names)).limit(1)).scalars().all()
+            )
+
+        if there := self._transactions.done(read):
+            raise CoordinationError(
+                f"warehouse {self._scope} has no replicas, but the database has those of the warehouse that was known "
+                f"as {former} before, {there[0]}",
+                hint="if its catalog has lost that identity, give it back, see `A lost identity` in "
+                "docs/how-to/repair-a-topic.md; if it is another warehouse, "
+                "`lithify replica add TOPIC --to DIR` says so",
+            )
 
     def know(self, other: WarehouseScope) -> None:
         """Another warehouse: what versions before have called it by its place is its own from then on."""
@@ -63,6 +89,8 @@ class SqlReplicas:
             make_table(connection, REPLICAS)
             make_table(connection, PROGRESS)
             connection.execute(insert)
+            if self._former is not None:
+                note_place(self._transactions, connection, self._former, self._scope)
             # Compared, not counted: a transaction that is done twice finds its own row.
             found = connection.execute(select(REPLICAS).where(self._named(definition.name))).one()
             if dict(found._mapping) != row:
@@ -168,7 +196,7 @@ def open_replicas(url: str | None, catalogs: Engine | None, scope: WarehouseScop
     Raises `RefusedError` where there is no database that processes share, `CoordinationError` for an invalid URL.
     """
     need = "replicas need an SQL database that their daemons share"
-    return SqlReplicas(scoped(required_database(url, catalogs, scope.where, need), scope), scope.name)
+    return SqlReplicas(scoped(required_database(url, catalogs, scope.where, need), scope), scope.name, scope.former)
 
 
 def _row(definition: ReplicaDefinition) -> dict[str, Any]:

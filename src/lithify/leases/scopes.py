@@ -1,6 +1,7 @@
 """What versions before the identity of a warehouse have stored under its place becomes its own, once (C73).
 
-    lithify_scopes     scope (primary key)    identity          the place was taken over by that warehouse
+    lithify_scopes     scope (primary key)    identity          the place was taken over by that warehouse,
+                                                                or it has defined a replica there
 
     positions, what copies wrote, fences      copied: members of an earlier version go on with theirs, which nobody else
                                               reads any more
@@ -36,6 +37,7 @@ from lithify.leases.tables.groups import COPIED, FENCES, POSITIONS
 from lithify.leases.tables.replicas import PROGRESS, REPLICAS
 from lithify.leases.transactions import Transactions, has_table, make_table
 from lithify.model.formats.warehouse_scope import WarehouseScope
+from lithify.waits.postgres import sqlstate
 
 SCOPES = Table(
     "lithify_scopes",
@@ -53,6 +55,20 @@ def scoped(transactions: Transactions, scope: WarehouseScope) -> Transactions:
             lambda connection: _take_over(transactions, connection, former, scope.name),
         )
     return transactions
+
+
+def note_place(write: Transactions, connection: Connection, former: str, name: str) -> None:
+    """The warehouse at a place has that name: what is under the place is taken over already, or nothing is."""
+    make_table(connection, SCOPES)
+    connection.execute(write.upsert_into(SCOPES), [{"scope": former, "identity": name}])
+
+
+def others_at(connection: Connection, former: str, name: str) -> list[str]:
+    """Other names of what is, or was, at that place, as it was noted."""
+    if not has_table(connection, SCOPES):
+        return []
+    found = select(SCOPES.c.identity).where(SCOPES.c.scope == former, SCOPES.c.identity != name)
+    return list(connection.execute(found).scalars())
 
 
 def _take_over(write: Transactions, connection: Connection, former: str, name: str) -> None:
@@ -105,8 +121,10 @@ def _may_write(connection: Connection, table: Table) -> bool:
 
 def _is_denied(error: DBAPIError) -> bool:
     """Whether a user has no right to do it, or the database is one that is only read."""
-    code = getattr(error.orig, "pgcode", None) or getattr(error.orig, "sqlstate", None)
-    return code in ("42501", "25006") or getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == SQLITE_READONLY
+    return (
+        sqlstate(error.orig) in ("42501", "25006")
+        or getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == SQLITE_READONLY
+    )
 
 
 def _found(connection: Connection, what: ColumnElement[bool]) -> bool:

@@ -18,6 +18,8 @@ from sqlalchemy.schema import CreateTable
 
 from lithify.errors import CoordinationError, RefusedError
 from lithify.leases.database import engine_at, engine_beside, shown
+from lithify.redaction import one_line
+from lithify.waits.sql import is_outage
 
 T = TypeVar("T")
 
@@ -83,11 +85,13 @@ class Transactions:
     def _unusable(self, error: SQLAlchemyError) -> CoordinationError:
         # Not SQLAlchemy's own text, which has the statement and its parameters.
         cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-        text = " ".join(str(cause).split())[:300] or type(cause).__name__
-        return CoordinationError(
+        text = one_line(str(cause), 300) or type(cause).__name__
+        unusable = CoordinationError(
             f"the database of leases cannot be used: {text}",
             hint=f"check {shown(self._engine.url)}, or name another with --coordination-url",
         )
+        unusable.is_outage = is_outage(error)
+        return unusable
 
 
 def shared_database(url: str | None, catalogs: Engine | None) -> Transactions | None:
@@ -141,9 +145,14 @@ def _shared(engine: Engine) -> Transactions:
 def make_table(connection: Connection, table: Table) -> None:
     """Creates a table unless it is there."""
     # Checked first, as a user of an existing table may have no right to create tables.
-    if not has_table(connection, table):
-        # PostgreSQL may fail one of two concurrent CREATEs nevertheless; its retry then finds the table.
-        connection.execute(CreateTable(table, if_not_exists=True))
+    if has_table(connection, table):
+        return
+    try:
+        with connection.begin_nested():  # PostgreSQL fails all but one of concurrent CREATEs nevertheless
+            connection.execute(CreateTable(table, if_not_exists=True))
+    except DBAPIError:
+        if connection.invalidated or not has_table(connection, table):  # on a lost one that would hide why
+            raise
 
 
 def has_table(connection: Connection, table: Table) -> bool:

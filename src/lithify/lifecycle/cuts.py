@@ -17,6 +17,7 @@ from lithify.compaction.eligible.retention import start_after
 from lithify.compaction.tombstones import Steps, folded, held_at_most_ms, with_drop, without_view
 from lithify.errors import OffsetOutOfRangeError, PolicyError
 from lithify.lifecycle.copies.ids import copied_after_cut
+from lithify.lifecycle.copies.missed_deletes import begun_after_cut
 from lithify.model.cursor import whole_offset
 from lithify.model.log_arithmetic import last_readable, measured, view_of
 from lithify.model.message import MessageId
@@ -152,6 +153,7 @@ def truncated(state: LogState, how: Truncation, cut: Cut) -> LogState:
         dropped=dropped,
         undone=undone,
         copied_to=copied_after_cut(state, cut.first_removed),
+        source_begun=begun_after_cut(state, how.end_offset),
     )
     return measured(moved, cut.segments)
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lithify.errors import RefusedError
+from lithify.lifecycle.copies.missed_deletes import begun_after_cut
 from lithify.model.remains import ClosedState, Entry, MetadataFile, Remains
 from lithify.model.segment import Segment, segments_of, volume_of
 from lithify.model.settings.inheritance import own_names
@@ -183,7 +184,7 @@ def _rebuilt(log: LogState, segments: tuple[Segment, ...]) -> RebuiltLog:
         batches=log.batches,
         copied_to=log.copied_to,
         source_epoch=log.source_epoch if end == log.log_end_offset else None,
-        source_begun=log.source_begun,
+        source_begun=begun_after_cut(log, end),
     )
     return RebuiltLog(fresh, segments)
 

@@ -6,9 +6,12 @@ its source ──REPLICATE──► replica ──SWEEP, EXPIRE──► replica
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from lithify.errors import ConflictError, PolicyError
 from lithify.lifecycle.own_views import NO_RUN, copied_log, copied_logs, may_compact, same_log
 from lithify.model.replicas.replica_of import NOTHING_COPIED, ReplicaOf
+from lithify.model.segment import Segment
 from lithify.model.topic.edit import Verb
 from lithify.model.topic.log import RUN_IDS_KEPT, LogState
 from lithify.model.topic.state import TopicState
@@ -141,7 +144,11 @@ def _check_not_back(source: TopicState, target: TopicState, known: ReplicaOf) ->
     logs = [(now, copied_log(target, now.partition)) for now in source.logs if now.partition in target.partitions]
     if source.version < known.version:
         why = f"it is at version {source.version}, and the replica has its version {known.version}"
-    elif len(source.logs) < len(target.logs) or any(now.epoch < then.epoch for now, then in logs):
+    elif (
+        len(source.logs) < len(target.logs)
+        or any(now.epoch < then.epoch for now, then in logs)
+        or any(now.generation < target.log(now.partition).generation for now, _ in logs)
+    ):
         why = f"its logs are older than in its version {known.version}, which the replica has"
     elif source.version == known.version and not all(same_log(now, target) for now, _ in logs):
         why = f"its version {known.version} is not the one that the replica has"
@@ -149,7 +156,37 @@ def _check_not_back(source: TopicState, target: TopicState, known: ReplicaOf) ->
         why = f"its logs lack commits of its version {known.version}, which the replica has"
     else:
         return
-    raise ConflictError(
+    raise _went_back(target, why)
+
+
+def check_still_there(source: TopicState, target: TopicState, removed: Iterable[Segment]) -> None:
+    """Raises `ConflictError` where the source lacks segments of the replica that nothing can have removed (C64).
+
+    Rounds, also those that were undone, remove what is below D, and retention and `delete-records` what is below S;
+    truncations remove or rewrite what ends above their new log ends. So a source that was restored is found however
+    much it has gone on since.
+    """
+    for segment in removed:
+        now, then = source.log(segment.partition), target.log(segment.partition)
+        compacted = max(max(log.first_dirty_offset, log.compacted_below) for log in (now, then))
+        if compacted < segment.end_offset <= _never_cut(now, then):
+            raise _went_back(
+                target,
+                f"partition {segment.partition} lacks the records that the replica has from offset "
+                f"{max(segment.base_offset, compacted)} on, which no round, retention or cut has removed",
+            )
+
+
+def _never_cut(now: LogState, then: LogState) -> int:
+    """The offset below which no truncation of a source's log since `then` has removed anything; 0: not known."""
+    truncations = now.generation - then.generation
+    if truncations > len(now.truncated):
+        return 0
+    return min(now.truncated[-truncations:]) if truncations else then.log_end_offset
+
+
+def _went_back(target: TopicState, why: str) -> ConflictError:
+    return ConflictError(
         f"{target.name}: the source went back: {why}",
         hint="if it was restored from a backup, the replica may have more than it: promote the replica, or delete it "
         "there, and the next copy creates it; nothing was changed",

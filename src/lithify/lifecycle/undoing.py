@@ -15,7 +15,7 @@ from lithify.model.log_arithmetic import last_readable, measured, view_of
 from lithify.model.missed import Undone
 from lithify.model.segment import Segment
 from lithify.model.topic.log import LastRecord, LogState
-from lithify.reports.round import LogReport
+from lithify.reports.rounds.round import LogReport
 
 
 @dataclass(frozen=True, slots=True)

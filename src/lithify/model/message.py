@@ -5,18 +5,31 @@
 
 Ids of one partition ascend by ledger, entry and batch index. An id never belongs to another message. Clients of Pulsar
 have ids with an index of messages in an encrypted batch: a start at any of them is a start at its record (C52).
+
+An encrypted batch hides its keys, and a chunk of a large message has the key of that in its metadata, so it can hide
+older values of this key alone (C53).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final, NamedTuple, Self
 
 NO_BATCH: Final = -1
 """The batch index of a message that is an entry of its own."""
+DAMAGED_NAMED_AT_MOST: Final = 100
+"""Places of entries that their producers wrote damaged, as reports of rounds and copies name them (C74)."""
 
 _LAST: Final = 2**63 - 1
 _TEXT: Final = re.compile(r"[0-9]{1,19}:[0-9]{1,19}(:-?[0-9]{1,10})?")
+_OF_CLIENTS: Final = re.compile(r"\(?([0-9]{1,19})[:,]([0-9]{1,19})[:,]-?[0-9]{1,10}[:,](-?[0-9]{1,10})\)?")
+
+_PARTITION_KEY, _BATCH_SIZE, _SERVER_ONLY, _UUID, _CHUNKS = 6, 11, 20, 26, 27
+"""Numbers of fields of `MessageMetadata`."""
+_VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
+_WIDTHS: Final = {_FIXED_64: 8, _FIXED_32: 4}
+_LONGEST_VARINT: Final = 10
 
 
 class MessageId(NamedTuple):
@@ -32,6 +45,12 @@ class MessageId(NamedTuple):
         if not _TEXT.fullmatch(text):
             raise ValueError(f"{text!r} is no message id: LEDGER:ENTRY, in a batch LEDGER:ENTRY:INDEX")
         return cls(*map(int, text.split(":")))
+
+    @classmethod
+    def printed_by_clients(cls, text: str) -> Self | None:
+        """The id in a text with the partition as third of four numbers, as Pulsar's clients print it; None: in none."""
+        found = _OF_CLIENTS.fullmatch(text)
+        return None if found is None else cls(*map(int, found.groups()))
 
     def __str__(self) -> str:
         whole = f"{self.ledger}:{self.entry}"
@@ -84,6 +103,30 @@ LATEST: Final = MessagePosition(_LAST, _LAST, NO_BATCH, 0)
 """Behind every message of a log."""
 
 
+class Chunk(NamedTuple):
+    """One of several entries that are one message."""
+
+    key: bytes | None
+    """That of the message; None: it has none, and so hides no value of any key."""
+
+
+def chunk_of(metadata: bytes | None) -> Chunk | None:
+    """What the entry with this metadata, a `MessageMetadata`, is a chunk of.
+
+    None if it is no chunk, as `pulsar.format.kinds` tells them, or its metadata does not show it: such an entry may
+    hide a value of any key.
+    """
+    try:
+        fields = dict(_fields(metadata or b""))  # of a field that is repeated the last one counts
+    except ValueError:
+        return None
+    count, uuid, key = fields.get(_CHUNKS), fields.get(_UUID), fields.get(_PARTITION_KEY)
+    whole = _SERVER_ONLY not in fields and _BATCH_SIZE not in fields
+    if not whole or not isinstance(count, int) or not 1 < count < 2**31 or not isinstance(uuid, bytes):
+        return None
+    return Chunk(key) if key is None or isinstance(key, bytes) else None
+
+
 class Envelope(NamedTuple):
     """What a message of Pulsar has besides the fields of a record.
 
@@ -98,9 +141,18 @@ class Envelope(NamedTuple):
     metadata: bytes | None = None
     passed_through: bool = False
 
+    @property
+    def chunk(self) -> Chunk | None:
+        """Which part of a large message it is; None if it is none, or its metadata does not say so (C53)."""
+        return chunk_of(self.metadata) if self.passed_through else None
+
     def reaches(self, sought: MessageId) -> bool:
-        """Whether a reader that starts at `sought` gets this record: a whole entry has all indexes of its own."""
-        return self.id >= sought or (self.passed_through and self.id.place == sought.place)
+        """Whether a reader that starts at `sought` gets this record: a whole entry has all indexes of its own.
+
+        So has one that is no batch: clients of Pulsar print 5:2:0 for entry 2 of partition 0.
+        """
+        whole = self.passed_through or self.id.batch_index == NO_BATCH
+        return self.id >= sought or (whole and self.id.place == sought.place)
 
 
 class EnvelopeFacts(NamedTuple):
@@ -117,3 +169,30 @@ class EnvelopeFacts(NamedTuple):
         if self.max_ledger != sought.ledger:
             return self.max_ledger > sought.ledger
         return self.max_entry >= sought.entry
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """The numbers and values of the fields of a message. Raises `ValueError`."""
+    at = 0
+    while at < len(data):
+        tag, at = _varint(data, at)
+        number, kind = tag >> 3, tag & 7
+        if kind == _VARINT:
+            value, at = _varint(data, at)
+            yield number, value
+            continue
+        size, at = _varint(data, at) if kind == _BYTES else (_WIDTHS.get(kind, -1), at)
+        if size < 0 or at + size > len(data):
+            raise ValueError("no such field, or one that is cut off")
+        yield number, data[at : at + size]
+        at += size
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A number and where it ends. Raises `ValueError`."""
+    value = 0
+    for index, byte in enumerate(data[at : at + _LONGEST_VARINT]):
+        value |= (byte & 0x7F) << (7 * index)
+        if byte < 0x80:
+            return value, at + index + 1
+    raise ValueError("a number that is cut off, or too long")

@@ -116,11 +116,23 @@ def original_stream(stream: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str], otherwise: str) -> str:
-    """The hint for an unknown name, of whatever kind: the known one that it may stand for, or `otherwise`."""
+    """The hint for an unknown name, of whatever kind: the known one that it may stand for, or `otherwise`.
+
+    That may be in another case: `ORDERS` for `orders`, and options of Spark, which arrive in lower case. What topics
+    are in makes none alike: persistent://shop/eu/orders is not near to persistent://shop/eu/clicks.
+    """
     from difflib import get_close_matches
 
-    close = get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]}?" if close else otherwise
+    exact = {one: one for one in known}
+    for spelled, given in ((exact, name), ({one.lower(): one for one in exact}, name.lower())):
+        close = get_close_matches(given, spelled, n=1)
+        if close and get_close_matches(_last_part(given), [_last_part(close[0])]):
+            return f"did you mean {spelled[close[0]]}?"
+    return otherwise
+
+
+def _last_part(name: str) -> str:
+    return re.split("[/:]", name)[-1]
 
 
 def check_printable(reference: TopicReference) -> None:

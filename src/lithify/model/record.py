@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from lithify.model.message import Envelope
+from lithify.model.message import Chunk, Envelope
 
 TimestampType = Literal["CreateTime", "LogAppendTime"]
 Header = tuple[str, bytes | None]
@@ -39,6 +39,11 @@ class Record(NamedTuple):  # a third of the time that a frozen dataclass takes t
     def passed_through(self) -> bool:
         """Whether it is a whole entry of Pulsar that no round may remove (C53)."""
         return self.envelope is not None and self.envelope.passed_through
+
+    @property
+    def chunk(self) -> Chunk | None:
+        """Which part of a large message it is; None if it is none, or does not show it (C53)."""
+        return None if self.envelope is None else self.envelope.chunk
 
     @property
     def size_bytes(self) -> int:

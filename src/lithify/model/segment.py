@@ -9,7 +9,7 @@ The facts of a segment that the table's manifests have, so that its file need no
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lithify.model.message import EnvelopeFacts
 
@@ -38,11 +38,24 @@ class Segment:
     """An upper bound of the keys, perhaps longer than any; `None` if unknown."""
     envelopes: EnvelopeFacts | None = None
     """Of a topic that keeps Pulsar's message ids (C52), else None."""
+    only_chunks: bool = field(default=False, compare=False)
+    """All that is passed through are chunks (C53). False: not all, or it is not known: manifests that earlier versions
+    have written do not say it, so it is no reason for two segments to differ."""
 
     @property
     def passed_through(self) -> int:
         """Whole entries of Pulsar that compaction cannot look into (C53)."""
         return 0 if self.envelopes is None else self.envelopes.passed_through
+
+    @property
+    def chunks(self) -> int:
+        """Those of them that hide values of one key each; the others may hide values of any (C53)."""
+        return self.passed_through if self.only_chunks else 0
+
+    @property
+    def sealed(self) -> int:
+        """Those of them that may hide values of any key."""
+        return self.passed_through - self.chunks
 
     @property
     def droppable_keyless(self) -> int:
@@ -61,12 +74,20 @@ class Volume:
     records: int = 0
     size_bytes: int = 0
     passed_through: int = 0
+    chunks: int = field(default=0, compare=False)
+    """Of these, chunks in segments that have no other entries; earlier versions do not count them."""
+
+    @property
+    def sealed(self) -> int:
+        """Entries that may hide values of any key."""
+        return self.passed_through - self.chunks
 
     def __add__(self, other: Volume) -> Volume:
         return Volume(
             self.records + other.records,
             self.size_bytes + other.size_bytes,
             self.passed_through + other.passed_through,
+            self.chunks + other.chunks,
         )
 
 
@@ -81,6 +102,7 @@ def volume_of(segments: tuple[Segment, ...]) -> Volume:
         sum(s.records for s in segments),
         sum(s.size_bytes for s in segments),
         sum(s.passed_through for s in segments),
+        sum(s.chunks for s in segments),
     )
 
 

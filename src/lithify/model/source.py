@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import struct
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -13,6 +15,9 @@ from lithify.model.topic.log import LogState
 
 SourcePosition = int | MessageId
 """How far a copy of one partition is: the next offset of Kafka, or the id of Pulsar up to which it has everything."""
+
+
+_FROM_1900_MS = -2_208_988_800_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,62 @@ class EpochAt:
 def copied_in(log: LogState) -> EpochAt | None:
     """What the state of a copy says of its source's leader epoch; None where it says nothing."""
     return None if log.source_epoch is None else EpochAt(log.log_end_offset, log.source_epoch)
+
+
+Signs = tuple[int, int]
+"""What tells a record of Kafka from another one at its offset: its timestamp, and the checksum of key and value."""
+
+
+def signs_of(timestamp_ms: int, key: bytes | None, value: bytes | None) -> Signs:
+    return timestamp_ms, checksum_of(key, value)
+
+
+def checksum_of(key: bytes | None, value: bytes | None) -> int:
+    """As copies store it of their last records: a CRC-32 of the key and the value, each behind its length."""
+    checksum = 0
+    for part in (key, value):
+        checksum = zlib.crc32(part or b"", zlib.crc32(struct.pack(">q", -1 if part is None else len(part)), checksum))
+    return checksum
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRecord:
+    """The last record of a copy, which its source must have at that offset, unless it has none there (C72).
+
+    `checksum` is None in copies that an earlier Lithify made.
+    """
+
+    offset: int
+    timestamp_ms: int
+    checksum: int | None
+
+    def is_not(self, found: Signs) -> bool:
+        """Whether the source has another one there."""
+        timestamp_ms, checksum = found
+        return timestamp_ms != self.timestamp_ms or self.checksum not in (None, checksum)
+
+
+def compared_record(log: LogState) -> ComparedRecord | None:
+    """None where there is nothing to compare.
+
+    Nor is a record from before 1900 that an earlier version has copied: it had such timestamps as Spark reads them,
+    by another calendar.
+    """
+    last = log.last_record
+    if last is None:
+        return None
+    offset, checksum = (None, None) if log.source_last is None else log.source_last
+    found = ComparedRecord(last.offset, last.timestamp_ms, checksum if offset == last.offset else None)
+    return None if found.checksum is None and last.timestamp_ms < _FROM_1900_MS else found
+
+
+def record_to_compare(log: LogState, start_offset: int, end_offset: int) -> ComparedRecord | None:
+    """That record, if the source's log [start_offset, end_offset) has its offset.
+
+    Also where the source ends with the copy: what comes later is read without another look.
+    """
+    last = compared_record(log)
+    return last if last is not None and start_offset <= last.offset < end_offset else None
 
 
 @dataclass(frozen=True, slots=True)

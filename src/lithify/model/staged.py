@@ -48,6 +48,8 @@ class StagedLog:
     last_timestamp_ms: int
     message_ids: tuple[MessageId, MessageId] | None = None
     """Of its first and its last record, in a topic that keeps Pulsar's (C52)."""
+    last_checksum: int | None = None
+    """Of its last record (`model.source.checksum_of`)."""
 
     @property
     def last_message_id(self) -> MessageId | None:

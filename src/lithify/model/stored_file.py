@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 
@@ -14,6 +15,10 @@ class FileKind(Enum):
     HEARTBEAT = "the heartbeat of a run"
     DOCUMENT = "another document of Lithify's, which no commit names"
     FOREIGN = "a file of another program: never deleted"
+
+
+LOCAL_SCHEME = re.compile("^file:(//(localhost)?(?=/)|(?=/[^/]))")
+"""What the URI of a local path begins with; Hadoop leaves out the slashes of the host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,21 @@ class NamedFiles:
     @property
     def all(self) -> frozenset[str]:
         return self.needed | self.others
+
+
+@dataclass(frozen=True, slots=True)
+class OtherCommit:
+    """Metadata in a topic's folder, of the newest commit that its catalog does not have."""
+
+    path: str
+    version: int | None
+
+    def told(self, version: int | None) -> str:
+        """What that means for a catalog that names this version."""
+        return (
+            f"the catalog names version {version}, and {self.path} is version {self.version}, of commits that it does "
+            "not have: it was restored from an earlier state, or another catalog commits to the same folder"
+        )
 
 
 @dataclass(frozen=True, slots=True)

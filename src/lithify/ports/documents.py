@@ -28,6 +28,8 @@ class DocumentKind(StrEnum):
     """The logs whose last rounds failed (C31)."""
     SOURCE = "source"
     """The topic elsewhere that this one is a copy of."""
+    PROMOTION = "promotion"
+    """That such a copy was promoted: of its own, as an ingest that is late writes that of its source (C70)."""
     SOURCE_ENDS = "source_ends"
     """Up to where it was read there, and when (C71)."""
     FORMAT = "format"

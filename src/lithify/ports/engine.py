@@ -9,6 +9,7 @@ on the others continues (C8, C31).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -32,6 +33,10 @@ START_SPARK = "start_spark"
 STARTING_SPARK = "starting Spark: its JVM takes some seconds"
 SPARK_STARTED = "Spark started in {}; its Python workers start with the first job"
 """What people are told before and after it."""
+WAITS = logging.getLogger("lithify.spark")
+"""What jobs wait for, for people: the command line prints it, Python on stderr by default what is a warning."""
+OVER = {"is_over": True}
+"""What records of a wait that is over have more than others."""
 COMMIT = "commit"
 """The phase of commits: after its first report, logs may have changed."""
 IN_BYTES = frozenset({"key_pass", "rewrite", "view", "verify"})

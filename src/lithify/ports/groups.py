@@ -87,6 +87,17 @@ class Groups(GroupPositions, Protocol):
         """All positions, or those of a group or topic, by group, topic and partition. Creates nothing."""
         ...
 
+    def elsewhere(self, group: str, topic: TopicName, identity: str) -> tuple[str, ...]:
+        """Other names of the warehouse under which the group has positions in a topic, which nobody finds there.
+
+        `identity` is that of the topic. Names that were taken over do not count (C73). Creates nothing.
+        """
+        ...
+
+    def topics_elsewhere(self, group: str) -> frozenset[TopicName]:
+        """In which topics a group of that name has positions under other names, of this warehouse or of others."""
+        ...
+
     @property
     def copies(self) -> PositionCopies:
         """Positions of topics that are replicas."""
@@ -109,5 +120,8 @@ class Groups(GroupPositions, Protocol):
         ...
 
     def delete(self, group: str, logs: Collection[LogId], owner: str) -> frozenset[LogId]:
-        """Deletes positions, on the same condition and with the same result; it raises the fence as well."""
+        """Deletes positions, on the same condition and with the same result; it raises the fence as well.
+
+        What the group has `elsewhere` in these topics goes with them.
+        """
         ...

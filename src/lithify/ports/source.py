@@ -93,6 +93,18 @@ class SourceStream(Protocol):
         ...
 
 
+class DropsDeletes(Protocol):
+    """What is asked of a system whose compaction drops deletes that a copy has yet to read (C71)."""
+
+    def stable_ends(self, topic: SourceTopic) -> StableEnds:
+        """What the topic has now, and how it treats deletes. Raises `BrokerError`."""
+        ...
+
+    def resync(self, topic: SourceTopic, starts: Mapping[int, int], ends: Mapping[int, int], keys: CopyKeys) -> Resync:
+        """A batch of [starts, ends), which deletes the keys that only the copy has."""
+        ...
+
+
 class Source(Protocol):
     """A cluster. Every call that waits raises `StopAsked` once the ingest is to end."""
 
@@ -112,6 +124,11 @@ class Source(Protocol):
 
         It is asked for that, and waited for a second at most.
         """
+        ...
+
+    @property
+    def drops(self) -> DropsDeletes | None:
+        """None: its compaction removes nothing that a copy has yet to read."""
         ...
 
     @property
@@ -143,19 +160,8 @@ class Source(Protocol):
     ) -> Mapping[int, CopyContinuation]:
         """Of partitions that a batch was read from, how `copy`, without the batch, continues now.
 
-        Of those whose readers pass over what is gone; the readers of others say so themselves.
+        What is gone is told of those whose readers pass over it; the readers of others say so themselves.
         """
-        ...
-
-    def stable_ends(self, topic: SourceTopic) -> StableEnds | None:
-        """What the topic has now, and how it treats deletes (C71). Raises `BrokerError`.
-
-        None for a system whose compaction removes nothing that a copy has yet to read.
-        """
-        ...
-
-    def resync(self, topic: SourceTopic, starts: Mapping[int, int], ends: Mapping[int, int], keys: CopyKeys) -> Resync:
-        """A batch of [starts, ends), which deletes the keys that only the copy has. Of one with `stable_ends` only."""
         ...
 
     def progress(

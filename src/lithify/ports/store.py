@@ -19,7 +19,7 @@ from lithify.model.names import TopicName
 from lithify.model.replicas.replica_of import ReplicaOf
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
-from lithify.model.stored_file import Closing, NamedFiles, StoredFile
+from lithify.model.stored_file import Closing, NamedFiles, OtherCommit, StoredFile
 from lithify.model.topic.edit import KeptVersion, TopicEdit
 from lithify.model.topic.state import TopicState
 from lithify.ports.clock import Clock
@@ -78,7 +78,8 @@ class LogStore(Documents, Streams, Protocol):
     def drop_topic(self, name: TopicName) -> tuple[str, ...]:
         """Forgets the topic and deletes its files; returns paths in its folder that are not its own, which stay.
 
-        A topic that is recreated meanwhile keeps its files. Raises `UnknownTopicError` or `ConflictError`.
+        A topic that is recreated meanwhile keeps its files. Raises `UnknownTopicError`, `RefusedError` where
+        `other_commit` finds one, or `ConflictError`.
         """
         ...
 
@@ -143,6 +144,13 @@ class LogStore(Documents, Streams, Protocol):
 
         A file counts as named if the newest version or a kept one needs it. Paths are spelled as in
         `stored_files`.
+        """
+        ...
+
+    def other_commit(self, state: TopicState, stored: Sequence[StoredFile], named: NamedFiles) -> OtherCommit | None:
+        """Whether the folder has commits that its catalog does not have: then nothing in it may be deleted (C45).
+
+        `named` was asked for after the folder was listed.
         """
         ...
 

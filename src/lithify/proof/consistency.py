@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from lithify.model.log_arithmetic import last_readable, measured, view_of
 from lithify.model.names import LogId
-from lithify.model.segment import Segment, segments_of
+from lithify.model.segment import Segment, Volume, segments_of
 from lithify.model.topic.log import LastRecord, LogState
 from lithify.model.topic.state import TopicState
 from lithify.reports.verification import Finding, FindingKind
@@ -71,6 +71,8 @@ def _volumes(log: _Log) -> Said:
         said, found = getattr(log.state, what), getattr(counted, what)
         if said != found:
             yield f"{what} is said to be {said}, the segments say {found}", None
+    for part in ("clean", "dirty"):
+        yield from _too_many_chunks(part, getattr(log.state, part), getattr(counted, part))
 
 
 def _last_record(log: _Log) -> Said:
@@ -117,3 +119,10 @@ def _view(log: _Log) -> Said:
     found = view_of(log.view, last, said.start_offset, losers_removed=said.losers_removed)
     if said != found:
         yield f"the view is said to be {said}, its segments say {found}", None
+    yield from _too_many_chunks("the view", said.volume, found.volume)
+
+
+def _too_many_chunks(what: str, said: Volume, found: Volume) -> Said:
+    """Fewer are no mistake: earlier versions do not count them (C53)."""
+    if said.chunks > found.chunks:
+        yield f"{what} is said to have {said.chunks} chunks, the segments say {found.chunks}", None

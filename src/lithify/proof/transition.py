@@ -24,7 +24,7 @@ from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.edit import Verb
 from lithify.model.topic.log import LogState
-from lithify.reports.round import LogReport
+from lithify.reports.rounds.round import LogReport
 
 NO_END = 2**63 - 1
 

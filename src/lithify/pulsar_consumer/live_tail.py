@@ -9,8 +9,9 @@ behind `reached` has been trimmed and that the topic is still the same: a check 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -24,15 +25,19 @@ from lithify.model.record import Record
 from lithify.ports.clock import Clock
 from lithify.pulsar.client import ClientConfig, TopicReader
 from lithify.pulsar.columns import messages_of
+from lithify.pulsar.format.entry import RawEntry
+from lithify.pulsar.lake.compared import behind
 from lithify.pulsar.lake.continuation import first_entry
 from lithify.pulsar.lake.records import records_of
-from lithify.snapshot.live import Reached
+from lithify.pulsar_consumer.kept_whole import KeptWhole
+from lithify.snapshot.live import COPY_AGAIN, Reached
 
 PAUSE_S: Final = 0.2
 """Between two looks at all partitions while there are no messages."""
 
 Check = Callable[[int, Reached], None]
 LastId = Callable[[int], MessageId | None]
+NONE_KEPT: Final[Mapping[int, KeptWhole]] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -43,7 +48,11 @@ class _Partition:
     reader: TopicReader
     reached: Reached
     check: Check
+    kept_whole: KeptWhole | None
+    """What goes round entries that their producer wrote damaged (C74); None: they are errors."""
     reading: Generator[Sequence[Record], None, None] | None = None
+    published_ms: int | None = None
+    """When the message at `reached` was published; None: this has not read it."""
 
     def take(self, last_id: LastId) -> Sequence[Record]:
         """The next records; none if there are none."""
@@ -53,13 +62,15 @@ class _Partition:
                 assert last is not None
                 self.reading = self._read(MessageId(*last.place))
             if records := next(self.reading, None):
-                self.reached = Reached.by(records[-1])
+                self.reached, self.published_ms = Reached.by(records[-1]), records[-1].timestamp
                 return records
             self.reading = None
         return ()
 
     def is_at_end(self, last_id: LastId) -> bool:
-        last = last_id(self.number)
+        last, at = last_id(self.number), self.reached.message
+        if last is not None and at is not None and last.place < at.place:
+            self.check(self.number, self.reached)  # it was set back: it would seem to have nothing
         return self.reading is None and (last is None or self.reached.has(Reached(0, last)))
 
     def close(self) -> None:
@@ -67,18 +78,37 @@ class _Partition:
             self.reading.close()
 
     def _read(self, end: MessageId) -> Generator[Sequence[Record], None, None]:
-        for entries in self.reader.read(first_entry(self.reached.message), end):
+        for entries in self._behind(end):
             self.check(self.number, self.reached)
-            for messages in messages_of(entries):
-                table = records_of(messages, self.number, self.reached.message)
+            for messages in messages_of(entries, self.kept_whole):
+                table = records_of(messages, self.number, self.reached.message, self.kept_whole)
+                if self.kept_whole is not None:
+                    self.kept_whole.count_new()
                 if table.num_rows:
                     yield tuple(to_records(_numbered(table, self.reached.offset)))
         self.check(self.number, self.reached)
+        if self.reached.message is None or self.reached.message.place != end.place:
+            self.published_ms = None
         self.reached = Reached(self.reached.offset, end)  # behind it there may have been entries without records
+
+    def _behind(self, end: MessageId) -> Iterator[Sequence[RawEntry]]:
+        """The entries behind `reached`, read from its own one on where that can be compared (C52)."""
+        at, published_ms = self.reached.message, self.published_ms
+        if at is None or published_ms is None:
+            yield from self.reader.read(first_entry(at), end)
+            return
+        for number, entries in enumerate(self.reader.read(MessageId(*at.place), end)):
+            if number:
+                yield entries
+            else:
+                yield behind(at, published_ms, entries, topic=self.reader.topic, hint=COPY_AGAIN)
 
 
 class PulsarTail:
-    """See `snapshot.live.LiveTail`. `check` raises where what was read behind a place is not to be used."""
+    """See `snapshot.live.LiveTail`. `check` raises where what was read behind a place is not to be used.
+
+    `kept_whole` goes round damaged entries, by partition; without one they are errors.
+    """
 
     is_idle = True
     """What is fetched is returned at once."""
@@ -92,9 +122,12 @@ class PulsarTail:
         *,
         last_id: LastId,
         check: Check,
+        kept_whole: Mapping[int, KeptWhole] = NONE_KEPT,
     ) -> None:
         self._clock, self._last_id = clock, last_id
-        self._partitions = [_Partition(p, TopicReader(config, names[p]), at, check) for p, at in starts.items()]
+        self._partitions = [
+            _Partition(p, TopicReader(config, names[p]), at, check, kept_whole.get(p)) for p, at in starts.items()
+        ]
 
     @property
     def reached(self) -> Mapping[int, Reached]:

@@ -7,16 +7,18 @@ from functools import partial
 from typing import TypeVar
 
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
-from lithify.lifecycle.copies.continuation import NeverCopied, SourceWentBack
+from lithify.lifecycle.copies.continuation import NeverCopied, SourceWasCut, SourceWentBack
 from lithify.model.message import MessageId
 from lithify.model.source_ends import Ends
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.clock import Clock
-from lithify.pulsar.client import Admin, ClientConfig, Cluster, TopicEnd
+from lithify.pulsar.client import Admin, ClientConfig, Cluster, TopicEnd, TopicReader
 from lithify.pulsar.client.names import partition_name
 from lithify.pulsar.client.patience import patiently
+from lithify.pulsar.lake.compared import published_there, replaced_message
 from lithify.pulsar.lake.continuation import Ledgers, continuation, subscription_of
+from lithify.pulsar_consumer.kept_whole import KeptWhole
 from lithify.pulsar_consumer.live_tail import PulsarTail
 from lithify.snapshot.live import COPY_AGAIN, LiveTail, Reached, check_same
 
@@ -24,16 +26,22 @@ T = TypeVar("T")
 
 
 class PulsarTopic:
-    """See `snapshot.live.LiveSource`. `identity` is that of the copy, after which its subscription is named."""
+    """See `snapshot.live.LiveSource`. `identity` is that of the copy, after which its subscription is named.
+
+    With `skip_damaged` it goes round entries that their producers wrote damaged (C74).
+    """
 
     system = "Pulsar"
 
-    def __init__(self, config: ClientConfig, topic: str, identity: str, clock: Clock) -> None:
+    def __init__(
+        self, config: ClientConfig, topic: str, identity: str, clock: Clock, *, skip_damaged: bool = False
+    ) -> None:
         self._config, self.topic, self._clock = config, topic, clock
         self._cluster, self._admin = Cluster(config), Admin(config)
         self._ends: dict[str, TopicEnd] = {}
         """By name of a partition."""
-        self._subscription = subscription_of(identity)
+        self._subscription, self._skip_damaged = subscription_of(identity), skip_damaged
+        self._kept_whole: dict[int, KeptWhole] = {}
         self._count = self._patiently(partial(self._cluster.partitions, topic))
         self.topic_id = self._created()
 
@@ -49,6 +57,7 @@ class PulsarTopic:
 
     def begin(self, partition: int, log: LogState, at: Reached) -> Reached | None:
         known = self._ledgers(partition)
+        self._check_copied(partition, log)
         if at.message is None and log.copied_to is None:  # at the earliest entry, as any consumer
             return Reached(at.offset, known.start)
         ahead = at.message is not None and (log.copied_to is None or not log.copied_to.covers(at.message))
@@ -59,6 +68,16 @@ class PulsarTopic:
         if missing is not None and not (copied_since and isinstance(missing, SourceLostError)):
             raise missing
         return None
+
+    def _check_copied(self, partition: int, log: LogState) -> None:
+        """Raises `SourceWentBackError` where the topic has another message in place of the copy's last one (C52)."""
+        reader = TopicReader(self._config, self._name(partition))
+        theirs = published_there(log, lambda at: self._patiently(partial(reader.entry, at)))
+        if (other := replaced_message(log, theirs)) is not None:
+            raise SourceWentBackError(
+                f"Pulsar's {reader.topic} has another message at {other} than the copy, as after a restore",
+                hint=COPY_AGAIN,
+            )
 
     def enter(self, partition: int, log: LogState, at: Reached) -> None: ...
 
@@ -75,7 +94,22 @@ class PulsarTopic:
 
     def tail(self, starts: Mapping[int, Reached]) -> LiveTail:
         names = {partition: self._name(partition) for partition in starts}
-        return PulsarTail(self._config, names, starts, self._clock, last_id=self._last_id, check=self._check)
+        if self._skip_damaged:
+            self._kept_whole = {p: self._kept_whole.get(p, KeptWhole()) for p in {*self._kept_whole, *starts}}
+        return PulsarTail(
+            self._config,
+            names,
+            starts,
+            self._clock,
+            last_id=self._last_id,
+            check=self._check,
+            kept_whole=self._kept_whole,
+        )
+
+    def damaged(self) -> dict[int, tuple[int, tuple[str, ...]]]:
+        """By partition that had any, how many damaged entries were kept whole, and the first ones."""
+        found = sorted(self._kept_whole.items())
+        return {p: (kept.count, tuple(kept.named)) for p, kept in found if kept.count}
 
     def close(self) -> None:
         for end in self._ends.values():
@@ -96,6 +130,11 @@ class PulsarTopic:
             case SourceWentBack(_, end):
                 return SourceWentBackError(
                     f"Pulsar's {name} ends at {end}, before {copied_to}, where this consumer continues",
+                    hint=COPY_AGAIN,
+                )
+            case SourceWasCut():
+                return SourceWentBackError(
+                    f"Pulsar's {name} has lost {copied_to}, where this consumer continues, as after a restore",
                     hint=COPY_AGAIN,
                 )
         return None

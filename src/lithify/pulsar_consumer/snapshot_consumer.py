@@ -27,6 +27,9 @@ class PulsarSnapshotConsumer(LakeAndLive):
     `position` are those of Kafka's `SnapshotConsumer`; the file also stores message ids. Records from Pulsar have
     the offsets that the copy will give them. For one thread.
 
+    With `skip_damaged` an entry that its producer wrote damaged is one record, as `ingest_pulsar(…, skip_damaged=True)`
+    copies it (C74), and `damaged()` names it. Without, it is a `DamagedError`.
+
     Raises `RefusedError` for a topic without message ids, `InvalidSettingError` without the admin URL, and what
     `LakeAndLive` raises.
     """
@@ -39,6 +42,7 @@ class PulsarSnapshotConsumer(LakeAndLive):
         pulsar_topic: str | None = None,
         partitions: Sequence[int] | None = None,
         position: str | PathLike[str] | None = None,
+        skip_damaged: bool = False,
     ) -> None:
         if not cluster.admin_url:
             raise InvalidSettingError(
@@ -52,5 +56,10 @@ class PulsarSnapshotConsumer(LakeAndLive):
         if not name:
             raise RefusedError(f"{topic.name}: the lake does not say what it is a copy of", hint="give pulsar_topic")
         file = None if position is None else PositionFile(Path(position), topic.topic_name.stored, name, "Pulsar")
-        live = PulsarTopic(cluster, name, state.identity, topic.warehouse.clock)
-        super().__init__(topic.warehouse, topic.topic_name, live, partitions, file)
+        self._pulsar = PulsarTopic(cluster, name, state.identity, topic.warehouse.clock, skip_damaged=skip_damaged)
+        super().__init__(topic.warehouse, topic.topic_name, self._pulsar, partitions, file)
+
+    def damaged(self) -> dict[int, tuple[int, tuple[str, ...]]]:
+        """By partition, how many damaged entries this consumer has read from Pulsar and kept whole, and the first 100,
+        as LEDGER:ENTRY. Those that an ingest has copied are in its report."""
+        return self._pulsar.damaged()

@@ -19,6 +19,7 @@ from itertools import groupby
 from threading import Event, Lock, Thread
 
 from lithify.cleaner.liveness import Watchdog
+from lithify.cleaner.outages import LEASES
 from lithify.cleaner.stop import Stop
 from lithify.defects import as_lithify_error
 from lithify.errors import CoordinationError, LithifyError, UnusableEnvironmentError
@@ -31,7 +32,7 @@ from lithify.replicas.lane import Lane, Offer
 from lithify.replicas.notes import ProgressNotes
 from lithify.replicas.options import DaemonOptions, EventListener
 from lithify.replicas.passes import DaemonParts
-from lithify.replicas.reporter import ReplicaReporter
+from lithify.replicas.reporter import LOOKS, ReplicaReporter
 from lithify.replicas.status import daemon_scope
 from lithify.replicas.throttle import SharedThrottle
 from lithify.replicas.world import ReplicaWorld
@@ -73,10 +74,11 @@ class ReplicaDaemon:
     def run(self, *, once: bool = False) -> bool:
         """Runs until it is asked to stop, or with `once` until every replica has caught up or failed.
 
-        Returns whether all threads have ended. Raises `CoordinationError` where the database cannot be reached.
+        Returns whether all threads have ended. Raises `CoordinationError`, of an outage only with `once`.
         """
-        self._refresh()
-        self._leases.observe()
+        if not self._reached(waits=not once):
+            self._report_stopped()
+            return True
         self._reporter.report(
             ReplicaEventKind.STARTED,
             id=self._options.daemon_id,
@@ -111,8 +113,26 @@ class ReplicaDaemon:
             self._notes.store()
             self._world.replicas.leases.drop_note(_note_id(self._options))
         self._leases.leave()
+        self._report_stopped()
+
+    def _report_stopped(self) -> None:
         with suppress(OSError):  # the reader of the events may have closed the pipe
             self._reporter.report(ReplicaEventKind.STOPPED, reason=self.stop.reason)
+
+    def _reached(self, *, waits: bool) -> bool:
+        """Reads the definitions, once the database is there; False if it is asked to stop before."""
+        while True:
+            try:
+                self._refresh()
+                self._leases.observe()
+                self._reporter.well(LEASES)
+                return True
+            except CoordinationError as error:
+                if not (waits and error.is_outage):
+                    raise
+                self._reporter.trouble(LEASES, error)
+            if self.stop.asked.wait(TICK_S):
+                return False
 
     def _idle_within(self, seconds: float, ends: Event) -> bool:
         """Whether all passes have ended; waits until then, or until `ends` is set."""
@@ -150,11 +170,10 @@ class ReplicaDaemon:
         except Exception as error:  # the next look is tried
             trouble = as_lithify_error(error, "the look at the replicas")
             self._last_trouble = str(trouble)
-            self._reporter.trouble("look", trouble)
+            self._reporter.trouble(LEASES if isinstance(trouble, CoordinationError) else LOOKS, trouble)
             return False
-        self._reporter.well("look")
-        self._looks += 1
-        self._last_trouble = ""
+        self._reporter.well(LOOKS)
+        self._looks, self._last_trouble = self._looks + 1, ""
         return True
 
     def _look(self, ignores_waits: bool) -> None:
@@ -235,9 +254,9 @@ class ReplicaDaemon:
             if self._looks:
                 self._note_presence()
         except CoordinationError as error:
-            self._reporter.trouble("heartbeat", error)
+            self._reporter.trouble(LEASES, error)
         else:
-            self._reporter.well("heartbeat")
+            self._reporter.well(LEASES)
         return True
 
     def _note_presence(self) -> None:
@@ -257,15 +276,14 @@ class ReplicaDaemon:
         )
 
     def _guarded(self, work: Callable[[], bool | None], ends: Event) -> None:
-        """Repeats `work` while it returns true. A defect is reported and does not end the thread; if it cannot be
-        reported, the process ends."""
+        """Repeats `work` while it returns true. A defect ends the process only where it cannot be reported."""
         goes_on: bool | None = True
         try:
             while goes_on and not ends.is_set():
                 try:
                     goes_on = work()
                 except Exception as error:
-                    self._reporter.trouble("step", as_lithify_error(error, "a step of the replica daemon"))
+                    self._reporter.defect(as_lithify_error(error, "a step of the replica daemon"))
                     ends.wait(AFTER_A_DEFECT_S)
         except Exception as error:
             self.stop.fail(as_lithify_error(error, "its events cannot be written"))

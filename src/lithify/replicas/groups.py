@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
+from lithify.cleaner.outages import GROUPS
 from lithify.defects import as_lithify_error
 from lithify.errors import LithifyError, RefusedError, UnusableEnvironmentError
 from lithify.model.groups.copies import at_replica
@@ -62,10 +63,10 @@ class TokensOfSource:
         try:
             self._tokens = PositionTokens(1 if known is None else known.number + 1, self._open_groups().tokens())
             self.failed = False
-            self._reporter.well("groups")
+            self._reporter.well(GROUPS)
         except Exception as error:
             self.failed = True
-            self._reporter.trouble("groups", as_lithify_error(error, "the positions of groups"))
+            self._reporter.trouble(GROUPS, as_lithify_error(error, "the positions of groups"))
         return self._tokens
 
 

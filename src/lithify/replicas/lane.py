@@ -14,8 +14,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from threading import Condition, Thread
 
+from lithify.cleaner.outages import LEASES
 from lithify.defects import as_lithify_error
-from lithify.errors import LithifyError, WarehouseError
+from lithify.errors import CoordinationError, LithifyError, WarehouseError
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.names import TopicName
 from lithify.model.replicas.definition import ReplicaDefinition
@@ -249,7 +250,8 @@ class Lane:
     def _report(self, item: Item, error: LithifyError) -> None:
         """Reports an error; where that fails, the process is to end."""
         try:
-            self._parts.reporter.trouble(self.target, error)
+            what = LEASES if isinstance(error, CoordinationError) else self.target
+            self._parts.reporter.trouble(what, error)
         except Exception as trouble:
             self._parts.stop.fail(as_lithify_error(trouble, "its events cannot be written"))
 

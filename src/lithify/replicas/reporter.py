@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
+from lithify.cleaner.outages import ToldOutages
 from lithify.errors import LithifyError
 from lithify.model.names import TopicName
 from lithify.model.replicas.progress import TopicProgress
@@ -14,8 +15,8 @@ from lithify.replicas.options import EventListener
 from lithify.reports.replicas import MirrorReport
 from lithify.reports.replicas.events import ReplicaEvent, ReplicaEventKind
 
-REPEAT_MS = 600_000
-"""An error that stays the same is reported again after this time, not at every look."""
+LOOKS = "checks of the replicas"
+"""What a daemon tries again and again, as texts name it."""
 
 
 @dataclass(slots=True)
@@ -25,8 +26,11 @@ class ReplicaReporter:
     clock: Clock
     daemon_id: str
     listener: EventListener
-    _troubles: dict[str, tuple[str, int]] = field(default_factory=dict)
+    _outages: ToldOutages = field(init=False)
     _lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self._outages = ToldOutages(self.clock.monotonic_ms)
 
     def report(
         self, kind: ReplicaEventKind, replica: str | None = None, topic: TopicName | None = None, **facts: Any
@@ -64,16 +68,16 @@ class ReplicaReporter:
         )
 
     def trouble(self, what: str, error: LithifyError) -> None:
-        """Something that is tried again and again failed; the same error of the same thing is reported seldom."""
-        now_ms = self.clock.monotonic_ms()
-        with self._lock:
-            text, since_ms = self._troubles.get(what, ("", 0))
-            if text == str(error) and now_ms - since_ms < REPEAT_MS:
-                return
-            self._troubles[what] = (str(error), now_ms)
-        self.report(ReplicaEventKind.TROUBLE, error=str(error), error_code=error.code)
+        """Something that is tried again and again failed: reported when that begins, and seldom while it goes on."""
+        if self._outages.is_news(what, error.code):
+            self.report(ReplicaEventKind.TROUBLE, error=str(error), error_code=error.code)
+
+    def defect(self, error: LithifyError) -> None:
+        """The same of what nothing ends: one that stays the same is reported seldom."""
+        self.trouble(str(error), error)
 
     def well(self, what: str) -> None:
-        """It has succeeded: its next error is reported."""
-        with self._lock:
-            self._troubles.pop(what, None)
+        """It succeeded: reported if it had failed before."""
+        duration_ms = self._outages.over(what)
+        if duration_ms is not None:
+            self.report(ReplicaEventKind.RECOVERED, what=what, duration_ms=duration_ms)

@@ -50,6 +50,10 @@ class ReplicaWorld:
         """The definition of that name. Raises `RefusedError`, with the nearest one."""
         known = {definition.name: definition for definition in self.replicas.definitions()}
         if name not in known:
-            there = f"there are {', '.join(sorted(known)[:10])}" if known else "there is none"
+            there = (
+                f"there are {', '.join(sorted(known)[:10])}"
+                if known
+                else "none is defined so far: `lithify replica add TOPIC --to DIR` defines one"
+            )
             raise RefusedError(f"there is no replica {name}", hint=nearest(name, known, there))
         return known[name]

@@ -1,18 +1,21 @@
-"""What a commit other than an append or a round did to a topic: retain, truncate, undo, alter and the like.
+"""What a commit other than an append or a round did to a topic: retain, truncate, undo and the like.
 
 The field names are the JSON keys. Bytes are compressed sizes, times epoch ms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from lithify.model.segment import Segment, volume_of
+from lithify.model.settings.units import format_bytes
 from lithify.model.topic.edit import Verb
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
+from lithify.reports.groups import unread_groups
+from lithify.reports.page import Page, Table, aside
+from lithify.reports.page.wording import change, count
 from lithify.reports.report import Report
 
 
@@ -50,6 +53,10 @@ class CutReport(Report):
     groups_error: str | None = None
     """Why `retain` could not read positions of groups: as if they had read nothing (C62)."""
 
+    def page(self) -> Page:
+        lines = [*unread_groups(self.groups_error), *([] if self.changed else [aside("nothing was changed")])]
+        return Page(self.topic, f"{self.verb.value}, version {self.version}", _cut_table(self), lines)
+
 
 def log_cut(before: LogState, after: LogState, removed: tuple[Segment, ...], added: tuple[Segment, ...] = ()) -> LogCut:
     """What became of one log."""
@@ -74,63 +81,39 @@ def cut_report(state: TopicState, verb: Verb, cuts: Sequence[LogCut], now_ms: in
     return CutReport(str(state.name), verb, state.version, bool(cuts), tuple(cuts), now_ms)
 
 
-@dataclass(frozen=True, slots=True)
-class SweptFile:
-    """A file that can be deleted, or was. `named_until_ms` is None for one that no version ever named."""
+_Column = tuple[str, Callable[[LogCut], str]]
 
-    path: str
-    size_bytes: int
-    modified_ms: int
-    named_until_ms: int | None
+_START: _Column = ("START", lambda log: change(log.log_start_offset, log.log_start_offset_after, count))
+_CLEAN: _Column = ("CLEAN BELOW", lambda log: change(log.first_dirty_offset, log.first_dirty_offset_after, count))
+_END: _Column = ("END", lambda log: change(log.log_end_offset, log.log_end_offset_after, count))
+_SEGMENTS: _Column = ("SEGMENTS", lambda log: _both(log.segments_added, log.segments_removed))
+_RECORDS: _Column = ("RECORDS", lambda log: _signed(log.records_added - log.records_removed))
+_BYTES: _Column = ("BYTES", lambda log: f"-{format_bytes(log.bytes_removed)}")
+_VIEW_RECORDS: _Column = ("VIEW RECORDS", lambda log: _signed(-log.records_removed))
 
-
-@dataclass(frozen=True, slots=True)
-class SweepReport(Report):
-    """The files of a topic that can be deleted, or with `deleted` those that were."""
-
-    topic: str
-    deleted: bool
-    files: tuple[SweptFile, ...]
-    now_ms: int
-    stored_bytes: int
-    """Of the data files that versions name: the `stored_bytes` of the topic's `Space`."""
-    metadata_bytes: int
-    """Of the metadata, reports and other documents that are named."""
-    waiting_files: int
-    """Files that no version names either, and that may not go yet."""
-    waiting_bytes: int
-    expired_versions: tuple[int, ...] = ()
-    """Versions past `versions.retention.ms` that expired, or that do with `--yes`, newest first."""
-
-    @property
-    def size_bytes(self) -> int:
-        return sum(file.size_bytes for file in self.files)
-
-    def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "bytes": self.size_bytes}
+_COLUMNS: Mapping[Verb, tuple[_Column, ...]] = {
+    Verb.RETAIN: (_START, _SEGMENTS, _RECORDS, _BYTES),
+    Verb.DELETE_RECORDS: (_START, _CLEAN),
+    Verb.TRUNCATE: (_END, _CLEAN, _SEGMENTS, _RECORDS),
+    Verb.UNCOMPACT: (_CLEAN, _VIEW_RECORDS),
+    Verb.UNDO: (_START, _CLEAN, _SEGMENTS, _RECORDS),
+}
 
 
-@dataclass(frozen=True, slots=True)
-class SettingChange:
-    """A setting, as text, before and after."""
+def _cut_table(report: CutReport) -> Table[LogCut]:
+    """The logs that changed."""
+    chosen = _COLUMNS.get(report.verb, (_START, _CLEAN, _END))
 
-    before: str
-    after: str
+    def row(log: LogCut) -> list[str]:
+        return [str(log.partition), *(text(log) for _, text in chosen)]
+
+    return Table(("LOG", *(name for name, _ in chosen)), report.logs, row)
 
 
-@dataclass(frozen=True, slots=True)
-class AlterReport(Report):
-    """What `topic alter` changed, settings under their dotted names."""
+def _signed(number: int) -> str:
+    return f"{number:+,}" if number else "0"
 
-    topic: str
-    version: int
-    changed: bool
-    settings: dict[str, SettingChange]
-    partitions: int
-    partitions_after: int
-    logs_due: int
-    """Logs that are due for a round once, since they have records and a setting changed (C43)."""
-    own: tuple[str, ...] = ()
-    """Settings that became the topic's own."""
-    inherited: tuple[str, ...] = ()
-    """Settings that were its own, and that it inherits from its stream now (C56)."""
+
+def _both(added: int, removed: int) -> str:
+    parts = [text for text, number in ((f"-{removed:,}", removed), (f"+{added:,}", added)) if number]
+    return " ".join(parts) or "0"

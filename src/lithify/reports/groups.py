@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lithify.model.settings.units import format_duration
+from lithify.reports.page import Line, Page, Table, result
+from lithify.reports.page.wording import count, or_dash
 from lithify.reports.report import Report
 
 
@@ -29,6 +33,10 @@ class GroupLag(Report):
     """Why the group cannot continue at its position, or the log cannot be read, and what to do."""
     error_code: str | None = None
 
+    @classmethod
+    def listed(cls, reports: Sequence[GroupLag]) -> Page:
+        return Page("what the group has left to read", table=_lag_table(reports))
+
 
 @dataclass(frozen=True, slots=True)
 class GroupInfo(Report):
@@ -40,6 +48,11 @@ class GroupInfo(Report):
     """Logs in which it has a position."""
     committed_at: str
     """When it last committed."""
+
+    @classmethod
+    def listed(cls, reports: Sequence[GroupInfo]) -> Page:
+        header = ("GROUP", "PARTITIONS", "COMMITTED", "TOPICS")
+        return Page("consumer groups", table=Table(header, reports, _group_row, left=("GROUP", "TOPICS")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +71,40 @@ class GroupReset(Report):
     group: str
     topic: str
     positions: tuple[ChangedPosition, ...]
+
+
+def unread_groups(error: str | None) -> list[Line]:
+    """What is said where positions of groups cannot be read (C61, C62)."""
+    if error is None:
+        return []
+    return [result(f"groups of this topic count as having read nothing, as their positions cannot be read: {error}")]
+
+
+def named_groups(names: Sequence[str]) -> str:
+    return f"group{'s' if len(names) > 1 else ''} {', '.join(names)}"
+
+
+def _group_row(group: GroupInfo) -> tuple[str, ...]:
+    return group.group, count(group.partitions), group.committed_at, ", ".join(group.topics)
+
+
+def _lag_table(lags: Sequence[GroupLag]) -> Table[GroupLag]:
+    """A log in each row; HOLDS only where one has tombstones for the group."""
+    holds = ("HOLDS",) if any(lag.holds_tombstones for lag in lags) else ()
+    header = ("LOG", "POSITION", "LOG END", "RECORDS LEFT", "LAG", "COMMITTED", *holds)
+
+    def row(lag: GroupLag) -> tuple[str, ...]:
+        return (*_lag_row(lag), *("tombstones" if lag.holds_tombstones else "-" for _ in holds))
+
+    return Table(header, lags, row, left=("LOG", "COMMITTED", *holds), wrap=False)
+
+
+def _lag_row(lag: GroupLag) -> tuple[str, ...]:
+    return (
+        f"{lag.topic}-{lag.partition}",
+        or_dash(lag.position, count),
+        or_dash(lag.log_end_offset, count),
+        or_dash(lag.records_left, count),
+        or_dash(lag.lag_ms, format_duration),
+        lag.committed_at or "never",
+    )

@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from lithify.errors import LithifyError
+from lithify.model.settings.units import format_duration, plural
+from lithify.model.topic.copied_topic import Hole, IdHole
+from lithify.reports.page import Page, Table
+from lithify.reports.page.wording import count
 from lithify.reports.report import Report, with_lags
-
-
-@dataclass(frozen=True, slots=True)
-class Hole:
-    """Offsets that Kafka had deleted before they were copied: [start_offset, end_offset)."""
-
-    partition: int
-    start_offset: int
-    end_offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class IdHole:
-    """Entries that Pulsar had deleted before they were copied: those behind `after`, if it is known, up to `before`.
-
-    As text, LEDGER:ENTRY; entry -1 is the start of a ledger. There may have been none.
-    """
-
-    partition: int
-    after: str | None
-    before: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,38 +21,6 @@ class MissedRange:
     partition: int
     start_offset: int
     end_offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class CopiedTopic(Report):
-    """Of which topic of Kafka or Pulsar a topic is a copy, and what of it could not be copied.
-
-    `topic_id` is the source's: a recreated topic has another one; empty where it is not known. `config` are the
-    settings that were set on the source itself, at the last ingest; None where they are not known.
-    """
-
-    name: str
-    topic_id: str
-    holes: tuple[Hole | IdHole, ...] = ()
-    promoted: bool = False
-    """It is a copy no more, or soon (C70): said before the commit, so that `repair` cannot take it back."""
-    config: Mapping[str, str] | None = None
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> CopiedTopic:
-        """Raises `LookupError`, `TypeError` or `ValueError` for any other document."""
-        holes = tuple(IdHole(**hole) if "before" in hole else Hole(**hole) for hole in data["holes"])
-        given = data.get("config")
-        config = None if given is None else dict(given)
-        copied = CopiedTopic(data["name"], data["topic_id"], holes, bool(data.get("promoted", False)), config)
-        texts = [copied.name, copied.topic_id, *(h.before for h in holes if isinstance(h, IdHole))]
-        texts += [text for pair in (config or {}).items() for text in pair]
-        texts += [h.after for h in holes if isinstance(h, IdHole) and h.after is not None]
-        numbers = [number for hole in holes if isinstance(hole, Hole) for number in astuple(hole)]
-        numbers += [hole.partition for hole in holes]
-        if {*map(type, texts)} - {str} or {*map(type, numbers)} - {int}:
-            raise ValueError(f"{copied!r} names no topic")
-        return copied
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +85,13 @@ class IngestBatch:
     def to_json(self) -> dict[str, Any]:
         return {**with_lags(self), "records": self.records, "lag": self.lag}
 
+    @property
+    def text(self) -> str:
+        """`orders → shop/orders: 7 records in 2.0 s (4/s), lag 0 offsets`"""
+        rate = count(round(1000 * self.records / max(1, self.duration_ms)))
+        took = f"{plural(self.records, 'record')} in {format_duration(self.duration_ms)} ({rate}/s)"
+        return f"{self.source} → {self.topic}: {took}, {lag_text(self.logs)}"
+
 
 @dataclass(frozen=True, slots=True)
 class IngestReport(Report):
@@ -171,6 +129,21 @@ class IngestReport(Report):
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "records_per_s": self.records_per_s}
 
+    def losses(self) -> Iterator[str]:
+        """What the source no longer had: records that were never copied, keys and deletes that are gone."""
+        for hole in self.holes:
+            yield f"{self.topic}[{hole.partition}]: {_gone(hole)} were never copied"
+        if self.deleted_keys:
+            yield f"{self.topic}: {plural(self.deleted_keys, 'key')} deleted that the source no longer has"
+        for gap in self.missed_deletes:
+            last = gap.end_offset - 1
+            yield f"{self.topic}[{gap.partition}]: deletes at offsets {gap.start_offset} to {last} may be missing"
+
+    @classmethod
+    def listed(cls, reports: Sequence[IngestReport]) -> Page:
+        header = ("SOURCE", "TOPIC", "BATCHES", "RECORDS", "RECORDS/S", "TIME")
+        return Page("copies", table=Table(header, reports, _row, left=("SOURCE", "TOPIC")))
+
 
 @dataclass(frozen=True, slots=True)
 class IngestNote:
@@ -205,11 +178,22 @@ def lag_text(logs: Sequence[IngestedLog | IngestedEntries]) -> str:
     total = _lag(logs)
     if total is None:
         return "lag not known"
-    unit = "offset" if all(isinstance(x, IngestedLog) for x in logs) else "entry"
-    plural = {"offset": "offsets", "entry": "entries"}[unit]
-    return f"lag {total:,} {unit if total == 1 else plural}"
+    one, several = ("offset", "offsets") if all(isinstance(x, IngestedLog) for x in logs) else ("entry", "entries")
+    return f"lag {total:,} {one if total == 1 else several}"
 
 
 TellBatch = Callable[[IngestBatch], None]
 """Called after every commit."""
 TellNote = Callable[[IngestNote], None]
+
+
+def _gone(hole: Hole | IdHole) -> str:
+    if isinstance(hole, Hole):
+        return f"offsets {hole.start_offset} to {hole.end_offset - 1}"
+    after = "" if hole.after is None else f"after {hole.after} and "
+    return f"entries {after}before {hole.before.replace(':-1', ':0')}, if there were any,"
+
+
+def _row(report: IngestReport) -> tuple[str, ...]:
+    figures = map(count, (report.batches, report.records, round(report.records_per_s)))
+    return report.source, report.topic, *figures, format_duration(report.duration_ms)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lithify.model.failure import LogFailure
-from lithify.model.names import LogId, in_order
+from lithify.model.names import LogId, in_order, partition_of
+from lithify.model.settings.units import format_duration
+from lithify.reports.page import Page, Table, aside
+from lithify.reports.page.wording import coded, count
 from lithify.reports.report import Report
 
 
@@ -46,6 +49,11 @@ class QuarantineReport(Report):
     unreadable: tuple[UnreadableTopic, ...]
     now_ms: int
 
+    def page(self) -> Page:
+        unreadable = [f"{topic.topic}: {topic.error}" for topic in self.unreadable]
+        lines = unreadable if self.logs or unreadable else ["no round fails"]
+        return Page("logs whose rounds fail", "", _quarantine_table(self) if self.logs else None, [*map(aside, lines)])
+
 
 @dataclass(frozen=True, slots=True)
 class ReleaseReport(Report):
@@ -73,3 +81,32 @@ def failing_log(log: LogId, failure: LogFailure) -> FailingLog:
 def worst_first(logs: list[FailingLog]) -> tuple[FailingLog, ...]:
     """Quarantined logs first, the longest failing of them first; then by failures."""
     return tuple(sorted(logs, key=lambda log: (not log.quarantined, -log.failures, log.since_ms, in_order(log.topic))))
+
+
+def _quarantine_table(found: QuarantineReport) -> Table[FailingLog]:
+    """The worst first."""
+    return Table(
+        ("LOG", "STATE", "FAILURES", "SINCE", "NEXT TRY"),
+        found.logs,
+        lambda log: _row(log, found.now_ms),
+        left=("LOG", "STATE"),
+        notes=lambda log: [coded(log.error, log.error_code)],
+    )
+
+
+def _row(log: FailingLog, now_ms: int) -> tuple[str, ...]:
+    since_ms = log.failed_ms if log.quarantined else log.since_ms
+    return (
+        partition_of(log.topic, log.partition),
+        "QUARANTINED" if log.quarantined else "failing",
+        count(log.failures),
+        f"{format_duration(max(0, now_ms - since_ms))} ago",
+        _next_try(log, now_ms),
+    )
+
+
+def _next_try(log: FailingLog, now_ms: int) -> str:
+    if log.retry_ms is None:
+        return "never"
+    waits = log.failed_ms <= now_ms < log.retry_ms  # a failure in the future (a clock was ahead) delays no try
+    return f"in {format_duration(log.retry_ms - now_ms)}" if waits else "now"

@@ -1,22 +1,36 @@
-"""What all reports share: the field names are the JSON keys, and a notebook shows what the verb prints."""
+"""What all reports share: the field names are the JSON keys, and a notebook shows the page that the verb prints."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from operator import methodcaller
+from typing import Any, Self, TypeVar
+
+from lithify.reports.page import Page, Section
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A value whose fields are those of its JSON object."""
+    """A value whose fields are those of its JSON object, and that says how it is shown."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
-    def _repr_html_(self) -> str:
-        from lithify.reports.notebook.html import html_of
+    def page(self) -> Page:
+        """What is shown of it; of a kind whose verb prints no table, its fields."""
+        fields = [(name, str(value)) for name, value in self.to_json().items()]
+        return Page(type(self).__name__, sections=[Section("", fields)])
 
-        return html_of(self)
+    @classmethod
+    def listed(cls, reports: Sequence[Self]) -> Page | None:
+        """The page of several as the verb prints them that lists them; without such a verb that of one, else None."""
+        return reports[0].page() if len(reports) == 1 else None
+
+    def _repr_html_(self) -> str:
+        from lithify.reports.page.html import page_html
+
+        return page_html(self.page())
 
 
 def with_lags(value: Any) -> dict[str, Any]:
@@ -33,6 +47,9 @@ class Reports(tuple[R_co, ...]):
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        from lithify.reports.notebook.html import html_of_several
+        from lithify.reports.page.html import page_html, pages_html
 
-        return html_of_several(self)
+        if not self:
+            return "<p>none</p>"
+        page = type(self[0]).listed(self)
+        return pages_html(self, methodcaller("page")) if page is None else page_html(page)

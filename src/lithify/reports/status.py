@@ -1,17 +1,27 @@
-"""A topic, its logs and its kept versions: what `lithify status`, `topic info` and `versions` print.
+"""The logs of a topic: what `lithify status TOPIC` prints.
 
-Bytes are compressed sizes, times epoch ms.
+Bytes are compressed sizes, times epoch ms. The offsets of a log are drawn on a line:
+
+    S 0 ── clean, deletes gone ── R 80 ── clean ── D 120 ── dirty ── H 180 ── too young ── E 200
+
+S is the log start, D the first dirty offset, H the horizon and E the log end, as in docs/guarantees.md; R is the delete
+retention point, below which deletes may be gone (C49).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import groupby, pairwise
 
-from lithify.model.segment import Volume
-from lithify.model.topic.edit import KeptVersion, Verb
-from lithify.model.topic.state import TopicState
+from lithify.model.failure import number_of_times
+from lithify.model.settings.units import format_bytes, format_duration, format_time, plural
+from lithify.reports.groups import unread_groups
+from lithify.reports.page import Page, Table, aside
+from lithify.reports.page.wording import coded, count, when
 from lithify.reports.report import Report
-from lithify.reports.space import Space
+from lithify.reports.rounds.plan import horizon_text
+from lithify.reports.space import Space, space_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +80,16 @@ class LogStatus:
     """Deletes below this offset may be gone: a consumer that has not read them in time has to start again (C49)."""
     next_tombstone_expiry_ms: int | None
     tombstones_held_below: int | None
-    """Expired tombstones below this offset stay: records that they beat wait above the horizon (C20)."""
+    """Expired tombstones below this offset stay: records that they beat wait above the horizon (C20), or there are
+    chunks of their keys (C53)."""
     holds: tuple[GroupHold, ...]
     """What each group of `tombstone.hold.groups` holds (C61)."""
     backlog_read_below: int | None
     """All groups of `backlog.trim.groups` have read what is below; null where none is named (C62)."""
     passed_through: int
-    """Whole entries of Pulsar that may hide what tombstones delete: while there are any, none expires (C53)."""
+    """Whole entries of Pulsar that may hide a value of any key: while there are any, no tombstone expires (C53)."""
+    chunks: int
+    """Chunks of large messages among what is compacted: each holds the tombstones of its key (C53)."""
     retention_waiting_bytes: int
     """Bytes of the backlog that are past retention and wait for a round, which the view needs first (C33)."""
     owed: str | None
@@ -121,78 +134,149 @@ class TopicStatus(Report):
     space: Space | None = None
     """What the whole topic takes, with earlier versions."""
 
-
-@dataclass(frozen=True, slots=True)
-class TopicInfo(Report):
-    """What a topic is: `lithify topic info` and `topic list`. Settings under Kafka's names."""
-
-    topic: str
-    original_name: str
-    table: str
-    """In the catalog: `load_table` of PyIceberg takes it."""
-    partitions: int
-    version: int
-    records: int
-    bytes: int
-    view_records: int | None
-    """Of the compacted views; null where there is none."""
-    view_bytes: int | None
-    location: str
-    created_ms: int
-    config: dict[str, str]
-    config_from: dict[str, str]
-    """Where each setting's value comes from: `topic`, `stream` or `default` (C56)."""
-    source: str | None
-    """Of a replica: the warehouse of the topic that it is a copy of (C63)."""
-    source_version: int | None
-    """The version of that topic that the replica has."""
-    compacts_by_itself: bool | None
-    """Of a replica: whether it has rounds of its own (C67)."""
-    not_compacting: str | None
-    """Of one that is to: why it has none."""
-    copy_of: str | None = None
-    """The Kafka topic that it is a copy of (C70)."""
-    space: Space | None = None
-    """What it takes with earlier versions; null in `topic list`, which reads only the topic's metadata."""
+    def page(self) -> Page:
+        as_of = f", as of {format_time(self.now_ms)}" if self.now_given else ""
+        stored = space_line(self.space)
+        lines = [*unread_groups(self.groups_error), *([aside(stored)] if stored else [])]
+        return Page(self.topic, f"version {self.version}{as_of}", _status_table(self), lines)
 
 
-@dataclass(frozen=True, slots=True)
-class VersionReport(Report):
-    """A kept version: what it holds, and the commit that closed it."""
+def _status_table(found: TopicStatus) -> Table[LogStatus]:
+    """Its logs; below each, notes on its figures."""
+    shown = {name: text for name, text in _COLUMNS.items() if _applies(name, found)}
 
-    topic: str
-    version: int
-    closed_ms: int
-    closed_by: str
-    """The run of that commit: of a round, the `run_id` of its report."""
-    verb: Verb
-    records: int
-    bytes: int
-    view_records: int | None
-    view_bytes: int | None
-    """Of the compacted views; null where there is none."""
-    files_stay_until_ms: int
-    """Its files stay at least until then, also if the version expires before (C6)."""
+    def row(log: LogStatus) -> list[str]:
+        return [text(log) for text in shown.values()]
+
+    def notes(log: LogStatus) -> list[str]:
+        failing = _failure_notes(found.topic, log, found.now_ms)
+        said = _round_notes(log, found.now_ms) if _compacts(found) else [_due_note(log, found.now_ms)]
+        holds = [note for hold in log.holds for note in _hold_notes(hold, found.now_ms)] if _compacts(found) else []
+        return ["; ".join([*failing, *said]), *holds]
+
+    return Table(tuple(shown), found.logs, row, notes=notes, drawing=scale if _compacts(found) else lambda _log: "")
 
 
-def volumes_of(state: TopicState) -> tuple[Volume, Volume | None]:
-    """Of all logs, and of their compacted views; None where there is no view."""
-    views = [log.view.volume for log in state.logs if log.view is not None]
-    return sum((log.volume for log in state.logs), Volume()), sum(views, Volume()) if views else None
+_COLUMNS: Mapping[str, Callable[[LogStatus], str]] = {
+    "LOG": lambda log: str(log.partition),
+    "START": lambda log: count(log.log_start_offset),
+    "CLEAN BELOW": lambda log: count(log.first_dirty_offset),
+    "HORIZON": lambda log: count(log.horizon),
+    "END": lambda log: count(log.log_end_offset),
+    "RECORDS": lambda log: count(log.records),
+    "SIZE": lambda log: format_bytes(log.bytes),
+    "VIEW": lambda log: "-" if log.view is None else count(log.view.records),
+    "VIEW SIZE": lambda log: "-" if log.view is None else format_bytes(log.view.bytes),
+    "DIRTY": lambda log: f"{log.dirty_ratio:.2f}",
+}
 
 
-def version_report(kept: KeptVersion, state: TopicState, versions_retention_ms: int) -> VersionReport:
-    """The report of a kept version, whose state is `state`."""
-    logs, views = volumes_of(state)
-    return VersionReport(
-        topic=str(state.name),
-        version=kept.version,
-        closed_ms=kept.closed_ms,
-        closed_by=kept.closed_by,
-        verb=kept.verb,
-        records=logs.records,
-        bytes=logs.size_bytes,
-        view_records=None if views is None else views.records,
-        view_bytes=None if views is None else views.size_bytes,
-        files_stay_until_ms=kept.closed_ms + versions_retention_ms,
-    )
+def _applies(column: str, found: TopicStatus) -> bool:
+    """Whether a column means something for the topic."""
+    if column in ("CLEAN BELOW", "HORIZON", "DIRTY"):
+        return _compacts(found)
+    return found.compaction_mode == "side-by-side" or not column.startswith("VIEW")
+
+
+def _compacts(found: TopicStatus) -> bool:
+    return "compact" in found.cleanup_policy
+
+
+def _failure_notes(topic: str, log: LogStatus, now_ms: int) -> list[str]:
+    """The first notes of a failing log: its error, and the verb that releases it (C31)."""
+    if log.failed_ms is None:
+        return []
+    if log.quarantined:
+        release = f"`lithify quarantine release {topic} --partition {log.partition}` releases it"
+        after = f"after {plural(log.failures, 'failure')}: {coded(str(log.error), log.error_code)}"
+        return [f"QUARANTINED since {when(log.failed_ms, now_ms)} {after}", release]
+    # A failure with the time of a clock that was ahead delays no retry.
+    waits = log.retry_ms is not None and log.failed_ms <= now_ms < log.retry_ms
+    tried = when(log.retry_ms or 0, now_ms) if waits else "now"
+    return [f"FAILED {number_of_times(log.failures)}, next try {tried}: {coded(str(log.error), log.error_code)}"]
+
+
+def _due_note(log: LogStatus, now_ms: int) -> str:
+    note = f"{'DUE' if log.due else 'not due'}: {log.due_reason}"
+    if log.overdue_ms:
+        note += f", {format_duration(log.overdue_ms)} overdue"
+    if log.due_at_ms is not None and not log.due:
+        note += f"; due by the clock {when(log.due_at_ms, now_ms)}"
+    return note
+
+
+def _round_notes(log: LogStatus, now_ms: int) -> list[str]:
+    """Notes: due or not and why, what limits the horizon, tombstones, view, last round."""
+    notes = [_due_note(log, now_ms)]
+    if log.owed is not None and log.owed != log.due_reason:
+        notes.append(f"a round is required: {log.owed}")
+    if log.retention_waiting_bytes:
+        notes.append(f"{format_bytes(log.retention_waiting_bytes)} past retention wait until the view has them")
+    notes.append(f"horizon {horizon_text(log.horizon_limited_by, log.horizon_held_by)}")
+    if log.tombstones:
+        notes.append(plural(log.tombstones, "tombstone") + _tombstones_go(log, now_ms))
+    if log.delete_retention_point > log.log_start_offset:
+        notes.append(f"deletes below {count(log.delete_retention_point)} may be gone")
+    if log.view is not None:
+        notes.append(f"compacted reads start at {count(log.view.start_offset)}")
+    if log.last_round_ms is None:
+        notes.append("no round yet")
+    else:
+        run = f", run {log.last_round_id}" if log.last_round_id else ""
+        notes.append(f"last round {when(log.last_round_ms, now_ms)}{run}")
+    return notes
+
+
+def _hold_notes(hold: GroupHold, now_ms: int) -> list[str]:
+    """What a group holds or has missed (C61)."""
+    place = "which has no position here" if hold.position is None else f"which is at {count(hold.position)}"
+    notes = []
+    if hold.since_ms is not None:
+        until = "" if hold.until_ms is None else f", until {when(hold.until_ms, now_ms)} at the latest"
+        are = "is" if hold.tombstones == 1 else "are"
+        held = f"{plural(hold.tombstones, 'tombstone')} at most {are} held by group {hold.group}, {place}"
+        notes.append(f"{held}, since {when(hold.since_ms, now_ms)}{until}")
+    if hold.missed_below is not None:
+        notes.append(f"group {hold.group}, {place}, has MISSED deletes below {count(hold.missed_below)}")
+    return notes
+
+
+def _tombstones_go(log: LogStatus, now_ms: int) -> str:
+    """When the next tombstones may go, and which cannot (C20, C53)."""
+    if log.passed_through:
+        return f", which stay: entries passed through whole may hide what they delete ({count(log.passed_through)})"
+    expiry, held = log.next_tombstone_expiry_ms, log.tombstones_held_below
+    goes = "" if expiry is None else f", the next expires {when(expiry, now_ms)}"
+    if held is None:
+        return goes
+    why = f"chunks have their keys ({count(log.chunks)} in all), or " if log.chunks else ""
+    return f"{goes}, expired ones below {count(held)} stay while {why}records that they beat wait above the horizon"
+
+
+def scale(log: LogStatus) -> str:
+    """The line of a log; nothing where its parts are no more than one, as the figures of its row say all then."""
+    points = [
+        ("S", log.log_start_offset),
+        *([("R", log.delete_retention_point)] if log.delete_retention_point > log.log_start_offset else []),
+        ("D", log.first_dirty_offset),
+        ("H", log.horizon),
+        ("E", log.log_end_offset),
+    ]
+    found = [(at, "=".join(name for name, _ in same)) for at, same in groupby(sorted(points, key=_at), key=_at)]
+    if len(found) < 3:
+        return ""
+    parts = [f"{found[0][1]} {count(found[0][0])}"]
+    for (start, _), (end, names) in pairwise(found):
+        parts.append(f" ── {_part(log, start, end)} ── {names} {count(end)}")
+    return "".join(parts)
+
+
+def _at(point: tuple[str, int]) -> int:
+    return point[1]
+
+
+def _part(log: LogStatus, start: int, end: int) -> str:
+    """What the records from `start` to `end` are; no point of the log is between them."""
+    if end <= log.first_dirty_offset:
+        return "clean, deletes gone" if end <= log.delete_retention_point else "clean"
+    return "dirty" if end <= log.horizon else "too young"

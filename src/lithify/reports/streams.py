@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from lithify.model.settings.inheritance import Origin
-from lithify.reports.cut import AlterReport, SettingChange
+from lithify.reports.changed_settings import AlterReport, SettingChange
+from lithify.reports.page import Page, Table
+from lithify.reports.page.wording import count
 from lithify.reports.report import Report
 
 
@@ -39,6 +42,10 @@ class StreamInfo(Report):
     def to_json(self) -> dict[str, Any]:
         attributes = {name: value.to_json() for name, value in self.attributes.items()}
         return {**asdict(self), "attributes": attributes}
+
+    @classmethod
+    def listed(cls, reports: Sequence[StreamInfo]) -> Page:
+        return Page("streams", table=Table(("STREAM", "TOPICS", "KEEPS"), reports, _row, left=("STREAM", "KEEPS")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +81,7 @@ class StreamDeleteReport(Report):
     topics: tuple[str, ...]
     left: tuple[str, ...]
     """Files of other programs in the folders of its topics."""
+
+
+def _row(info: StreamInfo) -> tuple[str, ...]:
+    return info.stream, count(info.topics), info.keeps

@@ -138,7 +138,7 @@ def _halved(before_ms: int, at_ms: int, is_due: Callable[[int], bool]) -> int:
 def next_tombstone_expiry_ms(state: LogState, horizon: Horizon, settings: TopicSettings, reads: LogReads) -> int | None:
     """When the next tombstone expires, without those that wait for the horizon to move (C20, C21, C61).
 
-    None does while whole entries of Pulsar may hide what it deletes (C53).
+    None does while whole entries of Pulsar may hide any value (C53).
     """
     if entries_that_may_hide_values(state, settings):
         return None
@@ -147,10 +147,9 @@ def next_tombstone_expiry_ms(state: LogState, horizon: Horizon, settings: TopicS
 
 
 def entries_that_may_hide_values(state: LogState, settings: TopicSettings) -> int:
-    """How many whole entries of Pulsar keep the tombstones below D from expiring (C53)."""
-    compacted = state.clean if state.view is None else state.view.volume
-    above = 0 if settings.compaction_strategy == "offset" else state.dirty.passed_through
-    return compacted.passed_through + above
+    """How many whole entries of Pulsar keep all tombstones below D from expiring: those that are no chunks (C53)."""
+    above = 0 if settings.compaction_strategy == "offset" else state.dirty.sealed
+    return state.compacted_volume.sealed + above
 
 
 def _assessed_at(

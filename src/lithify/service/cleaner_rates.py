@@ -7,7 +7,7 @@ from dataclasses import replace
 from lithify.errors import WarehouseError
 from lithify.ports.documents import DocumentKind, Documents
 from lithify.ports.engine import RunLimits
-from lithify.reports.round import RatesReport
+from lithify.reports.rounds.rate_limits import RatesReport
 from lithify.service.documents import cleaners_note, rates_note, rates_of, rates_report
 
 

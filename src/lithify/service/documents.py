@@ -16,16 +16,18 @@ from lithify.model.formats.warehouse import UNSTATED_FORMAT, WarehouseFormat, ch
 from lithify.model.names import TopicName
 from lithify.model.settings.rates import Rates, RatesDocument, RatesNote, cleaners_from_json
 from lithify.model.source_ends import Ends, KnownEnds, ends_from_json, ends_to_json
+from lithify.model.topic.copied_topic import CopiedTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.documents import DocumentKind, Documents
 from lithify.ports.store import LogStore, Warehouse
-from lithify.reports.ingest import CopiedTopic
-from lithify.reports.round import RatesReport, RoundReport
+from lithify.reports.rounds.rate_limits import RatesReport
+from lithify.reports.rounds.round import RoundReport
+from lithify.reports.rounds.stored_round import round_from_json, round_to_json
 
 
 def put_report(store: Documents, topic: TopicState, report_id: str, report: RoundReport) -> None:
     """Stores a report, which counts once an edit that names it is committed. Raises `WarehouseError`."""
-    store.put_document(topic, DocumentKind.REPORT, report.to_json(), report_id)
+    store.put_document(topic, DocumentKind.REPORT, round_to_json(report), report_id)
 
 
 def reports_of(store: LogStore, topic: TopicState) -> Iterator[RoundReport]:
@@ -36,7 +38,7 @@ def reports_of(store: LogStore, topic: TopicState) -> Iterator[RoundReport]:
         if content is None:
             raise DamagedError(f"{path}: the file is missing", hint="restore it from a backup; nothing was changed")
         with readable(path):
-            report = RoundReport.from_json(content)
+            report = round_from_json(content)
         yield replace(report, topic=str(topic.name))  # earlier versions stored another form of the name
 
 
@@ -134,7 +136,14 @@ def source_of(store: Documents, topic: TopicState) -> CopiedTopic | None:
     if content is None:
         return None
     with readable(store.document_path(topic, DocumentKind.SOURCE)):
-        return CopiedTopic.from_json(content)
+        copied = CopiedTopic.from_json(content)
+    promoted = copied.promoted or store.get_document(topic, DocumentKind.PROMOTION) is not None
+    return replace(copied, promoted=promoted)
+
+
+def put_promotion(store: Documents, topic: TopicState) -> None:
+    """Stores irreversibly that a copy was promoted, or is about to be. Raises `WarehouseError`."""
+    store.put_document(topic, DocumentKind.PROMOTION, {"promoted": True})
 
 
 def put_source_ends(store: Documents, topic: TopicState, known: Ends) -> None:

@@ -1,7 +1,7 @@
 """What a run says on its way that brings records of a topic somewhere else: `publish`, `hydrate`. Field names of
 notes are the JSON keys.
 
-begins ─► progress, at most each `PROGRESS_MS` ─► waiting, at most once in `QUIET_MS`
+begins ─► progress, each `PROGRESS_MS` and before waiting ─► waiting, at most once in `QUIET_MS`
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from lithify.model.settings.units import plural
 from lithify.ports.clock import Clock
 from lithify.reports.report import with_lags
-from lithify.service.ingest.outages import Seldom, begins_text
+from lithify.service.ingest.outages import Seldom, WarehouseOutages, begins_text
 
 PROGRESS_MS = 5_000
 WAIT_S = 0.2
@@ -72,6 +72,7 @@ class Narration:
         self._since_ms = clock.monotonic_ms()
         self._seldom = Seldom(clock)
         self._begun = False
+        self.warehouse = WarehouseOutages(clock, lambda event, text: notes(KafkaNote(event, text)))
 
     def begins(self, logs: Sequence[FollowedLog], *, new: bool) -> None:
         """Once, though a run may connect again. `new`: there is nothing of earlier runs."""
@@ -87,19 +88,24 @@ class Narration:
         self._records += records
         took_ms = self._clock.monotonic_ms() - self._since_ms
         if self._records and took_ms >= PROGRESS_MS:
-            now = logs()
-            self._tell(self._done, f"{plural(self._records, 'record')} {self._done}, {lag_text(now)}", now)
-            self._records, self._since_ms = 0, self._clock.monotonic_ms()
+            self._tell_done(logs())
 
     def waiting(self, logs: Logs) -> None:
-        """That there is nothing more to do for now."""
+        """That there is nothing more to do for now, behind what was done until then."""
         if self._seldom.may_tell("waiting"):
-            self._tell("waiting", f"everything is {self._done}; waiting for new records", logs())
+            now = logs()
+            if self._records:
+                self._tell_done(now)
+            self._tell("waiting", f"everything is {self._done}; waiting for new records", now)
 
     def busy(self, reason: str) -> None:
         """That another program keeps it from storing."""
         if self._seldom.may_tell("busy"):
             self._tell("busy", f"{reason}; waiting for it", ())
+
+    def _tell_done(self, now: Sequence[FollowedLog]) -> None:
+        self._tell(self._done, f"{plural(self._records, 'record')} {self._done}, {lag_text(now)}", now)
+        self._records, self._since_ms = 0, self._clock.monotonic_ms()
 
     def _tell(self, event: str, text: str, logs: Sequence[FollowedLog]) -> None:
         whole = f"{self._topic} → {self._to}: {text}"

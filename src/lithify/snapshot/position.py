@@ -6,6 +6,7 @@ A place in a topic of Kafka may have `leader_epoch`, `[offset, epoch]`: everythi
 epoch (C72); an earlier Lithify passes over it, and over `ends`, which is what `logs` is in `source_ends.json` (C71). Of
 a topic of Pulsar the keys are `pulsar` and `pulsar_id`, and a place also has `message`, the id up to which all was
 processed: `[ledger, entry, batch index]`. Format 1 had no id of the topic, and its cursors no epochs.
+`checksum` is that of all else (C48); earlier versions neither write nor read it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from operator import index
 from typing import Any, Protocol
 
+from lithify.columnar.files.sealed import CHECKSUM, checksum_of_json
 from lithify.errors import InvalidInputError
 from lithify.model.cursor import Cursor
 from lithify.model.message import MessageId
@@ -24,6 +26,7 @@ from lithify.model.source_ends import Ends, ends_from_json, ends_to_json
 from lithify.snapshot.live import Reached
 
 FORMAT = 2
+SYSTEMS = ("Kafka", "Pulsar", "Lithify")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +89,11 @@ class PositionText:
         key = self.system.lower()
         try:
             found = json.loads(text)
+            if isinstance(found, dict) and found.pop(CHECKSUM, None) not in (None, checksum_of_json(found)):
+                raise ValueError("its checksum differs, so it is not what was stored")
             if isinstance(found, dict) and "places" in found and key not in found:
-                raise ValueError(f"it was not stored by one that continues in {self.system}")
+                theirs = next((name for name in SYSTEMS if name.lower() in found), "another system")
+                raise ValueError(f"what stored it continues in {theirs}, and this continues in {self.system}")
             topics = (found["lake"], found[key])
             if found["format"] not in (1, FORMAT):
                 raise ValueError(f"format {found['format']}")
@@ -129,4 +135,4 @@ class PositionText:
         }
         if position.ends:
             told["ends"] = ends_to_json(position.ends)["logs"]
-        return json.dumps(told)
+        return json.dumps({**told, CHECKSUM: checksum_of_json(told)})

@@ -7,7 +7,11 @@ from pathlib import Path
 
 from lithify.columnar.files.durable import replacing
 from lithify.errors import WarehouseError
+from lithify.given_files import read_given
 from lithify.snapshot.position import PositionText, StoredPosition
+
+LARGEST_FILE_BYTES = 64 * 2**20
+"""Of the cursors of a hundred thousand partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,7 @@ class PositionFile:
         Raises `InvalidInputError` for a file of something else, `WarehouseError` if it cannot be read.
         """
         try:
-            text = self.path.read_bytes()
+            text = read_given(self.path, LARGEST_FILE_BYTES)
         except FileNotFoundError:
             return StoredPosition({})
         except OSError as error:
@@ -34,11 +38,10 @@ class PositionFile:
 
     def store(self, position: StoredPosition) -> None:
         """Replaces the file. Raises `WarehouseError` if it cannot be written."""
-        new = self.path.with_name(f"{self.path.name}.new")
+        text = self._format.text(position).encode()
         try:
-            new.unlink(missing_ok=True)  # left by a crash, or a symlink of another user to some other file
-            with replacing(self.path, new) as file:
-                file.write(self._format.text(position).encode())
+            with replacing(self.path) as file:
+                file.write(text)
         except OSError as error:
             raise WarehouseError(f"{self.path}: the position cannot be stored: {error.strerror}") from error
 

@@ -29,7 +29,8 @@ from lithify.ports.engine import PlannedLog, Progress, Rewrites, Rewritten, RunL
 from lithify.spark.keypass.job import LogWork, key_pass_job
 from lithify.spark.keypass.results import Counts, collect_counts
 from lithify.spark.rewrite import RewriteTask, SourceTask, collect_outcomes, rewritten
-from lithify.spark.session.progress import JVM_GONE, Watch, watched
+from lithify.spark.session.progress import Watch, watched
+from lithify.spark.session.reset import JVM_GONE
 from lithify.spark.tasks import TaskPace, Workers, job_errors, partitions, spread
 
 FULL_BYTES = 16 * 2**20

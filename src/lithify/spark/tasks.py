@@ -156,7 +156,7 @@ def job_errors() -> Iterator[None]:
         kind = EngineError if raised else EngineUnavailableError
         raise kind(
             f"a Spark job failed: {why}",
-            hint="the log is as it was before; run it again with --debug for the traceback",
+            hint="the log is as it was before; the traceback says more",
         ) from error
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from lithify.errors import RefusedError
-from lithify.model.names import TopicName, checked_group
+from lithify.model.names import TopicName, checked_group, nearest
 from lithify.model.scan import AsOf, Bound, Everywhere, PerLog, ScanSettings, Subscription
 from lithify.ports.store import Warehouse
 from lithify.spark_source.given import Given, duration_ms, find, flag, number, positive, topic_of
@@ -180,8 +180,8 @@ def _known(options: Options, names: tuple[str, ...]) -> dict[str, str]:
         if key.lower() in _OF_SPARK or key.lower().startswith(_OF_KAFKAS_CLIENTS):
             continue
         if key.lower() not in spelled:
-            kafka = key.lower().startswith("kafka.")
-            hint = "leave it out: records come from the warehouse" if kafka else f"known: {', '.join(names)}"
+            known = nearest(key, names, f"known: {', '.join(names)}")  # Spark hands over `key` in lower case
+            hint = "leave it out: records come from the warehouse" if key.lower().startswith("kafka.") else known
             raise RefusedError(f"unknown option {key!r}", hint=hint)
         given[spelled[key.lower()]] = value
     return given

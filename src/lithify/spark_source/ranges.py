@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from lithify.errors import RefusedError
 from lithify.model.cursor import AtTime, Start
@@ -25,6 +26,7 @@ ENDS = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
 """In Kafka's order of precedence: one time for all logs, a time per log, offsets."""
 POINTS = ("versionAsOf", "timestampAsOf", "at")
 
+T = TypeVar("T")
 Assigned = dict[str, frozenset[int]]
 
 
@@ -52,9 +54,8 @@ def assigned(given: Given) -> Assigned | None:
     if "assign" not in given:
         return None
     try:
-        named: Any = json.loads(given["assign"])
-        found = {str(topic_of(topic)): frozenset(map(_partition, numbers)) for topic, numbers in named.items()}
-    except (ValueError, TypeError, AttributeError):
+        found = _by_topic("assign", given["assign"], lambda numbers: frozenset(map(_offset, numbers)))
+    except (ValueError, TypeError, AttributeError, RecursionError):
         found = {}
     if not found or not all(found.values()):
         raise RefusedError(f"assign={given['assign']}: not partitions by topic", hint='write {"topic":[0,1]}')
@@ -150,12 +151,10 @@ def _place_in_log(place: object) -> Start:
 
 def _per_log(name: str, text: str, position: Callable[[object], Start]) -> PerLog:
     try:
-        given: Any = json.loads(text)
-        positions = {
-            str(topic_of(topic)): {int(partition): position(place) for partition, place in logs.items()}
-            for topic, logs in given.items()
-        }
-    except (ValueError, TypeError, AttributeError):
+        positions = _by_topic(
+            name, text, lambda logs: {_partition(number): position(place) for number, place in logs.items()}
+        )
+    except (ValueError, TypeError, AttributeError, RecursionError):
         raise RefusedError(
             f"{name}={text}: neither earliest nor latest, nor JSON",
             hint='write {"topic":{"0":23,"1":-2}}; -2 is the earliest, -1 the latest, "1042:17" a message id',
@@ -169,8 +168,28 @@ def _whole(value: object) -> int:
     return value
 
 
-def _partition(value: object) -> int:
-    return _offset(value)
+def _by_topic(option: str, text: str, parsed: Callable[[Any], T]) -> dict[str, T]:
+    """What JSON says of each topic. Raises `RefusedError` for what is named twice: only one of the two would count."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        return _once(option, pairs)
+
+    given: Any = json.loads(text, object_pairs_hook=once)
+    return _once(option, [(str(topic_of(topic)), parsed(told)) for topic, told in given.items()])
+
+
+def _once(option: str, pairs: list[tuple[str, T]]) -> dict[str, T]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise RefusedError(f"{option} names {twice} twice", hint="name it once")
+    return found
+
+
+def _partition(name: str) -> int:
+    if not re.fullmatch(r"0|[1-9][0-9]{0,9}", name):
+        raise ValueError(name)
+    return int(name)
 
 
 def _offset(value: object) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lithify.errors import (
+    LocationChangedError,
     RefusedError,
     TopicExistsError,
     UnknownStreamError,
@@ -17,14 +18,23 @@ from lithify.model.segment import Segment
 from lithify.model.topic.edit import KeptVersion, TopicEdit
 
 
-def unknown_topic(name: TopicName) -> UnknownTopicError:
+def unknown_topic(name: TopicName, where: str) -> UnknownTopicError:
     hint = "`lithify topic list` lists the topics"
     if (original := original_name(name)).startswith(PULSARS):
         hint += (
             f"; `lithify pulsar ingest {original}` copies a live topic into the warehouse, and "
             f"`lithify pulsar compact {original}` compacts it in its cluster"
         )
-    return UnknownTopicError(f"{name}: no such topic", hint=hint)
+    return UnknownTopicError(f"{name}: no such topic in {where}", hint=hint)
+
+
+def outside(name: TopicName, where: str, path: str) -> LocationChangedError:
+    """The error for files that are not in the folder of the warehouse whose catalog names them (C47)."""
+    return LocationChangedError(
+        f"{name}: the catalog of {where} names files outside of it: {path}",
+        hint="a warehouse cannot be copied or moved as a folder: use it where it was, and copy topics with "
+        "`lithify replica add TOPIC --to DIR`; nothing was changed",
+    )
 
 
 def topic_exists(name: TopicName) -> TopicExistsError:
@@ -50,9 +60,11 @@ def stream_not_empty(stream: str) -> RefusedError:
     )
 
 
-def unknown_version(name: TopicName, version: int, kept: Sequence[KeptVersion]) -> UnknownVersionError:
-    there = ", ".join(str(k.version) for k in kept) or "none"
-    return UnknownVersionError(f"{name}: version {version} is not kept", hint=f"kept: {there}")
+def unknown_version(name: TopicName, version: int, kept: Sequence[KeptVersion], newest: int) -> UnknownVersionError:
+    """Of the state that the `newest` version names; `kept` are those before it."""
+    there = ", ".join(str(k.version) for k in kept) or "no earlier one"
+    hint = f"kept: {there}; the newest is {newest}, which is read if none is given"
+    return UnknownVersionError(f"{name}: version {version} is not kept", hint=hint)
 
 
 def no_warehouse(where: str) -> WarehouseError:

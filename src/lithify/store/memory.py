@@ -30,7 +30,7 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.clock import Clock
 from lithify.ports.documents import DocumentKind
 from lithify.ports.store import StaleVersionError, Warehouse
-from lithify.reports.round import REPORTS_KEPT
+from lithify.reports.rounds.round import REPORTS_KEPT
 from lithify.store.errors import check_removed, topic_exists, unknown_topic, unknown_version
 from lithify.store.memory_files import MemoryFiles
 from lithify.store.memory_streams import MemoryStreams
@@ -141,7 +141,7 @@ class MemoryStore(MemoryStreams):
             if version == state.version:
                 return state
             if version not in [kept.version for kept in topic.kept]:
-                raise unknown_version(name, version, topic.kept)
+                raise unknown_version(name, version, topic.kept, state.version)
             return self._all_versions[state.identity, version].state
 
     def segments(self, state: TopicState, partitions: Sequence[int] | None = None) -> tuple[Segment, ...]:
@@ -224,6 +224,9 @@ class MemoryStore(MemoryStreams):
             kept = (self._all_versions[identity, version.version] for version in topic.kept)
             return NamedFiles(frozenset(topic.newest.sizes).union(*(version.sizes for version in kept)))
 
+    def other_commit(self, state: TopicState, stored: Sequence[StoredFile], named: NamedFiles) -> None:
+        """No commit is anywhere else."""
+
     def note_named(self, state: TopicState, stored: Sequence[StoredFile], named: NamedFiles, now_ms: int) -> None:
         """Nothing to note: in this store only commits close files."""
 
@@ -240,7 +243,7 @@ class MemoryStore(MemoryStreams):
     def _topic(self, name: TopicName) -> _Topic:
         topic = self._topics.get(name)
         if topic is None:
-            raise unknown_topic(name)
+            raise unknown_topic(name, self.where)
         return topic
 
     def _remembered(self, version: Version) -> Version:

@@ -205,6 +205,7 @@ def segment_of(path: str, records: Sequence[Record]) -> Segment:
         min_key=min(keys, default=None),
         max_key=max(keys, default=None),
         envelopes=_envelope_facts(records),
+        only_chunks=_only_chunks(records),
     )
 
 
@@ -215,6 +216,11 @@ def _envelope_facts(records: Sequence[Record]) -> EnvelopeFacts | None:
     ledgers, entries = [i.ledger for i in ids], [i.entry for i in ids]
     passed_through = sum(r.passed_through for r in records)
     return EnvelopeFacts(min(ledgers), max(ledgers), min(entries), max(entries), passed_through)
+
+
+def _only_chunks(records: Sequence[Record]) -> bool:
+    whole = [r for r in records if r.passed_through]
+    return bool(whole) and all(r.chunk is not None for r in whole)
 
 
 def _given(batch: Any, settings: TopicSettings) -> Iterator[Record]:

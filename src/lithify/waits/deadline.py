@@ -18,11 +18,14 @@ import socket
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from threading import Lock, Thread, Timer
+from threading import Event, Lock, Thread, Timer
 from time import monotonic
 from typing import TypeVar
 
 T = TypeVar("T")
+
+ENDING = Event()
+"""Set by the signal handler of a program that is to end: then it retries to connect to no server any more."""
 
 HANGING_AT_MOST = 64
 """The most abandoned calls; while there are so many no other is started."""

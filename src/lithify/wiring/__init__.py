@@ -1,7 +1,7 @@
 """The composition root: makes the warehouse, engine, clock and leases from settings.
 
-No other module names the concrete store and engine. PySpark is imported when a round or a verification
-first needs it, so that other verbs start no JVM.
+No other module names the concrete store and engine. What only some verbs need is imported when they first need it:
+PySpark, so that others start no JVM, and the parts of cleaners, ingests and rounds of Pulsar topics.
 """
 
 from __future__ import annotations
@@ -15,34 +15,33 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lithify.cleaner.loop import Loop, make_loop
-from lithify.cleaner.options import CleanerOptions, EventListener
 from lithify.errors import BrokerError
-from lithify.model.source import IngestRequest
-from lithify.ports.engine import RewriteEngine, RunLimits
-from lithify.ports.groups import Groups
-from lithify.ports.inspector import Inspector
-from lithify.ports.leases import Coordination
-from lithify.ports.repair import Salvage
 from lithify.ports.store import Warehouse
-from lithify.redaction import keep_secret
-from lithify.reports.events import CleanerNote
-from lithify.reports.ingest import IngestNote, IngestReport, TellBatch, TellNote
-from lithify.service.look.overview import StatusWatch
-from lithify.service.pulsar.leftovers import OpenViewLedgers
-from lithify.service.pulsar.partition_round import RoundWorld
+from lithify.reports.ingest import IngestNote
+from lithify.wiring.ambient_secrets import keep_ambient_secrets
 from lithify.wiring.clock import SystemClock
 from lithify.wiring.place import default_place
 from lithify.wiring.scopes import database_of, scope_of, source_of
 from lithify.wiring.spark_choice import SparkChoice
 
 if TYPE_CHECKING:
+    from lithify.cleaner.loop import Loop
+    from lithify.cleaner.options import CleanerOptions, EventListener
+    from lithify.model.source import IngestRequest
+    from lithify.ports.engine import RewriteEngine, RunLimits
+    from lithify.ports.groups import Groups
+    from lithify.ports.inspector import Inspector
+    from lithify.ports.leases import Coordination
+    from lithify.ports.repair import Salvage
     from lithify.pulsar.bookkeeper import LedgerWriter
     from lithify.pulsar.client import ClientConfig
+    from lithify.reports.events import CleanerNote
+    from lithify.reports.ingest import IngestReport, TellBatch, TellNote
+    from lithify.service.look.overview import StatusWatch
+    from lithify.service.pulsar.leftovers import OpenViewLedgers
+    from lithify.service.pulsar.partition_round import RoundWorld
     from lithify.spark.tasks import Workers
 
-SECRET_VARIABLES = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "PGPASSWORD")
-"""What clients of stores and databases read by themselves."""
 COORDINATION_VARIABLE = "LITHIFY_COORDINATION_URL"
 
 
@@ -64,8 +63,7 @@ def open_warehouse(warehouse: str | None = None, catalog: str | None = None) -> 
     """
     from lithify.store.configuration import check_configuration
 
-    for variable in SECRET_VARIABLES:
-        keep_secret(os.environ.get(variable, ""))
+    keep_ambient_secrets()
     check_configuration()
     from lithify.store.iceberg import open_store
 
@@ -129,6 +127,7 @@ def kafka_ingest(
     from lithify.service.ingest.targets import check_one_can_begin
     from lithify.spark.kafka.connector import connector_conf
     from lithify.spark.kafka.source import KafkaSource
+    from lithify.spark.session.reset import ending_first
 
     java = replace(request, config=for_java(request.config))
     check_one_can_begin(warehouse.store, request)
@@ -138,8 +137,9 @@ def kafka_ingest(
             return ()
         conf = connector_conf(jars, choice.conf, lambda text: notes(IngestNote("connector", text)))
         choice = replace(choice, conf=conf)
-    with KafkaSource(choice.noted(notes).factory()(), java, stops, notes) as source:
+    with ending_first(stops), KafkaSource(choice.noted(notes).factory()(), java, stops, notes) as source:
         return ingest(warehouse, source, java, tell, stops, notes)
+    return ()
 
 
 def pulsar_world(
@@ -150,6 +150,7 @@ def pulsar_world(
     from lithify.pulsar.client import Admin
     from lithify.pulsar.live.cluster import LiveCluster
     from lithify.pulsar.live.view_ledgers import metadata_store, opened_by
+    from lithify.service.pulsar.partition_round import RoundWorld
     from lithify.spark.pulsar.engine import PulsarEngine
     from lithify.spark.pulsar.ledgers import LedgerOpener, LiveReaders, find_parts
     from lithify.spark.session.start import slots
@@ -201,9 +202,12 @@ def pulsar_ingest(
     """Copies topics of a Pulsar cluster. Raises `BrokerError` or `UnknownSourceError` where nothing can begin."""
     from lithify.service.ingest.ingest import ingest
     from lithify.spark.pulsar.source import PulsarSource
+    from lithify.spark.session.reset import ending_first
 
     source = PulsarSource(choice.noted(notes).factory(), cluster, request, stops, warehouse.clock, notes)
-    return ingest(warehouse, source, request, tell, stops, notes)
+    with ending_first(stops):
+        return ingest(warehouse, source, request, tell, stops, notes)
+    return ()
 
 
 def salvage_of(warehouse: Warehouse) -> Salvage:
@@ -221,6 +225,8 @@ def cleaner_loop(
     warehouse: Warehouse, choice: SparkChoice, options: CleanerOptions, coordination: Coordination, tell: EventListener
 ) -> Loop:
     """A cleaner of all topics of a warehouse, not started yet."""
+    from lithify.cleaner.loop import make_loop
+
     engine = spark_engine(warehouse, SparkChoice(choice.session, {**FAIR, **choice.conf}))
     return make_loop(warehouse, engine, coordination, options, tell)
 
@@ -255,6 +261,8 @@ def with_groups(warehouse: Warehouse, url: str | None) -> Warehouse:
 
 def status_watch(warehouse: Warehouse) -> StatusWatch:
     """The watch behind `status` without a topic, with the notes of the warehouse's cleaners."""
+    from lithify.service.look.overview import StatusWatch
+
     return StatusWatch(warehouse, partial(cleaner_notes, warehouse, os.environ.get(COORDINATION_VARIABLE) or None))
 
 

@@ -19,6 +19,7 @@ from threading import Thread
 from urllib.parse import quote
 
 from lithify.model.names import TopicName, in_order, original_stream
+from lithify.model.stored_file import LOCAL_SCHEME
 from lithify.ports.store import Warehouse
 from lithify.wiring import COORDINATION_VARIABLE, groups_of, open_warehouse
 from lithify.wiring.place import default_place
@@ -28,8 +29,6 @@ PATIENCE_S = 3.0
 BUSY_S = 0.5
 """How long a commit to the SQLite file is waited for."""
 
-_FILE_URL = "file://"
-"""As warehouses are named; Hadoop writes `file:`."""
 _TABLES = "SELECT table_namespace, table_name FROM iceberg_tables"
 _SPACES = "SELECT DISTINCT namespace FROM iceberg_namespace_properties WHERE property_key LIKE 'lithify.stream%'"
 _IDENTITY = "SELECT property_value FROM iceberg_namespace_properties WHERE property_key = 'lithify.warehouse-id'"
@@ -94,7 +93,8 @@ class Glance:
         warehouse, catalog = self._place()
         if warehouse is None or catalog is not None:
             return None
-        return Path(os.path.abspath(Path(warehouse.removeprefix(_FILE_URL).removeprefix("file:")).expanduser()))  # noqa: PTH100 - as the store
+        path = LOCAL_SCHEME.sub("", warehouse)
+        return Path(os.path.abspath(Path(path).expanduser()))  # noqa: PTH100 - as the store
 
     def _database(self) -> str | None:
         """The database of groups that is not the catalog's own."""
@@ -118,7 +118,7 @@ def _topics(tables: Iterable[tuple[str, ...]]) -> Iterable[str]:
 
 
 def _of_scope(folder: Path, query: str) -> Iterable[str]:
-    identity = next((row[0] for row in _rows(folder, _IDENTITY)), f"{_FILE_URL}{folder}")
+    identity = next((row[0] for row in _rows(folder, _IDENTITY)), f"file://{folder}")
     return (row[0] for row in _rows(folder, query, identity))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from lithify.model.settings.secrets import keep
 from lithify.model.settings.units import format_duration
 from lithify.ports.engine import SPARK_STARTED, STARTING_SPARK
 from lithify.reports.ingest import IngestNote, TellNote
@@ -30,6 +31,7 @@ class SparkChoice:
         """A function that returns the session, or starts it."""
         from lithify.spark.session.start import session_factory
 
+        keep(self.conf)
         return session_factory(self.session, self.conf, self.starts)
 
     def noted(self, notes: TellNote) -> SparkChoice:

@@ -11,11 +11,11 @@ from lithify.model.failure import LogFailure
 from lithify.model.names import TopicName
 from lithify.model.settings.rates import Rates, RatesDocument
 from lithify.model.source_ends import KnownEnds, SourceEnd
+from lithify.model.topic.copied_topic import CopiedTopic, Hole
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import LogStore, StaleVersionError, Warehouse
-from lithify.reports.ingest import CopiedTopic, Hole
-from lithify.reports.round import REPORTS_KEPT
+from lithify.reports.rounds.round import REPORTS_KEPT
 from lithify.service.change.sweep import sweep
 from lithify.service.documents import (
     failures_of,

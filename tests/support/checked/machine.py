@@ -57,6 +57,7 @@ from support.checked.sweep import check_expired, check_sweep
 from support.checked.topic import CheckedTopic
 from support.checked.trouble import Standstill
 from support.checked.trouble import Trouble as Luck
+from support.chunks import chunk_metadata
 from support.faults.ports import Kind
 from support.textbook.log import TextbookLog
 
@@ -156,13 +157,15 @@ class RandomTopicMachine(RuleBasedStateMachine):
         return [self._enveloped(record) for record in placed]
 
     def _enveloped(self, record: Record) -> Record:
-        """With the next id: five entries to a ledger, every other one a batch of three; some keyless pass through."""
+        """With the next id: five entries to a ledger, every other one a batch of three; some keyless pass through, most
+        of them as chunks."""
         number, self.ids = self.ids, self.ids + 1
         entry, place = divmod(number, 4)
         message_id = MessageId(entry // 5, entry % 5 * 2 + (place > 0), place - 1)
         passed = record.key is None and number % 2 == 0
         event_time = number if number % 3 else None
-        return record._replace(envelope=Envelope(message_id, event_time, b"p%d" % number, passed))
+        chunk = chunk_metadata((b"a", b"b")[number // 2 % 2]) if passed and number % 8 else None
+        return record._replace(envelope=Envelope(message_id, event_time, chunk or b"p%d" % number, passed))
 
     def _luck(self, verb: str, trouble: Trouble) -> Luck:
         """What happens to a verb that is about to be told, at which of its port calls."""
@@ -244,10 +247,10 @@ class RandomTopicMachine(RuleBasedStateMachine):
         asked = logs if len(self.topic.model.logs) > 1 else None
         told = ["" if now_ms is None else f"--now {now_ms}ms", "" if asked is None else f"--partition {asked[0]}"]
         self.tell("compact", *told)
-        whole = [log.whole_entries for log in self.topic.model.logs]
+        sealed = [log.sealed for log in self.topic.model.logs]
         if not check_round(self.topic, asked, now_ms, luck):
             return
-        if all(was <= log.whole_entries for was, log in zip(whole, self.topic.model.logs, strict=True)):  # C53
+        if all(was <= log.sealed for was, log in zip(sealed, self.topic.model.logs, strict=True)):  # C53
             self.check_again(asked, planned_ms)
 
     @rule(by_ms=CLOCK_MOVES_MS)

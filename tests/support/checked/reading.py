@@ -13,7 +13,7 @@ import pytest
 
 from lithify.errors import OffsetOutOfRangeError, VersionSweptError
 from lithify.model.cursor import AtTime, Start
-from lithify.model.message import EARLIEST, MessageId, MessagePosition
+from lithify.model.message import EARLIEST, NO_BATCH, MessageId, MessagePosition
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.log import LastRecord, LogState
@@ -25,7 +25,7 @@ from lithify.service.read.fetch import LogReader, open_log, table_batches
 from support.checked.topic import BOTH, NAME, CheckedTopic
 from support.engines.inspector import ReadingInspector
 from support.textbook.log import TextbookLog
-from support.textbook.records import Records, at, deletes, order
+from support.textbook.records import Records, at, deletes, key_in, order
 from support.textbook.topic import TextbookTopic
 from support.topics.whole_logs import check_whole
 
@@ -99,13 +99,23 @@ def check_places(topic: CheckedTopic, partition: int, share: float, at_ms: int) 
 
 
 def check_ids(every: Records, share: float, opened: Callable[[Start], LogReader]) -> None:
-    """C52: any id that was copied is a place to start, and so is its whole entry."""
+    """C52: any id that was copied is a place to start, and so is its whole entry, also by an index that it has not."""
     envelope = every[round(share * (len(every) - 1))].envelope
     assert envelope is not None
     ledger, entry, index = envelope.id
     for sought in (envelope.id, MessageId(ledger, entry), MessageId(ledger, entry, index + 1), MessageId(-1, -1)):
-        wanted = tuple(r for r in every if r.envelope is not None and r.envelope.id >= sought)
+        wanted = tuple(
+            r
+            for r in every
+            if r.envelope is not None
+            and (r.envelope.id >= sought or (_is_one(r) and r.envelope.id.place == sought.place))
+        )
         assert tuple(opened(sought)) == wanted
+
+
+def _is_one(record: Record) -> bool:
+    """Whether it is all of its entry: one that is no batch, or that was copied whole."""
+    return record.envelope is not None and (record.passed_through or record.envelope.id.batch_index == NO_BATCH)
 
 
 def check_verified(topic: CheckedTopic) -> None:
@@ -161,14 +171,15 @@ def check_due(topic: CheckedTopic) -> None:
         gone = len(log.gone(segments[log.partition], settings, now_ms))
         horizon = log.horizon(segments[log.partition][gone:], settings, now_ms)
         above_horizon = [r for r in log.reading(compacted=False) if at(r) >= horizon]
-        if any(settings.compaction_strategy != "offset" or offset < log.dirty_from for _, offset in log.whole_entries):
-            continue  # C53
+        beside = settings.compaction_strategy != "offset"  # entries above D count as well (C53)
         for record in log.judged:
+            if log.may_be_hidden(record.key, below=None if beside else log.dirty_from):
+                continue
             last = log.ages(at(record))[1]
             if record.key is None or not deletes(record, settings) or last is None or log.uncovered:
                 continue
             _, expired = log.may_go(record, settings, now_ms, horizon)
-            held = any(r.key == record.key and order(r, settings) < order(record, settings) for r in above_horizon)
+            held = any(key_in(r) == record.key and order(r, settings) < order(record, settings) for r in above_horizon)
             if expired and last + settings.delete_retention_ms <= now_ms and not held:
                 assert status.due, f"the tombstone at {at(record)} has expired (C21): {status.due_reason}"
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from lithify.errors import LithifyError, PolicyError, UnknownVersionError
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.state import TopicState
-from lithify.reports.round import LogReport, RoundReport
+from lithify.reports.rounds.round import LogReport, RoundReport
 from lithify.service.documents import reports_of
 from lithify.service.round.compact import RunRequest, compact
 from support.checked.topic import NAME, CheckedTopic, Moment

@@ -76,6 +76,8 @@ class CheckedTopic:
     """The version that was read as a whole last, and the time."""
     fences: int = 0
     """Commits of sweeps."""
+    latest_ms: int = 0
+    """The latest time so far: a commit that began before the clock was set back has it, and lands after others."""
 
     @classmethod
     def create(cls, place: RandomPlace, partitions: int, config: Mapping[str, object]) -> CheckedTopic:
@@ -209,8 +211,8 @@ class CheckedTopic:
         self.pictures[state.version] = self.model
         named = frozenset(s.path for s in (*store.segments(state), *store.view(state)))
         ended_ms = self.place.clock.now_ms()  # the clock may have gone back meanwhile
-        when = min(begun_ms, ended_ms), max(begun_ms, ended_ms)
-        self.closed.update(dict.fromkeys(self.named - named, when))
+        self.latest_ms = max(self.latest_ms, begun_ms, ended_ms)
+        self.closed.update(dict.fromkeys(self.named - named, (min(begun_ms, ended_ms), self.latest_ms)))
         self.named = named
 
     def offsets(self, partition: int) -> frozenset[int]:

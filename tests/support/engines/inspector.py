@@ -104,6 +104,8 @@ class _Judge:
         if rules is not None:
             everlasting = replace(rules, tombstones_expire_below=0, values_expire_before_ms=None)
             self._winners = _offsets_left(before, everlasting)
+            # The round that takes a chunk may keep what it held (C53).
+            self._in_chunks = {r.chunk.key for r in before if r.chunk is not None and _offset(r) < rules.horizon}
             # What was appended while the round went on it could not ask; with and without it is right.
             asked = [r for r in before if _offset(r) < max(proof.asked_up_to, rules.horizon)]
             self._must = _offsets_left(asked, rules)
@@ -134,12 +136,14 @@ class _Judge:
     def _gone(self, record: Record) -> FindingKind:
         return FindingKind.TOMBSTONE_REMOVED_EARLY if self._deletes(record) else FindingKind.RECORD_LOST
 
-    def _stayed(self, record: Record) -> FindingKind:
+    def _stayed(self, record: Record) -> FindingKind | None:
         assert self._proof.rules is not None
         if record.key is None and not self._proof.rules.keep_keyless and not record.passed_through:
             return FindingKind.KEYLESS_KEPT
         if _offset(record) not in self._winners:
             return FindingKind.SUPERSEDED_KEPT
+        if self._deletes(record) and record.key in self._in_chunks:
+            return None
         return FindingKind.EXPIRED_TOMBSTONE_KEPT if self._deletes(record) else FindingKind.PAST_RETENTION_KEPT
 
     def _deletes(self, record: Record) -> bool:

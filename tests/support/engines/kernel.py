@@ -31,7 +31,7 @@ from lithify.compaction.planner import LogPlan
 from lithify.errors import LithifyError
 from lithify.model.names import LogId
 from lithify.ports.engine import PlannedLog, Progress, Rewrites, Rewritten, RunLimits, Written
-from lithify.reports.round import RoundReport
+from lithify.reports.rounds.round import RoundReport
 from lithify.service.round.compact import RunRequest, compact
 from lithify.spark.keypass.job import LogWork
 

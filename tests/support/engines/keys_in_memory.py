@@ -26,6 +26,7 @@ class KeysInMemory:
         clean: Sequence[Any] = (),
         dirty: Sequence[Any] = (),
         above_horizon: Sequence[Any] = (),
+        chunks: Sequence[Any] = (),
         schema: pa.Schema = RANKED_KEYS,
         batch: int = 1000,
         shuffled: bool = False,
@@ -35,7 +36,7 @@ class KeysInMemory:
         self.tally = Tally()
         self.dead = DeadRecords(self.starts)
         self.dirty_read = 0.0
-        self._portions = {Portion.CLEAN: clean, Portion.DIRTY: dirty, Portion.ABOVE_HORIZON: above_horizon}
+        self._portions = dict(zip(Portion, (clean, dirty, above_horizon, chunks), strict=True))
         self._batch = batch
         self._shuffled = shuffled
 

@@ -68,7 +68,9 @@ class OracleRound:
             r for s in plan.above_horizon for r in records_of(self._files, s) if (r.offset or 0) >= horizon
         ]
         rules = plan.rules
-        if plan.base.held_below(horizon) and not plan.expires_tombstones:  # what they beat is not asked again (C20)
+        held = plan.base.held
+        waits = held is not None and held.waits and plan.base.held_below(horizon)
+        if waits and not plan.expires_tombstones:  # what they beat is not asked again (C20)
             rules = replace(rules, tombstones_expire_below=0)
         outcome = survivors([*(r for segment in records.values() for r in segment), *above_horizon], rules)
         self._survivors[log] = outcome
@@ -109,28 +111,29 @@ def findings_of(plan: LogPlan, records: Mapping[str, Sequence[Record]], outcome:
 
     lost = Counter(step_of(plan.base.steps, o) for o in tombstones(plan.clean) if o not in left)
     dirty = [o for o in tombstones(plan.dirty) if o >= plan.rules.log_start]
-    keyless = [r.offset for path in scanned for r in records[path] if r.key is None]
-    clean = {r.offset for s in plan.clean for r in records.get(s.path, ())}
+    keyless = [r for path in scanned for r in records[path] if r.key is None]
+    looked_at = {r.offset for s in plan.looked_at for r in records[s.path]}
+    held = looked_at | {r.offset for s in plan.dirty for r in records[s.path]}
     return LogFindings(
         survivors={path: counts[path] for path in scanned},
         losers=outcome.losers,
-        keyless_kept=sum(o in left for o in keyless),
+        keyless_kept=sum(r.offset in left for r in keyless),
         keyless_expired=_keyless_expired(plan, keyless, left),
         dirty_tombstones=len(dirty),
         dirty_tombstones_kept=sum(o in left for o in dirty),
         clean_tombstones_lost=tuple(lost[index] for index in range(len(plan.base.steps))),
-        clean_tombstones_held=sum(o in clean for o in outcome.held),
-        tombstones_held=len(outcome.held),
+        clean_tombstones_held=sum(o in looked_at for o in outcome.held),
+        tombstones_held=sum(o in held for o in outcome.held),
+        tombstones_held_by_chunks=sum(o in held for o in outcome.held_by_chunks),
         tombstones_unversioned=outcome.tombstones_unversioned,
         bytes_read=sum(s.scan_bytes for s in plan.scanned),
     )
 
 
-def _keyless_expired(plan: LogPlan, keyless: Sequence[int | None], left: set[int | None]) -> int:
+def _keyless_expired(plan: LogPlan, keyless: Sequence[Record], left: set[int | None]) -> int:
     """Keyless records that are kept in general and gone for their age (C24)."""
-    if not plan.rules.keep_keyless:
-        return 0
-    return sum(o is not None and o >= plan.rules.log_start and o not in left for o in keyless)
+    kept = (r for r in keyless if plan.rules.keep_keyless or r.passed_through)
+    return sum(r.offset is not None and r.offset >= plan.rules.log_start and r.offset not in left for r in kept)
 
 
 def _deletes(record: Record, rules: SurvivorRules) -> bool:

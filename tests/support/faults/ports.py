@@ -29,6 +29,9 @@ LONG_MS = 10 * 86_400_000
 Verb = Callable[[Warehouse], object]
 
 
+OUTAGE_CALLS = 4
+
+
 class CrashError(BaseException):
     """The process died here. A BaseException: no handler of the product may survive it."""
 
@@ -96,10 +99,30 @@ class Freezer:
         return iter(list(answer)) if isinstance(answer, Iterator) else answer
 
 
+@dataclass(slots=True)
+class Outage:
+    """Counts port calls; the `at`-th one, counted from 1, and some after it find that the catalog is away."""
+
+    at: int
+    calls: list[str] = field(default_factory=list)
+
+    @property
+    def reached(self) -> bool:
+        return len(self.calls) >= self.at
+
+    def call(self, name: str, action: Callable[[], Any]) -> Any:
+        self.calls.append(name)
+        if self.at <= len(self.calls) < self.at + OUTAGE_CALLS:
+            error = WarehouseError("catalog prod cannot be reached: Connection refused")
+            error.is_outage = True
+            raise error
+        return action()
+
+
 class FaultyPort:
     """Stands in for a port and passes every call through an injector or a freezer."""
 
-    def __init__(self, real: Any, striker: Injector | Freezer) -> None:
+    def __init__(self, real: Any, striker: Injector | Freezer | Outage) -> None:
         self._real = real
         self._striker = striker
 
@@ -117,7 +140,7 @@ class FaultyPort:
 class FaultyEngine:
     """An engine whose opening and both of whose steps can be struck."""
 
-    def __init__(self, real: Any, striker: Injector | Freezer) -> None:
+    def __init__(self, real: Any, striker: Injector | Freezer | Outage) -> None:
         self._real = real
         self._striker = striker
 
@@ -127,7 +150,7 @@ class FaultyEngine:
             yield FaultyPort(round_, self._striker)
 
 
-def faulty(warehouse: Warehouse, striker: Injector | Freezer) -> Warehouse:
+def faulty(warehouse: Warehouse, striker: Injector | Freezer | Outage) -> Warehouse:
     """The same warehouse behind ports that can be struck."""
     store, files, groups = (FaultyPort(p, striker) for p in (warehouse.store, warehouse.files, warehouse.groups))
     return Warehouse(store, files, warehouse.clock, groups)

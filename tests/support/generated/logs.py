@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from lithify.compaction.rules import SurvivorRules
 from lithify.model.message import Envelope, MessageId
 from lithify.model.record import Record
+from support.chunks import chunk_metadata
 
 ALL_KEYS = (b"a", b"b", b"c", b"aa", b"", b"\x00", b"\xff\xff", None)
 KEYS = st.sampled_from(ALL_KEYS)
@@ -47,10 +48,16 @@ def some_records(*, most: int = 8) -> st.SearchStrategy[list[Record]]:
     )
 
 
-def with_whole_entries(records: Sequence[Record]) -> list[Record]:
-    """Every second record without a key as an entry that is passed through whole (C53)."""
-    whole = Envelope(MessageId(0, 0), passed_through=True)
-    return [r._replace(envelope=whole) if r.key is None and (r.timestamp or 0) % 2 else r for r in records]
+def with_whole_entries(records: Sequence[Record], keys: Sequence[bytes | None] = ALL_KEYS) -> list[Record]:
+    """Every second record without a key as an entry that is passed through whole, most of them chunks of these keys."""
+    odd = [r.key is None and (r.timestamp or 0) % 2 == 1 for r in records]
+    return [r._replace(envelope=_whole_entry(r, keys)) if whole else r for r, whole in zip(records, odd, strict=True)]
+
+
+def _whole_entry(record: Record, keys: Sequence[bytes | None]) -> Envelope:
+    number = (record.timestamp or 0) // 2
+    metadata = chunk_metadata(keys[number % len(keys)]) if number % 9 else None
+    return Envelope(MessageId(0, 0), metadata=metadata, passed_through=True)
 
 
 @st.composite

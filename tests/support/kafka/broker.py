@@ -1,8 +1,8 @@
 """A real Kafka broker of our own: its jars come from Maven's repository, its data lies in a folder of its own.
 
-One process in KRaft's combined mode, broker and controller, on 127.0.0.1. It can be ended in the hard
-way and started again on the same port and data. Its log cleaner is quick, and is held and released
-topic by topic with `min.cleanable.dirty.ratio`.
+One process in KRaft's combined mode, broker and controller, on 127.0.0.1, which others may join. It can be ended in
+the hard way and started again on the same port and data. Its log cleaner is quick, and is held and released topic by
+topic with `min.cleanable.dirty.ratio`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from confluent_kafka.admin import (
 )
 
 from lithify.spark.session.java import find_java
-from support.kafka.jars import Module, fetched
-from support.processes.programs import SHORT_LIVED
+from support.kafka.jars import JARS, Module, fetched
+from support.processes.class_archive import options
 from support.servers.tcp_proxy import TcpProxy, a_proxy, free_port, takes_connections, wait_until
 
 VERSION = "4.3.1"
@@ -36,6 +36,8 @@ MODULES = (
     Module("org.apache.kafka", "kafka_2.13", VERSION),
     Module("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4"),  # or it logs nothing
 )
+ARCHIVE = JARS / f"kafka-{VERSION}.jsa"
+"""Of its classes; see `support/processes/class_archive.py`."""
 CLUSTER_ID = "bGl0aGlmeS10ZXN0cy0wMQ"
 START_S = 90.0
 STOP_S = 30.0
@@ -43,8 +45,7 @@ CALL_S = 30.0
 QUIET = {"log_level": 0}
 """For clients of a broker that is stopped and restarted: silences what they log of that."""
 
-SETTINGS = {
-    "process.roles": "broker,controller",
+SETTINGS = {  # one that was killed is taken in again once its session is over
     "node.id": "1",
     "controller.listener.names": "CONTROLLER",
     "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT",
@@ -58,6 +59,8 @@ SETTINGS = {
     "share.coordinator.state.topic.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
     "auto.create.topics.enable": "false",
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
     "log.cleaner.backoff.ms": "100",
     "log.initial.task.delay.ms": "500",
     "log.retention.check.interval.ms": "500",
@@ -80,12 +83,14 @@ class KafkaBroker:
         self,
         folder: Path,
         settings: Mapping[str, str] | None = None,
-        jvm: Sequence[str] = SHORT_LIVED,
+        jvm: Sequence[str] | None = None,
         proxied: tuple[int, str] | None = None,
+        joins: KafkaBroker | None = None,
     ) -> None:
-        """`proxied` is one more port, and the address of the proxy that is in front of it."""
-        self.folder, self._jvm = folder, jvm
-        self.port, self._controller_port = free_port(), free_port()
+        """`proxied` is one more port, and the address of the proxy in front of it; `joins` has the controller."""
+        self.folder, self._jvm = folder, options(ARCHIVE) if jvm is None else jvm
+        self.port = free_port()
+        self._controller_port: int = free_port() if joins is None else joins._controller_port
         self._log = folder / "broker.log"
         self._logging = folder / "log4j2.properties"
         self._logging.write_text(LOGGING)
@@ -97,9 +102,12 @@ class KafkaBroker:
         if proxied is not None:
             listeners += f",PROXIED://127.0.0.1:{proxied[0]}"
             advertised += f",PROXIED://{proxied[1]}"
+        if joins is None:
+            listeners += f",CONTROLLER://127.0.0.1:{self._controller_port}"
         every = {
             **SETTINGS,
-            "listeners": f"{listeners},CONTROLLER://127.0.0.1:{self._controller_port}",
+            "process.roles": "broker,controller" if joins is None else "broker",
+            "listeners": listeners,
             "advertised.listeners": advertised,
             "controller.quorum.voters": f"1@127.0.0.1:{self._controller_port}",
             "log.dirs": str(self.data),
@@ -123,6 +131,10 @@ class KafkaBroker:
     def pid(self) -> int:
         assert self._process is not None
         return self._process.pid
+
+    @property
+    def runs(self) -> bool:
+        return self._process is not None
 
     def start(self) -> None:
         self._process = self._spawn("kafka.Kafka", str(self._properties))
@@ -148,11 +160,14 @@ class KafkaBroker:
             self._admin = AdminClient({"bootstrap.servers": self.address, **QUIET})
         return self._admin
 
-    def make_topic(self, partitions: int = 1, name: str | None = None, **config: str) -> str:
-        """By name. In `config` a `_` stands for a `.`."""
+    def make_topic(
+        self, partitions: int = 1, name: str | None = None, nodes: Sequence[int] = (1,), **config: str
+    ) -> str:
+        """By name. `nodes` have the replicas, the first of them leads. In `config` a `_` stands for a `.`."""
         self._topics += 1
         topic = name or f"topic{self._topics}"
-        new = NewTopic(topic, partitions, 1, config={key.replace("_", "."): value for key, value in config.items()})
+        own = {key.replace("_", "."): value for key, value in config.items()}
+        new = NewTopic(topic, partitions, replica_assignment=[list(nodes)] * partitions, config=own)
         self.admin().create_topics([new])[topic].result(timeout=CALL_S)
         wait_until(lambda: topic in self.admin().list_topics(timeout=CALL_S).topics, f"{topic} is not there", CALL_S)
         return topic
@@ -217,12 +232,18 @@ def closed(consumer: Consumer) -> Iterator[Consumer]:
 
 
 def read_all(
-    broker: KafkaBroker, topic: str, partition: int = 0, *, committed: bool = True, start: int | None = None
+    broker: KafkaBroker,
+    topic: str,
+    partition: int = 0,
+    *,
+    committed: bool = True,
+    start: int | None = None,
+    group: str = "none",
 ) -> list[Any]:
-    """Every message of a partition that a reader gets, up to its end."""
+    """Every message of a partition that a reader gets, up to its end; from `OFFSET_STORED` on that of a group."""
     config = {
         "bootstrap.servers": broker.address,
-        "group.id": "none",
+        "group.id": group,
         "enable.auto.commit": False,
         "enable.partition.eof": True,
         "fetch.wait.max.ms": 10,
@@ -245,14 +266,14 @@ def read_all(
 
 
 @contextmanager
-def a_broker(jvm: Sequence[str] = SHORT_LIVED, **settings: str) -> Iterator[KafkaBroker]:
+def a_broker(jvm: Sequence[str] | None = None, **settings: str) -> Iterator[KafkaBroker]:
     """In `settings` a `_` stands for a `.`. What is measured wants `jvm=()`, a JVM as it comes."""
     with tempfile.TemporaryDirectory(prefix="kafka") as folder:
         broker = KafkaBroker(Path(folder), {key.replace("_", "."): value for key, value in settings.items()}, jvm)
         try:
             yield broker
         finally:
-            broker.stop()
+            broker.kill()  # what it has goes with it
 
 
 @contextmanager
@@ -264,4 +285,4 @@ def a_broker_behind_a_proxy() -> Iterator[tuple[KafkaBroker, TcpProxy]]:
         try:
             yield broker, proxy
         finally:
-            broker.stop()
+            broker.kill()  # what it has goes with it

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaException, TopicPartition
 import lithify
 from lithify.kafka.consumer.live_tail import record_of
 from lithify.model.record import Record
-from lithify.reports.round import RoundReport
+from lithify.reports.rounds.round import RoundReport
 from support.engines.kernel import compact_without_spark
 from support.kafka.broker import KafkaBroker, read_all
 from support.servers.tcp_proxy import wait_until

@@ -1,16 +1,12 @@
-"""A Kafka broker that loses records: it is stopped, and finds logs again as they were earlier."""
+"""A Kafka broker that loses records: it is stopped, and finds its disk again as it was earlier."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from support.kafka.broker import KafkaBroker
-
-CHECKPOINTS = ("recovery-point-offset-checkpoint", "replication-offset-checkpoint")
-"""What the broker keeps beside its logs about how far they go."""
 
 
 @contextmanager
@@ -20,22 +16,14 @@ def stopped(broker: KafkaBroker) -> Iterator[None]:
     broker.start()
 
 
-def remember(broker: KafkaBroker, topics: Sequence[str]) -> None:
-    """Keeps partition 0 of each as it is."""
+def remember_disk(broker: KafkaBroker) -> None:
+    """Keeps all that the broker and its controller have."""
     with stopped(broker):
-        for topic in topics:
-            shutil.copytree(broker.data / f"{topic}-0", _kept(broker, topic))
+        shutil.copytree(broker.data, broker.folder / "kept")
 
 
-def put_back(broker: KafkaBroker, topics: Sequence[str]) -> None:
-    """Partition 0 of each is as it was when it was remembered."""
+def put_back_disk(broker: KafkaBroker) -> None:
+    """Everything is as it was when it was remembered: the cluster counts the same leader epochs once more."""
     with stopped(broker):
-        for topic in topics:
-            shutil.rmtree(broker.data / f"{topic}-0")
-            shutil.copytree(_kept(broker, topic), broker.data / f"{topic}-0")
-        for name in CHECKPOINTS:
-            (broker.data / name).unlink(missing_ok=True)
-
-
-def _kept(broker: KafkaBroker, topic: str) -> Path:
-    return broker.folder / f"kept-{topic}"
+        shutil.rmtree(broker.data)
+        shutil.copytree(broker.folder / "kept", broker.data)

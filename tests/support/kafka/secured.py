@@ -91,7 +91,7 @@ def a_secured_broker() -> Iterator[SecuredBroker]:
         try:
             yield SecuredBroker(broker, folder, *(f"127.0.0.1:{port}" for port in (tls, password, both)))
         finally:
-            broker.stop()
+            broker.kill()
 
 
 class _PlainAt(KafkaBroker):

@@ -1,84 +1,74 @@
-"""An archive of the classes of Spark's JVM: those that tests start map it, instead of loading each class anew.
+"""Archives of the classes of JVMs: those that tests start map them, instead of loading each class anew.
 
-    .venv/jars/spark-<version>.jsa     what a Spark loaded that did a round; `scripts/check.py` has it made
-    .venv/jars/spark-<version>.of      the Java that it fits
+    .venv/jars/spark-<version>.jsa     what a Spark loaded that did a round and a stream
+    .venv/jars/kafka-<version>.jsa     what a broker loaded that took records, and was stopped
+    .venv/jars/pulsar-<version>.jsa    what a broker and its bookie loaded that compacted a topic, and were stopped
+    .venv/jars/pulsar-<version>-ledgers.jsa    what a JVM loaded that wrote ledgers of that broker, and read them
+    .venv/jars/<name>.of               the Java that the archive fits, and what was done
 
 With it a JVM that starts Spark and runs a first job takes 7 instead of 12 seconds of CPU time, and a run of all
-sections starts dozens. A JVM that it does not fit loads its classes as always.
-
-    PYTHONPATH=tests python -m support.processes.class_archive      makes it, unless it is there
+sections starts dozens. A JVM that an archive does not fit loads its classes as always.
 """
 
 from __future__ import annotations
 
+import inspect
+import shlex
 import sys
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from zlib import crc32
 
 import pyspark
 from filelock import FileLock
 
 from lithify.spark.session.java import find_java
-from support.processes.programs import SHORT_LIVED, end, running, start
-from support.servers.tcp_proxy import wait_until
+from support.processes.programs import SHORT_LIVED
 
 ARCHIVE = Path(sys.prefix) / "jars" / f"spark-{pyspark.__version__}.jsa"
-MAKE_S = 300.0
 QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 """Nothing is said of an archive that does not fit: that would be on the JVM's stdout."""
-TRAINING = """
-import sys
-import lithify
-from lithify import Record, spark_source
-from lithify.spark.session.start import session_factory
-
-session = session_factory(None, {"spark.master": "local[2]"})()
-topic = lithify.open(sys.argv[1]).create_topic("orders", 2)
-for _ in range(2):
-    topic.append([Record(b"k%d" % n, b"v", partition=n % 2) for n in range(10)])
-assert topic.compact(spark=session).failed == ()
-assert topic.verify(spark=session).findings == ()
-spark_source.register(session, sys.argv[1])
-frame = session.read.format("lithify").load("orders")
-assert frame.groupBy("partition").count().count() == 2
-session.stop()
-"""
 
 
 def spark_options() -> tuple[str, ...]:
     """For a JVM that runs Spark for minutes."""
-    return (*SHORT_LIVED, f"-XX:SharedArchiveFile={ARCHIVE}", *QUIET) if ARCHIVE.exists() else SHORT_LIVED
+    return options(ARCHIVE)
 
 
-def make() -> None:
-    """Makes the archive unless there is one of this Java. A Java that can write none leaves none."""
+def options(archive: Path) -> tuple[str, ...]:
+    """For a JVM that lives for minutes, and loads the classes of `archive` if that was made."""
+    return (*SHORT_LIVED, f"-XX:SharedArchiveFile={archive}", *QUIET) if archive.exists() else SHORT_LIVED
+
+
+def java_with(options: Sequence[str], home: Path) -> Path:
+    """A `java`, made in the folder `home`, that takes these options before those that it is given."""
+    java, found = home / "bin" / "java", find_java().executable
+    text = f'#!/bin/sh\nexec {shlex.join((str(found), *options))} "$@"\n'
+    if not (java.exists() and java.read_text() == text):
+        java.parent.mkdir(parents=True, exist_ok=True)
+        java.write_text(text)
+        java.chmod(0o755)
+    return java
+
+
+def make_archives(trainings: Mapping[Path, Callable[[Sequence[str], Path], None]]) -> None:
+    """Makes those that this Java has not made yet. A Java that can write none leaves none.
+
+    A training starts a JVM with the options that it is given, which write the archive once it ends. It has a folder.
+    """
     java = find_java().executable.resolve()
-    of = f"{java} {java.stat().st_mtime_ns}"
-    note = ARCHIVE.with_suffix(".of")
-    ARCHIVE.parent.mkdir(exist_ok=True)
-    with FileLock(f"{ARCHIVE}.lock"), tempfile.TemporaryDirectory(dir=ARCHIVE.parent) as scratch:
-        if note.exists() and note.read_text() == of:
-            return
-        ARCHIVE.unlink(missing_ok=True)
-        made = Path(scratch) / ARCHIVE.name
-        _train(made, Path(scratch) / "lake")
-        with suppress(FileNotFoundError):
-            made.replace(ARCHIVE)  # whole or not at all: a JVM that maps half an archive crashes
-        note.write_text(of)
-
-
-def _train(archive: Path, lake: Path) -> None:
-    """Runs Spark until its JVM has ended, which writes the archive then."""
-    options = " ".join((*SHORT_LIVED, f"-XX:ArchiveClassesAtExit={archive}", *QUIET))
-    program = start("-c", TRAINING, str(lake), env={"SPARK_SUBMIT_OPTS": options})
-    try:
-        _, errors = program.communicate(timeout=MAKE_S)
-        assert program.returncode == 0, errors
-        wait_until(lambda: not running(program.pid), "Spark's JVM does not end", MAKE_S)
-    finally:
-        end(program)
-
-
-if __name__ == "__main__":
-    make()
+    for archive, train in trainings.items():
+        of = f"{java} {java.stat().st_mtime_ns} {crc32(inspect.getsource(sys.modules[train.__module__]).encode())}"
+        note = archive.with_suffix(".of")
+        archive.parent.mkdir(exist_ok=True)
+        with FileLock(f"{archive}.lock"), tempfile.TemporaryDirectory(dir=archive.parent) as scratch:
+            if note.exists() and note.read_text() == of:
+                continue
+            archive.unlink(missing_ok=True)
+            made = Path(scratch) / archive.name
+            train((*SHORT_LIVED, f"-XX:ArchiveClassesAtExit={made}", *QUIET), Path(scratch))
+            with suppress(FileNotFoundError):
+                made.replace(archive)  # whole or not at all: a JVM that maps half an archive crashes
+            note.write_text(of)

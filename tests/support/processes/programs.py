@@ -17,9 +17,10 @@ ENDS_WITHIN_S = 60
 """A JVM that has lost its program ends by itself, and so do the workers of one that has ended."""
 
 
-def start(*command: str, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
+def start(*command: str, env: dict[str, str] | None = None, stdin: int | None = None) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, *command],
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -1,4 +1,8 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
 import java.util.Base64;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.apache.pulsar.client.api.ClientBuilder;
@@ -14,12 +18,29 @@ import org.apache.pulsar.client.api.TypedMessageBuilder;
 import org.apache.pulsar.client.api.transaction.Transaction;
 import org.apache.pulsar.client.impl.ClientBuilderImpl;
 
-/** What tests need of Pulsar's own Java client. Janino compiles it; see java_client.py. */
+/**
+ * What tests need of Pulsar's own Java client. Janino compiles it; see java_client.py.
+ *
+ * Each line of stdin is one request, its parts apart by tabs; a line with a point ends its answer.
+ */
 public final class JavaClient {
-    public static void main(String[] arguments) throws Exception {
-        ClientBuilder builder = new ClientBuilderImpl(); // Janino calls no static methods of interfaces
-        builder.serviceUrl(arguments[1]).enableTransaction("transactions".equals(arguments[0]));
-        PulsarClient client = builder.build();
+    static final Map CLIENTS = new HashMap();
+
+    public static void main(String[] ignored) throws Exception {
+        BufferedReader requests = new BufferedReader(new InputStreamReader(System.in));
+        String line = requests.readLine();
+        while (line != null) {
+            answer(line.split("\t"));
+            System.out.println(".");
+            System.out.flush();
+            line = requests.readLine();
+        }
+        Runtime.getRuntime().halt(0);
+    }
+
+    /** What it throws ends the program. */
+    static void answer(String[] arguments) throws Exception {
+        PulsarClient client = client(arguments[1], "transactions".equals(arguments[0]));
         if ("read".equals(arguments[0])) {
             read(client, arguments[2], "compacted".equals(arguments[3]));
         } else {
@@ -27,9 +48,17 @@ public final class JavaClient {
                 transaction(client, arguments[2], arguments[at]);
             }
         }
-        client.close();
-        System.out.flush();
-        Runtime.getRuntime().halt(0);
+    }
+
+    /** One for each server: to close one takes two seconds, in which Netty waits for nothing. */
+    static PulsarClient client(String url, boolean transactions) throws Exception {
+        PulsarClient client = (PulsarClient) CLIENTS.get(url + transactions);
+        if (client == null) {
+            ClientBuilder builder = new ClientBuilderImpl(); // Janino calls no static methods of interfaces
+            client = builder.serviceUrl(url).enableTransaction(transactions).build();
+            CLIENTS.put(url + transactions, client);
+        }
+        return client;
     }
 
     /** A line for each message: ledger, entry, batch index, key, payload; the last two in Base64, `-` for no key. */
@@ -44,6 +73,7 @@ public final class JavaClient {
             System.out.println(id.getLedgerId() + " " + id.getEntryId() + " " + id.getBatchIndex() + " " + key + " ="
                     + encoder.encodeToString(message.getData()));
         }
+        reader.close();
     }
 
     /** `commit:a,b`, `abort:a,b`, or `open:a`: one transaction with these values. */

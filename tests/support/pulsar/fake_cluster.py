@@ -27,6 +27,7 @@ from lithify.pulsar.format.entry import RawEntry
 from lithify.pulsar.format.framing import unframed
 from support.pulsar.entries import Sent, single
 
+NOWHERE = MessageId(-1, -1)
 LEDGER_ENTRIES = 10
 """A topic's ledger is full then."""
 
@@ -58,6 +59,7 @@ class ViewFile:
 
     partition: str
     run_id: str | None
+    horizon: MessageId = NOWHERE
     entries: list[bytes] = field(default_factory=list)
 
 
@@ -197,7 +199,9 @@ class FakePulsar:
 
     def of_rounds(self) -> tuple[RoundLedger, ...]:
         made = sorted(self.views.items())
-        return tuple(RoundLedger(number, view.partition, view.run_id) for number, view in made if view.run_id)
+        return tuple(
+            RoundLedger(number, view.partition, view.run_id, view.horizon) for number, view in made if view.run_id
+        )
 
     def with_messages(self, partitions: Collection[str]) -> frozenset[str]:
         there = {*self.topics, *self.of_another_cluster}
@@ -219,13 +223,13 @@ class FakePulsar:
         progress("view", len(views), len(views))
         return written
 
-    def begin_view(self, partition: str, run_id: str | None) -> int:
+    def begin_view(self, partition: str, run_id: str | None, horizon: MessageId = NOWHERE) -> int:
         ledger = self._new_ledger()
-        self.views[ledger] = ViewFile(partition, run_id)
+        self.views[ledger] = ViewFile(partition, run_id, horizon)
         return ledger
 
     def _written(self, view: PlannedView, rules: ViewRules, run_id: str) -> WrittenView:
-        ledger = self.begin_view(view.partition, run_id)
+        ledger = self.begin_view(view.partition, run_id, view.horizon)
         read = [raw for one in view.ranges for raw in self._read(view.partition, one)]
         left = [data for *_, data in compact_entries(read, retain_null_key=rules.retain_null_key, order=rules.order)]
         self.views[ledger].entries = left

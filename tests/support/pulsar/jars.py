@@ -26,6 +26,18 @@ def pulsar_jars() -> Path:
     return jars_of("pulsar", POM)
 
 
+def broker_archive() -> Path:
+    """Of a broker's classes; see `support/processes/class_archive.py`."""
+    jars = pulsar_jars()
+    return jars.with_name(f"{jars.name}.jsa")
+
+
+def ledgers_archive() -> Path:
+    """Of the classes of a JVM that speaks to BookKeeper."""
+    jars = pulsar_jars()
+    return jars.with_name(f"{jars.name}-ledgers.jsa")
+
+
 def jars_of(name: str, pom: Path) -> Path:
     """The folder with what a `pom.xml` names, for the version of Pulsar that it names first."""
     text = pom.read_text()

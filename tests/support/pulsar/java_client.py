@@ -1,12 +1,19 @@
-"""Pulsar's own Java client, in a process of its own: what it reads, and transactions, which Python's has not."""
+"""Pulsar's own Java client, in a process of its own: what it reads, and transactions, which Python's has not.
+
+The first request starts the process, which takes seconds and serves all later ones; it ends with this program.
+"""
 
 from __future__ import annotations
 
+import atexit
 import base64
 import os
 import subprocess
+import tempfile
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from threading import Timer
+from typing import IO, NamedTuple
 
 from support.processes.programs import SHORT_LIVED
 from support.pulsar.bookies import java_parts
@@ -43,12 +50,48 @@ def _message(line: str) -> JavaMessage:
     return JavaMessage(int(ledger), int(entry), int(batch_index), decoded, base64.b64decode(value[1:]))
 
 
-def _run(*arguments: str) -> str:
+def _run(*request: str) -> str:
+    """What it answers."""
+    process, errors = _process()
+    assert process.stdin and process.stdout
+    watch = Timer(RUN_S, process.kill)
+    watch.start()
+    try:
+        process.stdin.write("\t".join(request) + "\n")
+        process.stdin.flush()
+        answer = ""
+        while (line := process.stdout.readline()) != ".\n":
+            assert line, f"{request}: {_said(errors)}"
+            answer += line
+    except BaseException:
+        process.kill()
+        _process.cache_clear()
+        raise
+    finally:
+        watch.cancel()
+    return answer
+
+
+@cache
+def _process() -> tuple[subprocess.Popen[str], IO[bytes]]:
+    """The program, and the file with what it says on stderr."""
     parts = java_parts()
     logging = PROGRAM.with_name("client-log4j2.properties")
     command = [str(parts.java), *SHORT_LIVED, "-Xmx256m", *JVM, f"-Dlog4j2.configurationFile={logging}"]
     command += ["-cp", os.pathsep.join((parts.class_path(), str(PROGRAM.parent)))]
-    command += ["org.codehaus.janino.SimpleCompiler", str(PROGRAM), "JavaClient", *arguments]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=RUN_S, check=False)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return ended.stdout
+    command += ["org.codehaus.janino.SimpleCompiler", str(PROGRAM), "JavaClient"]
+    errors = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True)
+    atexit.register(_end, process, errors)
+    return process, errors
+
+
+def _end(process: subprocess.Popen[str], errors: IO[bytes]) -> None:
+    process.kill()
+    process.communicate()  # closes its pipes
+    errors.close()
+
+
+def _said(errors: IO[bytes]) -> str:
+    errors.seek(0)
+    return errors.read().decode(errors="replace")[-5000:]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 
@@ -34,6 +33,7 @@ class ListedEntries:
     where: str = "a list"
     look_interval_ms: int = 0
     is_silent: bool = False
+    drops: None = None
     skip_damaged: bool = False
 
     def topics(self, pattern: str) -> tuple[str, ...]:
@@ -55,12 +55,6 @@ class ListedEntries:
         self, topic: SourceTopic, copy: TopicState, partitions: Collection[int]
     ) -> Mapping[int, CopyContinuation]:
         return {}
-
-    def stable_ends(self, topic: SourceTopic) -> None:
-        return None
-
-    def resync(self, *given: object) -> Any:
-        raise NotImplementedError
 
     def progress(self, topic: SourceTopic, copy: TopicState, records: Mapping[int, int]) -> tuple[IngestedEntries, ...]:
         return tuple(

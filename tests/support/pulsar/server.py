@@ -1,7 +1,6 @@
 """A real Pulsar of our own on 127.0.0.1: ZooKeeper in one process, bookie and broker in another.
 
-    folder/zookeeper    its data
-    folder/bookie       the ledgers
+    folder/zookeeper    its data; folder/bookie has the ledgers
     folder/*.log        what the two say
 
 The ports stay, so it can be ended in the hard way and started again on the same data. Nothing happens by
@@ -12,6 +11,7 @@ itself: the broker compacts when it is told to, trims nothing, and deletes no id
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -25,13 +25,16 @@ from typing import Any
 import requests
 
 from lithify.spark.session.java import find_java
+from support.processes.class_archive import options
 from support.processes.programs import SHORT_LIVED
-from support.pulsar.jars import pulsar_jars
+from support.pulsar.jars import broker_archive, pulsar_jars
 from support.servers.tcp_proxy import free_port, takes_connections, wait_until
 
 START_S = 120.0
 STOP_S = 60.0
 CALL_S = 30.0
+LOST = re.compile("Couldn't register bookie with zookeeper, shutting down|ERROR Failed to start pulsar service")
+"""Said by bookie or broker where ZooKeeper ends the session of the killed one in the moment in which it starts."""
 
 SETTINGS = {
     "clusterName": "standalone",
@@ -98,10 +101,10 @@ class PulsarServer:
     """A cluster of one broker. Topics are for one test each."""
 
     def __init__(
-        self, folder: Path, settings: Mapping[str, str] | None = None, jvm: Sequence[str] = SHORT_LIVED
+        self, folder: Path, settings: Mapping[str, str] | None = None, jvm: Sequence[str] | None = None
     ) -> None:
-        """`settings` are those of `standalone.conf`."""
-        self.folder, self._jvm = folder, jvm
+        """`settings` are those of `standalone.conf`, `jvm` the options of the broker's JVM."""
+        self.folder, self._jvm = folder, options(broker_archive()) if jvm is None else jvm
         self.port, self.admin_port = free_port(), free_port()
         self._zookeeper_port, self._bookie_port = free_port(), free_port()
         self._topics = 0
@@ -135,35 +138,44 @@ class PulsarServer:
         return f"zk:127.0.0.1:{self._zookeeper_port}"
 
     @property
+    def is_running(self) -> bool:
+        return self._broker is not None and self._broker.poll() is None
+
+    @property
     def log(self) -> str:
         """What bookie and broker have said."""
         return (self.folder / "broker.log").read_text(errors="replace")
 
-    def start(self) -> None:
-        """Returns when it takes requests."""
+    def start(self, tries: int = 2) -> None:
+        """Returns when it takes requests, with a bookie."""
         if self._zookeeper is None:
             arguments = ("org.apache.zookeeper.server.ZooKeeperServerMain", str(self.folder / "zoo.cfg"))
-            self._zookeeper = self._spawn("zookeeper", "-Xmx128m", *arguments)
+            self._zookeeper = self._spawn("zookeeper", *SHORT_LIVED, "-Xmx128m", *arguments)
             wait_until(lambda: takes_connections(self._zookeeper_port), "ZooKeeper does not start", START_S)
         self._broker = self._spawn(
             "broker",
-            "-Xmx512m",
-            "-XX:MaxDirectMemorySize=384m",
+            *self._jvm,
+            *("-Xmx512m", "-XX:MaxDirectMemorySize=384m"),
             *JVM,
             "org.apache.pulsar.PulsarStandaloneStarter",
             *("--config", str(self.folder / "standalone.conf"), "--metadata-url", self.metadata_url),
             *("--num-bookies", "1", "--no-functions-worker", "--no-stream-storage"),
             *("--bookkeeper-dir", str(self.folder / "bookie"), "--bookkeeper-port", str(self._bookie_port)),
         )
-        wait_until(self._answers, "the broker does not start", START_S)
+        before = len(LOST.findall(self.log))
+        wait_until(lambda: len(LOST.findall(self.log)) > before or self._answers(), "no broker starts", START_S)
+        if len(LOST.findall(self.log)) > before:
+            assert tries > 1, self.log[-5000:]
+            self.kill(broker_only=True)
+            self.start(tries - 1)
 
-    def stop(self) -> None:
+    def stop(self, within_s: float = STOP_S) -> None:
         """In order, or in the hard way where that takes too long."""
         for process in (self._broker, self._zookeeper):
             if process is not None:
                 process.terminate()
                 with suppress(subprocess.TimeoutExpired):
-                    process.wait(timeout=STOP_S)
+                    process.wait(timeout=within_s)
         self.kill()
 
     def kill(self, *, broker_only: bool = False) -> None:
@@ -236,8 +248,7 @@ class PulsarServer:
         return stats
 
     def _answers(self) -> bool:
-        assert self._broker is not None
-        assert self._broker.poll() is None, self.log[-5000:]
+        assert self._broker is not None and self._broker.poll() is None, self.log[-5000:]
         with suppress(requests.RequestException, AssertionError):
             self.admin("GET", "brokers/ready")
             namespaces = self.admin("GET", "namespaces/public").json()
@@ -245,7 +256,7 @@ class PulsarServer:
         return False
 
     def _spawn(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
-        command = [str(find_java().executable), *self._jvm, "-cp", f"{pulsar_jars()}/*"]
+        command = [str(find_java().executable), "-cp", f"{pulsar_jars()}/*"]
         command += [f"-Dlog4j2.configurationFile={self.folder / 'log4j2.properties'}", *arguments]
         with (self.folder / f"{name}.log").open("ab") as log:
             return subprocess.Popen(
@@ -262,8 +273,8 @@ def _path(topic: str) -> str:
 
 
 @contextmanager
-def a_pulsar(jvm: Sequence[str] = SHORT_LIVED, **settings: str) -> Iterator[PulsarServer]:
-    """Started. What is measured wants `jvm=()`, a JVM as it comes."""
+def a_pulsar(jvm: Sequence[str] | None = None, **settings: str) -> Iterator[PulsarServer]:
+    """Started. What is measured wants `jvm=()`, a broker's JVM as it comes."""
     with tempfile.TemporaryDirectory(prefix="pulsar") as folder:
         server = PulsarServer(Path(folder), settings, jvm)
         try:

@@ -75,9 +75,18 @@ class Postgres:
 
     def start(self) -> None:
         """Starts it, on the same port and data as before."""
+        self._begin()
+        wait_until(self._answers, f"PostgreSQL does not start: {self._log}", START_S)
+
+    def becomes_a_standby(self) -> None:
+        """Starts it as one, whose primary is never there; with `hot_standby=off` it takes no connections."""
+        (self._data / "standby.signal").touch()
+        self._begin()
+        wait_until(lambda: "entering standby mode" in self._log.read_text(), f"no standby: {self._log}", START_S)
+
+    def _begin(self) -> None:
         settings = [f"--{name}={value}" for name, value in self._settings.items()]
         self._process = self._spawn("postgres", "-D", str(self._data), "-p", str(self.port), *settings)
-        wait_until(self._answers, f"PostgreSQL does not start: {self._log}", START_S)
 
     def stop_at_once(self) -> None:
         """Stops it as a crash would: what was not committed is lost, and clients get no answer."""

@@ -34,9 +34,11 @@ class HttpError:
 
     status: int
     code: str
+    message: str = ""
 
     def response(self, method: bytes) -> bytes:
-        body = f"<?xml version='1.0'?><Error><Code>{self.code}</Code><Message>{self.code}</Message></Error>".encode()
+        said = f"<Code>{self.code}</Code><Message>{self.message or self.code}</Message>"
+        body = f"<?xml version='1.0'?><Error>{said}</Error>".encode()
         head = (
             f"HTTP/1.1 {self.status} {self.code}\r\nContent-Type: application/xml\r\n"
             f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"

@@ -20,7 +20,7 @@ from lithify.model.topic.log import LastRecord, LogState, View
 from lithify.model.topic.state import TopicState
 from lithify.ports.files import SegmentFiles
 from lithify.ports.store import LogStore
-from lithify.reports.round import LogReport, Losers, RoundReport
+from lithify.reports.rounds.round import LogReport, Losers, RoundReport
 from lithify.store.iceberg import IcebergFiles, IcebergStore
 from lithify.store.iceberg.catalog.embedded import CatalogSource, EmbeddedCatalog
 from support.fake_clock import FakeClock

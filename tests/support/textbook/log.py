@@ -17,7 +17,7 @@ from lithify.model.message import MessageId
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
-from support.textbook.records import Records, at, deletes, order, winners_of
+from support.textbook.records import Records, at, deletes, is_old, key_in, order, winners_of
 from support.textbook.rounds import Cover, Covers, Dropped, Rounded, ended_at, longest_ms
 
 TRUNCATIONS_KEPT = 8
@@ -91,11 +91,19 @@ class TextbookLog:
         return {key: record for key, record in winners.items() if not deletes(record, settings)}
 
     @property
-    def whole_entries(self) -> set[tuple[bool, int]]:
-        """Offsets of those stored, also if they were deleted; true: in the view. After a round that takes some, the
-        next may take tombstones that they had held (C53)."""
-        stored = [*((False, r) for r in self.records), *((True, r) for r in self.view or ())]
-        return {(of_view, at(r)) for of_view, r in stored if r.passed_through}
+    def sealed(self) -> set[tuple[bool, int]]:
+        """Offsets of whole entries that are no chunks, also if they were deleted; true: in the view. After a round
+        that takes some, the next may take tombstones that they had held (C53)."""
+        return {(of_view, at(r)) for of_view, r in self._stored if r.passed_through and r.chunk is None}
+
+    @property
+    def _stored(self) -> list[tuple[bool, Record]]:
+        return [*((False, r) for r in self.records), *((True, r) for r in self.view or ())]
+
+    def may_be_hidden(self, key: bytes | None, below: int | None = None) -> bool:
+        """Whether an entry is stored, also if it was deleted, that may have a value of the key (C53)."""
+        entries = (r for _, r in self._stored if r.passed_through and (below is None or at(r) < below))
+        return any(r.chunk is None or r.chunk.key == key for r in entries)
 
     @property
     def judged(self) -> Records:
@@ -187,12 +195,13 @@ class TextbookLog:
         below = tuple(r for r in every if at(r) < horizon)
         above_horizon = tuple(r for r in sources.reading(compacted=False) if at(r) >= horizon)
         winners = winners_of(below, settings)
-        oldest_ms = None
-        if settings.deletes and not settings.side_by_side and settings.retention_ms != -1:
-            oldest_ms = now_ms - settings.retention_ms
-        hiding = any(r.passed_through for r in (below if settings.compaction_strategy == "offset" else every))  # C53
+        aging = settings.deletes and not settings.side_by_side and settings.retention_ms != -1
+        oldest_ms = now_ms - settings.retention_ms if aging else None
         expired: list[Record] = []
         aged: list[Record] = []
+
+        hiding = _hiding(below if settings.compaction_strategy == "offset" else every)
+        in_chunks = {r.chunk.key for r in below if r.chunk is not None and not is_old(r, oldest_ms)}
 
         def stays(record: Record) -> bool:
             if record.key is None and settings.null_key != "retain" and not record.passed_through:
@@ -200,10 +209,10 @@ class TextbookLog:
             if record.key is not None and winners[record.key] is not record:
                 return False
             if record.key is not None and deletes(record, settings):
-                goes = not hiding and self._goes(record, above_horizon, settings, now_ms, horizon, there)
-                into = expired
+                goes = not hiding and record.key not in in_chunks
+                goes, into = goes and self._goes(record, above_horizon, settings, now_ms, horizon, there), expired
             else:
-                goes, into = oldest_ms is not None and (record.timestamp or 0) < oldest_ms, aged
+                goes, into = is_old(record, oldest_ms), aged
             if goes:
                 into.append(record)
             return not goes
@@ -211,7 +220,6 @@ class TextbookLog:
         left = tuple(filter(stays, below))
         held = not settings.side_by_side and any(s.base_offset < self.deleted_below < s.end_offset for s in segments)
         held = held and not any(s.base_offset < self.deleted_below and s.end_offset <= horizon for s in segments)
-        known = next((s.end_offset for s in segments for r in expired[-1:] if s.base_offset <= at(r) < s.end_offset), 0)
         return Rounded(
             planned_on=self,
             start=start,
@@ -220,7 +228,7 @@ class TextbookLog:
             side_by_side=settings.side_by_side,
             held=held,
             expired=tuple(expired),
-            known_below=horizon if settings.side_by_side else known,
+            known_below=horizon if settings.side_by_side else _end_of_last(expired, segments),
             aged=tuple(aged),
             loses=left != below,
         )
@@ -236,9 +244,9 @@ class TextbookLog:
     ) -> bool:
         """Whether a winning tombstone goes in a round (C18, C20, C53, C61)."""
         mine = order(tombstone, settings)
-        if any(r.key == tombstone.key and order(r, settings) < mine for r in above_horizon):
+        if any(key_in(r) == tombstone.key and order(r, settings) < mine for r in above_horizon):
             return False  # C20
-        if at(tombstone) in there and self.whole_entries:
+        if at(tombstone) in there and self.may_be_hidden(tombstone.key):
             return False  # C53: a round may count those that were deleted and are stored still
         may, must = self.may_go(tombstone, settings, now_ms, horizon)
         return must or (may and at(tombstone) not in there)
@@ -395,3 +403,14 @@ class TextbookLog:
             low=tuple(c for c in self.low if c.end > below),
             high=(*expired[-1:], *self.high[len(expired) :]),
         )
+
+
+def _hiding(records: Records) -> bool:
+    """Whether there is an entry that may have a value of any key (C53)."""
+    return any(r.passed_through and r.chunk is None for r in records)
+
+
+def _end_of_last(expired: Sequence[Record], segments: tuple[Segment, ...]) -> int:
+    """The end of the segment that the last of them stood in; 0 if there is none."""
+    ends = (s.end_offset for s in segments for r in expired[-1:] if s.base_offset <= at(r) < s.end_offset)
+    return next(ends, 0)

@@ -20,6 +20,16 @@ def deletes(record: Record, settings: TopicSettings) -> bool:
     return record.value is None or (record.value == b"" and settings.empty_value == "tombstone")
 
 
+def is_old(record: Record, oldest_ms: int | None) -> bool:
+    """C24: whether its timestamp is below the limit, if there is one."""
+    return oldest_ms is not None and (record.timestamp or 0) < oldest_ms
+
+
+def key_in(record: Record) -> bytes | None:
+    """The key of a record, or that of the message which it is a chunk of (C53)."""
+    return record.key if record.chunk is None else record.chunk.key
+
+
 def order(record: Record, settings: TopicSettings) -> int:
     """What decides before the offset does (C10)."""
     if settings.compaction_strategy == "offset":

@@ -83,6 +83,10 @@ class CleanedSource:
     look_interval_ms: int = 0
     is_silent: bool = False
 
+    @property
+    def drops(self) -> CleanedSource:
+        return self
+
     def topics(self, pattern: str) -> tuple[str, ...]:
         raise NotImplementedError(pattern)
 

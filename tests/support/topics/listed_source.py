@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from lithify.errors import LithifyError
 from lithify.lifecycle.copies.continuation import CopyContinuation, copy_continuations
 from lithify.model.record import Record
 from lithify.model.source import SourceLog, SourceTopic
-from lithify.model.source_ends import StableEnds
 from lithify.model.staged import StagedLog
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import Copying, OnBatch
@@ -32,8 +30,7 @@ class ListedSource:
     where: str = "a list"
     look_interval_ms: int = 0
     is_silent: bool = False
-    retention_ms: int | None = None
-    """Its `delete.retention.ms`, if it is compacted."""
+    drops: None = None
     config: Mapping[str, str] | None = None
 
     def topics(self, pattern: str) -> tuple[str, ...]:
@@ -55,14 +52,6 @@ class ListedSource:
         self, topic: SourceTopic, copy: TopicState, partitions: Collection[int]
     ) -> Mapping[int, CopyContinuation]:
         return {}
-
-    def stable_ends(self, topic: SourceTopic) -> StableEnds | None:
-        logs = self.logs(topic)
-        starts, ends = {p: log.start_offset for p, log in logs.items()}, {p: log.end_offset for p, log in logs.items()}
-        return StableEnds(starts, ends, self.retention_ms)
-
-    def resync(self, *given: object) -> Any:
-        raise NotImplementedError
 
     def progress(self, topic: SourceTopic, copy: TopicState, records: Mapping[int, int]) -> tuple[IngestedLog, ...]:
         return tuple(

@@ -93,7 +93,9 @@ class PureLog:
         plan = self.plan(settings, now_ms)
         scanned = {s.path: self.records[s.path] for s in plan.scanned}
         above_horizon = [r for r in self.records_in(plan.above_horizon) if (r.offset or 0) >= plan.horizon.offset]
-        found = survivors([*(r for records in scanned.values() for r in records), *above_horizon], plan.rules)
+        chunks = [r for s in plan.chunks if s.path not in scanned for r in self.records[s.path] if r.passed_through]
+        read = [r for records in scanned.values() for r in records]
+        found = survivors([*read, *chunks, *above_horizon], plan.rules)
         findings = findings_of(plan, scanned, found)
         stays = set(offsets(found.records))
         decisions = decisions_of(plan, findings)

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columnar.files.access import FileAccess
-from lithify.columnar.segment.convert import to_records, to_table
+from lithify.columnar.segment.convert import envelope_columns, to_records, to_table
 from lithify.columnar.segment.reader import read_segment
-from lithify.columnar.segment.schema import SEGMENT_SCHEMA, VALUE, VALUE_SIZE
+from lithify.columnar.segment.schema import LEDGER_ID, SEGMENT_SCHEMA, VALUE, VALUE_SIZE, schema_of
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.compaction.audit import audit
 from lithify.compaction.decisions import Decision, rewrites_of
@@ -34,6 +34,7 @@ from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.log import LastRecord, LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.engine import PlannedLog, Progress, RewriteEngine, Rewritten, RunLimits
+from support.builders import with_id
 from support.engines.oracle import findings_of
 
 ACCESS = FileAccess()
@@ -68,11 +69,13 @@ class StoredTopic:
         numbered = []
         for record in records:
             offset = offset if record.offset is None else record.offset
-            numbered.append(record._replace(offset=offset, partition=partition, timestamp=record.timestamp or 0))
+            stored = record._replace(offset=offset, partition=partition, timestamp=record.timestamp or 0)
+            numbered.append(with_id(stored) if self.settings.message_ids == "pulsar" else stored)
             offset += 1
         if numbered:
             self.runs += 1
-            written = write_segments(self.folder, f"append{self.runs}", numbered)
+            schema = schema_of(self.settings)
+            written = write_segments(self.folder, f"append{self.runs}", numbered, schema=schema)
             self.segments[partition] += written
             moved = replace(self.logs[partition], log_end_offset=offset)
             self.logs[partition] = measured(moved, self.segments[partition])
@@ -171,20 +174,28 @@ class StoredTopic:
 
 
 def write_segments(
-    folder: Path, run_id: str, records: Sequence[Record], *, segment_bytes: int = 2**40
+    folder: Path,
+    run_id: str,
+    records: Sequence[Record],
+    *,
+    segment_bytes: int = 2**40,
+    schema: pa.Schema = SEGMENT_SCHEMA,
 ) -> tuple[Segment, ...]:
     """Records of one partition as segments under `folder`."""
-    spec = SegmentSpec(str(folder), run_id, records[0].partition or 0, segment_bytes, "zstd")
+    folder.mkdir(parents=True, exist_ok=True)
+    spec = SegmentSpec(str(folder), run_id, records[0].partition or 0, segment_bytes, "zstd", schema)
     writer = SegmentWriter(ACCESS, spec, attempt="0")
-    writer.write(segment_table(records))
+    writer.write(segment_table(records, schema))
     return writer.close()
 
 
-def segment_table(records: Sequence[Record]) -> pa.Table:
+def segment_table(records: Sequence[Record], schema: pa.Schema = SEGMENT_SCHEMA) -> pa.Table:
     """Records with the columns of a segment."""
     table = to_table(records)
+    for name, column in envelope_columns(records).items() if LEDGER_ID in schema.names else ():
+        table = table.append_column(name, column)
     table = table.append_column(VALUE_SIZE, pc.binary_length(table.column(VALUE)).cast(pa.int32()))
-    return table.select(SEGMENT_SCHEMA.names).cast(SEGMENT_SCHEMA)
+    return table.select(schema.names).cast(schema)
 
 
 def records_in(segment: Segment) -> list[Record]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lithify.compaction.round_commit import After, state_after
+from lithify.model.log_arithmetic import measured
 from lithify.model.segment import volume_of
 from lithify.model.topic.log import HeldTombstones, LastRecord, TombstoneStep
-from support.builders import some_settings
+from support.builders import draw, some_settings
 from support.topics.pure_rounds import a_pure_log, offsets
 
 BY_TIME = {"compaction_strategy": "timestamp", "delete_retention_ms": 100}
@@ -95,6 +96,48 @@ def test_a_new_tombstone_without_retention_can_be_held_at_once():
     log.round(waits, 1000)
     assert (offsets(log.contents), log.state.held) == ([0, 1], HeldTombstones(1, 1))
     assert log.plan(waits, 1000).is_idle
+
+
+COPY = {"delete_retention_ms": 0, "null_key": "drop"}
+
+
+def test_what_chunks_hold_is_noted_with_how_many_there_are():
+    """C53, C41: it is no reason for a round until one of them goes, however much is appended."""
+    settings = some_settings(**COPY)
+    log = a_pure_log("□a=x a=∅ b=∅")
+    log.round(settings, 1000)
+    assert (offsets(log.contents), log.state.held) == ([0, 1], HeldTombstones(3, 3, 1, waits=False))
+    assert log.plan(settings, 2000).is_idle
+    log.draw("□c=x c=∅ d=∅ e=1")
+    outcome = log.round(settings, 1100)
+    assert not outcome.plan.expires_tombstones
+    assert (offsets(log.contents), log.state.held) == ([0, 1, 3, 4, 6], HeldTombstones(7, 7, 2, waits=False))
+    assert log.plan(settings, 2000).is_idle
+
+
+def test_a_chunk_that_goes_lets_a_round_look_again():
+    """C53, C26."""
+    settings = some_settings(**COPY)
+    log = a_pure_log("□a=x", "□b=x a=∅ b=∅")
+    log.round(settings, 1000)
+    assert log.state.held == HeldTombstones(4, 4, 2, waits=False)
+    log.move_start(1)
+    log.segments = tuple(s for s in log.segments if s.end_offset > 1)
+    log.state = measured(log.state, log.segments)
+    assert not log.plan(settings, 1000).is_idle
+    log.round(settings, 1000)
+    assert (draw([log.contents]), log.state.held) == ("□b=x@1 b=∅@3", HeldTombstones(4, 4, 1, waits=False))
+
+
+def test_what_waits_and_what_chunks_hold_are_noted_together():
+    """C20, C53: the horizon may free some, a chunk others."""
+    waits = some_settings(compaction_strategy="timestamp", delete_retention_ms=0, min_compaction_lag_bytes=20)
+    log = a_pure_log("a=∅!900 □b=x!100 b=∅!900", "a=1!850")
+    log.round(waits, 1000)
+    assert log.state.held == HeldTombstones(3, 3, 1, waits=True)
+    assert log.plan(waits, 1000).is_idle
+    log.round(some_settings(compaction_strategy="timestamp", delete_retention_ms=0), 1000)
+    assert (draw([log.contents]), log.state.held) == ("□b=x@1 b=∅@2", HeldTombstones(4, 4, 1, waits=False))
 
 
 def test_after_a_round_its_run_is_recorded_and_none_is_required():

@@ -8,6 +8,7 @@ import pytest
 
 from lithify.compaction.planner import FOOTER_BYTES, plan_log
 from lithify.compaction.rules import Cause
+from lithify.model.segment import volume_of
 from lithify.model.topic.log import HeldTombstones, LogState, TombstoneStep, View
 from support.builders import a_log, a_segment, some_settings
 from support.tables import cases_of
@@ -220,6 +221,10 @@ def test_a_new_tombstone_without_retention_asks_what_waits_as_well():
         ("a=∅ | b=1 | □=x", {"min_compaction_lag_bytes": 20, **BY_TIME}, 0, "s1"),
         ("□=x a=∅ | b=1", {"start": 1}, 0, "s0 s1"),  # the segment says only how many it has
         ("□=x | a=∅ | b=1", {"start": 1, "covered": 2}, 2, "s1 s2"),
+        ("a=∅ □a=x | b=1", {}, 2, "s0 s1"),  # chunks hold what is of their keys
+        ("a=∅ □a=x | □=x", {}, 0, "s1"),
+        ("a=∅ □a=x □=x | b=1", {}, 0, "s1"),
+        ("a=∅ | b=1 | □b=x", {"min_compaction_lag_bytes": 20, **BY_TIME}, 1, "s0 s1"),
     ],
 )
 def test_no_tombstone_expires_while_a_whole_entry_is_stored(drawn, config, expire_below, looks_at):
@@ -229,6 +234,69 @@ def test_no_tombstone_expires_while_a_whole_entry_is_stored(drawn, config, expir
     state = log.state(dirty_from=covered, start=start, steps=(TombstoneStep(covered, 0, 1),))
     plan = log.plan(state, now_ms=10, delete_retention_ms=1, **{k: v for k, v in config.items() if "_" in k})
     assert (plan.rules.tombstones_expire_below, paths(plan.scanned)) == (expire_below, looks_at)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "covered", "config", "asked"),
+    [
+        ("□a=x | a=∅ | b=1", 2, {}, "s0"),
+        ("□a=x | a=∅ | □b=1", 2, {}, "s0 s2"),
+        ("□a=x | a=∅ | b=∅", 2, {"now_ms": 0}, ""),
+        ("□a=x | c=1 | b=1", 2, {}, ""),
+        ("□a=x | c=1 | b=∅", 2, {"delete_retention_ms": 0}, "s0"),
+        ("a=∅ | b=1 | □b=x", 1, {"min_compaction_lag_bytes": 20, **BY_TIME}, ""),
+    ],
+)
+def test_chunks_are_read_where_a_tombstone_may_expire(drawn, covered, config, asked):
+    """C53, C38: by their metadata, also in a segment that no record is looked for in."""
+    log = a_log(drawn)
+    state = log.state(dirty_from=covered, steps=(TombstoneStep(covered, 0, 1),))
+    plan = log.plan(state, **{"now_ms": 10, "delete_retention_ms": 1} | config)
+    assert paths(plan.chunks) == asked
+    assert plan.key_bytes >= sum(s.size_bytes for s in plan.chunks)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "held", "expiring"),
+    [
+        ("□a=x a=∅ | b=1", HeldTombstones(2, 2, 1, waits=False), False),
+        ("□a=x a=∅ | b=1", HeldTombstones(2, 2, 1, waits=True), True),  # the horizon has moved
+        ("□a=x a=∅ | b=1", HeldTombstones(2, 2, 2, waits=False), True),  # a chunk has gone
+        ("□a=x a=∅ | □b=1", HeldTombstones(2, 2, 2, waits=False), True),  # and another has come
+        ("□a=x a=∅ | b=1", HeldTombstones(1, 2, 1, waits=False), True),  # others have expired
+    ],
+)
+def test_what_chunks_hold_is_looked_for_once_one_of_them_has_gone(drawn, held, expiring):
+    """C53, C21."""
+    log = a_log(drawn)
+    state = replace(log.state(dirty_from=2, steps=(TombstoneStep(2, 0, 1),)), held=held)
+    assert log.plan(state, now_ms=10, delete_retention_ms=1).expires_tombstones is expiring
+
+
+@pytest.mark.parametrize(
+    ("config", "start", "looks_at"),
+    [
+        ({}, 1, "s0 s1"),
+        ({}, 2, "s1"),  # the segment goes whole
+        ({}, 0, ""),
+        ({"compaction_mode": "side-by-side"}, 1, "s0 s1"),
+        ({"compaction_mode": "side-by-side"}, 2, "s1"),
+        ({"cleanup_policy": "compact,delete", "retention_ms": 100}, 0, "s0 s1"),  # the chunk is past retention
+    ],
+)
+def test_a_round_that_may_remove_a_chunk_looks_for_what_it_held(config, start, looks_at):
+    """C53, C26, C24: in other segments too."""
+    log = a_log("□a=x!5 b=1!995 | a=∅!995 c=1!995")
+    state = replace(
+        log.state(start=start, dirty_from=4, steps=(TombstoneStep(4, 0, 1),)),
+        held=HeldTombstones(4, 4, 1, waits=False),
+        deleted_below=start,
+    )
+    view = log.segments if "compaction_mode" in config else ()
+    state = replace(state, view=View(volume_of(view))) if view else state
+    plan = log.plan(state, view=view, **{"now_ms": 1000, "delete_retention_ms": 1} | config)
+    assert paths(plan.looked_at) == looks_at
+    assert plan.expires_tombstones == bool(looks_at)
 
 
 def test_a_view_has_its_entries_when_the_backlog_has_lost_them():

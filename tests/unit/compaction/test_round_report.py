@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from lithify.compaction.round_report import failed_report, idle_outcome, outcome_report, plan_report
 from lithify.errors import DamagedError
-from lithify.reports.round import Losers
+from lithify.reports.rounds.round import Losers
 from support.builders import a_log, some_settings
 from support.topics.pure_rounds import a_pure_log
 

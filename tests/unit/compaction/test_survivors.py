@@ -132,6 +132,26 @@ CASES: dict[str, list[tuple[str, dict[str, object], str, str]]] = {
         ("a=∅ □=x", up_to(1, **expire(1)), "", "1 expired_tombstone"),
         ("a=∅ □=x", up_to(1, **expire(1), **TIME, **AGED), "a=∅@0", ""),
     ],
+    "C53: a chunk holds the tombstones of its key alone, wherever below the horizon it is": [
+        ("□a=x a=∅ b=∅", expire(3), "□a=x@0 a=∅@1", "1 expired_tombstone, held 1"),
+        ("a=∅ □a=x b=∅", expire(3), "a=∅@0 □a=x@1", "1 expired_tombstone, held 0"),
+        ("□a=x a=1!9 a=∅!8", expire(3) | TIME, "□a=x@0 a=1@1", "1 superseded"),
+        ("□''=x ''=∅ a=∅", expire(3), "□''=x@0 ''=∅@1", "1 expired_tombstone, held 1"),
+        ("□a=x a=∅ a=1", expire(3), "□a=x@0 a=1@2", "1 superseded"),
+        ("□·=x a=∅", expire(2), "□·=x@0", "1 expired_tombstone"),
+        ("□a=x a=∅ b=∅ □=x", expire(4), "□a=x@0 a=∅@1 b=∅@2 □=x@3", ""),
+        ("□a=x b=1 a=∅", {}, "□a=x@0 b=1@1 a=∅@2", ""),
+    ],
+    "C53: a chunk that goes in the round holds nothing": [
+        ("□a=x a=∅", expire(2) | {"log_start": 1}, "", "1 below_start, 1 expired_tombstone"),
+        ("□a=x!49 a=∅", expire(2) | AGED, "", "1 expired_tombstone, 1 past_retention"),
+    ],
+    "C53, C20: above the horizon a chunk is a record of its key": [
+        ("a=∅ □a=x", up_to(1, **expire(1)), "", "1 expired_tombstone"),
+        ("a=∅!9 □a=x!8", HORIZON_AT_1, "a=∅@0", "held 0"),
+        ("a=∅!9 □a=x!9", HORIZON_AT_1, "", "1 expired_tombstone"),
+        ("a=∅!9 □b=x!8", HORIZON_AT_1, "", "1 expired_tombstone"),
+    ],
     "C53: a table has no entries, and no deletes": [
         ("□=x a=∅ b=1", expire(3) | {"keep_passed_through": False}, "b=1@2", "1 no_key, 1 expired_tombstone"),
     ],

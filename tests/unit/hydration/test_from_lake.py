@@ -116,5 +116,31 @@ def test_a_table_that_continues_in_kafka_is_not_continued_from_the_lake_alone(to
     table = SqliteTable(TableName(to, "t", "offset"))
     table.apply(Change([], [], {}, "", json.dumps({"format": 2, "lake": "default/t", "kafka": "t", "places": {}})))
     table.close()
-    with pytest.raises(InvalidInputError, match="it was not stored by one that continues in Lithify"):
+    with pytest.raises(InvalidInputError, match="what stored it continues in Kafka, and this continues in Lithify"):
         hydrate(topic, str(to))
+
+
+def test_the_catalog_of_a_warehouse_gets_no_tables(topic: Topic, tmp_path: Path) -> None:
+    catalog = tmp_path / "lake" / "catalog.db"
+    before = catalog.read_bytes()
+    with pytest.raises(RefusedError, match="is a catalog of Iceberg tables"):
+        hydrate(topic, str(catalog))
+    assert catalog.read_bytes() == before
+
+
+def test_lines_are_read_by_nobody_else_than_the_lines_before(topic: Topic, tmp_path: Path) -> None:
+    to = tmp_path / "t.jsonl"
+    to.touch(0o600)
+    put(topic, 0)
+    hydrate(topic, str(to), lines=LINES)
+    assert to.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_topic_of_any_name_is_written_as_lines_into_a_file_of_any_name(topic: Topic, tmp_path: Path) -> None:
+    lake = open_lake(str(tmp_path / "lake"))
+    for name in ("lithify_positions", "sqlite_master"):
+        other = lake.create_topic(name)
+        other.append([Record(b"k", b"v")])
+        to = tmp_path / ("n" * 250 + name[:5])
+        assert hydrate(other, str(to), lines=partial(format_json, encodings=Encodings.of("utf-8"), topic=name)).records
+        assert len(to.read_text().splitlines()) == 1

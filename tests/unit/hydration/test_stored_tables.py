@@ -185,3 +185,50 @@ def test_a_temporary_one_leaves_no_file(tmp_path: Path, monkeypatch: pytest.Monk
 )
 def test_headers_come_back_as_they_were(headers: tuple[tuple[str, bytes | None], ...]) -> None:
     assert headers_of(headers_text(headers)) == headers
+
+
+@pytest.mark.parametrize("order", ["abc", "", "9" * 6000, "1.5"])
+def test_an_order_that_is_none_is_refused(opened: Opened, order: str) -> None:
+    table = opened(strategy="header:version")
+    table.apply(Change([row(b"a", 0)], [], {(0, b"a"): 7}, "", "p1"))
+    _changed_outside(table, 'UPDATE lithify_orders SET "order" = \'' + order + "'")
+    with pytest.raises(RefusedError, match=r"lithify_orders has .*drop the table") as refused:
+        table.orders([(0, b"a")])
+    assert len(str(refused.value)) < 400
+
+
+def test_a_position_that_is_none_is_refused(opened: Opened) -> None:
+    _changed_outside(opened(), "UPDATE lithify_positions SET position = NULL")
+    with pytest.raises(RefusedError, match=r"lithify_positions has None .*drop the table"):
+        opened()
+
+
+def _changed_outside(table: StoredTable, sql: str) -> None:
+    path = table._path  # type: ignore[attr-defined]
+    table.close()
+    connection = (sqlite3.connect if isinstance(table, SqliteTable) else duckdb.connect)(path)
+    connection.execute(sql)
+    connection.commit()
+    connection.close()
+    if isinstance(table, SqliteTable):
+        table._connection = sqlite3.connect(path, isolation_level=None)
+
+
+@pytest.mark.parametrize("name", ["lithify_positions", "Lithify_Orders"])
+def test_a_topic_named_like_a_table_of_ours_is_refused(opened: Opened, name: str) -> None:
+    opened()
+    with pytest.raises(RefusedError, match="name a file of JSON lines"):
+        opened(name)
+
+
+def test_a_name_of_sqlites_own_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="SQLite has no table sqlite_master"):
+        SqliteTable(TableName(tmp_path / "file", "sqlite_master", "offset"))
+
+
+def test_an_error_of_a_database_is_one_line(opened: Opened) -> None:
+    table = opened()
+    _changed_outside(table, "ALTER TABLE lithify_positions RENAME COLUMN position TO p")
+    with pytest.raises(UnusableEnvironmentError) as raised:
+        table.apply(Change([], [], {}, "", "p1"))
+    assert "\n" not in str(raised.value)

@@ -106,7 +106,7 @@ def test_stores_that_librdkafka_cannot_read_are_named_with_the_command_that_conv
     with pytest.raises(InvalidSettingError, match=r"keytool -importkeystore .* -deststoretype PKCS12"):
         for_librdkafka({"ssl.keystore.location": jks})
     for translate in (for_java, for_librdkafka):
-        with pytest.raises(InvalidSettingError, match=r"ssl\.truststore\.location cannot be read"):
+        with pytest.raises(InvalidSettingError, match=r"ssl\.truststore\.location: \S+ cannot be read"):
             translate({"ssl.truststore.location": str(tmp_path / "gone")})
 
 
@@ -198,3 +198,12 @@ def test_a_setting_that_only_lithify_sets_is_refused_by_name(translate, name, va
 def test_the_value_that_lithify_sets_may_be_given() -> None:
     same = {"isolation.level": "read_committed", "enable.auto.commit": False, "auto.offset.reset": "none"}
     assert for_java(same) == for_librdkafka(same) == {}
+
+
+@pytest.mark.parametrize("translate", [for_java, for_librdkafka])
+@pytest.mark.parametrize("text", ["\udcff", "a\0b", "\ud800:9092"])
+def test_what_is_no_text_is_no_setting(translate, text):
+    """librdkafka's binding raised a SystemError."""
+    for conf in ({"bootstrap.servers": text}, {"bootstrap.servers": "a:1", text: "1"}, {"client.id": text}):
+        with pytest.raises(InvalidSettingError, match=r"neither a NUL nor half a character|no Kafka client has"):
+            translate({"bootstrap.servers": "a:1", **conf})

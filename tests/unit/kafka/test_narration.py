@@ -86,11 +86,26 @@ def test_that_it_waits_is_said_once_in_a_while() -> None:
         told.clock.advance(QUIET_MS)
 
 
+def test_what_was_done_is_said_before_it_waits() -> None:
+    told = Told()
+    told.narration.progress(5, lambda: logs(0))
+    told.narration.waiting(lambda: logs(0))
+    told.clock.advance(PROGRESS_MS)
+    told.narration.progress(0, lambda: logs(0))
+    assert told.said() == [
+        "orders → latest: 5 records published, lag 0 offsets",
+        "orders → latest: everything is published; waiting for new records",
+    ]
+
+
 @dataclass
 class Silence:
     """A pulse that tests give and take."""
 
     is_silent: bool = False
+
+    def check(self) -> None:
+        """Its thread has not ended."""
 
 
 def test_a_cluster_that_answers_may_fail_so_often_in_a_row() -> None:

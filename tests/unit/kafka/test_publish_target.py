@@ -87,3 +87,21 @@ def test_a_target_may_delete_what_the_copied_topic_deleted_and_nothing_else() ->
         _check_keeps(wanted, there | {"retention.ms": "5"}, source)
     with pytest.raises(RefusedError, match=r"deletes old records \(retention\.ms=604800000\)"):
         _check_keeps(wanted, there, Source(COPY))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("retention.ms", "7d", "604800000"),
+        ("segment.ms", "-1", "-1"),
+        ("max.message.bytes", "2MiB", "2097152"),
+        ("retention.bytes", "4096", "4096"),
+        ("retention.ms", "", ""),  # leaves out what the copied topic had
+        ("retention.ms", "soon", "soon"),  # Kafka's error names it
+        ("cleanup.policy", "compact,delete", "compact,delete"),
+        ("min.cleanable.dirty.ratio", "0.5", "0.5"),
+    ],
+)
+def test_durations_and_sizes_may_have_units(name, text, value):
+    """Kafka answered `retention.ms=7d`, which every other --config takes, with "Not a number of type LONG"."""
+    assert Wanted.given("t", {name: text}, None).config == {name: value}

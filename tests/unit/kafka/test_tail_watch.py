@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,8 +28,11 @@ class Told:
         default_factory=lambda: {"cleanup.policy": "compact", "delete.retention.ms": str(DAY_MS)}
     )
     refuses: bool = False
+    takes: Callable[[], None] = lambda: None
+    """What happens before an answer arrives."""
 
     def topic_config(self, _topic: str) -> dict[str, str]:
+        self.takes()
         if self.refuses:
             raise BrokerError("no right to ask")
         return self.config
@@ -36,7 +40,13 @@ class Told:
 
 def watch_of(told: Told, clock: FakeClock) -> TailWatch:
     cluster: Any = told
-    return TailWatch(cluster, "orders", TopicName("default", "orders"), clock, lambda _partition: told.end)
+
+    def stable_end(_partition: int) -> int:
+        end = told.end
+        told.takes()
+        return end
+
+    return TailWatch(cluster, "orders", TopicName("default", "orders"), clock, stable_end)
 
 
 def copied(offset: int, ago_ms: int) -> dict[int, KnownEnds]:
@@ -74,6 +84,24 @@ def test_one_that_waits_at_the_end_is_never_late() -> None:
     told.end = 12
     watch.check_read({0: (10, 12)})
     assert watch.missed(0, 10, 12, clock.now_ms() + DAY_MS) is not None
+
+
+@pytest.mark.parametrize("looks", [False, True])
+def test_an_answer_that_takes_long_is_as_old_as_its_question(looks: bool) -> None:
+    """A delete may come and go while it is on its way."""
+    clock, told = FakeClock(NOW), Told()
+    watch = watch_of(told, clock)
+    if looks:
+        assert watch.begin(0, 10, 10, NOW, anew=False) is None
+        clock.advance(DAY_MS // 10)
+    if looks:
+        told.takes = lambda: clock.advance(DAY_MS)
+        watch.look({0: 10})
+    else:
+        clock.advance(DAY_MS)
+        assert watch.begin(0, 10, 10, NOW, anew=False) is None
+    with pytest.raises(SourceLostError, match="deletes from offset 10 on"):
+        watch.check_read({0: (10, 12)})
 
 
 def test_one_that_begins_at_the_start_of_the_log_is_as_any_consumer() -> None:

@@ -95,7 +95,7 @@ def test_segments_beyond_the_log_end_are_appended_but_not_those_that_a_commit_re
 
 
 def test_of_equally_new_versions_a_person_says_which() -> None:
-    with pytest.raises(RefusedError, match=r"equally new.*--metadata"):
+    with pytest.raises(RefusedError, match=r"equally new.*metadata=FILE"):
         plan_repair(remains(whole(8, 10), replace(whole(8, 11), path="m/8b")))
 
 

@@ -13,10 +13,12 @@ from lithify.lifecycle.copies.continuation import (
     SourceWentBack,
     copy_continuation,
     copy_continuations,
+    cuts_by_records,
     epochs_to_ask,
+    records_to_compare,
     with_cuts,
 )
-from lithify.model.source import EpochAt, SourceLog
+from lithify.model.source import EpochAt, SourceLog, signs_of
 from support.builders import a_log
 from support.topics.memory_topic import MemoryTopic
 
@@ -62,6 +64,54 @@ def test_a_source_with_another_leader_epoch_is_asked_whether_it_was_cut(stored, 
     topic.append(a_log("a=1 b=1").records)
     state = replace(topic.state, logs=(replace(topic.state.log(0), source_epoch=stored),))
     assert epochs_to_ask(state, {0: SourceLog(0, 0, 9, there), 1: SourceLog(1, 0, 9, 4)}) == asked
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "compared"),
+    [(0, 9, {0: 1}), (1, 9, {0: 1}), (0, 2, {0: 1}), (2, 9, {}), (0, 1, {})],  # gone there; went back
+)
+def test_a_source_is_asked_for_the_last_record_of_the_copy(start, end, compared):
+    """C72: also where it has nothing new so far, as what comes then is not asked about."""
+    topic = MemoryTopic(partitions=2)
+    topic.append(a_log("a=1 b=1").records)
+    source = {0: SourceLog(0, start, end, 3), 1: SourceLog(1, 0, 9, 3), 2: SourceLog(2, 0, 9, 3)}
+    assert records_to_compare(topic.state, source) == compared
+
+
+def test_another_record_in_place_of_the_last_one_is_a_cut():
+    """C72: copies of times before 1900 may have other ones than Kafka."""
+    topic = MemoryTopic()
+    topic.append(a_log("a=1 b=1").records)
+    own = topic.state.log(0).last_record
+    assert cuts_by_records(topic.state, {0: (own.timestamp_ms, 7)}) == cuts_by_records(topic.state, {}) == {}
+    assert cuts_by_records(topic.state, {0: (own.timestamp_ms + 1, 7)}) == {0: SourceWasCut(2, None)}
+    old = replace(topic.state.log(0), last_record=replace(own, timestamp_ms=-2_208_988_800_001))
+    assert cuts_by_records(replace(topic.state, logs=(old,)), {0: (7, 7)}) == {}
+
+
+def test_another_record_with_the_same_timestamp_is_a_cut_by_its_key_or_value():
+    """C72: a checksum is that of the record at its offset only."""
+    topic = MemoryTopic()
+    topic.append(a_log("a=1 b=1").records)
+    last = topic.state.log(0).last_record
+    signs = [signs_of(last.timestamp_ms, *both) for both in SIMILAR]
+    assert len({*signs}) == len(signs)
+    for checksum_at, found in ((last.offset, {0: SourceWasCut(2, None)}), (last.offset + 1, {})):
+        state = replace(topic.state, logs=(replace(topic.state.log(0), source_last=(checksum_at, signs[0][1])),))
+        assert cuts_by_records(state, {0: signs[0]}) == {}
+        assert all(cuts_by_records(state, {0: other}) == found for other in signs[1:])
+
+
+SIMILAR = [
+    (b"b", b"1"),
+    (b"b", b"2"),
+    (b"b", b""),
+    (b"b", None),
+    (b"b1", b""),
+    (None, b"b1"),
+    (b"", b"b1"),
+    (b"", None),
+]
 
 
 def test_only_a_copy_that_could_go_on_is_one_of_a_source_that_was_cut():

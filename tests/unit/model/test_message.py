@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
-from lithify.model.message import EARLIEST, EnvelopeFacts, MessageId
+from lithify.columnar.arrivals.message_ids import reached
+from lithify.columnar.segment.schema import BATCH_INDEX, ENTRY_ID, LEDGER_ID, PASSED_THROUGH
+from lithify.model.message import EARLIEST, Envelope, EnvelopeFacts, MessageId
 
 
 @pytest.mark.parametrize(
@@ -48,3 +51,24 @@ def test_the_earliest_position_is_that_of_pulsar():
 )
 def test_the_facts_of_a_segment_tell_whether_it_may_reach_an_id(sought, reaches):
     assert EnvelopeFacts(5, 6, 0, 8, 0).may_reach(MessageId(*sought)) is reaches
+
+
+@pytest.mark.parametrize(
+    ("record", "passed_through", "sought", "reaches"),
+    [
+        ((5, 2), False, (5, 2, 0), True),  # as Pulsar's clients print an id of partition 0
+        ((5, 2), False, (5, 2, 7), True),
+        ((5, 2), True, (5, 2, 3), True),
+        ((5, 2), False, (5, 3, 0), False),
+        ((5, 2, 1), False, (5, 2, 2), False),
+        ((5, 2, 1), False, (5, 2), True),
+        ((5, 2, 1), False, (5, 1, 9), True),
+    ],
+)
+def test_an_entry_that_is_no_batch_has_every_index(record, passed_through, sought, reaches):
+    """C52: a reader that starts at 5:2:0 gets 5:2, and skipped it; as records and as columns."""
+    envelope = Envelope(MessageId(*record), passed_through=passed_through)
+    assert envelope.reaches(MessageId(*sought)) is reaches
+    names = [LEDGER_ID, ENTRY_ID, BATCH_INDEX, PASSED_THROUGH]
+    stored = pa.table([[value] for value in (*envelope.id, passed_through)], names)
+    assert reached(stored, MessageId(*sought)).tolist() == [reaches]

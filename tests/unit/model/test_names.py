@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.errors import InvalidNameError
-from lithify.model.names import MAX_NAME_LENGTH, LogId, TopicName, original_name, parse_topic
+from lithify.model.names import MAX_NAME_LENGTH, LogId, TopicName, nearest, original_name, parse_topic
 
 
 @pytest.mark.parametrize(
@@ -142,3 +142,19 @@ def test_a_log_prints_as_kafka_prints_it():
     log = LogId(TopicName("pulsar.a.b", "c-1"), 3)
     assert str(log) == "persistent://a/b/c-1-partition-3"
     assert (parse_topic(str(log)).name, parse_topic(str(log)).partition) == (log.topic, log.partition)
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "hint"),
+    [
+        ("order", "orders", "did you mean orders?"),
+        ("ORDERS", "orders", "did you mean orders?"),
+        ("orders", "clicks", "otherwise"),
+        ("persistent://shop/eu/ordres", "persistent://shop/eu/orders", "did you mean persistent://shop/eu/orders?"),
+        ("persistent://shop/us/orders", "persistent://shop/eu/orders", "did you mean persistent://shop/eu/orders?"),
+        ("persistent://shop/eu/clicks", "persistent://shop/eu/orders", "otherwise"),
+        ("/shop/stream:clicks", "/shop/stream:orders", "otherwise"),
+    ],
+)
+def test_the_nearest_name_is_not_one_that_is_merely_in_the_same_place(name, known, hint):
+    assert nearest(name, [known], "otherwise") == hint

@@ -157,6 +157,13 @@ def test_pulsars_own_names_are_read(case):
     assert ClientConfig.of(conf=conf) == config
 
 
+@pytest.mark.parametrize("urls", [("pulsar://me:geheim@h:6650",), ("pulsar://h:6650", "http://me:geheim@h:8080")])
+def test_urls_with_a_password_are_refused_without_showing_it(urls):
+    with pytest.raises(InvalidSettingError, match="names a user or password") as refused:
+        ClientConfig(*urls)
+    assert "geheim" not in str(refused.value)
+
+
 def test_urls_that_are_given_go_over_the_file():
     conf = {"brokerServiceUrl": URL, "webServiceUrl": "http://broker:8080"}
     given = ClientConfig.of("pulsar://other:1", "http://other:2", conf)
@@ -309,3 +316,21 @@ def test_a_consumer_of_a_cluster_that_is_away_waits_so_long(tmp_path):
     cluster = client_config(f"pulsar://127.0.0.1:{nobody}", f"http://127.0.0.1:{nobody}", outage_s=0.3)
     with pytest.raises(BrokerError, match=r"for 0\.3 s"):
         PulsarSnapshotConsumer(topic, cluster, pulsar_topic="persistent://t/n/a")
+
+
+def test_no_file_of_settings_is_read_without_end(tmp_path: Path) -> None:
+    """C51: a device has no end, and a file of gigabytes is none of settings."""
+    with pytest.raises(InvalidSettingError, match="/dev/zero cannot be read: it is a device"):
+        conf_of(Path("/dev/zero"))
+    with pytest.raises(BrokerError, match="the token cannot be read from /dev/zero"):
+        ClientConfig.of(URL, conf={"authPlugin": TOKEN, "authParams": "file:///dev/zero"}).login()
+    given = '{"issuerUrl": "https://127.0.0.1:1", "privateKey": "file:///dev/zero"}'
+    with pytest.raises(BrokerError, match="credentials cannot be read from /dev/zero"):
+        ClientConfig.of(URL, conf={"authPlugin": OAUTH2, "authParams": given}).login()
+
+
+@pytest.mark.parametrize("inside", ["\x0b", "\x0c", "\x85", "\u2028"])
+def test_a_line_ends_where_it_does_for_java(tmp_path: Path, inside: str) -> None:
+    file = tmp_path / "client.conf"
+    file.write_text(f"a=1{inside}2\r\nb=3\n", newline="")
+    assert conf_of(file) == {"a": f"1{inside}2", "b": "3"}

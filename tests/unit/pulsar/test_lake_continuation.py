@@ -5,15 +5,16 @@ from __future__ import annotations
 import pytest
 
 from lithify.errors import BrokerError
-from lithify.lifecycle.copies.continuation import CopyContinues, NeverCopied, SourceWentBack
+from lithify.lifecycle.copies.continuation import CopyContinues, NeverCopied, SourceWasCut, SourceWentBack
 from lithify.model.message import MessageId
 from lithify.pulsar.lake.continuation import (
     CLOCKS_MS,
     NOTED_EVERY_MS,
     Ledgers,
     Note,
+    Unexpired,
     continuation,
-    unexpired_since,
+    unexpired,
     whole_entries,
 )
 
@@ -21,9 +22,9 @@ AT = MessageId(7, 41)
 LAST = MessageId(12, 8, 3)
 
 
-def ledgers(*ids, cursor=None, told=None, seen_ms=None, trimmed=0, end=None):
+def ledgers(*ids, cursor=None, told=None, seen_ms=None, trimmed=0, end=None, closed=None):
     noted = Note(MessageId(*told), seen_ms) if told else None
-    return Ledgers(ids, cursor and MessageId(*cursor), noted, trimmed, end and MessageId(*end))
+    return Ledgers(ids, cursor and MessageId(*cursor), noted, trimmed, end and MessageId(*end), closed or {})
 
 
 @pytest.mark.parametrize(
@@ -64,6 +65,14 @@ def ledgers(*ids, cursor=None, told=None, seen_ms=None, trimmed=0, end=None):
         # another topic
         (AT, None, MessageId(7, 40, 9), SourceWentBack(AT, MessageId(7, 40))),
         (AT, ledgers(3), MessageId(3, 8), SourceWentBack(AT, MessageId(3, 8))),
+        # the cluster was set back, and has gone on behind the copy's end
+        (AT, ledgers(3, 9), LAST, SourceWasCut(AT, None)),
+        (AT, ledgers(3, 9, cursor=(3, 8), told=(3, 8)), LAST, SourceWasCut(AT, None)),
+        (AT, ledgers(7, 9, closed={7: 41}), LAST, SourceWasCut(AT, None)),
+        (AT, ledgers(7, 9, closed={7: 42}), LAST, CopyContinues(AT)),
+        (MessageId(7, 41, 3), ledgers(7, 9, closed={7: 41}), LAST, SourceWasCut(MessageId(7, 41, 3), None)),
+        (AT, ledgers(7, end=(7, 40)), None, SourceWasCut(AT, None)),
+        (MessageId(7, -1), ledgers(3, 9, end=(3, 8)), LAST, CopyContinues(MessageId(7, -1))),  # 7 was empty, so it went
     ],
 )
 def test_how_a_copy_continues(copied_to, known, last, found):
@@ -76,11 +85,13 @@ LOST = NeverCopied(AT, MessageId(9, -1))
 
 
 @pytest.mark.parametrize(
-    ("known", "unexpired_since_ms", "found"),
+    ("known", "since_ms", "found"),
     [
         (ledgers(9, 12, **PASSED, seen_ms=100), None, CopyContinues(AT)),  # no TTL
         (ledgers(9, 12, **PASSED, seen_ms=100), 100, CopyContinues(AT)),
         (ledgers(9, 12, **PASSED, seen_ms=99), 100, LOST),
+        (ledgers(9, 12, **PASSED, seen_ms=1_000), 100, CopyContinues(AT)),
+        (ledgers(9, 12, **PASSED, seen_ms=1_001), 100, LOST),  # by a clock that was ahead
         (ledgers(9, 12, **PASSED), 100, LOST),  # the copy never had everything
         (ledgers(9, 12, cursor=(9, -1), told=(7, 2), seen_ms=99), 100, LOST),
         # whatever has expired, nothing is lost
@@ -93,14 +104,14 @@ LOST = NeverCopied(AT, MessageId(9, -1))
         (ledgers(9, 12, seen_ms=100), 100, LOST),
     ],
 )
-def test_what_may_have_expired_may_be_lost(known, unexpired_since_ms, found):
+def test_what_may_have_expired_may_be_lost(known, since_ms, found):
     """C52: a TTL moves the subscription and leaves its notes as they are."""
-    assert continuation(AT, known, LAST, unexpired_since_ms) == found
+    assert continuation(AT, known, LAST, since_ms and Unexpired(since_ms, 1_000)) == found
 
 
 def test_what_was_published_since_cannot_have_expired():
-    assert unexpired_since(0, 1_000_000) is None
-    assert unexpired_since(60, 1_000_000) == 940_000 + CLOCKS_MS
+    assert unexpired(0, 1_000_000) is None
+    assert unexpired(60, 1_000_000) == Unexpired(940_000 + CLOCKS_MS, 1_000_000 + CLOCKS_MS)
 
 
 @pytest.mark.parametrize(
@@ -112,6 +123,7 @@ def test_what_was_published_since_cannot_have_expired():
         (Note(AT, 5), AT, 5 + NOTED_EVERY_MS - 1, False),
         (Note(AT, 5), AT, 5 + NOTED_EVERY_MS, True),
         (Note(AT, 5), MessageId(9, 0), 6, True),
+        (Note(AT, 5 + 10 * NOTED_EVERY_MS), AT, 5, True),  # by a clock that was ahead
         (Note(AT, 5), AT, None, False),
     ],
 )
@@ -127,12 +139,12 @@ def test_statistics_of_a_broker_are_understood(note):
         "lastConfirmedEntry": "12:-1",
         "entriesAddedCounter": 12,
         "numberOfEntries": 10,
-        "ledgers": [{"ledgerId": 9, "entries": 7}, {"ledgerId": 12, "entries": 0}],
+        "ledgers": [{"ledgerId": 7, "entries": 0}, {"ledgerId": 9, "entries": 7}, {"ledgerId": 12, "entries": 2}],
         "cursors": {"lithify-1": {"markDeletePosition": "9:-1", "properties": note.properties}, "other": {}},
     }
     cursor, end = MessageId(9, -1), MessageId(12, -1)
-    assert Ledgers.of(stats, "lithify-1") == Ledgers((9, 12), cursor, note, 2, end)
-    assert Ledgers.of(stats, "lithify-2") == Ledgers((9, 12), None, None, 2, end)
+    assert Ledgers.of(stats, "lithify-1") == Ledgers((7, 9, 12), cursor, note, 2, end, {9: 7})
+    assert Ledgers.of(stats, "lithify-2") == Ledgers((7, 9, 12), None, None, 2, end, {9: 7})
 
 
 @pytest.mark.parametrize("stats", [{}, {"ledgers": [{}]}, {"ledgers": 5}, {"ledgers": [], "cursors": None}])

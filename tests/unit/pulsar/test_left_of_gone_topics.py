@@ -12,12 +12,16 @@ TOPIC = "persistent://shop/orders/states"
 @pytest.mark.parametrize(
     ("count", "deleted", "said"),
     [
-        (0, True, ["no ledger is left of a topic that is gone"]),
-        (1, False, [f"ledger 0 of {TOPIC}", "1 ledger of topics that are gone: can be deleted; --yes deletes it"]),
+        (0, True, ["no round has left a ledger"]),
+        (
+            1,
+            False,
+            [f"ledger 0 of {TOPIC}, which is gone", "1 ledger that rounds left: can be deleted; --yes deletes it"],
+        ),
         (
             2,
             True,
-            [f"ledger 0 of {TOPIC}", f"ledger 1 of {TOPIC}", "2 ledgers of topics that are gone: deleted"],
+            [f"ledger 0 of {TOPIC}, which is gone", f"ledger 1 of {TOPIC}", "2 ledgers that rounds left: deleted"],
         ),
     ],
 )
@@ -28,8 +32,10 @@ def test_each_ledger_is_named(count: int, deleted: bool, said: list[str]) -> Non
 def test_only_the_first_of_many_are_named() -> None:
     text = leftovers_text(report(SAID_AT_MOST + 1200, False))
     assert len(text) == SAID_AT_MOST + 2
-    assert text[-2:] == ["and 1,200 more", "1,300 ledgers of topics that are gone: can be deleted; --yes deletes them"]
+    assert text[-2:] == ["and 1,200 more", "1,300 ledgers that rounds left: can be deleted; --yes deletes them"]
 
 
 def report(count: int, deleted: bool) -> LeftoversReport:
-    return LeftoversReport(tuple(LeftLedger(number, TOPIC, "run") for number in range(count)), deleted)
+    return LeftoversReport(
+        tuple(LeftLedger(number, TOPIC, "run", gone=number == 0) for number in range(count)), deleted
+    )

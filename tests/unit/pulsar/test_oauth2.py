@@ -32,6 +32,10 @@ def issuer(running: Issuer) -> Issuer:
     return running
 
 
+def str_of(value: object) -> str:
+    return str(value)[:8]
+
+
 def config_of(parameters: str) -> ClientConfig:
     conf = {"brokerServiceUrl": "pulsar://broker", "authPlugin": OAUTH2, "authParams": parameters}
     return ClientConfig.of(conf=conf).waiting(5)
@@ -67,12 +71,20 @@ def test_a_token_is_fetched_again_before_it_expires(issuer, tmp_path, monkeypatc
         assert len(issuer.asked) == asked
 
 
-@pytest.mark.parametrize("expires_in", [None, 0, -1, "soon"])
+@pytest.mark.parametrize("expires_in", [None, 0, -1, "soon", [], {}, float("nan"), 10**400, -(10**400)], ids=str_of)
 def test_a_token_of_which_nothing_is_said_is_used_once(issuer, tmp_path, expires_in):
     issuer.expires_in = expires_in
     config = config_of(issuer.parameters(f"file:{issuer.credentials(tmp_path)}"))
     assert config.login() == config.login()
     assert len(issuer.asked) == 2
+
+
+@pytest.mark.parametrize("expires_in", ["9" * 5000, float("inf"), 1e300], ids=str_of)
+def test_a_token_that_is_valid_for_ever_is_kept_for_a_while(issuer, tmp_path, expires_in):
+    issuer.expires_in = expires_in
+    config = config_of(issuer.parameters(f"file:{issuer.credentials(tmp_path)}"))
+    assert config.login() == config.login()
+    assert len(issuer.asked) == 1
 
 
 def test_only_so_many_tokens_are_kept(issuer, tmp_path):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -15,10 +17,15 @@ from lithify.errors import BrokerError, DamagedError, LithifyError, Subscription
 from lithify.model.message import MessageId
 from lithify.pulsar.client import ClientConfig, Cluster, TopicEnd, TopicReader
 from lithify.pulsar.client.commands_pb2 import BaseCommand
-from lithify.pulsar.client.connection import command
+from lithify.pulsar.client.connection import Connection, command
+from lithify.pulsar.client.consumer import CONSUMER
 from lithify.pulsar.client.frames import ENTRY_BYTES, Frames, framed
+from lithify.pulsar.client.reader import LIST_BYTES
 from lithify.pulsar.client.refusals import NAMES, SealedEndError, TransientBrokerError, refusal
+from lithify.pulsar.format.entry import joined
+from support.pulsar.entries import Sent, batch
 from support.pulsar.fake_broker import FakeBroker, a_fake_broker, entry_bytes, message_frame
+from support.pulsar.web_server import a_web_server
 from support.servers.tcp_proxy import wait_until
 
 TOPIC = "persistent://t/n/topic"
@@ -51,6 +58,15 @@ def test_an_entry_without_a_checksum_or_with_the_brokers_metadata_is_taken():
     brokers = b"\x0e\x02" + struct.pack(">I", 2) + b"\x08\x01"
     with a_fake_broker((1, 0, ENTRY[6:]), (1, 1, brokers + ENTRY), (1, 2, brokers + ENTRY[6:])) as broker:
         assert len(read(broker)) == 3
+
+
+def test_an_entry_whose_producer_wrote_its_metadata_wrong_is_left_to_who_reads_it():
+    """C74: it may be skipped there, whatever is before its metadata."""
+    liar = batch(1, 0, [Sent("a")], num_messages_in_batch=0).data
+    cut = joined(None, b"\x0a\x01p\x10\x00\x18", b"payload")
+    for brokers in (b"", b"\x0e\x02" + struct.pack(">I", 2) + b"\x08\x01"):
+        with a_fake_broker(*((1, number, brokers + data[6:]) for number, data in enumerate((liar, cut)))) as broker:
+            assert len(read(broker)) == 2
 
 
 DAMAGED = {
@@ -163,6 +179,22 @@ def test_an_entry_that_does_not_come_is_told_by_the_one_before(start, place):
         reader = TopicReader(config_of(broker, answer_s=0.1, outage_s=0.1), TOPIC)
         with pytest.raises(BrokerError, match=f"^{TOPIC}: {place}: .*sends nothing"):
             list(reader.read(start, END))
+
+
+def test_one_entry_is_asked_for_and_may_be_gone():
+    """C52: what is trimmed, or lost by bookies, is no reason to try again: nothing depends on it."""
+    with a_fake_broker((1, 0, ENTRY), (1, 1, ENTRY)) as broker:
+        reader = TopicReader(config_of(broker), TOPIC)
+        assert reader.entry(MessageId(1, 1, 3)) == (1, 1, ENTRY)
+        (flow,) = broker.of("flow")
+        assert flow.flow.message_permits == 1
+        assert reader.entry(MessageId(1, 2)) is None
+    with a_fake_broker((2, 0, ENTRY)) as broker:
+        assert TopicReader(config_of(broker), TOPIC).entry(MessageId(1, 1)) is None
+    with a_fake_broker((1, 1, ENTRY), flow=lambda *_: b"") as broker:
+        assert TopicReader(config_of(broker, answer_s=0.2), TOPIC).entry(MessageId(1, 1)) is None
+    with a_fake_broker((1, 1, ENTRY), flow=lambda *_: None) as broker, pytest.raises(TransientBrokerError):
+        TopicReader(config_of(broker), TOPIC).entry(MessageId(1, 1))
 
 
 @pytest.mark.parametrize("at", [(1, 1 << 63), (1 << 63, 1)])
@@ -322,6 +354,56 @@ def test_a_view_whose_last_entry_the_broker_cannot_open_is_not_asked_for_again()
 
 
 @pytest.mark.parametrize(
+    ("start", "end", "wanted"),
+    [
+        (None, END, [(1, 0), (1, 3), (2, 0), (2, 5)]),
+        (MessageId(1, 1), END, [(1, 3), (2, 0), (2, 5)]),
+        (MessageId(1, 1), MessageId(2, 4), [(1, 3), (2, 0)]),
+        (MessageId(2, 6), END, []),
+    ],
+)
+def test_a_view_whose_last_entry_the_broker_cannot_open_is_read_to_as_many_entries_as_it_has(start, end, wanted):
+    """Also where the connection is lost after some."""
+    view = [(at, entry, entry_bytes(bytes(LIST_BYTES))) for at, entry in ((1, 0), (1, 3), (2, 0), (2, 5))]
+    parts = [view[:2], view]
+
+    def flow(broker: FakeBroker, _received: object) -> bytes | None:
+        part = parts.pop(0) if len(parts) > 1 else parts[0]
+        return b"".join(message_frame(*entry) for entry in part) + (b"" if part is view else goodbye())
+
+    refused = refusing(SEALED_END)
+    with a_stats_server(4) as admin_url, a_fake_broker(*view, get_last_message_id=refused, flow=flow) as broker:
+        reader = TopicReader(replace(config_of(broker, outage_s=5), admin_url=admin_url), TOPIC)
+        found = [entry[:2] for part in reader.read(start, end, compacted=True) for entry in part]
+        assert found == wanted
+
+
+def test_a_view_that_has_less_entries_than_its_ledger_is_an_error_in_time():
+    with (
+        a_stats_server(3) as admin_url,
+        a_fake_broker((1, 0, ENTRY), get_last_message_id=refusing(SEALED_END)) as broker,
+    ):
+        reader = TopicReader(replace(config_of(broker, answer_s=0.1), admin_url=admin_url), TOPIC)
+        with pytest.raises(BrokerError, match=r"after entry 1:0: .*sends nothing"):
+            list(reader.read(None, END, compacted=True))
+
+
+def goodbye() -> bytes:
+    """What a broker sends that closes a consumer."""
+    made = command("close_consumer")
+    made.close_consumer.consumer_id, made.close_consumer.request_id = CONSUMER, 1
+    return framed(made)
+
+
+@contextmanager
+def a_stats_server(entries: int) -> Iterator[str]:
+    """An admin interface that tells a view of so many entries."""
+    stats = json.dumps({"compactedLedger": {"ledgerId": 9, "entries": entries, "size": 1}}).encode()
+    with a_web_server(lambda request: request.send(200, stats)) as server:
+        yield f"http://127.0.0.1:{server.server_port}"
+
+
+@pytest.mark.parametrize(
     "reason", ["Bookie operation timeout", "No such ledger exists on Bookies", "Connection closed"]
 )
 def test_a_view_whose_last_entry_bookies_do_not_give_is_asked_for_again(reason):
@@ -400,3 +482,13 @@ def _located(received: object, url: str, response: int = 1, **more: bool) -> byt
     for name, value in more.items():
         setattr(told, name, value)
     return framed(made)
+
+
+def test_a_thread_that_waits_for_bytes_may_find_the_connection_closed_between_any_two_calls():
+    """As a subscription's does, which another thread closes."""
+    with a_fake_broker() as broker, Connection(config_of(broker), ("127.0.0.1", broker.port)) as connection:
+        assert not connection.wait_for_bytes(0)
+        connection.close()
+        assert connection.wait_for_bytes(0)
+        with pytest.raises(TransientBrokerError, match="the connection broke"):
+            connection.arrived(0)

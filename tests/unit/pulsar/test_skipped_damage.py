@@ -6,16 +6,16 @@ import pyarrow as pa
 import pytest
 
 from lithify.errors import DamagedError
-from lithify.model.message import MessageId
+from lithify.model.message import DAMAGED_NAMED_AT_MOST, MessageId
 from lithify.ports.pulsar.views import EntryRange
 from lithify.pulsar.columns import Damage, Kind, messages_of
 from lithify.pulsar.format.batch import messages_of_batch
 from lithify.pulsar.format.codecs import KNOWN, NONE, ZSTD
-from lithify.pulsar.format.entry import BATCH_LIMIT, RawEntry, entry_of
+from lithify.pulsar.format.entry import BATCH_LIMIT, RawEntry, entry_of, joined
 from lithify.pulsar.format.framing import unframed
 from lithify.pulsar.lake.records import records_of
 from lithify.pulsar.rounds.judged import RoundRules
-from lithify.reports.pulsar.damaged import NAMED_AT_MOST, kept_whole
+from lithify.reports.pulsar.damaged import kept_whole
 from support.pulsar.entries import Form, Sent, batch, single
 from support.pulsar.generated import ENCRYPTED
 from support.pulsar.pure_rounds import shuffled_round
@@ -27,12 +27,19 @@ LIES = {
     "kept indexes in disorder": {"compacted_batch_indexes": [2, 1]},
     "kept indexes beyond the batch": {"compacted_batch_indexes": [0, 9], "num_messages_in_batch": 5},
     "another codec": {"compression": ZSTD},
+    "metadata that is cut off": {},
+    "metadata without a producer": {},
 }
 BEFORE, AFTER = single(5, 0, Sent("a", b"0")), single(5, 2, Sent("b", b""))
 
 
 def a_liar(case: str) -> RawEntry:
-    return batch(5, 1, SENT, **LIES[case])
+    liar = batch(5, 1, SENT, **LIES[case])
+    if not case.startswith("metadata"):
+        return liar
+    entry = entry_of(liar)
+    cut = entry.metadata_bytes[:-1] if case.endswith("cut off") else entry.metadata_bytes[3:]
+    return liar._replace(data=joined(None, cut, entry.payload))
 
 
 @pytest.mark.parametrize("case", LIES)
@@ -54,7 +61,7 @@ def test_a_liar_is_copied_whole(case):
     liar, damage = a_liar(case), Damage()
     (messages,) = messages_of([BEFORE, liar, AFTER], damage)
     table = records_of(messages, 0, None, damage)
-    entry = entry_of(liar, any_count=True)
+    entry = entry_of(liar, any_metadata=True)
     assert table.column("passed_through").to_pylist() == [False, True, False]
     assert table.column("value").to_pylist() == [b"0", entry.payload, b""]
     assert table.column("metadata")[1].as_py() == entry.metadata_bytes
@@ -100,11 +107,11 @@ def test_what_was_damaged_since_is_an_error_nevertheless():
 
 
 def test_only_the_first_are_named_and_the_others_counted():
-    liars = [a_liar("4 messages")._replace(entry=entry) for entry in range(3 * NAMED_AT_MOST)]
+    liars = [a_liar("4 messages")._replace(entry=entry) for entry in range(3 * DAMAGED_NAMED_AT_MOST)]
     damage = Damage()
     tables = [records_of(messages, 0, None, damage) for messages in messages_of(liars, damage)]
     assert pa.concat_tables(tables).num_rows == damage.count == len(liars)
-    assert damage.named == [f"5:{entry}" for entry in range(NAMED_AT_MOST)]
+    assert damage.named == [f"5:{entry}" for entry in range(DAMAGED_NAMED_AT_MOST)]
     assert kept_whole("t", damage.count, damage.named).endswith("5:8, 5:9 and 290 more")
     assert kept_whole("t", 1, ["5:1"]) == "t: 1 damaged entry was kept whole: 5:1"
 

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from html.parser import HTMLParser
 
 import pytest
 
 from lithify.api.lake import Lake
 from lithify.api.topic import Topic
+from lithify.cli.terminal.drawing import results, texts
 from lithify.compaction.round_report import plan_report
 from lithify.model.groups.reads import NO_READS
 from lithify.model.names import TopicName
 from lithify.model.replicas.progress import ReplicaStanding
 from lithify.model.topic.edit import Verb
-from lithify.reports.cut import CutReport, LogCut, SweepReport, SweptFile
+from lithify.reports.cut import CutReport, LogCut
 from lithify.reports.groups import GroupInfo, GroupLag, GroupReset
 from lithify.reports.ingest import IngestReport
-from lithify.reports.notebook.html import ROWS_SHOWN
 from lithify.reports.overview import CatalogOverview, Standing, TopicOverview
+from lithify.reports.page import Outlet, Section
+from lithify.reports.page.html import ROWS_SHOWN, page_html
 from lithify.reports.pulsar.rounds import PartitionPlan, PartitionReport, TopicRoundPlan, TopicRoundReport
 from lithify.reports.quarantine import FailingLog, QuarantineReport, UnreadableTopic
 from lithify.reports.replicas import ReplicaVerification
 from lithify.reports.replicas.status import ReplicaStatus
 from lithify.reports.report import Report, Reports
-from lithify.reports.round import LogReport, PlanReport, RoundReport
-from lithify.reports.status import VersionReport
+from lithify.reports.rounds.plan import PlanReport
+from lithify.reports.rounds.round import LogReport, RoundReport
+from lithify.reports.space import SweepReport, SweptFile
 from lithify.reports.streams import StreamInfo
-from lithify.reports.tables.status import status_table
+from lithify.reports.topics import VersionReport
 from lithify.reports.verification import Finding, FindingKind, VerifyReport
 from lithify.service.look.status import topic_info, topic_status
 from lithify.service.round.topic_run import plan_rounds
@@ -139,11 +142,23 @@ def test_a_status_has_the_columns_and_notes_of_the_verb():
     topic = MemoryTopic(partitions=2)
     topic.append(a_log("a=1 b=1 a=2").records)
     status = status_of(topic)
-    found, table = Parsed(status._repr_html_()), status_table(status)
+    found, table = Parsed(status._repr_html_()), status.page().table
     header, first, *notes = found.rows[:4]
     assert header == list(table.header)
     assert first == list(table.rows[0])
     assert [note for (note,) in notes[:1]] == table.notes(status.logs[0])
+
+
+def test_a_terminal_and_a_notebook_draw_the_same_page(monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    status = status_of(MemoryTopic())
+    page = replace(status.page(), sections=[Section("", [("a", "1")]), Section("more", [("b", "2")])])
+    assert results(page)[-3:] == ["  a  1", "  more", "    b  2"]
+    assert Parsed(page_html(replace(page, table=None))).rows[1:] == [["a", "1"], ["b", "2"]]
+    page = VerifyReport("t", 2, 1, (Finding(0, FindingKind.RECORD_LOST, "x", 7),), False, 1, 1, 1, 1).page()
+    shown = Parsed(page_html(page)).texts[1:]
+    assert [*texts(page, Outlet.NOTICE), *results(page)] == shown
+    assert shown[1] == "t-0 offset 7: record_lost: x"
 
 
 def test_a_topic_of_10_000_partitions_shows_the_first_and_says_how_many_more():

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.cli.text.status import status_lines
-from lithify.reports.tables.status import scale
+from lithify.cli.terminal.drawing import results
+from lithify.reports.status import scale
 from lithify.service.look.status import topic_status
 from support.topics.memory_topic import MemoryTopic
 
@@ -57,10 +57,10 @@ def test_a_line_that_does_not_fit_is_left_out_and_the_note_stays(status, monkeyp
     log = replace(status.logs[0], delete_retention_point=80, first_dirty_offset=120, horizon=180, log_end_offset=200)
     status = replace(status, logs=(log,))
     monkeypatch.setenv("COLUMNS", "120")
-    wide = status_lines(status)
+    wide = results(status.page())
     assert [line for line in wide if "R 80" in line] == [f"     {scale(log)}"]
     monkeypatch.setenv("COLUMNS", "60")
-    narrow = status_lines(status)
+    narrow = results(status.page())
     assert not any("──" in line for line in narrow)
     assert "deletes below 80 may be gone" in " ".join(" ".join(narrow).split())
 
@@ -69,4 +69,4 @@ def test_a_topic_without_rounds_has_none():
     topic = MemoryTopic(cleanup_policy="delete")
     status = topic_status(topic.warehouse, topic.state)
     log = replace(status.logs[0], first_dirty_offset=120, horizon=180, log_end_offset=200)
-    assert not any("──" in line for line in status_lines(replace(status, logs=(log,))))
+    assert not any("──" in line for line in results(replace(status, logs=(log,)).page()))

@@ -8,7 +8,7 @@ import pytest
 
 from lithify.compaction.eligible.horizon import Horizon, compaction_horizon
 from lithify.model.groups.reads import NONE_NAMED
-from lithify.model.segment import Volume
+from lithify.model.segment import Volume, volume_of
 from lithify.model.topic.log import HeldTombstones, LogState, TombstoneStep, View
 from lithify.schedule.assessment import Assessment, Dirtiness, Due, assess, dirtiness, next_tombstone_expiry_ms
 from support.builders import a_log, a_segment, some_settings
@@ -149,6 +149,27 @@ def test_held_tombstones_make_nothing_due_until_the_horizon_moves(held, expected
     settings = some_settings(delete_retention_ms=500)
     assert next_tombstone_expiry_ms(state, Horizon(10, "log end"), settings, NONE_NAMED) == expected
     assert judge(10**6, 1, state=state, now_ms=500, delete_retention_ms=500).due_at_ms == expected
+
+
+@pytest.mark.parametrize(
+    ("drawn", "chunks", "waits", "expected"),
+    [
+        ("□a=x b=1", 1, False, 800),
+        ("□a=x □b=x", 1, False, 800),
+        ("□a=x b=1", 2, False, 600),
+        ("b=1 c=1", 1, False, 600),
+        ("□a=x b=1", 1, True, 600),
+        ("□a=x b=1 □=x", 1, False, None),
+    ],
+)
+@pytest.mark.parametrize("in_view", [False, True])
+def test_what_chunks_hold_makes_nothing_due_wherever_the_horizon_is(in_view, drawn, chunks, waits, expected):
+    """C53, C21: until a chunk goes; then a round finds out which have to stay."""
+    volume = volume_of(a_log(drawn).segments)
+    parts = {"view": View(volume)} if in_view else {"clean": volume}
+    state = a_state(steps=STEPS, held=HeldTombstones(4, 5, chunks, waits), **parts)
+    settings = some_settings(delete_retention_ms=500)
+    assert next_tombstone_expiry_ms(state, Horizon(10, "log end"), settings, NONE_NAMED) == expected
 
 
 def test_a_ratio_that_the_horizon_will_bring_has_its_time():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import tempfile
 
 import pytest
 
+from lithify.columnar.files.durable import replacing
 from lithify.errors import InvalidInputError, WarehouseError
 from lithify.model.cursor import Cursor
 from lithify.model.message import MessageId
@@ -61,13 +64,31 @@ def test_one_of_format_1_is_loaded(tmp_path):
     assert PositionFile(tmp_path / "p", "lake", "kafka").load() == StoredPosition({0: Cursor("i", 1, 7, 0, 99)})
 
 
-def test_a_store_that_fails_leaves_the_old_one(tmp_path):
+def test_a_store_that_fails_leaves_the_old_one(tmp_path, monkeypatch):
     file = PositionFile(tmp_path / "p", "lake", "kafka")
     file.store(StoredPosition({0: Cursor("i", 0, 1, 5)}))
-    (tmp_path / "p.new").mkdir()
-    with pytest.raises(WarehouseError, match="cannot be stored"):
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched, pytest.raises(WarehouseError, match="cannot be stored: No space"):
+        patched.setattr("os.fsync", full)
         file.store(StoredPosition({0: Cursor("i", 0, 2, 5)}))
     assert file.load().cursors[0].offset == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["p"]
+
+
+def test_programs_that_store_at_once_leave_a_whole_one(tmp_path):
+    """As one that was taken for gone, and its successor: one of them renamed what the other was writing."""
+    file = PositionFile(tmp_path / "p", "lake", "kafka")
+    with replacing(file.path) as unfinished:
+        unfinished.write(b"half of")
+        unfinished.flush()
+        file.store(StoredPosition({0: Cursor("i", 0, 2, 5)}))
+        assert file.load().cursors[0].offset == 2
+        unfinished.write(b" another")
+    assert file.path.read_bytes() == b"half of another"
+    assert [path.name for path in tmp_path.iterdir()] == ["p"]
 
 
 @pytest.mark.parametrize("lake, kafka", [("other", "kafka"), ("lake", "other")])
@@ -77,11 +98,12 @@ def test_that_of_others_is_refused(tmp_path, lake, kafka):
         PositionFile(tmp_path / "p", "lake", "kafka").load()
 
 
-def test_nothing_is_written_through_a_link_that_another_program_made(tmp_path):
+def test_nothing_is_written_through_a_link_that_another_program_made(tmp_path, monkeypatch):
     """In a folder that others may write to."""
+    monkeypatch.setattr(tempfile, "_name_sequence", iter(["guessed", "other"]))
     foreign = tmp_path / "foreign"
     foreign.write_text("precious")
-    (tmp_path / "p.new").symlink_to(foreign)
+    (tmp_path / ".lithify-guessed.new").symlink_to(foreign)
     file = PositionFile(tmp_path / "p", "lake", "kafka")
     file.store(StoredPosition({0: Cursor("i", 0, 1, 5)}))
     assert foreign.read_text() == "precious"
@@ -120,6 +142,33 @@ def test_leader_epochs_are_kept_and_positions_without_them_are_read(tmp_path):
     file.store(position)
     assert file.load() == position
     text = json.loads((tmp_path / "position").read_text())
+    del text["checksum"]
     del text["places"]["0"]["leader_epoch"]
     (tmp_path / "position").write_text(json.dumps(text))
     assert file.load() == StoredPosition({0: Cursor("i", 0, 9, 5)}, "id")
+
+
+def test_a_flipped_digit_is_seen(tmp_path):
+    """C48: every digit of every number, and every letter outside of the checksum's own name."""
+    file = PositionFile(tmp_path / "position", "orders", "t", "Pulsar")
+    ends = {0: KnownEnds((SourceEnd(3, 5, 7),))}
+    file.store(StoredPosition({0: Cursor("i", 1, 9, 5, 44)}, "id", {0: MessageId(7, 4, 2)}, {0: EpochAt(8, 3)}, ends))
+    text = file.path.read_text()
+    name = text.index("checksum")
+    for place, character in enumerate(text):
+        if character.isalnum() and not name <= place < name + len("checksum"):
+            other = {"9": "8", "z": "y"}.get(character, chr(ord(character) + 1))
+            file.path.write_text(text[:place] + other + text[place + 1 :])
+            with pytest.raises(InvalidInputError):
+                file.load()
+
+
+def test_a_position_without_a_checksum_is_read(tmp_path):
+    """One of an earlier version, or one that was written by hand."""
+    file = PositionFile(tmp_path / "position", "orders", "orders")
+    file.store(StoredPosition({0: Cursor("i", 0, 9, 5)}, "id"))
+    told = json.loads(file.path.read_text())
+    del told["checksum"]
+    told["places"]["0"]["offset"] = 4
+    file.path.write_text(json.dumps(told))
+    assert file.load().cursors[0].offset == 4

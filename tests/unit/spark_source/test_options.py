@@ -116,7 +116,10 @@ REFUSED = [
     ({**T, "path": "x"}, "one of the four"),
     ({"subscribePattern": "("}, r"subscribePattern=\(: not a regular expression"),
     ({"subscribe": "a,,b"}, "not a topic"),
-    ({**T, "startingOffset": "1"}, "unknown option 'startingOffset'.*startingOffsets"),
+    ({**T, "startingOffset": "1"}, r"unknown option 'startingOffset' \(did you mean startingOffsets\?\)"),
+    ({**T, "includeheader": "true"}, r"unknown option 'includeheader' \(did you mean includeHeaders\?\)"),
+    ({**T, "maxoffsetpertriggers": "1"}, r"\(did you mean maxOffsetsPerTrigger\?\)"),
+    ({**T, "acks": "1"}, r"unknown option 'acks' \(known: warehouse, catalog, "),
     ({**T, "topic": "x"}, "unknown option 'topic'"),
     ({**T, "kafka.bootstrap.servers": "b"}, "kafka.bootstrap.servers.*records come from the warehouse"),
     ({**T, "startingOffsets": "soon"}, "startingOffsets=soon: neither earliest nor latest"),
@@ -152,6 +155,34 @@ REFUSED = [
     ({**T, "at": '{"t":{"0":-1}}'}, "at="),
     ({**T, "includeHeaders": "yes"}, "includeHeaders=yes: give true or false"),
 ]
+
+
+OF_LOGS = ("assign", "startingOffsets", "endingOffsets", "startingOffsetsByTimestamp", "endingOffsetsByTimestamp", "at")
+
+
+@pytest.mark.parametrize("name", OF_LOGS)
+@pytest.mark.parametrize("other", ["t", "default/t"])
+def test_a_topic_that_is_named_twice_is_refused(name, other):
+    """One of the two would be ignored: other records would be read, without an error."""
+    one, two = ("[0]", "[1]") if name == "assign" else ('{"0":5}', '{"1":9}')
+    with pytest.raises(LithifyError, match=f"{name} names t twice"):
+        read_options({**({} if name == "assign" else T), name: f'{{"t":{one},"{other}":{two}}}'})
+
+
+@pytest.mark.parametrize("name", OF_LOGS[1:])
+def test_a_partition_is_named_once_and_in_one_way(name):
+    with pytest.raises(LithifyError, match=f"{name} names 0 twice"):
+        read_options({**T, name: '{"t":{"0":5,"0":9}}'})
+    for other in ("00", "1_0", "٣", " 1", "-1", "1.0", ""):
+        with pytest.raises(LithifyError, match=f"{name}="):
+            read_options({**T, name: f'{{"t":{{"{other}":9}}}}'})
+
+
+@pytest.mark.parametrize("name", OF_LOGS)
+@pytest.mark.parametrize("nested", ["[", '{"a":', '{"t":['])
+def test_json_that_is_deeper_than_any_stack_is_refused(name, nested):
+    with pytest.raises(LithifyError, match=f"{name}="):
+        read_options({**({} if name == "assign" else T), name: nested * 100_000})
 
 
 OF_BATCHES = [
@@ -203,6 +234,7 @@ def test_where_to_write():
     for given, says in (
         ({"batchId": "3"}, "belong together"),
         ({"subscribe": "t"}, "unknown option 'subscribe'"),
+        ({"batchid": "1", "queryid": "q", "topics": "t"}, r"unknown option 'topics' \(did you mean topic\?\)"),
         ({"topic": "a", "path": "b"}, "the topic is named twice, b and a"),
     ):
         with pytest.raises(LithifyError, match=says):

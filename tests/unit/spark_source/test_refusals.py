@@ -17,7 +17,7 @@ from lithify.spark_source.refusals import told_alone
 def test_only_our_errors_hide_their_traceback_and_only_in_a_worker(error, in_worker, hides, monkeypatch):
     monkeypatch.setattr(os, "environ", {"SPARK_PYTHON_RUNTIME": "PYTHON_WORKER"} if in_worker else {})
 
-    @told_alone
+    @told_alone()
     def ask():
         raise error
 

@@ -6,12 +6,11 @@ import click
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, the_partition, verb
-from lithify.cli.terminal.output import drawn, say, show
+from lithify.cli.terminal.output import print_page, say
 from lithify.model.failure import number_of_times
 from lithify.model.settings.units import plural
+from lithify.reports.page.wording import count
 from lithify.reports.quarantine import ReleaseReport
-from lithify.reports.tables.quarantine import quarantine_table
-from lithify.reports.tables.wording import count
 
 
 @verb("list")
@@ -28,8 +27,8 @@ def list_quarantine(invocation: Invocation) -> int:
       lithify quarantine list --json | jq -r 'select(.quarantined) | .topic'
     """
     found = invocation.open_lake().quarantine()
-    if not invocation.printed(*found.logs) and found.logs:
-        show(drawn(quarantine_table(found)))
+    if not invocation.printed(*found.logs):
+        print_page(found.page())
     for topic in found.unreadable:
         invocation.say_error(topic.error, topic.error_code, topic=topic.topic)
     if not invocation.json:

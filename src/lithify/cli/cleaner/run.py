@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -13,8 +13,10 @@ import click
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import DurationType
+from lithify.cli.terminal.drawing import accented
 from lithify.cli.terminal.output import flush, say
-from lithify.cli.text.events import event_line
+from lithify.cli.terminal.progress import waits_noted
+from lithify.cli.terminal.starting import TellBeginning, begun, on_signals
 from lithify.ports.leases import LEAST_LEASE_MS
 from lithify.reports.events import EventKind
 
@@ -88,18 +90,21 @@ def run(invocation: Invocation, once: bool, **given: Any) -> int:
         if invocation.printed(event):
             flush()
         else:
-            say(event_line(event))
+            say(accented(event.line()))
 
-    def stopped(reason: str) -> None:
+    def tell_fact(kind: str, facts: Mapping[str, Any]) -> None:
         from lithify.reports.events import CleanerEvent
         from lithify.wiring import machine
         from lithify.wiring.clock import SystemClock
 
-        facts = {"reason": reason, "last_look_ms": None}
-        tell(CleanerEvent(EventKind.STOPPED, SystemClock().now_ms(), given["cleaner_id"] or machine(), facts=facts))
+        known = {"last_look_ms": None, **facts} if kind == EventKind.STOPPED else facts
+        tell(CleanerEvent(EventKind(kind), SystemClock().now_ms(), given["cleaner_id"] or machine(), facts=known))
 
-    loop = begun(lambda: invocation.open_lake().cleaner(**given, tell=tell), stopped)
-    return 0 if loop is None else run_to_end(invocation, loop, once=once, failed=lambda: once and bool(failed))
+    loop = begun_daemon(lambda: invocation.open_lake().cleaner(**given, tell=tell), tell_fact, once=once)
+    if loop is None:
+        return 0
+    with waits_noted(lambda kind, text: tell_fact(kind, {"text": text})):
+        return run_to_end(invocation, loop, once=once, failed=lambda: once and bool(failed))
 
 
 class Daemon(Protocol):
@@ -116,25 +121,18 @@ class Daemon(Protocol):
 D = TypeVar("D", bound=Daemon)
 
 
-class _StoppedEarly(BaseException):
-    """A signal came before there was a daemon to stop."""
+def begun_daemon(begin: Callable[[], D], tell: TellBeginning, *, once: bool) -> D | None:
+    """The daemon that `begin` makes, which signals stop from then on; None if one came before.
 
+    Unless it is to end by `once`, it waits for as long as what it needs is away.
+    """
 
-def begun(begin: Callable[[], D], stopped: Callable[[str], None]) -> D | None:
-    """The daemon that `begin` makes, which signals stop from then on; None if one came before, of which it tells
-    `stopped`."""
-
-    def handle(number: int, _frame: FrameType | None) -> None:
-        raise _StoppedEarly(signal.Signals(number).name)
-
-    try:
-        _on_signals(handle)
+    def stoppable() -> D:
         daemon = begin()
         _stop_on_signals(daemon.stop)
-    except _StoppedEarly as early:
-        stopped(str(early))
-        return None
-    return daemon
+        return daemon
+
+    return begun(stoppable, tell, waits=not once)
 
 
 def run_to_end(invocation: Invocation, daemon: Daemon, *, once: bool, failed: Callable[[], bool]) -> int:
@@ -156,9 +154,4 @@ def _stop_on_signals(stop: Stop) -> None:
             stop.gives_up.set()
         stop.ask(signal.Signals(number).name)
 
-    _on_signals(handle)
-
-
-def _on_signals(handle: Callable[[int, FrameType | None], None]) -> None:
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, handle)
+    on_signals(handle)

@@ -11,17 +11,23 @@ import click
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import DurationType, TimeType
+from lithify.cli.terminal.drawing import drawn, heading, results, texts, wrapped
 from lithify.cli.terminal.output import print_json, say, show
 from lithify.cli.terminal.watch import Frame, watch
-from lithify.cli.text.overview import overview_lines, overview_notes
-from lithify.cli.text.status import status_lines
-from lithify.reports.overview import Standing
+from lithify.reports.overview import CatalogOverview, Standing, standings
+from lithify.reports.page import Outlet
+from lithify.reports.page.wording import count
+from lithify.reports.space import space_line
+from lithify.reports.status import TopicStatus
+from lithify.reports.topics import no_topics
 from lithify.store.errors import no_warehouse
 
 if TYPE_CHECKING:
     from lithify.api.topic import Topic
 
 INTERVAL_MS = 2_000
+SHOWN = 50
+"""Topics shown without `--all`."""
 
 
 @verb("status")
@@ -97,8 +103,8 @@ def _overview_look(invocation: Invocation, now_ms: int | None, *, everything: bo
     def look() -> Frame:
         found = watched.overview(now_ms=now_ms)
         return Frame(
-            lines=overview_lines(found, everything=everything),
-            notes=overview_notes(found, where, everything=everything),
+            lines=_overview_lines(found, everything=everything),
+            notes=_overview_notes(found, where, everything=everything),
             whole=found.to_json(),
             values=[
                 *(topic.to_json() for topic in found.topics),
@@ -116,6 +122,30 @@ def _topic_look(topic: Topic, only: int | None, now_ms: int | None) -> Callable[
         found = topic.status(now_ms=now_ms)
         if only is not None:
             found = replace(found, logs=tuple(log for log in found.logs if log.partition == only))
-        return Frame(status_lines(found), [], found.to_json(), [found.to_json()])
+        return Frame(_status_lines(found), [], found.to_json(), [found.to_json()])
 
     return look
+
+
+def _overview_lines(found: CatalogOverview, *, everything: bool) -> list[str]:
+    """A line per topic; nothing if there is none."""
+    return results((found if everything else replace(found, topics=found.topics[:SHOWN])).page())
+
+
+def _overview_notes(found: CatalogOverview, where: str, *, everything: bool) -> list[str]:
+    """The number of topics not shown, the number in each state, and the cleaners."""
+    notes = texts(found.page(), Outlet.NOTICE)
+    if not found.topics:
+        return [no_topics(where), *notes]
+    hidden = () if everything else found.topics[SHOWN:]
+    if not hidden:
+        return notes
+    left = standings(CatalogOverview(hidden, found.now_ms).counts())
+    return [f"and {count(len(hidden))} more: {left} (`--all` shows them)", *notes]
+
+
+def _status_lines(found: TopicStatus) -> list[str]:
+    """What is said of the whole topic above its logs, of which there may be many."""
+    page = found.page()
+    said = [*wrapped(space_line(found.space)), *texts(page, Outlet.RESULT)]
+    return [f"{heading(page.of)}  {page.title}", *said, *drawn(page.table)]

@@ -7,7 +7,7 @@ import click
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.output import say
-from lithify.reports.tables.overview import cleaners_of, rates_text
+from lithify.reports.rounds.rate_limits import cleaners_of, rates_text
 
 
 @verb("throttle")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from lithify.cli import parameters
+from lithify.cli.cuts.cut_results import print_cut
 from lithify.cli.interruption import committing
 from lithify.cli.invocation import Invocation, one_partition, verb
 from lithify.cli.terminal.confirmation import refuse
-from lithify.cli.text.cuts import print_cut
 from lithify.model.names import partition_of
 from lithify.model.settings.units import plural
-from lithify.reports.tables.wording import count
+from lithify.reports.page.wording import count
 
 
 @verb("delete-records")

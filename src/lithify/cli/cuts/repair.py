@@ -15,7 +15,7 @@ from lithify.model.settings.units import plural
 
 if TYPE_CHECKING:
     from lithify.api.lake import Lake
-    from lithify.reports.repair import RepairReport
+    from lithify.reports.warehouse import RepairReport
 
 _DOES = {
     "register": "has the catalog name version {version} again, as it was",
@@ -32,8 +32,12 @@ _DONE = {
 @verb("repair")
 @parameters.any_topic
 @click.option("--all", "every", is_flag=True, help="Repair every topic that needs it.")
-@click.option("--folder", metavar="URI", help="Folder with the topic's files, if there are several.")
-@click.option("--metadata", metavar="URI", help="Metadata file to use, if several are equally new.")
+@click.option("--folder", metavar="DIR", help="Folder with the topic's files, if there are several.")
+@click.option(
+    "--metadata",
+    metavar="FILE",
+    help="Metadata file to use, if several are equally new, or if the catalog lacks its commits.",
+)
 @click.option("--yes", is_flag=True, help="Repair the topic. Without --yes, only show the plan.")
 def repair(
     invocation: Invocation, topic_name: str | None, every: bool, folder: str | None, metadata: str | None, yes: bool

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 import click
 
 from lithify.cli import parameters
+from lithify.cli.cuts.cut_results import print_cut
 from lithify.cli.interruption import committing
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import TimeType
 from lithify.cli.terminal.confirmation import allow_clock_jump, check_now
-from lithify.cli.text.cuts import print_cut, removed_records
-from lithify.model.settings.units import format_bytes
+from lithify.model.settings.units import format_bytes, plural
 
 if TYPE_CHECKING:
     from lithify.api.topic import Topic
+    from lithify.reports.cut import CutReport
 
 
 @verb("retain")
@@ -45,7 +46,7 @@ def retain(invocation: Invocation, topic_name: str, now_ms: int | None, yes: boo
     with committing(invocation, topic.name) as work:
         report = topic.retain(now_ms=now_ms, allow_clock_jump=allow_clock_jump)
         work.ended(report.version, changed=report.changed)
-        print_cut(invocation, report, f"{removed_records(report)} went", "" if report.changed else _idle(topic, now_ms))
+        print_cut(invocation, report, f"{_removed(report)} went", "" if report.changed else _idle(topic, now_ms))
 
 
 def _idle(topic: Topic, now_ms: int | None) -> str:
@@ -54,3 +55,10 @@ def _idle(topic: Topic, now_ms: int | None) -> str:
     if waiting:
         return f"{format_bytes(waiting)} past retention wait for a round, until the view has them"
     return "no whole segment is past retention"
+
+
+def _removed(report: CutReport) -> str:
+    """`12 records in 2 segments`: the removed records; a rewritten segment is not counted."""
+    records = sum(log.records_removed - log.records_added for log in report.logs)
+    segments = sum(log.segments_removed for log in report.logs)
+    return f"{plural(records, 'record')} in {plural(segments, 'segment')}"

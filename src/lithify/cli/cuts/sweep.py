@@ -7,14 +7,17 @@ import click
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.confirmation import allow_clock_jump
-from lithify.cli.terminal.output import drawn, say, show
-from lithify.reports.tables.cuts import sweep_summary, sweep_table
+from lithify.cli.terminal.output import print_page
 
 
 @verb("sweep")
 @parameters.any_topic
 @click.option("--yes", is_flag=True, help="Delete the files. Without --yes, only list them.")
-@click.option("--allow-unusual", is_flag=True, help="Delete even if no version ever named most of the stored bytes.")
+@click.option(
+    "--allow-unusual",
+    is_flag=True,
+    help="Delete even if no version ever named most of the bytes, or the catalog lacks commits of the folder.",
+)
 @allow_clock_jump
 def sweep(
     invocation: Invocation, topic_name: str | None, yes: bool, allow_unusual: bool, allow_clock_jump: bool
@@ -38,8 +41,5 @@ def sweep(
     for topic in topics:
         location = topic.state().location
         report = topic.sweep(delete=yes, allow_unusual=allow_unusual, allow_clock_jump=allow_clock_jump)
-        if invocation.printed(report):
-            continue
-        if report.files:
-            show(drawn(sweep_table(report, location)))
-        say(sweep_summary(report))
+        if not invocation.printed(report):
+            print_page(report.page(location))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 from lithify.cli.doctor.check import Check
 from lithify.cli.doctor.clients import kafka, postgres, pulsars_jars
 from lithify.cli.doctor.executors import executors
 from lithify.cli.doctor.places import places
-from lithify.cli.doctor.programs import java, libraries, package, python
+from lithify.cli.doctor.programs import cannot_be_used, java, libraries, package, python
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import fields, print_json, show, styled
+from lithify.cli.terminal.drawing import fields, styled
+from lithify.cli.terminal.output import print_json, show
 from lithify.redaction import redacted
 
 SOMETHING_MISSING = 3
@@ -32,14 +34,41 @@ def doctor(invocation: Invocation) -> int:
       lithify doctor --warehouse /data/lake --json
       lithify doctor --catalog prod
     """
-    checks = [python(), java(), package("Spark", "pyspark"), libraries(), executors()]
-    checks += [kafka(), pulsars_jars(), postgres(), *places(invocation)]
+    checks = [_found(name, look) for name, look in _PARTS.items()]
+    checks += _places(invocation)
     sound = all(check.ok or check.optional for check in checks)
     if invocation.json:
         print_json({"ok": sound, "checks": [_told(check) for check in checks]})
     else:
         show(_lines(checks))
     return 0 if sound else SOMETHING_MISSING
+
+
+_PARTS: Mapping[str, Callable[[], Check]] = {
+    "Python": python,
+    "Java": java,
+    "Spark": partial(package, "Spark", "pyspark"),
+    "libraries": libraries,
+    "executors": executors,
+    "Kafka": kafka,
+    "Pulsar": pulsars_jars,
+    "PostgreSQL": postgres,
+}
+
+
+def _found(name: str, look: Callable[[], Check]) -> Check:
+    """What is found, also where a library fails in whatever way: the other parts are looked at all the same."""
+    try:
+        return look()
+    except Exception as error:
+        return cannot_be_used(name, "it cannot be looked at", error)
+
+
+def _places(invocation: Invocation) -> list[Check]:
+    try:
+        return places(invocation)
+    except Exception as error:
+        return [cannot_be_used("catalog", "it cannot be looked at", error)]
 
 
 def _told(check: Check) -> dict[str, Any]:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import platform
 import sys
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 
 from lithify.cli.doctor.check import Check
 from lithify.errors import LithifyError
+from lithify.redaction import one_line
 
 LEAST_PYTHON, FIRST_PYTHON_BEYOND = (3, 11), (3, 14)
+
+_INSTALL = "install Lithify again with its requirements"
+_SHOWN_CHARACTERS = 200
 
 LIBRARIES = ("duckdb", "pyarrow", "pyiceberg")
 
@@ -31,10 +36,20 @@ def java() -> Check:
 
 
 def package(name: str, package_name: str) -> Check:
+    """Whether it is installed, and can be imported: a library of another system may be there and useless."""
     try:
-        return Check(name, True, f"{package_name} {version(package_name)}")
+        found = f"{package_name} {version(package_name)}"
     except PackageNotFoundError:
-        return Check(name, False, f"{package_name} is not installed", "install Lithify again with its requirements")
+        return Check(name, False, f"{package_name} is not installed", _INSTALL)
+    try:
+        import_module(package_name)
+    except Exception as error:
+        return cannot_be_used(name, f"{found} cannot be imported", error)
+    return Check(name, True, found)
+
+
+def cannot_be_used(name: str, what: str, error: Exception) -> Check:
+    return Check(name, False, f"{what}: {type(error).__name__}: {one_line(str(error), _SHOWN_CHARACTERS)}", _INSTALL)
 
 
 def libraries() -> Check:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from lithify.cli import parameters
 from lithify.cli.groups.parameters import group
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import drawn, show
-from lithify.reports.tables.groups import lag_table
+from lithify.cli.terminal.output import print_page
+from lithify.reports.groups import GroupLag
 
 
 @verb("describe")
@@ -29,7 +29,7 @@ def describe(invocation: Invocation, group: str, topic_name: str | None, coordin
     """
     lags = invocation.open_lake().group(group, coordination_url=coordination_url).describe(topic_name)
     if not invocation.printed(*lags):
-        show(drawn(lag_table(lags)))
+        print_page(GroupLag.listed(lags))
     lost = [lag for lag in lags if lag.error is not None]
     for lag in lost:
         invocation.say_error(str(lag.error), lag.error_code, topic=lag.topic, partition=lag.partition)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import drawn, say, show
-from lithify.reports.tables.groups import group_table
+from lithify.cli.terminal.output import print_page, say
+from lithify.reports.groups import GroupInfo
 
 
 @verb("list")
@@ -24,4 +24,4 @@ def list_groups(invocation: Invocation, coordination_url: str | None) -> None:
     if not groups:
         say("no groups yet (`lithify consume TOPIC --group G` makes one)")
         return
-    show(drawn(group_table(groups)))
+    print_page(GroupInfo.listed(groups))

@@ -9,12 +9,13 @@ from lithify.cli.groups.parameters import group, say_wait
 from lithify.cli.invocation import Invocation, the_partition, verb
 from lithify.cli.parameters import Members, StartType
 from lithify.cli.terminal.confirmation import refuse
-from lithify.cli.terminal.output import columns, say, show
+from lithify.cli.terminal.drawing import columns
+from lithify.cli.terminal.output import say, show
 from lithify.model.cursor import Start
 from lithify.model.names import parse_topic
 from lithify.model.settings.units import plural
 from lithify.reports.groups import GroupReset
-from lithify.reports.tables.wording import count
+from lithify.reports.page.wording import count
 
 
 @verb("reset")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lithify.cli import parameters
+from lithify.cli.ingests import counted, noted
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.kafka.settings import kafka_options, kafka_settings, settings_used, wait_option
 from lithify.cli.records.encodings import Encodings, encodings
-from lithify.cli.records.hydrate import continuous_option, print_hydrated, to_option
+from lithify.cli.records.hydrate import begun_table, continuous_option, print_hydrated, to_option
 from lithify.cli.records.lines import format_json
-from lithify.cli.text.ingest import counted, noted
+
+if TYPE_CHECKING:
+    from lithify.api.topic import Topic
 
 
 @verb("hydrate")
@@ -50,12 +53,16 @@ def hydrate(
     from lithify.kafka import hydrate as hydrate_table
 
     conf = settings_used(kafka_settings(**kafka))
-    topic = invocation.open_whole_topic(topic_name)
-    with counted(f"{topic.name} → {to}", continuous=continuous) as (tell, stops):
+    beginning = begun_table(invocation, lambda: _opened(invocation, topic_name), continuous=continuous)
+    if beginning is None:
+        return
+    (topic, kafka_topic), stopped = beginning
+    with counted(f"{topic.name} → {to}", stopped) as (tell, stops):
         report = hydrate_table(
             topic,
             conf,
             to,
+            kafka_topic=kafka_topic,
             continuous=continuous,
             timeout_s=timeout_ms / 1000,
             lines=partial(format_json, encodings=encodings, topic=topic.name),
@@ -65,3 +72,11 @@ def hydrate(
         )
     if not invocation.printed(report):
         print_hydrated(report)
+
+
+def _opened(invocation: Invocation, topic_name: str) -> tuple[Topic, str]:
+    """The topic in the lake, and the name of that of Kafka."""
+    from lithify.kafka.hydrating import source_name
+
+    topic = invocation.open_whole_topic(topic_name)
+    return topic, source_name(topic)

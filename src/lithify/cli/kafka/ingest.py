@@ -10,10 +10,10 @@ import click
 
 from lithify.cli import parameters
 from lithify.cli.completing import names
+from lithify.cli.ingests import begun_ingest, ended, telling
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.kafka.settings import kafka_options, kafka_settings
 from lithify.cli.parameters import DurationType
-from lithify.cli.text.ingest import ended, stop_on_signals, telling
 
 
 @verb("ingest")
@@ -54,7 +54,8 @@ from lithify.cli.text.ingest import ended, stop_on_signals, telling
     "--resync",
     "resyncs",
     is_flag=True,
-    help="First delete the keys of the copy that Kafka no longer has. Reads the keys of the whole topic.",
+    help="Copy what is new, and delete in the same commit the keys of the copy that Kafka no longer has. "
+    "Reads the keys of the whole topic.",
 )
 @parameters.pairs("--config", "A setting of the topics that are created. Repeatable.")
 @click.option(
@@ -97,7 +98,10 @@ def ingest(
           --topic-pattern 'shop-.*'
     """
     kafka = kafka_settings(bootstrap_servers, kafka_conf_file, kafka_conf)
-    lake, stopped = invocation.open_lake(), stop_on_signals()
+    beginning = begun_ingest(invocation, continuous=given["continuous"])
+    if beginning is None:
+        return 0
+    lake, stopped = beginning
     invocation.standing = "what was copied is committed, and the same command continues there"
 
     given["drops_keyless"] = null_key == "drop"

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lithify.cli import parameters
+from lithify.cli.ingests import counted, noted, stop_on_signals
 from lithify.cli.invocation import Invocation, verb
+from lithify.cli.kafka.groups import AskedGroups, ended, group_lines, group_options
 from lithify.cli.kafka.settings import kafka_options, kafka_settings, settings_used, wait_option
 from lithify.cli.parameters import DurationType, pairs
-from lithify.cli.terminal.output import columns, say, show
-from lithify.cli.text.ingest import counted, noted
+from lithify.cli.terminal.drawing import columns
+from lithify.cli.terminal.output import say, show
 from lithify.model.settings.units import format_duration, plural
-from lithify.reports.tables.wording import count
+from lithify.reports.page.wording import count
 
 if TYPE_CHECKING:
     from lithify.kafka import PublishReport
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="Replicas of a target that is created. Default: the cluster's default.",
 )
+@group_options
 @click.option("--continuous", is_flag=True, help="Keep publishing what is appended, until SIGTERM or Ctrl-C.")
 @click.option(
     "--interval",
@@ -40,15 +43,7 @@ if TYPE_CHECKING:
     help="With --continuous, time between checks for new records.",
 )
 @wait_option
-def publish(
-    invocation: Invocation,
-    topic_name: str,
-    to: str,
-    continuous: bool,
-    interval_ms: int,
-    timeout_ms: int,
-    **kafka: Any,
-) -> None:
+def publish(invocation: Invocation, topic_name: str, to: str, continuous: bool, **given: Any) -> int:
     """Publish a compacted topic into a Kafka topic.
 
     Publishes every record that is left, in its partition, with key, value, timestamp and headers; of a topic
@@ -61,6 +56,9 @@ def publish(
     has grown, the same command publishes the new records. A target with other writers is refused.
     With --continuous it publishes records as they are appended, and waits while Kafka does not answer.
 
+    --translate-groups gives groups their positions, where they have none in the target and no members run. The
+    offsets in FILE are those of the Kafka topic that it is a copy of. A group may read records again, but skips none.
+
     \b
     Examples:
       lithify kafka publish orders --bootstrap-servers broker:9092 --to latest
@@ -69,32 +67,28 @@ def publish(
           --replication-factor 3 --config max.message.bytes=2097152
       lithify kafka publish orders --bootstrap-servers broker:9092 --to latest \\
           --continuous
+      lithify kafka publish orders --bootstrap-servers broker:9092 --to orders \\
+          --translate-groups positions.csv
     """
     from lithify.kafka import publish as publish_topic
 
-    target = {name: kafka.pop(name) for name in ("config", "replication_factor")}
-    conf = settings_used(kafka_settings(**kafka))
+    asked = AskedGroups.taken(given)
+    timing = {"interval_ms": given.pop("interval_ms"), "timeout_s": given.pop("timeout_ms") / 1000}
+    target = {name: given.pop(name) for name in ("config", "replication_factor")}
+    conf = settings_used(kafka_settings(**given))
     topic = invocation.open_whole_topic(topic_name)
-    with counted(f"{topic.name} → {to}", continuous=continuous) as (tell, stops):
-        report = publish_topic(
-            topic,
-            conf,
-            to,
-            **target,
-            timeout_s=timeout_ms / 1000,
-            continuous=continuous,
-            interval_ms=interval_ms,
-            tell=tell,
-            notes=noted(invocation),
-            stops=stops,
-        )
+    how = {**target, **timing, **asked.for_topic(topic), "continuous": continuous, "notes": noted(invocation)}
+    with counted(f"{topic.name} → {to}", stop_on_signals() if continuous else None) as (tell, stops):
+        report = publish_topic(topic, conf, to, **how, tell=tell, stops=stops)
+    asked.export_from(report)
     if not invocation.printed(report):
         _print(report)
+    return ended(invocation, report.groups)
 
 
 def _print(report: PublishReport) -> None:
     header = ("LOG", "FROM", "TO", "RECORDS")
     rows = [tuple(map(count, (x.partition, x.start_offset, x.end_offset, x.records))) for x in report.logs]
-    show(columns(header, rows))
+    show([*columns(header, rows), *group_lines(report.groups)])
     how = "created, and published" if report.created else "continued with" if report.resumed else "published"
     say(f"{report.to}: {how} {plural(report.records, 'record')} in {format_duration(report.duration_ms)}")

@@ -21,7 +21,7 @@ from lithify.errors import RefusedError
 from lithify.kafka_client.dialects import check_settings, refused_settings
 from lithify.kafka_client.names import check_names, without_unknown
 from lithify.kafka_client.properties import read_properties
-from lithify.model.settings.secrets import is_secret
+from lithify.model.settings.secrets import is_secret, keep
 
 SERVERS = "bootstrap.servers"
 
@@ -77,7 +77,9 @@ def kafka_settings(
     found = {**of_file, **kafka_conf, **servers}
     if not found.get(SERVERS):
         raise click.UsageError(f"no --bootstrap-servers, and no {SERVERS} in a --kafka-conf-file")
-    return {name: _filled_in(name, value) for name, value in found.items()}
+    filled = {name: _filled_in(name, value) for name, value in found.items()}
+    keep(filled)
+    return filled
 
 
 def settings_used(given: Mapping[str, str]) -> dict[str, str]:

@@ -11,10 +11,9 @@ from lithify.cli import parameters
 from lithify.cli.interruption import interruptible
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.pulsar.settings import bookkeeper_options, cluster_config, cluster_options, say_notes, skip_damaged
-from lithify.cli.terminal.output import drawn, say, show
+from lithify.cli.terminal.output import print_page
 from lithify.cli.terminal.progress import phase_progress
 from lithify.model.settings.units import plural
-from lithify.reports.tables.pulsar_rounds import plan_table, round_summary, round_table
 
 
 class ReplicationType(click.ParamType[tuple[int, int, int]]):
@@ -90,7 +89,7 @@ def compact(
     if only_plan:
         plan = topic.plan()
         if not invocation.printed(plan):
-            show(drawn(plan_table(plan)))
+            print_page(plan.page())
         say_notes(plan.notes)
         return 1 if any(one.error is not None for one in plan.partitions) else 0
     look, before = "the same command with --plan", "readers of {} get what they got before"
@@ -100,8 +99,7 @@ def compact(
         views = plural(sum(one.changed for one in report.partitions), "new view")
         invocation.standing = f"{views} of {topic.name} {'was' if views == '1 new view' else 'were'} published"
         if not invocation.printed(report):
-            show(drawn(round_table(report)))
-            say(round_summary(report))
+            print_page(report.page())
         say_notes(report.notes)
         for one in report.failed:
             invocation.say_error(str(one.error), one.error_code, topic=report.topic, partition=one.partition)

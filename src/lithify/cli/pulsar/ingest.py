@@ -9,10 +9,10 @@ import click
 
 from lithify.cli import parameters
 from lithify.cli.completing import names
+from lithify.cli.ingests import begun_ingest, ended, telling
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import DurationType
 from lithify.cli.pulsar.settings import cluster_config, cluster_options, skip_damaged
-from lithify.cli.text.ingest import ended, stop_on_signals, telling
 
 
 @verb("ingest")
@@ -75,7 +75,10 @@ def ingest(
           --client-conf client.conf --into shop/orders --continuous
     """
     cluster = cluster_config(service_url, admin_url, client_conf)
-    lake, stopped = invocation.open_lake(), stop_on_signals()
+    beginning = begun_ingest(invocation, continuous=given["continuous"])
+    if beginning is None:
+        return 0
+    lake, stopped = beginning
     with telling(invocation, continuous=given["continuous"]) as says:
         reports = lake.ingest_pulsar(cluster, **given, tell=says.batch, notes=says.note, stops=stopped.is_set)
     return ended(invocation, reports, stopped=stopped.is_set())

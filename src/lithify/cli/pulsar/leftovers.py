@@ -1,4 +1,4 @@
-"""`lithify pulsar leftovers`: lists and deletes ledgers that rounds left for topics that are gone (C55)."""
+"""`lithify pulsar leftovers`: lists and deletes ledgers that rounds left and no round finds any more (C55)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.pulsar.settings import bookkeeper_options, cluster_config, cluster_options
+from lithify.cli.pulsar.settings import bookkeeper_options, cluster_config, cluster_options, say_notes
 from lithify.cli.terminal.output import say
 
 
@@ -19,22 +19,24 @@ from lithify.cli.terminal.output import say
 def leftovers(
     invocation: Invocation, service_url: str, admin_url: str, client_conf: Path | None, yes: bool, **given: Any
 ) -> None:
-    """List or delete ledgers that rounds left for topics that are gone.
+    """List or delete ledgers that rounds left and no round finds any more.
 
     A round that was killed leaves a compacted ledger, which the next round of the topic deletes. If the
-    topic is deleted before that, no round finds the ledger. This verb looks for such ledgers in
-    BookKeeper: those that Lithify made, of topics that the admin interface does not find and of which
-    BookKeeper has no other ledger. It needs Pulsar's jars.
+    topic, or its subscription __compaction, is deleted before that, no round finds the ledger. This verb
+    looks for such ledgers in BookKeeper: those that Lithify made, of topics that the admin interface does
+    not find and of which BookKeeper has no other ledger; or that a topic does not serve, compacted up to
+    an entry that it still has, while no compaction of it runs. It needs Pulsar's jars.
 
     \b
     Examples:
       lithify pulsar leftovers --client-conf client.conf
       lithify pulsar leftovers --client-conf client.conf --yes
     """
-    from lithify.api.pulsar import leftovers_of_gone_topics
+    from lithify.api.pulsar import left_ledgers
     from lithify.reports.pulsar.leftovers import leftovers_text
 
-    report = leftovers_of_gone_topics(cluster_config(service_url, admin_url, client_conf), delete=yes, **given)
+    report = left_ledgers(cluster_config(service_url, admin_url, client_conf), delete=yes, **given)
+    say_notes(report.notes)
     if not invocation.printed(report):
         for line in leftovers_text(report):
             say(line)

@@ -18,7 +18,7 @@ from lithify.cli.terminal.output import say
 @parameters.new_topic
 @cluster_options
 @bookkeeper_options
-@click.option("--yes", is_flag=True, help="Drop the views.")
+@click.option("--yes", is_flag=True, help="Drop the views. Without --yes, nothing is dropped.")
 def uncompact(
     invocation: Invocation,
     topic_name: str,
@@ -49,7 +49,8 @@ def uncompact(
     if not invocation.printed(report):
         dropped = [str(one.partition) for one in report.partitions if one.changed]
         if dropped:
-            say(f"{report.topic}: the views of partitions {', '.join(dropped)} were dropped")
+            what = "view of partition" if len(dropped) == 1 else "views of partitions"
+            say(f"{report.topic}: dropped the {what} {', '.join(dropped)}")
         elif not report.failed:
             say(f"{report.topic}: there was no view to drop")
     say_notes(report.notes)

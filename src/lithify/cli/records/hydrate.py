@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from threading import Event
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from lithify.cli import parameters
+from lithify.cli.ingests import begun_copy, counted, noted
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.records.encodings import Encodings, encodings
 from lithify.cli.records.lines import format_json
-from lithify.cli.terminal.output import columns, say, show
-from lithify.cli.text.ingest import counted, noted
+from lithify.cli.terminal.drawing import columns
+from lithify.cli.terminal.output import say, show
 from lithify.model.settings.units import format_duration, plural
-from lithify.reports.tables.wording import count
+from lithify.reports.page.wording import count
 
 if TYPE_CHECKING:
     from lithify.hydration import HydrateReport
+
+T = TypeVar("T")
 
 to_option = click.option(
     "--to", required=True, metavar="FILE|sqlite:PATH|duckdb:PATH", help="Where to put the table; the ending counts."
@@ -50,8 +55,11 @@ def hydrate(invocation: Invocation, topic_name: str, to: str, continuous: bool, 
     """
     from lithify.hydration import hydrate as hydrate_table
 
-    topic = invocation.open_whole_topic(topic_name)
-    with counted(f"{topic.name} → {to}", continuous=continuous) as (tell, stops):
+    beginning = begun_table(invocation, lambda: invocation.open_whole_topic(topic_name), continuous=continuous)
+    if beginning is None:
+        return
+    topic, stopped = beginning
+    with counted(f"{topic.name} → {to}", stopped) as (tell, stops):
         report = hydrate_table(
             topic,
             to,
@@ -63,6 +71,14 @@ def hydrate(invocation: Invocation, topic_name: str, to: str, continuous: bool, 
         )
     if not invocation.printed(report):
         print_hydrated(report)
+
+
+def begun_table(invocation: Invocation, begin: Callable[[], T], *, continuous: bool) -> tuple[T, Event | None] | None:
+    """What `begin` returns; of a table that is kept up to date also what is set once that is to end.
+
+    Such a one waits for as long as the catalog is away; None if a signal came before.
+    """
+    return begun_copy(invocation, begin, waits=True) if continuous else (begin(), None)
 
 
 def print_hydrated(report: HydrateReport) -> None:

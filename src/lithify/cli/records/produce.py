@@ -24,12 +24,13 @@ from lithify.cli.records.record_files import (
     read_batches,
 )
 from lithify.cli.records.text_lines import STDIN, LineLimits
-from lithify.cli.terminal.output import columns, print_json, say, show
+from lithify.cli.terminal.drawing import columns
+from lithify.cli.terminal.output import print_json, say, show
 from lithify.cli.terminal.progress import record_progress
 from lithify.cli.terminal.stopping import interrupts
 from lithify.errors import InvalidRecordError, LithifyError, RefusedError, UnknownOutcomeError
 from lithify.model.settings.units import plural
-from lithify.reports.tables.wording import count
+from lithify.reports.page.wording import count
 
 if TYPE_CHECKING:
     from lithify.api.topic import Topic

@@ -9,7 +9,7 @@ A batch knows which line or row each of its records came from, so that an error 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -91,9 +91,15 @@ def check_readable(path: str, format_name: Format) -> None:
                 check_columns(file.file.schema_arrow)
             except InvalidInputError as error:
                 raise InvalidInputError(f"{path}: {error.message}", hint=error.hint) from None
-    elif path != STDIN and not Path(path).is_fifo():  # opening a pipe a second time would lose its content
+    elif path != STDIN and not _is_pipe(path):  # opening a pipe a second time would lose its content
         with opened_lines(path):
             pass
+
+
+def _is_pipe(path: str) -> bool:
+    with suppress(OSError):  # of a name that is too long; who opens it says so
+        return Path(path).is_fifo()
+    return False
 
 
 Parse = Callable[[Sequence[bytes], Encodings], Any]
@@ -147,8 +153,11 @@ def _open_parquet(path: str) -> Iterator[BoundedFile]:
     try:
         if Path(path).exists() and not Path(path).is_file():
             raise InvalidInputError(f"{path}: not a file that Parquet can be in")
+        path.encode()  # Arrow opens no others
         with pa.OSFile(path) as source:
             yield BoundedFile.of(source)
+    except UnicodeEncodeError:
+        raise InvalidInputError(f"{path}: its name is not UTF-8", hint="give it another name, or a link") from None
     except OSError as error:
         reason = error.strerror or " ".join(str(error).split())
         raise InvalidInputError(f"{path}: {reason}") from None

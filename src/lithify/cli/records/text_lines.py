@@ -15,6 +15,7 @@ import select
 import stat
 import sys
 import time
+from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -105,6 +106,8 @@ def batches_of(lines: Lines, source: str, limits: LineLimits) -> Iterator[LineBa
             break
         if line is not None:
             number += 1
+            if number == 1:
+                line = line.removeprefix(BOM_UTF8)  # it says how the file is encoded, and is in no key
             if len(line) > most:
                 raise _too_long(source, number, most)
             if (text := line.removesuffix(b"\n")) not in _BLANK:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lithify.cli import parameters
-from lithify.cli.cleaner.run import begun, run_to_end
+from lithify.cli.cleaner.run import begun_daemon, run_to_end
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import DurationType
+from lithify.cli.terminal.drawing import accented
 from lithify.cli.terminal.output import flush, say
-from lithify.cli.text.replicas import event_line
 from lithify.ports.leases import LEAST_LEASE_MS
 
 if TYPE_CHECKING:
+    from lithify.replicas.daemon import ReplicaDaemon
     from lithify.reports.replicas.events import ReplicaEvent
 
 
@@ -68,17 +70,18 @@ def run(invocation: Invocation, once: bool, coordination_url: str | None, **give
         if invocation.printed(event):
             flush()
         else:
-            say(event_line(event))
+            say(accented(event.line()))
 
-    def stopped(reason: str) -> None:
+    def tell_beginning(kind: str, facts: Mapping[str, Any]) -> None:
         from lithify.reports.replicas.events import ReplicaEvent, ReplicaEventKind
         from lithify.wiring import machine
         from lithify.wiring.clock import SystemClock
 
-        name, now_ms = given["daemon_id"] or machine(), SystemClock().now_ms()
-        tell(ReplicaEvent(ReplicaEventKind.STOPPED, now_ms, name, facts={"reason": reason}))
+        name = given["daemon_id"] or machine()
+        tell(ReplicaEvent(ReplicaEventKind(kind), SystemClock().now_ms(), name, facts=facts))
 
-    daemon = begun(
-        lambda: invocation.open_lake().replicas(coordination_url=coordination_url).daemon(**given, tell=tell), stopped
-    )
+    def begin() -> ReplicaDaemon:
+        return invocation.open_lake().replicas(coordination_url=coordination_url).daemon(**given, tell=tell)
+
+    daemon = begun_daemon(begin, tell_beginning, once=once)
     return 0 if daemon is None else run_to_end(invocation, daemon, once=once, failed=lambda: daemon.failed)

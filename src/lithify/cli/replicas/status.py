@@ -7,8 +7,8 @@ import click
 from lithify.cli import parameters
 from lithify.cli.completing import names
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import drawn, say, show
-from lithify.reports.tables.replicas import replica_table
+from lithify.cli.terminal.output import print_page, say
+from lithify.reports.replicas.status import ReplicaStatus
 
 
 @verb("status")
@@ -36,4 +36,4 @@ def status(invocation: Invocation, name: str | None, coordination_url: str | Non
     if not found:
         say("no replicas yet (`lithify replica add STREAM/TOPIC --to WAREHOUSE` defines one)")
         return
-    show(drawn(replica_table(found)))
+    print_page(ReplicaStatus.listed(found))

@@ -7,10 +7,9 @@ import click
 from lithify.cli import parameters
 from lithify.cli.completing import names
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.rounds.verify import FOUND_SOMETHING, coloured_verdict, finding_line
-from lithify.cli.terminal.output import say, show
+from lithify.cli.rounds.verify import FOUND_SOMETHING
+from lithify.cli.terminal.output import print_page
 from lithify.cli.terminal.progress import byte_progress
-from lithify.reports.tables.verification import replica_summary
 
 
 @verb("verify")
@@ -36,7 +35,5 @@ def verify(invocation: Invocation, what: str, coordination_url: str | None) -> i
     invocation.standing = ""
     if not invocation.printed(*reports):
         for report in reports:
-            for finding in report.findings:
-                show([finding_line(report.topic, finding)])
-            say(replica_summary(report, coloured_verdict(report)))
+            print_page(report.page())
     return 0 if all(report.clean for report in reports) else FOUND_SOMETHING

@@ -13,16 +13,15 @@ from lithify.cli.interruption import Work, interruptible
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import TimeType
 from lithify.cli.terminal.confirmation import allow_clock_jump, check_now
-from lithify.cli.terminal.output import say, show
+from lithify.cli.terminal.output import print_page, say
 from lithify.cli.terminal.progress import phase_progress
-from lithify.cli.text.rounds import plan_lines, round_lines
 from lithify.errors import LithifyError, RefusedError, RoundsFailedError
-from lithify.reports.tables.rounds import plan_summary, round_summary, space_needed
-from lithify.reports.tables.space import space_line
+from lithify.reports.rounds.plan import space_needed
+from lithify.reports.space import space_line
 
 if TYPE_CHECKING:
     from lithify.api.topic import Topic
-    from lithify.reports.round import RoundReport
+    from lithify.reports.rounds.round import RoundReport
 
 
 @verb("compact")
@@ -72,8 +71,7 @@ def compact(
     if only_plan:
         plan = topic.plan(now_ms=now_ms, partitions=chosen, task_memory=limits["task_memory"])
         if not invocation.printed(plan):
-            show(plan_lines(plan))
-            say(plan_summary(plan))
+            print_page(plan.page())
         return 0
     check_now(now_ms, yes, "what a round drops", "--plan shows what it would do")
     if not invocation.json:
@@ -83,8 +81,7 @@ def compact(
         report = _run(invocation, topic, work, now_ms=now_ms, partitions=chosen, **limits)
         work.ended(report.version, changed=report.changed)
         if not invocation.printed(report):
-            show(round_lines(report))
-            say(round_summary(report))
+            print_page(report.page())
             if stored := space_line(report.space):
                 say(f"{report.topic}: {stored}")
         _say_failed(invocation, report)

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.rounds.verify import FOUND_SOMETHING, summary
-from lithify.cli.terminal.output import faint, heading, print_json, show, width
+from lithify.cli.rounds.verify import FOUND_SOMETHING
+from lithify.cli.terminal.drawing import faint, heading, results, texts, width
+from lithify.cli.terminal.output import print_json, show
 from lithify.cli.terminal.progress import phase_progress
-from lithify.cli.text.rounds import round_lines
 from lithify.errors import LithifyError
 from lithify.model.record import Record
-from lithify.reports.tables.rounds import round_summary
+from lithify.reports.page import Outlet, Page
 
 if TYPE_CHECKING:
     from lithify.api.topic import Topic
-    from lithify.reports.round import RoundReport
+    from lithify.reports.rounds.round import RoundReport
     from lithify.reports.verification import VerifyReport
 
 TOPIC = "cities"
@@ -129,13 +129,13 @@ class _Play:
             report = self.topic.verify(progress=progress)
         self._scene("4  Verified against the log as it was")
         self._tell(
-            *_wrapped(summary(report)), "", "Next:  lithify topic create orders, then lithify produce orders --help"
+            *_wrapped(report.page()), "", "Next:  lithify topic create orders, then lithify produce orders --help"
         )
         return report
 
     def _round(self, report: RoundReport) -> None:
-        figures = [f"   {line}" for line in round_lines(report)]
-        self._tell(*self._drawing(), "", *figures, *_wrapped(round_summary(report)))
+        page = report.page()
+        self._tell(*self._drawing(), "", *(f"   {line}" for line in results(page)), *_wrapped(page))
 
     def _drawing(self) -> Iterator[str]:
         left = {(r.partition, r.offset) for r in self.topic.reader()}
@@ -155,8 +155,10 @@ class _Play:
             show(lines)
 
 
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, width(), initial_indent="   ", subsequent_indent="   ")
+def _wrapped(page: Page) -> Iterator[str]:
+    """What is said of a result."""
+    for text in texts(page, Outlet.NOTICE):
+        yield from textwrap.wrap(text, width(), initial_indent="   ", subsequent_indent="   ")
 
 
 def _draw_log(records: Sequence[Record], left: Collection[int], segment_starts: Collection[int]) -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import drawn, say, show
-from lithify.reports.tables.rounds import history_table
+from lithify.cli.terminal.output import print_page, say
+from lithify.reports.rounds.round import RoundReport
 
 
 @verb("history")
@@ -28,6 +28,6 @@ def history(invocation: Invocation, topic_name: str) -> None:
     if not reports:
         say(f"{topic.name}: no round has changed anything yet (`lithify compact {topic.name}` runs one)")
         return
-    show(drawn(history_table(reports)))
+    print_page(RoundReport.listed(reports))
     if any(report.now_given for report in reports):
         say("* judged as of that time, which was given with --now")

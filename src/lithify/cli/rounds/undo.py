@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from lithify.cli import parameters
+from lithify.cli.cuts.cut_results import print_cut
 from lithify.cli.interruption import committing
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.confirmation import refuse
-from lithify.cli.text.cuts import print_cut
 from lithify.model.settings.units import format_time, plural
 
 if TYPE_CHECKING:

@@ -6,11 +6,8 @@ import click
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import say, show, styled
+from lithify.cli.terminal.output import print_page
 from lithify.cli.terminal.progress import phase_progress
-from lithify.reports.replicas import ReplicaVerification
-from lithify.reports.tables.verification import finding_text, verdict, verify_summary
-from lithify.reports.verification import Finding, VerifyReport
 
 FOUND_SOMETHING = 3
 
@@ -42,22 +39,5 @@ def verify(
         report = topic.verify(against=against, read_rate=read_rate, spark_conf=spark_conf, progress=progress)
     invocation.standing = ""
     if not invocation.printed(report):
-        for finding in report.findings:
-            show([finding_line(report.topic, finding)])
-        say(summary(report))
+        print_page(report.page())
     return 0 if report.clean else FOUND_SOMETHING
-
-
-def finding_line(topic: str, finding: Finding) -> str:
-    """`orders-3 offset 17: record_lost: …`."""
-    return finding_text(topic, finding, styled(finding.kind.value, fg="red"))
-
-
-def summary(report: VerifyReport) -> str:
-    """One line: what was read, what it was compared with, what was found."""
-    return verify_summary(report, coloured_verdict(report))
-
-
-def coloured_verdict(report: VerifyReport | ReplicaVerification) -> str:
-    """Whether it is as it should be, green or red."""
-    return styled(verdict(report), fg="green" if report.clean else "red", bold=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import drawn, say, show
+from lithify.cli.terminal.output import print_page, say
 from lithify.model.settings.units import plural
-from lithify.reports.tables.topics import version_table
+from lithify.reports.topics import VersionReport
 
 
 @verb("versions")
@@ -30,6 +30,6 @@ def versions(invocation: Invocation, topic_name: str) -> None:
         return
     newest = topic.state()
     if found:
-        show(drawn(version_table(found)))
+        print_page(VersionReport.listed(found))
     kept = plural(len(found), "earlier version")
     say(f"{topic.name}: {kept} kept, at most {newest.settings.versions_kept} are; the newest is {newest.version}")

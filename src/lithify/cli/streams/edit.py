@@ -10,8 +10,8 @@ from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.output import say
 from lithify.errors import RefusedError
 from lithify.model.settings.units import plural
+from lithify.reports.page.wording import coded, in_units
 from lithify.reports.streams import EditedTopic, StreamEditReport
-from lithify.reports.tables.wording import coded, in_units
 
 
 @verb("edit")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import faint, fields, heading, show
+from lithify.cli.terminal.drawing import faint, fields, heading
+from lithify.cli.terminal.output import show
 from lithify.model.settings.inheritance import Origin
 from lithify.model.settings.stream_attributes import ATTRIBUTES
+from lithify.reports.page.wording import count, in_units
 from lithify.reports.streams import StreamInfo
-from lithify.reports.tables.wording import count, in_units
 
 
 @verb("info")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import drawn, say, show
+from lithify.cli.terminal.output import print_page, say
 from lithify.reports.streams import StreamInfo
-from lithify.reports.tables.topics import stream_table
 
 
 @verb("list")
@@ -32,4 +31,4 @@ def _show(infos: Sequence[StreamInfo]) -> None:
     if not infos:
         say("no streams yet (`lithify stream create` makes one)")
         return
-    show(drawn(stream_table(infos)))
+    print_page(StreamInfo.listed(infos))

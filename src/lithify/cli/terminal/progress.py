@@ -3,10 +3,12 @@
     rewrite        ━━━━━━━━━╺━━━━━━━━━━   46%  1.2 GiB of 2.6 GiB  48.1 MiB/s  0:00:25
 
 Rates are averages since the bar began. In pipes there are no bars; that Spark starts is said there, too, on a line.
+That a job waits for executors is a line everywhere.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from time import monotonic
@@ -14,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from lithify.cli.terminal.output import on_terminal, printing_above
 from lithify.model.settings.units import format_bytes, format_duration, plural
-from lithify.ports.engine import IN_BYTES, SPARK_STARTED, START_SPARK, STARTING_SPARK
-from lithify.reports.tables.wording import count
+from lithify.ports.engine import IN_BYTES, OVER, SPARK_STARTED, START_SPARK, STARTING_SPARK, WAITS
+from lithify.reports.page.wording import count
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -72,6 +74,7 @@ def phase_progress(note: Note) -> Iterator[Progress]:
     began_s = monotonic()
     with ExitStack() as stack:
         bars = stack.enter_context(_bars()) if on_terminal() else None
+        stack.enter_context(waits_noted(note))
         shown: dict[str, Bar] = {}
 
         def advance(phase: str, done: int, total: int) -> None:
@@ -94,6 +97,27 @@ def phase_progress(note: Note) -> Iterator[Progress]:
                 bar.hide()
 
         yield advance
+
+
+@contextmanager
+def waits_noted(note: Note) -> Iterator[None]:
+    """Meanwhile `note` tells what jobs wait for, as `waiting`, and that a wait is over, as `waited`."""
+
+    def tell(record: logging.LogRecord) -> None:
+        note("waiting" if OVER.keys().isdisjoint(vars(record)) else "waited", record.getMessage())
+
+    handler = logging.Handler(logging.INFO)
+    handler.emit = tell  # type: ignore[method-assign]
+    propagates, WAITS.propagate = WAITS.propagate, False  # with --debug the root's handler would print it, too
+    level = WAITS.level
+    WAITS.setLevel(logging.INFO)
+    WAITS.addHandler(handler)
+    try:
+        yield
+    finally:
+        WAITS.removeHandler(handler)
+        WAITS.setLevel(level)
+        WAITS.propagate = propagates
 
 
 _NAMES = {START_SPARK: "starting Spark"}

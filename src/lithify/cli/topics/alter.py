@@ -11,10 +11,9 @@ from lithify.cli.completing import names
 from lithify.cli.interruption import committing
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.output import say
-from lithify.cli.text.setting_notes import change_notes
 from lithify.errors import RefusedError
-from lithify.reports.cut import AlterReport
-from lithify.reports.tables.wording import in_units
+from lithify.reports.changed_settings import AlterReport, change_notes
+from lithify.reports.page.wording import in_units
 
 if TYPE_CHECKING:
     from lithify.api.topic import Topic
@@ -62,15 +61,20 @@ def alter(
     """
     if twice := sorted(config.keys() & add_config.keys()):
         raise RefusedError(f"{twice[0]} is given with --config and with --add-config", hint="give one of them")
+    set_by = {**dict.fromkeys(config, "--config"), **dict.fromkeys(add_config, "--add-config")}
+    unset_by = {
+        **dict.fromkeys((name.strip() for name in delete_config.split(",") if name.strip()), "--delete-config"),
+        **dict.fromkeys(unset, "--unset"),
+    }
     config |= add_config
-    unset += tuple(name.strip() for name in delete_config.split(",") if name.strip())
-    if not (config or unset or partitions is not None):
+    if not (config or unset_by or partitions is not None):
         raise click.UsageError("nothing to change: give --config, --unset or --partitions")
-    if both := sorted(config.keys() & set(unset)):
-        raise RefusedError(f"{both[0]} is given with --config and with --unset", hint="give one of them")
+    if both := sorted(set_by.keys() & unset_by.keys()):
+        options = f"{set_by[both[0]]} and with {unset_by[both[0]]}"
+        raise RefusedError(f"{both[0]} is given with {options}", hint="give one of them")
     topic = invocation.open_whole_topic(topic_name)
     with committing(invocation, topic.name) as work:
-        report = topic.alter(config, unset=unset, partitions=partitions)
+        report = topic.alter(config, unset=tuple(unset_by), partitions=partitions)
         work.ended(report.version, changed=report.changed)
         _print(invocation, topic, report)
 

@@ -7,10 +7,10 @@ import click
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.output import say
-from lithify.cli.text.setting_notes import creation_notes
 from lithify.errors import TopicExistsError
 from lithify.model.settings.table import SETTINGS
 from lithify.model.settings.units import plural
+from lithify.reports.changed_settings import creation_notes
 
 
 @verb("create")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import faint, fields, heading, show
-from lithify.reports.status import TopicInfo
-from lithify.reports.tables.topics import topic_facts, topic_settings
+from lithify.cli.terminal.drawing import heading, results
+from lithify.cli.terminal.output import show
 
 
 @verb("info")
@@ -22,8 +21,5 @@ def info(invocation: Invocation, topic_name: str) -> None:
     found = invocation.open_whole_topic(topic_name).info()
     if invocation.printed(found):
         return
-    show([heading(found.original_name), *fields(topic_facts(found)), faint("  settings"), *_settings(found)])
-
-
-def _settings(found: TopicInfo) -> list[str]:
-    return fields(topic_settings(found), indent="    ")
+    page = found.page()
+    show([heading(page.of), *results(page)])

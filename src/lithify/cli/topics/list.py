@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import drawn, say, show
-from lithify.cli.text.overview import no_topics
+from lithify.cli.terminal.output import print_page, say
 from lithify.errors import LithifyError
-from lithify.reports.tables.topics import topic_table
+from lithify.reports.topics import TopicInfo, no_topics
 
 
 @verb("list")
@@ -24,7 +23,7 @@ def list_topics(invocation: Invocation) -> int:
     unreadable: dict[str, LithifyError] = {}
     infos = lake.topic_infos(unreadable.__setitem__)
     if not invocation.printed(*infos) and infos:
-        show(drawn(topic_table(infos)))
+        print_page(TopicInfo.listed(infos))
     elif not infos and not unreadable and not invocation.json:
         say(no_topics(lake.warehouse.store.where))
     for name, error in unreadable.items():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.terminal.output import fields, heading, show
-from lithify.reports.tables.wording import count
+from lithify.cli.terminal.drawing import fields, heading
+from lithify.cli.terminal.output import show
+from lithify.reports.page.wording import count
 from lithify.reports.warehouse import WarehouseInfo
 
 

@@ -65,7 +65,7 @@ _UNSET = -2
 def reached(table: pa.Table, sought: MessageId) -> Flags:
     """For each record of a segment `Envelope.reaches`: bool."""
     ledger, entry, index = (table.column(name).to_numpy() for name in (LEDGER_ID, ENTRY_ID, BATCH_INDEX))
-    whole = table.column(PASSED_THROUGH).fill_null(False).to_numpy()
+    whole = table.column(PASSED_THROUGH).fill_null(False).to_numpy() | (index == NO_BATCH)
     in_entry = (entry > sought.entry) | ((entry == sought.entry) & (whole | (index >= sought.batch_index)))
     return np.asarray((ledger > sought.ledger) | ((ledger == sought.ledger) & in_entry), np.bool_)
 

@@ -18,13 +18,14 @@ from lithify.columnar.arrivals.incoming import receive, with_offsets
 from lithify.columnar.arrivals.message_ids import ids_of
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment.reader import read_segment
-from lithify.columnar.segment.schema import OFFSET, PARTITION, TIMESTAMP
+from lithify.columnar.segment.schema import KEY, OFFSET, PARTITION, TIMESTAMP, VALUE
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.errors import InvalidRecordError
 from lithify.lifecycle.admission import check_offsets
 from lithify.model.message import MessageId
 from lithify.model.names import LogId
 from lithify.model.segment import Segment
+from lithify.model.source import checksum_of
 from lithify.model.staged import Destination, StagedLog
 from lithify.model.topic.state import TopicState
 
@@ -57,6 +58,7 @@ class Stage:
         self._writers: dict[int, SegmentWriter] = {}
         self._next: dict[int, int] = {}
         self._last_ms: dict[int, int] = {}
+        self._last_checksums: dict[int, int] = {}
         self._ids: dict[int, tuple[MessageId, MessageId]] = {}
 
     def add(self, records: pa.Table) -> None:
@@ -74,7 +76,7 @@ class Stage:
         self._write_gathered()
         name, identity = self._topic.name, self._topic.identity
         return tuple(
-            StagedLog(name, identity, p, writer.close(), self._last_ms[p], self._ids.get(p))
+            StagedLog(name, identity, p, writer.close(), self._last_ms[p], self._ids.get(p), self._last_checksums[p])
             for p, writer in sorted(self._writers.items())
         )
 
@@ -102,6 +104,8 @@ class Stage:
             self._writers[partition].write(table if self._keep_offsets else with_offsets(table, self._next[partition]))
             self._next[partition] += table.num_rows
             self._last_ms[partition] = int(table.column(TIMESTAMP)[-1].as_py())
+            key, value = (table.column(name)[-1].as_py() for name in (KEY, VALUE))
+            self._last_checksums[partition] = checksum_of(key, value)
             if (ids := ids_of(table)) is not None:
                 self._ids[partition] = (self._ids.get(partition, ids)[0], ids[1])
             self._held_bytes += table.nbytes

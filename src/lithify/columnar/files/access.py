@@ -17,11 +17,11 @@ import pyarrow as pa
 from pyarrow import fs
 
 from lithify.errors import DamagedError
+from lithify.model.settings.secrets import keep
+from lithify.model.stored_file import LOCAL_SCHEME
 
 SMALL_BYTES = 64 * 2**20
 """The largest file, other than a segment, that is read whole."""
-
-_LOCAL = "file://"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +57,9 @@ class FileAccess:
         local = local_path(path)
         if local is None:
             return self._io(path).new_output(path).create(overwrite=True)
-        filesystem = fs.LocalFileSystem()
-        filesystem.create_dir(local.rpartition("/")[0], recursive=True)
+        make_folders(Path(local))
         os.close(os.open(local, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-        return filesystem.open_output_stream(local)
+        return fs.LocalFileSystem().open_output_stream(local)
 
     def delete(self, path: str) -> None:
         """Deletes a file. Raises `OSError`, or `WarehouseError`."""
@@ -73,7 +72,17 @@ class FileAccess:
     def _io(self, path: str) -> Any:
         from pyiceberg.io import load_file_io
 
+        keep(self.properties)  # in a task too, whose process has read no configuration
         return load_file_io(dict(self.properties), path)
+
+
+def make_folders(file: Path) -> None:
+    """Creates the two folders below its topic's in which a file is. Raises `FileNotFoundError` without the topic's.
+
+    So nothing is written into the mount point of a warehouse whose disk was unmounted meanwhile.
+    """
+    file.parent.parent.mkdir(exist_ok=True)
+    file.parent.mkdir(exist_ok=True)
 
 
 def check_file(path: str, found: os.stat_result) -> None:
@@ -114,9 +123,6 @@ def normal_form(path: str) -> str:
 
 
 def local_path(path: str) -> str | None:
-    """`path` as a path of the local file system, or None if it is remote."""
-    if path.startswith(_LOCAL):
-        return path[len(_LOCAL) :]
-    if path.startswith("file:/"):  # as Hadoop spells it
-        return path[len("file:") :]
+    """`path` as a path of the local file system, or None if it is remote, as `file://HOST/DIR` is."""
+    path = LOCAL_SCHEME.sub("", path)
     return path if path.startswith("/") else None

@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import Any
 
 from lithify.errors import DamagedError
+from lithify.redaction import one_line
 
 CHECKSUM = "checksum"
 CHECKSUM_DIGITS = 16
@@ -53,8 +54,9 @@ def parsed_object(path: str, text: bytes) -> dict[str, Any]:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        why = " ".join(str(error).split())[:200]
-        raise DamagedError(f"{path}: the file is not JSON any more: {why}", hint=_RESTORE) from error
+        raise DamagedError(
+            f"{path}: the file is not JSON any more: {one_line(str(error), 200)}", hint=_RESTORE
+        ) from error
     if not isinstance(content, dict):
         raise DamagedError(f"{path}: the file is not a JSON object any more", hint=_RESTORE)
     return content

@@ -32,6 +32,15 @@ def spill_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
+@contextmanager
+def spilling(folder: Path, what: str, hint: str = MORE_SPACE) -> Iterator[None]:
+    """Whatever the disk refuses while something is kept in a folder raises `EngineError`: `what` cannot be done."""
+    try:
+        yield
+    except OSError as error:
+        raise EngineError(f"{folder}: {what}: {error.strerror}", hint=hint) from error
+
+
 def _place() -> str | None:
     """One of Spark's local folders, other processes taking others; None where there is none."""
     there = [folder for folder in os.environ.get(LOCAL_FOLDERS, "").split(",") if os.access(folder, os.W_OK | os.X_OK)]

@@ -11,19 +11,19 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from lithify.columnar.files.spilled import MORE_SPACE, Sealer
+from lithify.columnar.files.spilled import MORE_SPACE, Sealer, spilling
 from lithify.columnar.keypass.key_hash import KeyHash, ranges_of
 from lithify.columnar.keypass.key_source import gathered
 from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.segment.positions import DeadRecords, Integers
 from lithify.columnar.segment.schema import KEY
-from lithify.errors import EngineError
 
 MOST_BLOCKS_BYTES = 32 * 2**20
 """Upper bound for the bytes of keys that are partitioned into blocks at a time."""
@@ -61,8 +61,9 @@ class Spool:
     """Stores the blocks of one hash range, encrypted, in one file per portion in `folder`, which it creates."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir()
         self._folder, self._sealer = folder, Sealer()
+        with self._spooling():
+            folder.mkdir()
         self._places: dict[Portion, list[tuple[int, int, int]]] = {}
         self.dirty_blocks = 0
 
@@ -70,19 +71,14 @@ class Spool:
         """Blocks are read in the order of their `place`, those of one place as they came."""
         self.dirty_blocks += portion is Portion.DIRTY
         sealed = self._sealer.seal(block)
-        try:
-            with (self._folder / portion).open("ab") as file:
-                self._places.setdefault(portion, []).append((place, file.tell(), len(sealed)))
-                file.write(sealed)
-        except OSError as error:
-            raise EngineError(
-                f"{self._folder}: keys that do not fit into memory cannot be spooled: {error.strerror}",
-                hint=f"{MORE_SPACE}, or give tasks more --task-memory",
-            ) from error
+        with self._spooling(), (self._folder / portion).open("ab") as file:
+            self._places.setdefault(portion, []).append((place, file.tell(), len(sealed)))
+            file.write(sealed)
 
     def clear(self) -> None:
         """Deletes the files."""
-        shutil.rmtree(self._folder)
+        with self._spooling():
+            shutil.rmtree(self._folder)
         self._places.clear()
 
     def has(self, portion: Portion) -> bool:
@@ -91,11 +87,15 @@ class Spool:
     def keys(self, portion: Portion) -> Iterator[pa.RecordBatch]:
         if not self.has(portion):
             return
-        with (self._folder / portion).open("rb") as file:
+        with self._spooling(), (self._folder / portion).open("rb") as file:
             for _place, start, size in sorted(self._places[portion]):
                 file.seek(start)
                 with pa.ipc.open_stream(self._sealer.open(file.read(size))) as reader:
                     yield from reader
+
+    def _spooling(self) -> AbstractContextManager[None]:
+        what = "keys that do not fit into memory cannot be spooled"
+        return spilling(self._folder, what, f"{MORE_SPACE}, or give tasks more --task-memory")
 
 
 class SpooledKeys:

@@ -3,10 +3,11 @@
     dirty ────► buffered ──► whenever memory is full, reduced to the highest of each key ──► winners
     clean ────► streamed, compared with the winners ──► the higher of both stays
     above_horizon ──► streamed, compared with expired winning tombstones ──► held if one has a lower order
+    chunks ───► the same ──► held if there is one
 
 The highest record of a key is the last in log order or, with orders, the last of those with the highest
-order. Each clean key occurs once (C4), so the clean part is streamed, as is the part above the horizon
-(`above_horizon`): memory grows with the number of dirty keys only.
+order. Each clean key occurs once (C4), so the clean part is streamed, as are the part above the horizon
+(`above_horizon`) and chunks (C53): memory grows with the number of dirty keys only.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from lithify.columnar.keypass.held_rows import Held, Rows
 from lithify.columnar.keypass.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass.key_source import KeySource, MemoryExceededError, of_part
 from lithify.columnar.keypass.latest_rows import latest_rows
-from lithify.columnar.keypass.ranks import EXPIRED_BIT, ORDINAL_SHIFT, PAST_BIT, Flags, Portion, has
+from lithify.columnar.keypass.ranks import EXPIRED_BIT, ONLY_ASKED, ORDINAL_SHIFT, PAST_BIT, Flags, Portion, has
 from lithify.columnar.segment.convert import pieces
 from lithify.columnar.segment.positions import Integers
 
@@ -58,7 +59,7 @@ class KeyComparison:
         """Raises `MemoryExceededError`, or what the source raises."""
         rows = self._folded()
         highest = self._are_highest(rows)
-        waits = self._source.has(Portion.ABOVE_HORIZON)
+        waits = self._may_hold
         if not waits and not self._source.has(Portion.CLEAN):
             self._win(rows.ranks[highest], _none(int(highest.sum())))
             return
@@ -98,9 +99,9 @@ class KeyComparison:
 
     def _judge_clean(self, winners: Rows) -> tuple[Flags, Held]:
         """Judges clean rows. Returns for each winner whether a clean row supersedes it, and the expired clean
-        tombstones that depend on records above the horizon."""
+        tombstones that records above the horizon, or chunks, may hold."""
         superseded_winners, depends = _none(winners.count), Held()
-        waits = self._source.has(Portion.ABOVE_HORIZON)
+        waits = self._may_hold
         for rows in self._followed_by(Portion.CLEAN, winners):
             highest, clean = self._are_highest(rows), rows.count - winners.count
             superseded_winners |= ~highest[clean:]
@@ -113,14 +114,26 @@ class KeyComparison:
         return superseded_winners, depends
 
     def _are_held(self, tombstones: Rows) -> Flags:
-        """For each tombstone whether a record of its key above the horizon has a lower order (C20): bool."""
-        held = _none(tombstones.count)
+        """For each tombstone whether a record of its key above the horizon has a lower order (C20), or whether there is
+        a chunk of its key (C53): bool."""
+        held, by_chunks = _none(tombstones.count), _none(tombstones.count)
         for rows in self._followed_by(Portion.ABOVE_HORIZON, tombstones):
             above_horizon = rows.count - tombstones.count
             self._source.tally.asked += above_horizon
             lowest = latest_rows(rows.keys, self._hashes(rows.keys), rows.by_order_descending())
             held |= ~lowest[above_horizon:]
-        return held
+        for rows in self._followed_by(Portion.CHUNKS, tombstones):
+            chunks = rows.count - tombstones.count
+            self._source.tally.asked += chunks
+            first = latest_rows(rows.keys, self._hashes(rows.keys), np.arange(rows.count)[::-1])
+            by_chunks |= ~first[chunks:]
+        self._source.tally.held_by_chunks += int(np.count_nonzero(by_chunks))
+        return held | by_chunks
+
+    @property
+    def _may_hold(self) -> bool:
+        """Whether anything may hold back an expired tombstone."""
+        return any(map(self._source.has, ONLY_ASKED))
 
     def _win(self, ranks: Integers, held: Flags) -> None:
         stays = self._source.tally.win(ranks, held)
@@ -153,10 +166,10 @@ class KeyComparison:
             raise MemoryExceededError
 
     def _batches(self, portion: Portion) -> Iterator[Rows]:
-        """The rows of this part. Those above the horizon have no ordinals; their rank is -1, below all others."""
+        """The rows of this part. What is only asked has no ordinals; its rank is -1, below all others."""
         batches = of_part(self._source.keys(portion), self._part, self._hashes)
         for rows in map(Rows.of, pieces(batches, self._memory_bytes // PIECES)):
-            yield rows if portion is not Portion.ABOVE_HORIZON else replace(rows, ranks=np.full(rows.count, -1))
+            yield rows if portion not in ONLY_ASKED else replace(rows, ranks=np.full(rows.count, -1))
 
 
 def _none(count: int) -> Flags:

@@ -5,6 +5,8 @@ if none or all records are past retention, offsets if no limit lies inside the s
 
 The order of a record (C10) is its timestamp, or with the strategy `header` a big-endian signed number in the last
 header of a name, if that has 8 bytes; null where there is none. `compaction.rules` computes the same for one record.
+
+A chunk that may hold back a tombstone counts under the key in its metadata (C53).
 """
 
 from __future__ import annotations
@@ -29,8 +31,9 @@ from lithify.columnar.keypass.ranks import (
     Portion,
     tombstones_by_step,
 )
+from lithify.columnar.segment.entries import chunk_keys
 from lithify.columnar.segment.positions import Integers
-from lithify.columnar.segment.schema import HEADERS, KEY, OFFSET, PASSED_THROUGH, TIMESTAMP, VALUE_SIZE
+from lithify.columnar.segment.schema import HEADERS, KEY, METADATA, OFFSET, PASSED_THROUGH, TIMESTAMP, VALUE_SIZE
 from lithify.compaction.rules import ORDER_BYTES, SurvivorRules
 from lithify.model.segment import Segment
 
@@ -47,9 +50,13 @@ class ScannedSegment:
     def columns(self) -> list[str]:
         """The columns to read."""
         rules, segment = self.rules, self.segment
-        columns = [KEY]
+        columns = [METADATA, PASSED_THROUGH] if self.counts_chunks else []
+        if self.portion is not Portion.CHUNKS:
+            columns.append(KEY)
         if self.portion is Portion.ABOVE_HORIZON:
             limits = [rules.horizon]
+        elif self.portion is Portion.CHUNKS:
+            limits = [rules.log_start, rules.horizon]
         else:
             limits = [rules.log_start, rules.horizon]
             if segment.may_hold_tombstones(empty_is_tombstone=rules.empty_is_tombstone):
@@ -59,12 +66,17 @@ class ScannedSegment:
             columns.append(OFFSET)
         if rules.strategy == "timestamp" or self._is_partly_past:
             columns.append(TIMESTAMP)
-        if rules.strategy == "header":
+        if rules.strategy == "header" and self.portion is not Portion.CHUNKS:
             columns.append(HEADERS)
         mixed = 0 < segment.droppable_keyless < segment.null_keys
-        if mixed and rules.keep_keyless != rules.keep_passed_through:
+        if mixed and rules.keep_keyless != rules.keep_passed_through and PASSED_THROUGH not in columns:
             columns.append(PASSED_THROUGH)
         return columns
+
+    @property
+    def counts_chunks(self) -> bool:
+        """Whether chunks in it count under the keys of their messages."""
+        return self.segment.chunks > 0 and self.portion in (Portion.ABOVE_HORIZON, Portion.CHUNKS)
 
     @property
     def is_clean(self) -> bool:
@@ -88,15 +100,17 @@ class ScannedRows:
         self._offsets = self._numbers(OFFSET)
         self._orders = self._order_column()
         rules, null_keys = scanned.rules, scanned.segment.null_keys
-        self._keys = table.column(KEY)
+        self._keys = self._key_column()
         self.keyless = self._keys.is_null().to_numpy() if null_keys else np.zeros(self.count, np.bool_)
         self.kept_keyless = self._kept_keyless()
         # Of a segment that contains the horizon, only rows at or above it belong to `ABOVE_HORIZON`, no other ones to
         # a table up to there. Rounds do not end within a segment.
         above = scanned.portion is Portion.ABOVE_HORIZON
         self.below = self._below(rules.horizon) if above else self._below(rules.log_start) | ~self._below(rules.horizon)
-        self.compared = ~(self.below | self.keyless)
         self.past = self._past(rules.values_expire_before_ms)
+        self.compared = ~(self.below | self.keyless)
+        if scanned.portion is Portion.CHUNKS:
+            self.compared &= ~self.past  # those that go in this round hold nothing
         self.tombstones = np.zeros(self.count, np.bool_)
         self.ranks = self.ordinals << ORDINAL_SHIFT
         if VALUE_SIZE in table.column_names:
@@ -145,6 +159,13 @@ class ScannedRows:
         if scanned.is_clean:
             bits |= (self.tombstones * self._steps(scanned.step_ends)) << STEP_SHIFT
         return bits
+
+    def _key_column(self) -> pa.ChunkedArray:
+        """The keys, those of chunks among them where they count."""
+        if not self._scanned.counts_chunks:
+            return self._table.column(KEY)
+        of_chunks = chunk_keys(self._table)
+        return pc.coalesce(self._table.column(KEY), of_chunks) if KEY in self._table.column_names else of_chunks
 
     def _order_column(self) -> pa.Array | pa.ChunkedArray | None:
         rules = self._scanned.rules

@@ -4,7 +4,8 @@
              and columns with orders └─► (key, rank, order) of all others, to be compared by key
 
 Values are never read (C38), other columns only if they can matter (`key_rows`). Keys above the horizon are
-read only for expired tombstones (C20), and only if orders decide.
+read only for expired tombstones (C20), and only if orders decide; those of chunks, in their metadata, for the same
+tombstones (C53).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import pyarrow as pa
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.keypass.key_rows import ScannedRows, ScannedSegment
-from lithify.columnar.keypass.ranks import ORDERED_KEYS, RANKED_KEYS, Portion
+from lithify.columnar.keypass.ranks import ONLY_ASKED, ORDERED_KEYS, RANKED_KEYS, Portion
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.pace import unthrottled
 from lithify.columnar.segment.convert import pieces
@@ -35,8 +36,8 @@ class LogScan:
     """The part of one log that a key pass reads.
 
     `clean` are the scanned segments below the first dirty offset, `dirty` all from there to the horizon,
-    `above_horizon` those above it that are read for C20, each in offset order. `step_ends` are the end offsets
-    of the log's tombstone steps.
+    `above_horizon` those above it that are read for C20, each in offset order, `chunks` those below it that are read
+    for C53, once more if they are scanned. `step_ends` are the end offsets of the log's tombstone steps.
     """
 
     rules: SurvivorRules
@@ -44,6 +45,7 @@ class LogScan:
     dirty: tuple[Segment, ...]
     step_ends: tuple[int, ...] = ()
     above_horizon: tuple[Segment, ...] = ()
+    chunks: tuple[Segment, ...] = ()
     first_ordinal: int = 0
 
     @property
@@ -59,17 +61,21 @@ class LogScan:
                 return self.dirty
             case Portion.ABOVE_HORIZON:
                 return self.above_horizon
+            case Portion.CHUNKS:
+                return self.chunks
 
     def pieces(self) -> Iterator[tuple[Portion, LogScan]]:
-        """Scans of one segment each, in the order of `segments`, then of `above_horizon`."""
+        """Scans of one segment each, in the order of `segments`, then of `above_horizon` and of `chunks`."""
         starts = ordinal_starts(self.segments, self.first_ordinal)
-        alone = replace(self, clean=(), dirty=(), above_horizon=())
+        alone = replace(self, clean=(), dirty=(), above_horizon=(), chunks=())
         for segment, first in zip(self.clean, starts[: len(self.clean)], strict=True):
             yield Portion.CLEAN, replace(alone, clean=(segment,), first_ordinal=int(first))
         for segment, first in zip(self.dirty, starts[len(self.clean) : -1], strict=True):
             yield Portion.DIRTY, replace(alone, dirty=(segment,), first_ordinal=int(first))
         for segment in self.above_horizon:
             yield Portion.ABOVE_HORIZON, replace(alone, above_horizon=(segment,))
+        for segment in self.chunks:
+            yield Portion.CHUNKS, replace(alone, chunks=(segment,))
 
 
 def keys_schema(rules: SurvivorRules) -> pa.Schema:
@@ -108,7 +114,7 @@ class KeyScan:
         """Batches of `schema`: the records of a portion to compare. Raises `DamagedError`."""
         first = len(self._log.clean) if portion is Portion.DIRTY else 0
         for index, segment in enumerate(self._log.of(portion), first):
-            ordinal = 0 if portion is Portion.ABOVE_HORIZON else int(self.starts[index])
+            ordinal = 0 if portion in ONLY_ASKED else int(self.starts[index])
             yield from self._segment(segment, ordinal, portion)
 
     def _segment(self, segment: Segment, ordinal: int, portion: Portion) -> Iterator[pa.RecordBatch]:
@@ -132,8 +138,8 @@ class KeyScan:
 
     def _settle(self, rows: ScannedRows, portion: Portion) -> None:
         tally = self.tally
-        if portion is Portion.ABOVE_HORIZON:
-            tally.above_horizon_keyed += int(rows.compared.sum())
+        if portion in ONLY_ASKED:
+            tally.holding_keyed += int(rows.compared.sum())
             return
         kept = rows.kept_keyless & ~rows.below
         stays = kept & ~rows.past

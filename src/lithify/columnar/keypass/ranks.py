@@ -46,6 +46,12 @@ class Portion(StrEnum):
     DIRTY = "dirty"
     ABOVE_HORIZON = "above_horizon"
     """At or above the horizon: checked before an expired tombstone is dropped (C20)."""
+    CHUNKS = "chunks"
+    """Chunks below the horizon, under the keys of their messages: checked before as well (C53)."""
+
+
+ONLY_ASKED = (Portion.ABOVE_HORIZON, Portion.CHUNKS)
+"""Their records only say which tombstones stay: the round removes none of them, and they have no ordinals."""
 
 
 def has(ranks: Integers, bit: int) -> Flags:

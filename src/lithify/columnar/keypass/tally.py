@@ -1,8 +1,8 @@
 """The counts of a key pass: a fixed set of numbers, for any number of records (C38); their sum is checked.
 
 Each record of the dirty part must have been compared in exactly one hash range, and each record above the
-horizon exactly once with the expired tombstones. Workers that hash differently, or a lost part, fail this
-check before anything is committed.
+horizon, and each chunk, exactly once with the expired tombstones. Workers that hash differently, or a lost part,
+fail this check before anything is committed.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class Tally:
     keyless_expired: int = 0
     dirty_keyed: int = 0
     """Records of the dirty part to compare, over all hash ranges."""
-    above_horizon_keyed: int = 0
-    """The same above the horizon."""
+    holding_keyed: int = 0
+    """The same above the horizon, and chunks below it with a key."""
     dirty_tombstones: int = 0
     dirty_unordered: int = 0
     compared: int = 0
     """Records of the dirty part that were compared."""
     asked: int = 0
-    """Records above the horizon that were compared with expired tombstones (C20)."""
+    """Records above the horizon, and chunks, that were compared with expired tombstones (C20, C53)."""
     winners: int = 0
     """Of the dirty part, like those below up to `held_winners`."""
     winning_tombstones: int = 0
@@ -62,6 +62,8 @@ class Tally:
     clean_held: int = 0
     clean_tombstones_lost: Integers = field(default_factory=lambda: np.zeros(STEP_MASK + 1, np.int64))
     """By tombstone step: int64, of length `STEP_MASK + 1`."""
+    held_by_chunks: int = 0
+    """Of the held tombstones of both parts (C53)."""
     bytes_read: int = 0
 
     def add(self, other: Tally) -> None:
@@ -69,7 +71,7 @@ class Tally:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def win(self, ranks: Integers, held: Flags) -> Flags:
-        """Counts dirty winners and returns which of them stay: bool, as long as `ranks`. `held`: kept by C20."""
+        """Counts dirty winners and returns which of them stay: bool, as long as `ranks`. `held`: by C20 or C53."""
         expired, past = has(ranks, EXPIRED_BIT), has(ranks, PAST_BIT)
         self.winners += len(ranks)
         self.winning_tombstones += _count(has(ranks, TOMBSTONE_BIT))
@@ -108,8 +110,8 @@ def log_findings(
         if isinstance(tally, LithifyError):
             return tally
         total.add(tally)
-    keyed, compared = total.dirty_keyed + total.above_horizon_keyed, total.compared + total.asked
-    if (total.compared, total.asked) != (total.dirty_keyed, total.above_horizon_keyed):
+    keyed, compared = total.dirty_keyed + total.holding_keyed, total.compared + total.asked
+    if (total.compared, total.asked) != (total.dirty_keyed, total.holding_keyed):
         return EngineError(
             f"partition {plan.partition}: {keyed} records have keys, {compared} were compared",
             hint="workers must run the same version of Lithify; the log is as it was before",
@@ -134,6 +136,7 @@ def log_findings(
         clean_tombstones_lost=tuple(int(n) for n in total.clean_tombstones_lost[:steps]),
         clean_tombstones_held=total.clean_held,
         tombstones_held=total.held_winners + total.clean_held,
+        tombstones_held_by_chunks=total.held_by_chunks,
         tombstones_unversioned=total.dirty_unordered - total.winning_unordered + total.clean_unordered,
         bytes_read=total.bytes_read,
     )

@@ -25,6 +25,9 @@ from lithify.model.message import EnvelopeFacts
 from lithify.model.segment import Segment
 from lithify.reports.verification import Finding, FindingKind
 
+ONLY_CHUNKS = b"lithify.only-chunks"
+"""Key in the footer's metadata, with any value: all that is passed through are chunks (C53)."""
+
 KEY_BOUND_BYTES = 16
 """Key bounds are truncated to this length, as by Iceberg's metrics mode `truncate(16)`."""
 
@@ -67,6 +70,7 @@ def facts(path: str, partition: int, metadata: pq.FileMetaData, size_bytes: int)
         min_key=min_key,
         max_key=max_key,
         envelopes=envelopes,
+        only_chunks=ONLY_CHUNKS in (metadata.metadata or {}),
     )
 
 
@@ -74,7 +78,8 @@ def wrong_facts(named: Segment, found: Segment) -> Iterator[Finding]:
     """Findings for facts that differ between a manifest and the file that it names."""
     for fact in fields(Segment):
         said, actual = getattr(named, fact.name), getattr(found, fact.name)
-        if said != actual:
+        unsaid = fact.name == "only_chunks" and not said  # an earlier version wrote the manifest
+        if said != actual and not unsaid:
             message = f"{named.path}: {fact.name} is {actual!r}, the metadata says {said!r}"
             yield Finding(named.partition, FindingKind.WRONG_METADATA, message, path=named.path)
 

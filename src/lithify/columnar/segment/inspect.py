@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columnar.files.access import FileAccess
+from lithify.columnar.segment.entries import CHUNK_KEY, chunk_keys, has_only_chunks
 from lithify.columnar.segment.facts import wrong_facts
 from lithify.columnar.segment.reader import SegmentReader
 from lithify.columnar.segment.schema import (
@@ -39,14 +40,17 @@ DIGESTS = pa.schema(
         pa.field("value_size", pa.int32()),
         pa.field("timestamp", pa.int64()),
         pa.field("passed_through", pa.bool_()),
+        pa.field(CHUNK_KEY, pa.binary()),
         pa.field("digest", pa.int64()),
         pa.field("orders", pa.list_(pa.int64())),
     ]
 )
-"""One row per record; `orders` has one element per requested header, null if the record lacks it."""
+"""One row per record; `orders` has one element per requested header, null if the record lacks it. `chunk_key` is the
+key of the message that the record is a chunk of."""
 
 _DIGEST = """
 SELECT "offset", key, value_size, "timestamp", {passed_through} AS passed_through,
+       {chunk_key} AS chunk_key,
        (hash("timestamp", timestamp_type, key, value, value_size, headers{envelope}) >> 1)::BIGINT AS digest,
        [{orders}]::BIGINT[] AS orders
 FROM records
@@ -97,6 +101,7 @@ def inspect_segment(
             digest = _DIGEST.format(
                 orders=", ".join(_ORDER.format(name=_quoted(name)) for name in headers or ()),
                 passed_through=PASSED_THROUGH if has_envelopes else "NULL::BOOLEAN",
+                chunk_key=CHUNK_KEY if has_envelopes else "NULL::BLOB",
                 envelope="".join(f", {name}" for name in ENVELOPE_COLUMNS) if has_envelopes else "",
             )
             last = -1
@@ -108,6 +113,8 @@ def inspect_segment(
                 if count is not None:
                     tombstones += _tombstones(records, count)
                 if connection is not None:
+                    if has_envelopes:
+                        records = records.append_column(CHUNK_KEY, chunk_keys(records))
                     connection.register("records", records)
                     yield connection.execute(digest).to_arrow_table().cast(DIGESTS)
     except DamagedError as error:
@@ -153,6 +160,9 @@ def _wrong_rows(segment: Segment, records: pa.Table, last: int) -> Iterator[Find
             offset = int(offsets[rows[0]])
             message = f"{segment.path}: the record at offset {offset} {what}"
             yield Finding(segment.partition, FindingKind.FILE_DAMAGED, message, offset, segment.path)
+    if segment.only_chunks and has_only_chunks(records) is False:
+        message = f"{segment.path}: it has a whole entry that is no chunk, and its footer says that it has none"
+        yield Finding(segment.partition, FindingKind.FILE_DAMAGED, message, path=segment.path)
     if nulls_differ:
         message = f"{segment.path}: null values and null value_sizes are not those of the same records"
         yield Finding(segment.partition, FindingKind.FILE_DAMAGED, message, path=segment.path)

@@ -28,6 +28,7 @@ from lithify.errors import DamagedError, LithifyError
 from lithify.model.replicas.file_names import was_written_to
 from lithify.model.segment import Segment
 from lithify.model.settings.units import format_bytes
+from lithify.redaction import one_line
 
 WHOLE_BYTES = 256 * 2**10
 """Segments in an object store up to this size are read in a single request."""
@@ -191,7 +192,7 @@ class damage_named:  # noqa: N801 - used as a statement: `with damage_named(path
 
 
 def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:300] or type(error).__name__
+    return one_line(str(error), 300) or type(error).__name__
 
 
 def read_segment(

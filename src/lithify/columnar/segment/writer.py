@@ -22,7 +22,8 @@ import pyarrow.parquet as pq
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.files.durable import make_lasting, start_writing
-from lithify.columnar.segment.facts import facts
+from lithify.columnar.segment.entries import has_only_chunks
+from lithify.columnar.segment.facts import ONLY_CHUNKS, facts
 from lithify.columnar.segment.schema import (
     BATCH_INDEX,
     ENTRY_ID,
@@ -156,6 +157,7 @@ class SegmentWriter:
         if self._file is None:
             self._file = self._open(int(offsets[0]))
         before = self._file.sink.tell()
+        self._file.note_entries(group)
         self._file.writer.write_table(group.cast(self._spec.schema), row_group_size=group.num_rows)
         size = self._file.sink.tell() - before
         start_writing(self._file.path, before, size)
@@ -187,6 +189,8 @@ class SegmentWriter:
             return
         file = self._file
         before = file.sink.tell()
+        if file.only_chunks:
+            file.writer.add_key_value_metadata({ONLY_CHUNKS: b"true"})
         file.writer.close()
         size = file.sink.tell()
         self._acquire(size - before)
@@ -202,3 +206,11 @@ class _OpenFile:
     sink: Any
     writer: pq.ParquetWriter
     collected: list[pq.FileMetaData]
+    only_chunks: bool | None = None
+    """Whether all that is passed through are chunks (C53); None as long as nothing is."""
+
+    def note_entries(self, group: pa.Table) -> None:
+        """Looks at the whole entries of a row group that is written."""
+        if PASSED_THROUGH in group.column_names and self.only_chunks is not False:
+            found = has_only_chunks(group)
+            self.only_chunks = self.only_chunks if found is None else found

@@ -6,13 +6,15 @@ fetched ──► waiting records ──► taken        `ends`: by partition, t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
 from lithify.kafka.consumer.tail_watch import TailWatch
 from lithify.kafka_client.client import SLICE_S, Cluster, client
 from lithify.kafka_client.epochs import Cut, cut_of, find_cut
+from lithify.kafka_client.headers import headers_of
 from lithify.lifecycle.copies.continuation import NeverCopied, SourceWentBack, copy_continuation
 from lithify.model.record import TIMESTAMP_TYPES, Record
 from lithify.model.source import EpochAt, SourceLog
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 FETCHED_AT_ONCE = 10_000
 """Records of one fetch, at most. The id of the topic is requested once per fetch."""
+_COPIED = "`lithify kafka ingest` copies it, with � in that name; then start again, and it is read from the lake"
 
 
 class LiveTail:
@@ -42,8 +45,12 @@ class LiveTail:
         *,
         watch: TailWatch | None = None,
         topic_id: str = "",
+        compare: Callable[[], None] = lambda: None,
     ) -> None:
-        self._watch = watch
+        """`compare` raises `SourceWentBackError` if the cluster has another log now than what was read before."""
+        self._watch, self._compare = watch, compare
+        self._outages: int | None = None
+        """Before it was compared last."""
         self._cluster, self._topic, self._clock, self._topic_id = cluster, topic, clock, topic_id
         self._waiting: list[Record] = []
         self._heard_ms = clock.monotonic_ms()
@@ -53,9 +60,8 @@ class LiveTail:
         self._fetched: dict[int, EpochAt] = {}
         """Of the records that wait, by partition."""
         self.ends: dict[int, int] = {}
-        self._consumer: Consumer = cluster.consumer()
-        with cluster.explained(topic):
-            self._consumer.assign([self._begin(partition, at) for partition, at in starts.items()])
+        self._assigned_after = cluster.outages
+        self._consumer = self._assigned(starts)
 
     def take(self, timeout_s: float) -> Sequence[Record]:
         """The next records, at least one if any arrived within the timeout."""
@@ -63,6 +69,7 @@ class LiveTail:
             self._fetch(timeout_s)
         if self._waiting:  # after the fetch: a check before it would miss a topic recreated in between
             self._check_same()
+            self._check_same_log()
         self._check_whole()
         taken, self._waiting = self._waiting, []
         for record in taken:
@@ -116,6 +123,12 @@ class LiveTail:
         if not self._waiting:
             self._adopt_ends()
 
+    def _assigned(self, starts: Mapping[int, Reached]) -> Consumer:
+        consumer: Consumer = self._cluster.consumer()
+        with self._cluster.explained(self._topic):
+            consumer.assign([self._begin(partition, at) for partition, at in starts.items()])
+        return consumer
+
     def _begin(self, partition: int, at: Reached) -> TopicPartition:
         """With its epoch, if that is known: then the client asks whether the log was cut (C72)."""
         more = {"leader_epoch": at.epoch.epoch} if at.epoch is not None and at.epoch.offset == at.offset else {}
@@ -139,10 +152,20 @@ class LiveTail:
         if self._topic_id:
             check_same("Kafka", self._topic, self._topic_id, self._cluster.topic_id(self._topic))
 
+    def _check_same_log(self) -> None:
+        """C72: before the first records, which the client may have got without an epoch, and after each outage.
+
+        A cluster whose disks were restored was away, and counts the same epochs again.
+        """
+        if (outages := self._cluster.outages) != self._outages:
+            self._compare()
+            self._outages = outages
+
     def _check_there(self) -> None:
         """Requests metadata if the cluster was silent for `timeout_s`. Raises `BrokerError` without an answer."""
         if refused := self._cluster.refused():
             raise refused
+        self._assign_anew_after_outages()
         now_ms = self._clock.monotonic_ms()
         if now_ms - self._heard_ms < self._cluster.timeout_s * 1000:
             return
@@ -150,11 +173,25 @@ class LiveTail:
             self._cluster.partitions(asking, self._topic)
         self._cluster.last_error, self._heard_ms = None, now_ms
 
+    def _assign_anew_after_outages(self) -> None:
+        """Another client, as soon as the cluster answers: one that knows later leader epochs than a restored cluster
+        counts finds no leader there, and says nothing.
+        """
+        outages = self._cluster.outages
+        if outages == self._assigned_after:
+            return
+        with suppress(client().KafkaException):
+            self._consumer.list_topics(self._topic, timeout=SLICE_S)
+            before, self._consumer = self._consumer, self._assigned(self.reached)
+            before.close()
+            self.ends.clear()
+            self._assigned_after = outages
+
     def _failed(self, failure: KafkaError, fetched: Message) -> LithifyError:
         k = client().KafkaError
         partition = fetched.partition()
-        if cut_of(failure) is not None:
-            return self._cut() or self._cluster.named(failure, self._topic)
+        if (cut := cut_of(failure)) is not None:
+            return self._cut(cut)
         if failure.code() in (k._AUTO_OFFSET_RESET, k.OFFSET_OUT_OF_RANGE) and partition is not None:
             try:
                 self._check_same()
@@ -165,15 +202,16 @@ class LiveTail:
                 return error
         return self._cluster.named(failure, self._topic)
 
-    def _cut(self) -> LithifyError | None:
-        """The error of the first log that was cut: the client does not say which."""
-        try:
+    def _cut(self, told: Cut) -> LithifyError:
+        """The error of the first log that was cut: the client does not say which.
+
+        Nor does its broker any more once a log of a restored cluster has grown again in the same epoch.
+        """
+        with suppress(LithifyError):
             for partition, at in self._epochs.items():
                 if (cut := find_cut(self._cluster, self._topic, partition, at)) is not None:
-                    return cut_error(self._topic, partition, cut, at.offset)
-        except LithifyError as error:
-            return error
-        return None
+                    return cut_error(f"{self._topic}-{partition}", cut, at.offset)
+        return cut_error(self._topic, told, max(self.offsets.values()))
 
 
 def check_reachable(topic: str, partition: int, ends: tuple[int, int], offset: int) -> None:
@@ -192,26 +230,25 @@ def check_reachable(topic: str, partition: int, ends: tuple[int, int], offset: i
             )
 
 
-def cut_error(topic: str, partition: int, cut: Cut, offset: int) -> SourceWentBackError:
-    """The error for a log that has lost records which were read (C72)."""
+def cut_error(log: str, cut: Cut, offset: int) -> SourceWentBackError:
+    """The error for a log, or a topic of which one has, that has lost records which were read (C72)."""
     where = f"below {offset}" if cut.offset is None else f"from offset {cut.offset} on"
     return SourceWentBackError(
-        f"Kafka's {topic}-{partition} has lost its records {where} and has others there now, as after an unclean "
+        f"Kafka's {log} has lost its records {where} and has others there now, as after an unclean "
         f"leader election or a restore; those that were lost were read, up to {offset}",
         hint=COPY_AGAIN,
     )
 
 
 def record_of(fetched: Message) -> Record:
-    """A message of the client as a record."""
+    """A message of the client as a record. Raises `InvalidRecordError`."""
     kind, timestamp = fetched.timestamp()
     by_log = kind == client().TIMESTAMP_LOG_APPEND_TIME
-    headers: Any = fetched.headers() or ()
     return Record(
         key=fetched.key(),
         value=fetched.value(),
         timestamp=timestamp,
-        headers=tuple((name, value) for name, value in headers),
+        headers=headers_of(fetched, _COPIED),
         partition=fetched.partition(),
         offset=fetched.offset(),
         timestamp_type=TIMESTAMP_TYPES[by_log],

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
 
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
 from lithify.kafka.consumer.live_tail import LiveTail, check_reachable, cut_error
 from lithify.kafka.consumer.tail_watch import TailWatch
 from lithify.kafka_client.client import Cluster
-from lithify.kafka_client.epochs import find_cut, leader_epoch
+from lithify.kafka_client.epochs import LEAST, Cut, find_cut, leader_epoch, signs_at
 from lithify.lifecycle.copies.kafka import check_still_copy
 from lithify.lifecycle.copies.missed_deletes import needed
 from lithify.model.names import TopicName
-from lithify.model.source import EpochAt, copied_in
+from lithify.model.source import EpochAt, compared_record, copied_in, record_to_compare
 from lithify.model.source_ends import Ends
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.service.documents import source_ends_of
 from lithify.snapshot.live import Reached, check_same
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer
 
 _AS_KAFKA = str.maketrans("+/", "-_")
 
@@ -32,7 +37,9 @@ class KafkaTopic:
         """`name` is that of its copy."""
         self._cluster, self.topic, self._clock = cluster, topic, warehouse.clock
         self._warehouse, self._name = warehouse, name
-        self._asking = cluster.consumer()
+        self._asking, self._asked_after = cluster.consumer(**LEAST), cluster.outages
+        self._copied: dict[int, LogState] = {}
+        """By partition, the log of the copy that was read last."""
         self._watch = TailWatch(cluster, topic, name, warehouse.clock, lambda partition: self._ends(partition)[1])
         try:
             self.partitions()  # before the id: this request notices at once that authentication is refused
@@ -50,7 +57,7 @@ class KafkaTopic:
         check_still_copy(state)
 
     def partitions(self) -> int:
-        return self._cluster.partitions(self._asking, self.topic)
+        return self._cluster.partitions(self._asker(), self.topic)
 
     def begin(self, partition: int, log: LogState, at: Reached) -> Reached | None:
         self._check_uncut(partition, at.epoch, copied_in(log))
@@ -59,12 +66,16 @@ class KafkaTopic:
         end, ends = max(at.offset, log.log_end_offset), self._ends(partition)
         if end:
             check_reachable(self.topic, partition, ends, end)
+            self._check_last_copied({partition: ends})
         start = end or ends[0]  # at Kafka's log start, as any consumer
         if (late := self._watch.begin(partition, start, ends[1], time_ms, anew=end == 0)) is not None:
             raise late
         return None if end else Reached(start)
 
     def enter(self, partition: int, log: LogState, at: Reached) -> None:
+        self._copied[partition] = log
+        if at.epoch is not None and log.source_epoch not in (None, at.epoch.epoch):
+            self._check_uncut(partition, at.epoch)  # else it would go on with what another log has there
         self._watch.enter(partition, at.offset, log)
 
     def learn(self, ends: Ends) -> None:
@@ -90,7 +101,9 @@ class KafkaTopic:
         return self._watch.missed(partition, at.offset, ends[1], time_ms)
 
     def tail(self, starts: Mapping[int, Reached]) -> LiveTail:
-        return LiveTail(self._cluster, self.topic, starts, self._clock, watch=self._watch, topic_id=self.topic_id)
+        compare = partial(self._compare, starts)
+        watch, topic_id = self._watch, self.topic_id
+        return LiveTail(self._cluster, self.topic, starts, self._clock, watch=watch, topic_id=topic_id, compare=compare)
 
     def close(self) -> None:
         self._asking.close()
@@ -103,11 +116,33 @@ class KafkaTopic:
             if epoch in (None, at.epoch):  # a log loses records only with a new one
                 continue
             if (cut := find_cut(self._cluster, self.topic, partition, at)) is not None:
-                raise cut_error(self.topic, partition, cut, at.offset)
+                raise cut_error(f"{self.topic}-{partition}", cut, at.offset)
+
+    def _compare(self, read: Mapping[int, Reached]) -> None:
+        """Raises `SourceWentBackError` if what was read up to there is not what Kafka has there now."""
+        for partition, at in read.items():
+            if at.epoch is not None and at.epoch.offset < at.offset:
+                self._check_uncut(partition, at.epoch)
+        self._check_last_copied({partition: self._ends(partition) for partition in read})
+
+    def _check_last_copied(self, ends: Mapping[int, tuple[int, int]]) -> None:
+        """Raises `SourceWentBackError` if Kafka has another record in place of the copy's last one (C72)."""
+        logs = {p: self._copied[p] for p in ends}
+        asked = {p: last.offset for p, log in logs.items() if (last := record_to_compare(log, *ends[p])) is not None}
+        for p, signs in signs_at(self._cluster, self._asker(), self.topic, asked).items():
+            if (last := compared_record(logs[p])) is not None and last.is_not(signs):
+                raise cut_error(f"{self.topic}-{p}", Cut(None), logs[p].log_end_offset)
 
     def _learn_from_copy(self) -> None:
         store = self._warehouse.store
         self._watch.learn(source_ends_of(store, store.load(self._name)))
 
     def _ends(self, partition: int) -> tuple[int, int]:
-        return self._cluster.ends(self._asking, self.topic, partition)
+        return self._cluster.ends(self._asker(), self.topic, partition)
+
+    def _asker(self) -> Consumer:
+        """After an outage another client, as that of a tail."""
+        if (outages := self._cluster.outages) != self._asked_after:
+            self._asking.close()
+            self._asking, self._asked_after = self._cluster.consumer(**LEAST), outages
+        return self._asking

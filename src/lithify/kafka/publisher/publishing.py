@@ -13,14 +13,16 @@ after a crash does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lithify.errors import BrokerError, UnknownSourceError
-from lithify.kafka.publisher.reports import PublishReport
+from lithify.kafka.publisher.groups import Groups, summary
+from lithify.kafka.publisher.positions import GroupOffset
+from lithify.kafka.publisher.reports import PublishReport, TranslatedPosition
 from lithify.kafka.publisher.session import Published, Session, open_session
 from lithify.kafka.publisher.target import Target, Wanted
 from lithify.kafka.pulse import Pulse, Retries
@@ -28,9 +30,12 @@ from lithify.kafka_client.client import Cluster
 from lithify.kafka_client.first_look import ASKED_S, asking, look_at
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import StopAsked
+from lithify.service.documents import source_of
+from lithify.snapshot.cursors import check_continues
 from lithify.snapshot.narration import WAIT_S, KafkaNote, Narration, TellNote
 
 if TYPE_CHECKING:
+    from lithify.api.groups import Group
     from lithify.api.topic import Topic
 
 
@@ -41,6 +46,9 @@ def publish(  # noqa: PLR0913 - the flags of the verb, by name
     *,
     config: Mapping[str, str] | None = None,
     replication_factor: int | None = None,
+    groups: Sequence[GroupOffset] = (),
+    commits_groups: bool = True,
+    checkpoints: str | None = None,
     timeout_s: float = 30.0,
     continuous: bool = False,
     interval_ms: int = 1_000,
@@ -56,6 +64,11 @@ def publish(  # noqa: PLR0913 - the flags of the verb, by name
     continues after the last one.
     `conf` is by Java's names, or librdkafka's, with `bootstrap.servers`; `tell` gets the records of every transaction.
 
+    `groups` are positions in the topic that it is a copy of, or in the lake if it is none. Once everything is
+    published, they are translated into positions in the target, and committed for groups without members that have
+    none there; not without `commits_groups`. With `checkpoints`, an alias of the source, they are also written into
+    its topic of MirrorMaker 2's checkpoints.
+
     With `continuous` it looks for new records every `interval_ms`, and waits where the cluster does not answer.
     It ends once `stops()`, after the transaction under way. `notes` gets what else there is to say, from a thread
     of its own about outages.
@@ -65,9 +78,29 @@ def publish(  # noqa: PLR0913 - the flags of the verb, by name
     continue what is in the target, `ConflictError` if another run publishes the same, `BrokerError` and
     `ConnectorError`.
     """
-    wanted = Wanted(to, config or {}, replication_factor)
-    run = _Run(topic, wanted, Cluster(conf, timeout_s, stops), interval_ms, tell, notes)
+    wanted = Wanted.given(to, config or {}, replication_factor)
+    asked = Groups(tuple(groups), commits_groups, checkpoints)
+    chosen = asked.of_topic(source_name(topic), topic.state().partitions) if groups else asked
+    run = _Run(topic, wanted, Cluster(conf, timeout_s, stops), interval_ms, tell, notes, chosen)
     return run.run(conf, continuous=continuous)
+
+
+def source_name(topic: Topic) -> str:
+    """The topic as positions of groups name it: Kafka's that it is a copy of, or itself."""
+    copied = source_of(topic.warehouse.store, topic.state())
+    return topic.name if copied is None else copied.name
+
+
+def group_offsets(topic: Topic, group: Group) -> tuple[GroupOffset, ...]:
+    """The positions of a group of the lake, for `publish`.
+
+    Raises `UnknownTopicError` where it has none, and `LogTruncatedError` where it cannot continue.
+    """
+    state, name = topic.state(), source_name(topic)
+    positions = group.positions(topic.name)
+    for position in positions:
+        check_continues(position.cursor, state, position.log.partition)
+    return tuple(GroupOffset(p.group, name, p.log.partition, p.cursor.offset) for p in positions)
 
 
 @dataclass(slots=True)
@@ -78,12 +111,15 @@ class _Run:
     interval_ms: int
     tell: Callable[[int], None]
     notes: TellNote
+    groups: Groups
     narration: Narration = field(init=False)
     published: Published = field(default_factory=dict)
     created: bool = False
     config: Mapping[str, str] = field(default_factory=dict)
     resumed: bool | None = None
     """None before it has asked the target."""
+    placed: tuple[TranslatedPosition, ...] | None = None
+    """None before the positions of groups are translated."""
 
     @property
     def to(self) -> str:
@@ -109,9 +145,8 @@ class _Run:
                         retries.after(error)
         duration_ms = clock.monotonic_ms() - begun_ms
         logs = tuple(log for _, log in sorted(self.published.items()))
-        return PublishReport(
-            self.topic.name, state.version, self.to, self.created, self.config, bool(self.resumed), logs, duration_ms
-        )
+        done = self.created, self.config, bool(self.resumed), logs, duration_ms
+        return PublishReport(self.topic.name, state.version, self.to, *done, self.placed or ())
 
     def _look_first(self, conf: Mapping[str, Any]) -> None:
         cluster = Cluster(conf, min(ASKED_S, self.cluster.timeout_s), self.cluster.stops)
@@ -123,6 +158,7 @@ class _Run:
     def _connected(self, state: TopicState, retries: Retries) -> TopicState:
         """Publishes that version, and with `continuous` later ones, until one is of another shape; returns the last."""
         session = open_session(self.topic.warehouse, self.cluster, state, self.wanted, self.published)
+        session.exact_at = self.groups.exact_at
         with closing(session):
             if self.resumed is None:
                 self.created, self.resumed = session.target.created, bool(session.stored)
@@ -132,6 +168,7 @@ class _Run:
             while (state.identity, state.partitions) == begun:
                 told = partial(self._told, session, state)
                 session.publish(state, told)
+                self._place_groups(session)
                 retries.succeeded()
                 if not retries.continuous or self.cluster.stops():
                     break
@@ -139,11 +176,21 @@ class _Run:
                 state = self._next(state, told)
             return state
 
+    def _place_groups(self, session: Session) -> None:
+        """Once, when everything is published: what comes later is what groups have not read."""
+        if self.placed is not None or not self.groups.positions or self.cluster.stops():
+            return
+        maps = {partition: stored.map for partition, stored in session.stored.items()}
+        self.placed = self.groups.placed(self.cluster, self.wanted, maps)
+        text = f"{self.topic.name} → {self.to}: {summary(self.placed)}"
+        self.notes(KafkaNote("groups", text, self.topic.name, self.to))
+
     def _tell_created(self, target: Target) -> None:
         self.config = target.config
         if target.created:
             how = ", ".join(f"{name}={value}" for name, value in sorted(target.config.items()))
-            text = f"created with {how}; offsets are new there: groups of another cluster have no positions in it"
+            groups = "are translated" if self.groups.positions else "of another cluster are none in it"
+            text = f"created with {how}; offsets are new there: positions of groups {groups}"
             self.notes(KafkaNote("created", f"{self.topic.name} → {self.to}: {text}", self.topic.name, self.to))
 
     def _told(self, session: Session, state: TopicState, records: int) -> None:

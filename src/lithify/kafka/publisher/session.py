@@ -8,12 +8,13 @@ What a session has committed is in `published`, also where it ends in an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from lithify.errors import InvalidRecordError, RefusedError, UnknownSourceError
+from lithify.kafka.publisher.offset_map import OffsetMap
 from lithify.kafka.publisher.reports import PublishedLog
 from lithify.kafka.publisher.target import (
     Source,
@@ -45,7 +46,10 @@ Published = dict[int, PublishedLog]
 
 @dataclass(slots=True)
 class Session:
-    """Made by `open_session`. `stored` is the progress by partition, of this session and of earlier ones."""
+    """Made by `open_session`. `stored` is the progress by partition, of this session and of earlier ones.
+
+    `exact_at` are offsets by partition, of positions that are to be translated.
+    """
 
     warehouse: Warehouse
     cluster: Cluster
@@ -53,6 +57,7 @@ class Session:
     target: Target
     stored: dict[int, Stored]
     published: Published
+    exact_at: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
     def publish(self, state: TopicState, tell: Callable[[int], None]) -> None:
         """Publishes a version, or up to the transaction that is under way at the cluster's `stops()`.
@@ -77,7 +82,7 @@ class Session:
         self.transactions.close()
 
     def _next(self, state: TopicState, partition: int) -> Stored:
-        return self.stored.get(partition) or Stored(first_cursor(state, partition), 0)
+        return self.stored.get(partition) or Stored(first_cursor(state, partition), OffsetMap())
 
     def _publish(self, state: TopicState, partition: int, tell: Callable[[int], None]) -> None:
         log, clock = state.log(partition), self.warehouse.clock
@@ -103,6 +108,12 @@ class Session:
     def _check(self, log: LogId, record: Record) -> None:
         if record.timestamp == 0:
             raise _without_time(log, record.offset or 0)
+        if any("\0" in name for name, _ in record.headers):
+            raise InvalidRecordError(
+                f"{log}: the record at offset {record.offset} has a header whose name has a NUL, where Kafka's client "
+                "for Python would cut it",
+                hint="it cannot be published with its headers",
+            )
         if record.key is None and self.target.compacts:
             raise InvalidRecordError(
                 f"{log}: the record at offset {record.offset} has no key, and a compacted topic takes none",
@@ -111,9 +122,9 @@ class Session:
 
     def _commit(self, state: TopicState, partition: int, at: Stored, offset: int) -> tuple[Stored, int]:
         """Returns the progress, and how many records the transaction had."""
-        reached = advanced(at.cursor, state.log(partition), offset)
+        reached = replace(at, cursor=advanced(at.cursor, state.log(partition), offset))
         brought = self.transactions.records
-        self.stored[partition] = Stored(reached, self.transactions.commit(partition, reached, at.end))
+        self.stored[partition] = self.transactions.commit(partition, reached, self.exact_at.get(partition, ()))
         before = self.published[partition]
         self.published[partition] = replace(before, end_offset=offset, records=before.records + brought)
         return self.stored[partition], brought

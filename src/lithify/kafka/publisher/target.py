@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Self
 
 from lithify.errors import RefusedError, UnknownSourceError
 from lithify.kafka.consumer.live_tail import LiveTail
 from lithify.kafka_client.client import Cluster, client
 from lithify.model.settings.table import NO_LIMIT
 from lithify.model.settings.topic_settings import TopicSettings
-from lithify.model.settings.units import plural
+from lithify.model.settings.units import parse_duration_ms, parse_size_bytes, plural
 from lithify.ports.clock import Clock
 from lithify.snapshot.live import Reached
 
@@ -41,6 +43,11 @@ class Wanted:
     to: str
     config: Mapping[str, str] = field(default_factory=dict)
     replication_factor: int | None = None
+
+    @classmethod
+    def given(cls, to: str, config: Mapping[str, str], replication_factor: int | None) -> Self:
+        """With units in durations and sizes, as settings of topics here have them: Kafka takes numbers alone."""
+        return cls(to, {name: _number(name, value) for name, value in config.items()}, replication_factor)
 
     def check(self, config: Mapping[str, str]) -> None:
         """Raises `RefusedError` where the target is there and has other settings."""
@@ -83,7 +90,7 @@ def find_or_make(cluster: Cluster, wanted: Wanted, partitions: int, source: Sour
     except UnknownSourceError:
         config = new_config(source, wanted.config)
         _check_keeps(wanted, config, source)
-        _make(cluster, wanted, partitions, config)
+        make(cluster, wanted, partitions, config)
         return Target(created=True, compacts="compact" in config["cleanup.policy"], config=config)
     if there < partitions:
         raise RefusedError(
@@ -160,12 +167,21 @@ def check_only_ours(cluster: Cluster, to: str, ends: Mapping[int, int], clock: C
         tail.close()
 
 
+def _number(name: str, text: str) -> str:
+    """What is neither a duration nor a size stays as it is, for Kafka to judge."""
+    parse = {"ms": parse_duration_ms, "bytes": parse_size_bytes}.get(name.rpartition(".")[2])
+    with suppress(ValueError):
+        return text if parse is None else str(parse(text))
+    return text
+
+
 def partitions_of(cluster: Cluster, to: str) -> int:
     with cluster.asking() as asking:
         return cluster.partitions(asking, to)
 
 
-def _make(cluster: Cluster, wanted: Wanted, partitions: int, config: Mapping[str, str]) -> None:
+def make(cluster: Cluster, wanted: Wanted, partitions: int, config: Mapping[str, str]) -> None:
+    """Creates a topic. Raises `RefusedError` for a setting that the cluster refuses."""
     to, replicas = wanted.to, -1 if wanted.replication_factor is None else wanted.replication_factor
     new = client().admin.NewTopic(to, partitions, replicas, config=dict(config))
     admin = cluster.admin()

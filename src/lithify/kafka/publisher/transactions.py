@@ -2,6 +2,7 @@
 
     begin ─► records of one partition ─► flush ─► offset of the group `owner` ─► commit
                                                   with the target's new end
+                                                  and the map of offsets
 
 The next run that opens the same `owner` aborts an unfinished transaction and fences a producer that still runs.
 """
@@ -9,12 +10,14 @@ The next run that opens the same `owner` aborts an unfinished transaction and fe
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lithify.errors import BrokerError, ConflictError, InvalidRecordError, LithifyError, RefusedError
+from lithify.kafka.publisher.offset_map import OffsetMap
 from lithify.kafka_client.client import SLICE_S, Cluster, client
 from lithify.model.cursor import Cursor
 from lithify.model.record import Record
@@ -45,10 +48,15 @@ FULL_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The progress of a partition: the cursor in the lake, and the target's log end after its last record."""
+    """The progress of a partition: the cursor in the lake, and the offsets that records below it have in the target."""
 
     cursor: Cursor
-    end: int
+    map: OffsetMap
+
+    @property
+    def end(self) -> int:
+        """The target's log end after its last record."""
+        return self.map.end
 
 
 class Transactions:
@@ -57,7 +65,8 @@ class Transactions:
     def __init__(self, cluster: Cluster, owner: str, to: str, largest_bytes: int) -> None:
         self._cluster, self._owner, self._to = cluster, owner, to
         self._failure: tuple[KafkaError, Message] | None = None
-        self._ends: dict[int, int] = {}
+        self._pairs: list[tuple[int, int]] = []
+        """The offsets in lake and target of what the open transaction has delivered."""
         self._open = False
         self._left_s = ENDED_S
         self.records = 0
@@ -103,10 +112,10 @@ class Transactions:
         self.records += 1
         self.bytes += record.size_bytes
 
-    def commit(self, partition: int, cursor: Cursor, end: int) -> int:
-        """Commits the records that were sent together with the cursor; `end` is the target's log end before.
+    def commit(self, partition: int, stored: Stored, exact_at: Sequence[int] = ()) -> Stored:
+        """Commits the records that were sent together with the cursor in `stored`, which has the map from before.
 
-        Returns the target's new log end.
+        Returns what it has stored. The map stays exact at `exact_at`, offsets of the lake, if it can.
         """
         with self._explained():
             self._begin_transaction()
@@ -114,14 +123,15 @@ class Transactions:
                 self._wait_for_delivery()
             if self._failure is not None:
                 raise self._failed(*self._failure)
-            end = self._ends.get(partition, end)
-            told = json.dumps({**cursor.to_json(), "end": end})
-            reached = client().TopicPartition(self._to, partition, cursor.offset, told)
+            reached = replace(stored, map=stored.map.with_records(self._pairs).bounded(exact_at))
+            told = _told(reached)
+            offset = client().TopicPartition(self._to, partition, reached.cursor.offset, told)
             group = self._asking.consumer_group_metadata()
-            self._in_slices(lambda slice_s: self._producer.send_offsets_to_transaction([reached], group, slice_s))
+            self._in_slices(lambda slice_s: self._producer.send_offsets_to_transaction([offset], group, slice_s))
             self._in_slices(self._producer.commit_transaction)
         self._open, self.records, self.bytes = False, 0, 0
-        return end
+        self._pairs.clear()
+        return reached
 
     def close(self) -> None:
         """Aborts the open transaction, if there is one, and closes the clients."""
@@ -162,14 +172,14 @@ class Transactions:
                 return
 
     def _sent(self, record: Record) -> bool:
-        assert record.partition is not None
+        assert record.partition is not None and record.offset is not None
         try:
             self._producer.produce(
                 self._to,
                 record.value,
                 record.key,
                 record.partition,
-                on_delivery=self._delivered,
+                on_delivery=partial(self._delivered, record.offset),
                 timestamp=record.timestamp or 0,
                 headers=list(record.headers),
             )
@@ -177,13 +187,13 @@ class Transactions:
             return False
         return True
 
-    def _delivered(self, failure: KafkaError | None, sent: Message) -> None:
+    def _delivered(self, offset: int, failure: KafkaError | None, sent: Message) -> None:
         if failure is not None:
             self._failure = self._failure or (failure, sent)
             return
-        partition, offset = sent.partition(), sent.offset()
-        assert partition is not None and offset is not None
-        self._ends[partition] = offset + 1
+        there = sent.offset()
+        assert there is not None
+        self._pairs.append((offset, there))
 
     def _failed(self, failure: KafkaError, sent: Message) -> LithifyError:
         k = client().KafkaError
@@ -220,9 +230,16 @@ class Transactions:
             raise self._named(error.args[0]) from error
 
 
+def _told(stored: Stored) -> str:
+    """As `_stored` reads it. Versions before the map do not look at it, and leave it out."""
+    numbers = {"end": stored.end, "map": stored.map.to_json()}
+    return json.dumps({**stored.cursor.to_json(), **numbers}, separators=(",", ":"))
+
+
 def _stored(offset: int, told: str) -> Stored:
     try:
         found: Any = json.loads(told)
-        return Stored(Cursor.from_json({**found, "offset": offset}), int(found["end"]))
+        cursor = Cursor.from_json({**found, "offset": offset})
+        return Stored(cursor, OffsetMap.from_json(found.get("map", ()), offset, int(found["end"])))
     except (ArithmeticError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise RefusedError(f"another program stored offsets: {told!r}", hint="publish to another topic") from error

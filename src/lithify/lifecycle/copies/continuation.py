@@ -8,7 +8,8 @@
 
 Only the offsets say how far the copy is: no checkpoint and no consumer group does (C1, C6). Of Pulsar the ids do
 (`pulsar/lake`), with the first three outcomes. Whether the source was cut only its brokers know. They are asked where
-its leader epoch has changed since the copy.
+its leader epoch has changed since the copy. A cluster whose disks were all restored repeats its epochs: so what it has
+in place of the copy's last record is compared, too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lithify.model.source import EpochAt, SourceLog, SourcePosition, copied_in
+from lithify.model.source import (
+    EpochAt,
+    Signs,
+    SourceLog,
+    SourcePosition,
+    compared_record,
+    copied_in,
+    record_to_compare,
+)
 from lithify.model.topic.state import TopicState
 
 
@@ -48,9 +57,12 @@ class SourceWentBack:
 
 @dataclass(frozen=True, slots=True)
 class SourceWasCut:
-    """The source has lost its records from `cut` on, below the copy's `log_end`, and has others there now (C72)."""
+    """The source has lost its records from `cut` on, below the copy's `log_end`, and has others there now (C72).
 
-    log_end: int
+    Of Pulsar `log_end` is the id up to which the copy has everything (C52).
+    """
+
+    log_end: SourcePosition
     cut: int | None
     """None: from somewhere below `log_end` on."""
 
@@ -84,6 +96,28 @@ def epochs_to_ask(state: TopicState, source: Mapping[int, SourceLog]) -> Mapping
         p: at
         for p, at in copied.items()
         if at is not None and at.offset and source[p].leader_epoch not in (None, at.epoch)
+    }
+
+
+def records_to_compare(state: TopicState, source: Mapping[int, SourceLog]) -> Mapping[int, int]:
+    """By partition, the offset of the copy's last record, if the source has that offset (C72)."""
+    return {
+        p: last.offset
+        for p, log in source.items()
+        if p in state.partitions
+        if (last := record_to_compare(state.log(p), log.start_offset, log.end_offset)) is not None
+    }
+
+
+def cuts_by_records(state: TopicState, theirs: Mapping[int, Signs]) -> Mapping[int, SourceWasCut]:
+    """Of partitions whose record at the offset of the copy's last one is another one. `theirs` are the signs of those.
+
+    A partition is not in `theirs` where the source has no record at that offset any more, which tells nothing.
+    """
+    return {
+        p: SourceWasCut(state.log(p).log_end_offset, None)
+        for p, signs in theirs.items()
+        if (last := compared_record(state.log(p))) is not None and last.is_not(signs)
     }
 
 

@@ -22,6 +22,7 @@ from lithify.errors import PolicyError, SourceLostError
 from lithify.model.names import LogId
 from lithify.model.settings.units import format_duration, format_time, plural
 from lithify.model.source_ends import Ends, KnownEnds, SourceEnd, StableEnds
+from lithify.model.topic.log import LogState
 
 ENDS_KEPT = 32
 """Known ends of one log: a reader that is behind needs some that are ahead of it, and older ones are of no use."""
@@ -128,6 +129,16 @@ def begun_at(known: KnownEnds, at: tuple[int, int] | None) -> KnownEnds:
     return replace(known, begun=SourceEnd(*at, min(told, default=None)))
 
 
+def begun_after_cut(log: LogState, end: int) -> tuple[int, int] | None:
+    """Where the copy began, once the log ends at `end`; None where that tells nothing any more.
+
+    A resync begins above what was copied before, and its deletes, or some of them, are cut off then.
+    """
+    begun = log.source_begun
+    cut_off = begun is not None and log.log_start_offset < begun[0] and end < log.log_end_offset
+    return None if cut_off else begun
+
+
 def of_reader(known: KnownEnds) -> KnownEnds:
     """`known` as one reader alone keeps it, with where it began among the ends."""
     if known.begun is None:
@@ -161,8 +172,8 @@ def no_room(log: LogId, keys: int, room: int, between: tuple[int, int]) -> Polic
     """The error for a copy in which so many deletes find no offsets that Kafka gives to no record."""
     start, end = between
     return PolicyError(
-        f"{log}: {plural(keys, 'key')} of the copy are gone from Kafka, which has left {plural(room, 'offset')} free "
-        f"for their deletes from the copy's end, {start}, to its own, {end}",
+        f"{log}: Kafka no longer has {plural(keys, 'key')} of the copy, and has left {plural(room, 'offset')} free "
+        f"for deletes from the copy's end, {start}, to its own, {end}",
         hint="deletes were passed over by --accept-loss, or records expired: copy the topic anew, with --into; "
         "nothing was copied",
     )

@@ -1,7 +1,8 @@
-"""Names that brokers have for what is a setting, an option or a verb here: the hints for them.
+"""Names that other systems have for what is a setting, an option or a verb here: the hints for them.
 
 Kafka's brokers have `log.cleaner.*` for the cleaner and `log.*` for the defaults of topics; `cleaner.*` are what the
-classes of its cleaner call the same.
+classes of its cleaner call the same. MapR has attributes of streams: some of them are none here, and topics have
+none of them.
 """
 
 from __future__ import annotations
@@ -31,13 +32,32 @@ _TOPICS: Mapping[str, str] = {
     "log.segment.bytes": "segment.bytes",
     "log.message.timestamp.type": "message.timestamp.type",
     "compression.codec": "compression.type",
+    "compact": "cleanup.policy",
+    "mincompactionlag": "min.compaction.lag.ms",
+    "deleteretention": "delete.retention.ms",
+    "ttl": "retention.ms, which takes units: retention.ms=7d",
+    "compression": "compression.type",
+    "defaulttimestamptype": "message.timestamp.type",
+}
+_MAPRS: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("produceperm", "consumeperm", "topicperm", "copyperm", "adminperm"),
+        "leave it out: the store and the catalog decide who may read and write",
+    ),
+    "copymetafrom": "give the values themselves: `lithify stream info STREAM` shows them",
+    "ischangelog": "leave it out: there are no change logs of tables",
+    "pidexpirysecs": "leave it out: there are no ids of producers",
+    "defaultpartitions": "it is an attribute of streams: `lithify topic create TOPIC --partitions N` is for one topic",
+    "autocreate": "it is an attribute of streams: `lithify stream edit STREAM --config autocreate=true`",
 }
 
 
 def counterpart(name: str) -> str | None:
-    """The hint for a name that Kafka's brokers have, None for any other."""
+    """The hint for a name of another system, None for any other."""
     if topics := _TOPICS.get(name):
         return f"the setting of a topic is {topics}"
+    if maprs := _MAPRS.get(name):
+        return maprs
     for prefix in ("log.cleaner.", "cleaner."):
         if name.startswith(prefix):
             return _CLEANER.get(name.removeprefix(prefix))

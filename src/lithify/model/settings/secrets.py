@@ -18,7 +18,7 @@ SECRET_NAMES = (
 """A regular expression for Python and for Java; a setting whose name has a match is a secret."""
 
 _OF_SERVICES = re.compile(
-    r"(?i)credential$|(account|api|access)[-_.]?key$|\bsas\b|connection-string|authorization|signature"
+    r"(?i)credential$|(account|api|access|storage)[-_.]?key$|\bsas\b|connection[-_]string|authorization|signature"
 )
 """Further names of secrets, of catalogs and stores: no client of Kafka has such a setting."""
 _PASSWORD = re.compile(r"\w[\w+.-]*://[^:/@]*:(.*)@", re.DOTALL)
@@ -42,20 +42,31 @@ def hidden(text: str, settings: Mapping[str, Any]) -> str:
 
 def keep(settings: Mapping[str, Any]) -> None:
     """Lets no text of this process show the secrets of a configuration: of a client, a catalog, a URL by any name."""
+    settings = dict(_flat(settings))
     for secret in _secrets(settings):
         keep_secret(secret)
     for name, value in settings.items():
-        if not isinstance(value, str):
-            continue
         if _OF_SERVICES.search(name):
             keep_secret(value)
             keep_secret(value.partition(":")[2])  # a credential may be ID:SECRET
+        if name.lower().endswith("authorization"):
+            keep_secret(value.partition(" ")[2])  # a header has a scheme before it
         if found := _PASSWORD.match(value):
             keep_secret(found[1])
             keep_secret(found[1].partition("@")[0])
-        for parameter, secret in _PARAMETER.findall(value) if "://" in value else ():
-            if is_secret(parameter) or parameter.lower() in ("sig", "pwd"):
+        has_parameters = "://" in value or _OF_SERVICES.search(name)
+        for parameter, secret in _PARAMETER.findall(f";{value}") if has_parameters else ():
+            if is_secret(parameter) or _OF_SERVICES.search(parameter) or parameter.lower() in ("sig", "pwd"):
                 keep_secret(secret)
+
+
+def _flat(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The texts among settings, also those of a part of its own, as a catalog's `auth`."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{name}.{inner}", text) for inner, text in _flat(value))
+        elif isinstance(value, str):
+            yield name, value
 
 
 def _secrets(settings: Mapping[str, Any]) -> Iterator[str]:

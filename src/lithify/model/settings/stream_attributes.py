@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 from lithify.errors import InvalidSettingError
 from lithify.model.names import nearest
+from lithify.model.settings.foreign import counterpart
 from lithify.model.settings.table import MAX_PARTITIONS, SETTINGS
 from lithify.model.settings.topic_settings import TopicSettings, changed, to_config
 from lithify.model.settings.units import format_duration, parse_duration_ms, plural
@@ -262,7 +263,7 @@ def _check_known(name: str) -> None:
         )
     if name not in ATTRIBUTES and name not in SETTINGS:
         known = (*ATTRIBUTES, *INHERITABLE)
-        hint = nearest(name, known, f"known: {', '.join(known)}")
+        hint = counterpart(name) or nearest(name, known, f"known: {', '.join(known)}")
         raise InvalidSettingError(f"{name}: no such attribute of a stream, nor a topic setting", hint=hint)
 
 

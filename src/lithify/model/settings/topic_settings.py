@@ -10,6 +10,7 @@ from lithify.errors import InvalidSettingError
 from lithify.model.names import nearest
 from lithify.model.settings.foreign import counterpart
 from lithify.model.settings.table import LEAST_SWEEP_GRACE_MS, NO_LIMIT, SETTINGS
+from lithify.redaction import told
 
 CompactionMode = Literal["in-place", "side-by-side"]
 Strategy = Literal["offset", "timestamp", "header"]
@@ -134,8 +135,9 @@ def changed(settings: TopicSettings, config: Mapping[str, object]) -> TopicSetti
         try:
             parsed[setting.attribute] = setting.parse(str(value))
         except ValueError as error:
-            given = f"{value}" if len(str(value)) <= _SHOWN else f"{str(value)[:_SHOWN]}…"
-            raise InvalidSettingError(f"{name}={given}: {error}", hint=f"accepted: {setting.accepts}") from None
+            raise InvalidSettingError(
+                f"{name}={told(str(value), _SHOWN)}: {error}", hint=f"accepted: {setting.accepts}"
+            ) from None
     result = replace(settings, **parsed)
     _check_consistent(result)
     return result

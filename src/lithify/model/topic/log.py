@@ -61,13 +61,17 @@ class CommittedEnd:
 
 @dataclass(frozen=True, slots=True)
 class HeldTombstones:
-    """Expired tombstones below `below` stay while the horizon is at most `horizon` (C20).
+    """Expired tombstones below `below` stay while the horizon is at most `horizon` (C20), and no chunk goes (C53).
 
     Records that they beat are above it, so a round with the same horizon could not drop them either.
     """
 
     below: int
     horizon: int
+    chunks: int = 0
+    """How many there were below the horizon, if some of the tombstones stay for them."""
+    waits: bool = True
+    """Whether some stay for records above the horizon; if not, it may move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +153,19 @@ class LogState:
     """The log has everything of its source up to this id (C52); None where nothing was copied from Pulsar."""
     source_epoch: int | None = None
     """Everything below E was copied from a log of Kafka in this leader epoch (C72); None where that is not known."""
+    source_last: tuple[int, int] | None = None
+    """The offset of the last record that was copied from a log of Kafka, and its checksum (C72)."""
     source_begun: tuple[int, int] | None = None
     """The offset from which a reader of a log of Kafka has copied it since, and the time when it began there (C71)."""
 
     @property
     def volume(self) -> Volume:
         return self.clean + self.dirty
+
+    @property
+    def compacted_volume(self) -> Volume:
+        """What rounds have left: the log below D, or its view."""
+        return self.clean if self.view is None else self.view.volume
 
     @property
     def tombstones(self) -> int:
@@ -177,9 +188,15 @@ class LogState:
         last = self.view.last_record
         return last if last is not None and last.offset >= self.deleted_below else None
 
-    def held_below(self, horizon: int) -> int | None:
-        """Expired tombstones below this offset stay while the horizon does (C20); None if none are held."""
-        return self.held.below if self.held is not None and horizon <= self.held.horizon else None
+    def held_below(self, horizon: int, chunks: int | None = None) -> int | None:
+        """Expired tombstones below this offset stay while the horizon, or a chunk, does (C20, C53); None: none do.
+
+        `chunks`: how many stay below D for certain, where a round may remove some that the state counts.
+        """
+        held = self.held
+        if held is None or held.chunks > (self.compacted_volume.chunks if chunks is None else chunks):
+            return None
+        return None if held.waits and horizon > held.horizon else held.below
 
     def with_run(self, run_id: str) -> LogState:
         """This state with `run_id` as its latest commit."""

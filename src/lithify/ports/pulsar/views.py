@@ -108,11 +108,12 @@ class ViewLedger:
 
 @dataclass(frozen=True, slots=True)
 class RoundLedger:
-    """A ledger that a round of Lithify made for a view of a partition."""
+    """A ledger that a round of Lithify made for a view of a partition up to an entry."""
 
     ledger: int
     partition: str
     run_id: str
+    horizon: MessageId
 
 
 class ViewLedgers(Protocol):

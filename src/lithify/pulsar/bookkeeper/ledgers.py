@@ -109,11 +109,12 @@ class CompactedLedger(NamedTuple):
 
 
 class RoundLedger(NamedTuple):
-    """A ledger that a round of Lithify made for the compacted view of a topic."""
+    """A ledger that a round of Lithify made for the compacted view of a topic up to an entry."""
 
     ledger: int
     topic: str
     run_id: str
+    horizon: MessageId
 
 
 class _Listed(NamedTuple):
@@ -205,7 +206,7 @@ class LedgerWriter:
     def of_rounds(self) -> list[RoundLedger]:
         """All that rounds of Lithify made and that are there, of any topic, by id."""
         found = self._listed(COMPACTED)
-        return sorted(RoundLedger(one.ledger, one.topic, one.run_id) for one in found if one.run_id)
+        return sorted(RoundLedger(one.ledger, one.topic, one.run_id, _horizon(one)) for one in found if one.run_id)
 
     def managed_ledgers(self) -> Iterator[str]:
         """By Pulsar's name, the managed ledger of each ledger that topics have; many of them more than once."""

@@ -21,6 +21,7 @@ from lithify.pulsar.client.login.answers import bounded, reason_of
 from lithify.pulsar.client.login.tls import Adapter
 from lithify.pulsar.client.names import TopicName, checked_count
 from lithify.pulsar.client.refusals import TEXT_CHARACTERS, TransientBrokerError
+from lithify.redaction import one_line
 from lithify.waits.deadline import within
 
 REDIRECTS_AT_MOST: Final = 5
@@ -182,8 +183,8 @@ def _refused(status: int, body: bytes, url: str) -> BrokerError | UnknownSourceE
     try:
         reason = str(json.loads(body)["reason"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        reason = body[:TEXT_CHARACTERS].decode(errors="replace")
-    said = f"{url}: the admin interface answers {status}: {' '.join(reason.split())[:TEXT_CHARACTERS]}"
+        reason = body.decode(errors="replace")
+    said = f"{url}: the admin interface answers {status}: {one_line(reason, TEXT_CHARACTERS)}"
     if status in (401, 403):
         return BrokerError(said, hint="check authPlugin and authParams, and the rights of this role")
     if status == 404:

@@ -19,6 +19,8 @@ from typing import NoReturn
 from urllib.parse import unquote, urlsplit
 
 from lithify.errors import BrokerError, InvalidSettingError
+from lithify.given_files import read_given
+from lithify.model.settings.secrets import keep
 from lithify.pulsar.client.login.oauth2 import OAuth2, token_of
 from lithify.pulsar.client.login.tls import Tls, check_no_stores
 from lithify.redaction import keep_secret
@@ -50,6 +52,10 @@ class ClientConfig:
 
     def __post_init__(self) -> None:
         keep_secret(self.token)
+        for what, url in (("service", self.service_url), ("admin", self.admin_url)):
+            if "@" in url:  # it would be shown wherever the URL is
+                hint = "leave it out of the URL; authPlugin and authParams of client.conf say who the client is"
+                raise InvalidSettingError(f"the {what} URL of the Pulsar cluster names a user or password", hint=hint)
         self.addresses()
         if self.admin_url:
             self.admin_urls()
@@ -58,6 +64,8 @@ class ClientConfig:
     def of(cls, service_url: str = "", admin_url: str = "", conf: Mapping[str, str] | None = None) -> ClientConfig:
         """From the names of `client.conf`; URLs that are given go over it. Raises `InvalidSettingError`."""
         given = {name: value.strip() for name, value in (conf or {}).items() if value.strip()}
+        keep(given)
+        keep_secret(given.get("authParams", ""))
         url = service_url or given.get("brokerServiceUrl", "")
         if not url:
             hint = "give --service-url, or brokerServiceUrl in client.conf"
@@ -103,9 +111,10 @@ class ClientConfig:
         token = self.token if self.oauth2 is None else token_of(self.oauth2, self.answer_s)
         if self.token_file:
             try:
-                token = Path(self.token_file).read_text("utf-8-sig").strip()
-            except (OSError, ValueError) as error:
-                raise BrokerError(f"the token cannot be read from {self.token_file}: {error}") from error
+                token = read_given(self.token_file).decode("utf-8-sig").strip()
+            except (OSError, UnicodeDecodeError) as error:
+                why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+                raise BrokerError(f"the token cannot be read from {self.token_file}: {why}") from error
         keep_secret(token)
         if self.token_file and not token:
             raise BrokerError(f"{self.token_file} has no token", hint="check authParams")
@@ -121,11 +130,13 @@ class ClientConfig:
 def conf_of(file: Path) -> dict[str, str]:
     """What a `client.conf` says. Raises `InvalidSettingError`, also for what only Java's properties have."""
     try:
-        lines = [line.strip() for line in file.read_text("utf-8-sig").splitlines()]
-    except (OSError, ValueError) as error:
-        raise InvalidSettingError(f"{file} cannot be read: {error}") from error
+        text = read_given(file, pipes=True).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"  # the error shows what is there
+        raise InvalidSettingError(f"{file} cannot be read: {why}") from error
     found = {}
-    for number, line in enumerate(lines, 1):
+    ended = re.split(r"\r\n|\r|\n", text)  # Java knows no other ends: those may be in a token
+    for number, line in enumerate(map(str.strip, ended), 1):
         name, separator, value = line.partition("=")
         if not line or line[0] in "#!":
             continue

@@ -68,6 +68,8 @@ class Connection:
         self._waiting: list[Frame] = []
         deadline = Deadline(config.answer_s)
         self._socket = self._connected(deadline)
+        self._descriptor = self._socket.fileno()
+        """Of a socket that is closed there is none to ask for."""
         self._frames = Frames(self._socket, self.where)
         try:
             self._log_in(deadline)
@@ -152,10 +154,13 @@ class Connection:
         return [frame for frame in frames if frame[0].type not in _ATTENDED]
 
     def wait_for_bytes(self, wait_s: float) -> bool:
-        """Whether there are any after at most so long. Any thread may wait while another one uses the connection."""
+        """Whether there are any after at most so long, or an end of the connection, which the next read tells.
+
+        Any thread may wait while another one uses the connection, or closes it.
+        """
         is_pending = isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
         poll = select.poll()
-        poll.register(self._socket, select.POLLIN)
+        poll.register(self._descriptor, select.POLLIN)
         return is_pending or bool(poll.poll(wait_s * 1000))
 
     def _attend(self, frames: list[Frame]) -> None:

@@ -9,13 +9,17 @@ Brokers do not send everything: markers and aborted transactions are skipped, a 
 `end` itself may be such a gap. So the reader asks which entry is the last one that it can get, and stops at
 the first that is at or after `end`, or at that last one. If nothing comes for a while, since that
 entry was trimmed or compacted away meanwhile, it reconnects and asks again.
+
+Brokers of Pulsar 4.2 cannot tell the last entry where that is an encrypted one of the view. Nothing is behind the
+view then, so it is read from its first entry on, and ends with as many as its ledger has.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from threading import Event
 from typing import Final
 
@@ -23,13 +27,14 @@ import google_crc32c
 
 from lithify.errors import BrokerError
 from lithify.model.message import MessageId
+from lithify.pulsar.client.admin import Admin
 from lithify.pulsar.client.config import ClientConfig
 from lithify.pulsar.client.connection import Connection
 from lithify.pulsar.client.consumer import CLOSE_CONSUMER, LARGEST, allow, last_id, reading
 from lithify.pulsar.client.frames import MESSAGE, Frame
 from lithify.pulsar.client.names import TopicName
 from lithify.pulsar.client.patience import Outage
-from lithify.pulsar.client.refusals import TransientBrokerError
+from lithify.pulsar.client.refusals import SealedEndError, TransientBrokerError
 from lithify.pulsar.format.entry import CHECKSUM_MAGIC, RawEntry, entry_of
 from lithify.waits.deadline import Deadline
 
@@ -77,54 +82,67 @@ class TopicReader:
                 outage.pause(pause_s, error, Event().wait)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
-    def read_view(self, entries: int) -> Iterator[RawEntry]:
-        """The first entries of the compacted topic, so many, without asking which is the last.
+    def entry(self, at: MessageId) -> RawEntry | None:
+        """The entry of that id; None: it is not there any more, or the broker answers and does not send it.
 
-        Raises `TransientBrokerError` if there are fewer.
+        It does not where bookies have lost the entry. Raises `TransientBrokerError` where another try may succeed.
         """
-        with reading(self.config, self.topic, None, compacted=True) as connection:
-            allow(connection, PERMITS)
-            at = NOTHING_YET
-            while entries > 0:
-                for entry in self._received(connection, at)[:entries]:
-                    yield entry
-                    at, entries = (entry.ledger, entry.entry), entries - 1
+        begin = MessageId(*at.place)
+        with reading(self.config, self.topic, begin, compacted=False) as connection:
+            there = last_id(connection, self.topic)
+            if there is None or there.place < at.place:
+                return None
+            allow(connection, 1)
+            try:
+                entry = next(self._sent(connection, (at.ledger, at.entry - 1)))
+            except TransientBrokerError:
+                last_id(connection, self.topic)  # raises where the broker does not answer, or has closed the reader
+                return None
+            return entry if entry[:2] == at.place else None
 
     def _until(self, position: MessageId | None, last: tuple[int, int], *, compacted: bool) -> Iterator[list[RawEntry]]:
         """What one connection gets. Raises `TransientBrokerError` where another one may get more."""
         if position is not None and last < position[:2]:
             return
         with reading(self.config, self.topic, position, compacted=compacted) as connection:
-            there = last_id(connection, self.topic)
-            if there is None or (position is not None and there[:2] < position[:2]):
+            try:
+                there = last_id(connection, self.topic)
+            except SealedEndError:
+                if not self.config.admin_url:
+                    raise
+            else:
+                if there is None or (position is not None and there[:2] < position[:2]):
+                    return
+                allow(connection, PERMITS)
+                before = NOTHING_YET if position is None else (position.ledger, position.entry - 1)
+                yield from _lists(self._sent(connection, before), last, min(last, there[:2]))
                 return
-            allow(connection, PERMITS)
-            before = NOTHING_YET if position is None else (position.ledger, position.entry - 1)
-            yield from self._lists(connection, before, last, min(last, there[:2]))
+        first = NOTHING_YET if position is None else position.place
+        yield from _lists((entry for entry in self._view() if entry[:2] >= first), last, last)
 
-    def _lists(
-        self, connection: Connection, before: tuple[int, int], last: tuple[int, int], stop: tuple[int, int]
-    ) -> Iterator[list[RawEntry]]:
-        """Lists of entries after `before` and up to `last`; ends with the first one at or after `stop`."""
-        taken: list[RawEntry] = []
-        size, at = 0, before
-        while at < stop:
+    def _view(self) -> Iterator[RawEntry]:
+        """The entries of the view that is served, as many as there are: at most so many of a later one are before its
+        end. Where fewer come, another connection asks again."""
+        stats = Admin(self.config).internal_stats(self.topic)
+        try:
+            entries = int(stats["compactedLedger"]["entries"])
+        except (LookupError, TypeError, ValueError) as error:
+            raise BrokerError(f"{self.topic}: its internal statistics are not as Pulsar has them: {error!r}") from error
+        with reading(self.config, self.topic, None, compacted=True) as connection:
+            allow(connection, PERMITS)
+            yield from islice(self._sent(connection, NOTHING_YET), entries)
+
+    def _sent(self, connection: Connection, before: tuple[int, int]) -> Iterator[RawEntry]:
+        """Entries after `before`, without end."""
+        at = before
+        while True:
             for entry in self._received(connection, at):
-                if (entry.ledger, entry.entry) <= at:
+                if entry[:2] <= at:
                     raise BrokerError(
                         f"{self.topic}: {connection.where} sent entry {entry.place} after {at[0]}:{at[1]}"
                     )
-                at = (entry.ledger, entry.entry)
-                if at <= last:
-                    taken.append(entry)
-                    size += len(entry.data) + ENTRY_OVERHEAD_BYTES
-                if at >= stop:
-                    break
-            if size >= LIST_BYTES:
-                yield taken
-                taken, size = [], 0
-        if taken:
-            yield taken
+                at = entry[:2]
+                yield entry
 
     def _received(self, connection: Connection, at: tuple[int, int]) -> list[RawEntry]:
         """The next entries, at least one. Errors say after which one: bookies may not be able to read the next."""
@@ -149,11 +167,30 @@ class TopicReader:
                 if max(entry[:2]) > LARGEST:
                     raise BrokerError(f"{self.topic}: the broker sends an entry with an id that is none: {entry.place}")
                 if data[:2] != CHECKSUM_MAGIC or data[2:6] != _stored(_crc32c(data[6:])):
-                    entry_of(entry)  # says what is wrong, unless it has no checksum or has it behind other metadata
+                    entry_of(
+                        entry, any_metadata=True
+                    )  # says what is wrong, unless it has no checksum or has it behind other metadata
                 entries.append(entry)
             elif command.type == CLOSE_CONSUMER:
                 raise TransientBrokerError("the broker closed the reader, as it does to move a topic")
         return entries
+
+
+def _lists(entries: Iterable[RawEntry], last: tuple[int, int], stop: tuple[int, int]) -> Iterator[list[RawEntry]]:
+    """Lists of those up to `last`; ends with the first one at or after `stop`."""
+    taken: list[RawEntry] = []
+    size = 0
+    for entry in entries:
+        if entry[:2] <= last:
+            taken.append(entry)
+            size += len(entry.data) + ENTRY_OVERHEAD_BYTES
+        if entry[:2] >= stop:
+            break
+        if size >= LIST_BYTES:
+            yield taken
+            taken, size = [], 0
+    if taken:
+        yield taken
 
 
 def _after(entry: RawEntry) -> MessageId:

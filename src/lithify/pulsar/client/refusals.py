@@ -10,6 +10,7 @@ import re
 from typing import Final
 
 from lithify.errors import BrokerError, LithifyError, SubscriptionBusyError, UnknownSourceError
+from lithify.redaction import one_line
 
 NAMES: Final = (
     "UnknownError",
@@ -61,7 +62,7 @@ class SealedEndError(BrokerError):
 def refusal(error: int, text: str, where: str) -> LithifyError:
     """The error for what a broker refused: its number, what it said, and of which topic and broker."""
     name = NAMES[error] if 0 <= error < len(NAMES) else f"error {error}"
-    said = f"{where}: the broker refused with {name}: {' '.join(text.split())[:TEXT_CHARACTERS]}".rstrip(": ")
+    said = f"{where}: the broker refused with {name}: {one_line(text, TEXT_CHARACTERS)}".rstrip(": ")
     if name == "ConsumerBusy":
         return SubscriptionBusyError(said, hint="wait until the other consumer has ended")
     if name in ("TopicNotFound", "InvalidTopicName"):

@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from lithify.errors import DamagedError
+from lithify.model.message import DAMAGED_NAMED_AT_MOST
 from lithify.pulsar.format.batch import messages_of_batch
 from lithify.pulsar.format.entry import RawEntry, entry_of
 from lithify.pulsar.format.kinds import Kind, kind_of
-from lithify.reports.pulsar.damaged import NAMED_AT_MOST
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class Damage:
 
     def add(self, raw: RawEntry) -> None:
         self.count += 1
-        if len(self.named) < NAMED_AT_MOST:
+        if len(self.named) < DAMAGED_NAMED_AT_MOST:
             self.named.append(raw.place)
 
     def found_in(self, entries: Iterable[RawEntry]) -> frozenset[tuple[int, int]]:
@@ -39,7 +39,7 @@ class Damage:
                 if kind_of(entry) is Kind.BATCH:
                     messages_of_batch(entry)
             except DamagedError:
-                entry_of(raw, any_count=True)
+                entry_of(raw, any_metadata=True)
                 self.add(raw)
                 found.add((raw.ledger, raw.entry))
         return frozenset(found)

@@ -185,7 +185,7 @@ class _Reader:
         keys = []
         for row in unusual.tolist():
             is_whole = self.entries[row][:2] in self.whole
-            entry = entry_of(self.entries[row], any_count=is_whole)
+            entry = entry_of(self.entries[row], any_metadata=is_whole)
             metadata, kind = entry.metadata, Kind.SEALED_BATCH if is_whole else kind_of(entry)
             keys.append(None if is_whole else shown_key(entry, kind))
             headers.kind[row], headers.empty[row] = kind, is_empty(entry)

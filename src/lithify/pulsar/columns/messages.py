@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lithify.pulsar.columns.fields import Bools, Buffer, Ints, Spans
 from lithify.pulsar.columns.headers import Headers
-from lithify.pulsar.format.entry import RawEntry
+from lithify.pulsar.format.entry import RawEntry, metadata_of
 from lithify.pulsar.format.wire_pb2 import MessageMetadata
 
 
@@ -64,4 +64,5 @@ class Messages:
     def entry_metadata(self, row: int) -> MessageMetadata:
         """The metadata of the entry of a row, all of it."""
         number = int(self.row[row])
-        return MessageMetadata.FromString(self.headers.metadata(self.entries[number], number))
+        raw = self.entries[number]
+        return metadata_of(raw, self.headers.metadata(raw, number), any_metadata=True)

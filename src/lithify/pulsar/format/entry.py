@@ -65,10 +65,10 @@ class Entry(NamedTuple):
         return joined(self.broker_metadata, self.metadata_bytes, self.payload, checksum=self.has_checksum)
 
 
-def entry_of(raw: RawEntry, *, any_count: bool = False) -> Entry:
+def entry_of(raw: RawEntry, *, any_metadata: bool = False) -> Entry:
     """The parts of a stored entry; its checksum is verified where it has one.
 
-    `any_count`: also of a batch whose metadata says that it has more messages than any, or none.
+    `any_metadata` as in `metadata_of`.
     """
     rest, broker_metadata = raw.data, None
     if rest.startswith(BROKER_METADATA_MAGIC):
@@ -77,21 +77,31 @@ def entry_of(raw: RawEntry, *, any_count: bool = False) -> Entry:
     if has_checksum:
         rest = _verified(raw, rest[2:])
     metadata, payload = _sized(raw, rest, "message metadata")
-    return Entry(raw, broker_metadata, has_checksum, metadata_of(raw, metadata, any_count=any_count), metadata, payload)
+    return Entry(
+        raw, broker_metadata, has_checksum, metadata_of(raw, metadata, any_metadata=any_metadata), metadata, payload
+    )
 
 
-def metadata_of(raw: RawEntry, data: bytes, *, any_count: bool = False) -> MessageMetadata:
-    """The metadata of the entry from its bytes."""
-    metadata = MessageMetadata()
+def metadata_of(raw: RawEntry, data: bytes, *, any_metadata: bool = False) -> MessageMetadata:
+    """The metadata of the entry from its bytes.
+
+    `any_metadata`: also where its producer wrote it wrong (C74): with the count of a batch that has more messages than
+    any, or none; or where it cannot be read, with nothing. Brokers take metadata that ends within its last field.
+    """
+    metadata, what = MessageMetadata(), ""
     try:
         metadata.ParseFromString(data)
-    except DecodeError as error:
-        raise damaged(raw, "its metadata is not a valid protobuf message") from error
-    if not metadata.IsInitialized():
-        raise damaged(raw, "its metadata has not all of producer, sequence id and publish time")
-    count = metadata.num_messages_in_batch if metadata.HasField("num_messages_in_batch") and not any_count else 1
-    if not 1 <= count <= BATCH_LIMIT:
-        raise damaged(raw, f"it would be a batch of {metadata.num_messages_in_batch} messages")
+    except DecodeError:
+        what = "its metadata is not a valid protobuf message"
+    if not what and not metadata.IsInitialized():
+        what = "its metadata has not all of producer, sequence id and publish time"
+    if what and any_metadata:
+        return MessageMetadata(producer_name=b"", sequence_id=0, publish_time=0)
+    if what:
+        raise damaged(raw, what)
+    count = metadata.num_messages_in_batch if metadata.HasField("num_messages_in_batch") else 1
+    if not any_metadata and not 1 <= count <= BATCH_LIMIT:
+        raise damaged(raw, f"it would be a batch of {count} messages")
     return metadata
 
 

@@ -8,6 +8,8 @@
     ledgers              [ 12 ]    ours passed 7:41, lost: a TTL may have moved it to the end of ledger 7 before
                                    seen too long ago       the trim, past entries behind 7:41
     last id 3:8                                      went back: another topic of that name
+    ledgers    [ 3 ]     [ 12 ]                      was cut: brokers trim from the start on, so 7 was never there
+    ledgers    [ 7, of 9 entries ][ 12 ]             was cut: 7:41 was never there
 
 Ids of ledgers never come twice in a cluster. Brokers move a cursor out of ledgers that they trim, so each
 acknowledgement also notes its own place, as properties of the cursor. After a truncation of the copy that place is
@@ -20,11 +22,17 @@ topic that went back is noticed (C52).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from lithify.errors import BrokerError
-from lithify.lifecycle.copies.continuation import CopyContinuation, CopyContinues, NeverCopied, SourceWentBack
+from lithify.lifecycle.copies.continuation import (
+    CopyContinuation,
+    CopyContinues,
+    NeverCopied,
+    SourceWasCut,
+    SourceWentBack,
+)
 from lithify.model.message import NO_BATCH, MessageId
 
 NOTES: Final = ("lithify-ledger", "lithify-entry", "lithify-seen")
@@ -54,7 +62,7 @@ class Note:
         """Whether a copy that is at `place` now, and had everything at that time, should note it."""
         if place != self.place or seen_ms is None:
             return place != self.place
-        return self.seen_ms is None or seen_ms - self.seen_ms >= NOTED_EVERY_MS
+        return self.seen_ms is None or abs(seen_ms - self.seen_ms) >= NOTED_EVERY_MS  # or by a clock that was ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +70,8 @@ class Ledgers:
     """What the internal statistics of a partition tell: its ledgers, and where our subscription stands, if it is there.
 
     `cursor` is where brokers have it, `noted` what we have told them; `trimmed` how many entries the broker knows to
-    be gone since it opened the topic. `end` is the last entry that the broker knows of, also where it is gone.
+    be gone since it opened the topic. `end` is the last entry that the broker knows of, also where it is gone. `closed`
+    are the ledgers that get no more entries, with how many they have.
     """
 
     ids: tuple[int, ...]
@@ -70,12 +79,13 @@ class Ledgers:
     noted: Note | None = None
     trimmed: int = 0
     end: MessageId | None = None
+    closed: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, stats: Mapping[str, Any], subscription: str) -> Ledgers:
         """Raises `BrokerError` for statistics that are not those of a topic."""
         try:
-            ids = tuple(int(ledger["ledgerId"]) for ledger in stats["ledgers"])
+            entries = {int(ledger["ledgerId"]): int(ledger["entries"]) for ledger in stats["ledgers"]}
             cursor = stats["cursors"].get(subscription)
             trimmed = int(stats["entriesAddedCounter"]) - int(stats["numberOfEntries"])
             place = None if cursor is None else _place(cursor["markDeletePosition"])
@@ -83,7 +93,12 @@ class Ledgers:
             end = _place(stats["lastConfirmedEntry"])
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise BrokerError(f"the internal statistics of a topic are not understood: {error!r}") from error
-        return cls(ids, place, noted, max(0, trimmed), end)
+        closed = {ledger: count for ledger, count in entries.items() if count and ledger < max(entries)}
+        return cls(tuple(entries), place, noted, max(0, trimmed), end, closed)
+
+    def grown_to(self, later: Ledgers) -> Ledgers:
+        """With the ledgers as they were later; where the subscription stands, and what was trimmed, as before."""
+        return replace(self, ids=later.ids, end=later.end, closed=later.closed)
 
     @property
     def start(self) -> MessageId | None:
@@ -94,17 +109,38 @@ class Ledgers:
         """Where the ledgers start if that of `copied_to` is not there any more."""
         return self.start if self.start is not None and self.start.ledger > copied_to.ledger else None
 
+    def never_had(self, copied_to: MessageId) -> bool:
+        """Whether an entry that a copy has was not trimmed, and is not there: the cluster was set back behind it."""
+        if copied_to.entry < 0:  # the start of a ledger, which may have got no entry, so that it went
+            return False
+        if self.end is not None and self.end.place < copied_to.place:
+            return True
+        if copied_to.ledger not in self.ids:
+            return any(ledger < copied_to.ledger for ledger in self.ids)
+        return self.closed.get(copied_to.ledger, copied_to.entry + 1) <= copied_to.entry
+
+
+@dataclass(frozen=True, slots=True)
+class Unexpired:
+    """The time in which messages were published that no TTL can have removed: what is later is by a wrong clock."""
+
+    since_ms: int
+    until_ms: int
+
+    def has(self, seen_ms: int | None) -> bool:
+        return seen_ms is not None and self.since_ms <= seen_ms <= self.until_ms
+
 
 def continuation(
     copied_to: MessageId | None,
     known: Ledgers | None,
     last: MessageId | None,
-    unexpired_since_ms: int | None = None,
+    alive: Unexpired | None = None,
 ) -> CopyContinuation:
     """How the copy continues that has everything up to `copied_to`.
 
     `known` is what the admin interface tells, its cursor as it was before this ingest subscribed; `last` the id of the
-    last message there. What was published at `unexpired_since_ms` or later cannot have expired; None: nothing can.
+    last message there. What was published while it is `alive` cannot have expired; None: nothing can.
     """
     if copied_to is None:
         if known is not None and known.start is not None and known.trimmed:
@@ -112,20 +148,22 @@ def continuation(
         return CopyContinues(None)
     if last is not None and last.place < copied_to.place:
         return SourceWentBack(copied_to, MessageId(*last.place))
+    if known is not None and known.never_had(copied_to):
+        return SourceWasCut(copied_to, None)
     start = None if known is None else known.start_beyond(copied_to)
     if known is None or start is None or (known.end is not None and copied_to.covers(known.end)):
         return CopyContinues(copied_to)
     noted = known.noted
     if known.cursor is None or noted is None or not copied_to.covers(noted.place) or known.cursor > start:
         return NeverCopied(copied_to, start)
-    if unexpired_since_ms is not None and (noted.seen_ms is None or noted.seen_ms < unexpired_since_ms):
+    if alive is not None and not alive.has(noted.seen_ms):
         return NeverCopied(copied_to, start)
     return CopyContinues(copied_to)
 
 
-def unexpired_since(ttl_s: int, now_ms: int) -> int | None:
-    """Since when no message was published that a TTL has removed; 0 is no TTL, and None no time."""
-    return now_ms - ttl_s * 1000 + CLOCKS_MS if ttl_s else None
+def unexpired(ttl_s: int, now_ms: int) -> Unexpired | None:
+    """When messages were published that no TTL has removed; 0 is no TTL."""
+    return Unexpired(now_ms - ttl_s * 1000 + CLOCKS_MS, now_ms + CLOCKS_MS) if ttl_s else None
 
 
 def whole_entries(copied_to: MessageId) -> MessageId:

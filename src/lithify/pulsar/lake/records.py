@@ -12,6 +12,7 @@ are not those of the others. A field of a message in a batch that is not known h
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
 import numpy as np
@@ -33,7 +34,17 @@ from lithify.columnar.segment.schema import (
 )
 from lithify.errors import DamagedError
 from lithify.model.message import NO_BATCH, MessageId
-from lithify.pulsar.columns import Damage, Kind, Messages, numbers_as_fields, properties_of, sequence_ids_of, values_of
+from lithify.pulsar.columns import (
+    Damage,
+    Kind,
+    Messages,
+    messages_of,
+    numbers_as_fields,
+    properties_of,
+    sequence_ids_of,
+    values_of,
+)
+from lithify.pulsar.format.entry import RawEntry
 from lithify.pulsar.format.wire_pb2 import MessageMetadata, SingleMessageMetadata
 
 _IN_COLUMNS: Final = ("partition_key", "properties", "event_time", "null_value", "compacted_batch_indexes")
@@ -79,6 +90,14 @@ def records_of(
         last = np.where(index == NO_BATCH, messages.headers.count[messages.row] - 1, index)  # of a whole one
         kept &= (ledger != after.ledger) | (entry != after.entry) | (last > after.batch_index)
     return table if kept.all() else table.filter(pa.array(kept))
+
+
+def timestamp_of(entry: RawEntry) -> int | None:
+    """That of the records of an entry, which are published together; None: there is none, or it cannot be read."""
+    with suppress(DamagedError):
+        for messages in messages_of([entry], Damage()):
+            return int(messages.publish_time[0])
+    return None
 
 
 def _values(messages: Messages, damage: Damage | None) -> pa.Array:

@@ -1,7 +1,7 @@
 """Pulsar's questions to a compacted topic, put to a live one: the two of its compaction service (PIP-429).
 
     last position       the last id that the broker tells, and when that entry was published
-                        encrypted end of a view: Pulsar 4.2 cannot tell it, so the view is read, entry by entry
+                        encrypted end of a view: Pulsar 4.2 cannot tell it, so the view is read to its end
     find by a time      the broker's id for the time, then the first entry from there on
 
 An entry that cannot be opened has the index of its last message as its last position, and none as the start of a read.
@@ -9,14 +9,15 @@ An entry that cannot be opened has the index of its last message as its last pos
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from lithify.model.message import EARLIEST, MessageId, MessagePosition
+from lithify.model.message import EARLIEST, LATEST, MessageId, MessagePosition
 from lithify.pulsar.client import Admin, ClientConfig, Cluster, TopicReader
 from lithify.pulsar.client.refusals import SealedEndError
-from lithify.pulsar.columns import messages_of
+from lithify.pulsar.columns import Damage, messages_of
 from lithify.pulsar.format.batch import last_batch_index
 from lithify.pulsar.format.entry import RawEntry, entry_of
 from lithify.pulsar.format.framing import without_frame
@@ -35,51 +36,55 @@ class LivePositions:
         try:
             last = Cluster(self.config).last_id(self.partition, compacted=compacted)
         except SealedEndError:
-            *_, entry = self._view()
-            return MessagePosition(*entry[:2], last_batch_index(entry_of(entry)), _published(entry))
+            for entry in deque(self._read(None, LATEST.id, compacted=True), maxlen=1):
+                return MessagePosition(
+                    *entry[:2], last_batch_index(entry_of(entry, any_metadata=True)), _published(entry)
+                )
+            return self.last(compacted=compacted)  # the view was dropped meanwhile
         if last is None:
             return EARLIEST
         place = MessageId(*last.place)
-        for entries in TopicReader(self.config, self.partition).read(place, place, compacted=compacted):
-            return MessagePosition(*last, _published(entries[-1]))
+        for entry in self._read(place, place, compacted=compacted):
+            return MessagePosition(*last, _published(entry))
         return self.last(compacted=compacted)  # it was compacted away, or trimmed, since the broker told it
 
     def published_at(self, time_ms: int, *, compacted: bool) -> MessagePosition | None:
         """Of the first message that was published at or after a time; None if there is none."""
         last = Cluster(self.config).last_id(self.partition)
-        if last is None:
+        if last is None and not compacted:
             return None
-        end = MessageId(*last.place)
-        ledger, entry_id = Admin(self.config).id_published_at(self.partition, time_ms)
-        start = MessageId(ledger, max(0, entry_id - 1))
-        first = islice(self._from(None, end, compacted=compacted), 1)  # brokers pass over it
-        for entry in chain(first, self._from(start, end, compacted=compacted)):
+        start = None if last is None else self._begin(time_ms, compacted=compacted)
+        first = islice(self._read(None, LATEST.id, compacted=compacted), 1)  # brokers pass over it
+        for entry in chain(first, self._read(start, LATEST.id, compacted=compacted)):
             published = _published(entry)
             if published >= time_ms and (index := _first_index(entry)) is not None:
                 return MessagePosition(*entry[:2], index, published)
         return None
 
-    def _from(self, start: MessageId | None, end: MessageId, *, compacted: bool) -> Iterator[RawEntry]:
-        reader = TopicReader(self.config, self.partition)
-        try:
-            for entries in reader.read(start, end, compacted=compacted):
-                yield from map(without_frame, entries)
-        except SealedEndError:  # nothing is behind the view, so that it was not read yet
-            yield from (entry for entry in self._view() if start is None or entry[:2] >= start.place)
+    def _begin(self, time_ms: int, *, compacted: bool) -> MessageId | None:
+        """Where to begin to search for a time; None: at the first entry.
 
-    def _view(self) -> Iterator[RawEntry]:
-        served = LiveCluster(self.config).look(self.partition).served
-        entries = TopicReader(self.config, self.partition).read_view(0 if served is None else served.entries)
-        return map(without_frame, entries)
+        The broker looks for it in the entries of the topic itself, and not in those that only the view still has.
+        """
+        ledger, entry_id = Admin(self.config).id_published_at(self.partition, time_ms)
+        if compacted:
+            ledgers = LiveCluster(self.config).look(self.partition).ledgers
+            if (ledger, entry_id) <= (next((one.ledger for one in ledgers if one.entries), ledger), 0):
+                return None
+        return MessageId(ledger, max(0, entry_id - 1))
+
+    def _read(self, start: MessageId | None, end: MessageId, *, compacted: bool) -> Iterator[RawEntry]:
+        for entries in TopicReader(self.config, self.partition).read(start, end, compacted=compacted):
+            yield from map(without_frame, entries)
 
 
 def _published(entry: RawEntry) -> int:
-    return int(entry_of(without_frame(entry)).metadata.publish_time)
+    return int(entry_of(entry, any_metadata=True).metadata.publish_time)
 
 
 def _first_index(entry: RawEntry) -> int | None:
     """Of the first message that a reader gets; None if it gets none."""
-    for messages in messages_of([entry]):
+    for messages in messages_of([entry], Damage()):
         for index, out in zip(messages.batch_index.tolist(), messages.compacted_out.tolist(), strict=True):
             if not out:
                 return int(index)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lithify.columnar.files.spilled import MORE_SPACE, Sealer
-from lithify.errors import EngineError
+from lithify.columnar.files.spilled import Sealer, spilling
 from lithify.model.message import MessageId
 from lithify.pulsar.format.entry import RawEntry
 from lithify.pulsar.rounds.entries import EntryReader
@@ -38,42 +38,36 @@ class KeptEntries:
         if compacted:
             return self.reader.read(start, end, compacted=True)
         kept = self._files.get((start, end))
-        return self._first(start, end) if kept is None else _stored(kept, self._sealer)
+        return self._first(start, end) if kept is None else self._stored(kept)
 
     def _first(self, start: MessageId | None, end: MessageId) -> Iterator[list[RawEntry]]:
         path = self.folder / f"{start}-{end}"
-        path.unlink(missing_ok=True)  # of a read that was not finished
+        with self._keeping():
+            path.unlink(missing_ok=True)  # of a read that was not finished
         for entries in self.reader.read(start, end):
-            try:
-                with path.open("ab") as file:
-                    for raw in entries:
-                        sealed = self._sealer.seal(raw.data)
-                        file.write(_ENTRY.pack(raw.ledger, raw.entry, len(sealed)))
-                        file.write(sealed)
-            except OSError as error:
-                raise _full(self.folder, error) from error
+            with self._keeping(), path.open("ab") as file:
+                for raw in entries:
+                    sealed = self._sealer.seal(raw.data)
+                    file.write(_ENTRY.pack(raw.ledger, raw.entry, len(sealed)))
+                    file.write(sealed)
             yield entries
-        path.touch()  # where there were no entries
+        with self._keeping():
+            path.touch()  # where there were no entries
         self._files[start, end] = path
 
+    def _stored(self, path: Path) -> Iterator[list[RawEntry]]:
+        found: list[RawEntry] = []
+        size = 0
+        with self._keeping(), path.open("rb") as file:
+            while header := file.read(_ENTRY.size):
+                ledger, entry, length = _ENTRY.unpack(header)
+                found.append(RawEntry(ledger, entry, self._sealer.open(file.read(length))))
+                size += length + _ENTRY.size
+                if size >= LIST_BYTES:
+                    yield found
+                    found, size = [], 0
+        if found:
+            yield found
 
-def _stored(path: Path, sealer: Sealer) -> Iterator[list[RawEntry]]:
-    found: list[RawEntry] = []
-    size = 0
-    with path.open("rb") as file:
-        while header := file.read(_ENTRY.size):
-            ledger, entry, length = _ENTRY.unpack(header)
-            found.append(RawEntry(ledger, entry, sealer.open(file.read(length))))
-            size += length + _ENTRY.size
-            if size >= LIST_BYTES:
-                yield found
-                found, size = [], 0
-    if found:
-        yield found
-
-
-def _full(folder: Path, error: OSError) -> EngineError:
-    return EngineError(
-        f"{folder}: entries cannot be kept until they are written: {error.strerror}",
-        hint=MORE_SPACE,
-    )
+    def _keeping(self) -> AbstractContextManager[None]:
+        return spilling(self.folder, "entries cannot be kept until they are written")

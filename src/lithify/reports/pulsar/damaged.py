@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 SAID_AT_MOST = 10
-NAMED_AT_MOST = 100
-"""In a report."""
 
 
 def kept_whole(where: str, count: int, named: Sequence[str]) -> str:

@@ -13,11 +13,12 @@ SAID_AT_MOST = 100
 
 @dataclass(frozen=True, slots=True)
 class LeftLedger:
-    """A ledger with a view, or a part of one, that a round left for a topic or partition that is gone."""
+    """A ledger with a view, or a part of one, that a round left and nothing serves; `gone`: its topic is not there."""
 
     ledger: int
     topic: str
     run_id: str
+    gone: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +27,17 @@ class LeftoversReport(Report):
 
     ledgers: tuple[LeftLedger, ...]
     deleted: bool
+    notes: tuple[str, ...] = ()
 
 
 def leftovers_text(report: LeftoversReport) -> list[str]:
     """A line for each of the first ledgers, and one that counts them."""
     said, count = report.ledgers[:SAID_AT_MOST], len(report.ledgers)
-    lines = [f"ledger {one.ledger} of {one.topic}" for one in said]
+    lines = [f"ledger {one.ledger} of {one.topic}{', which is gone' if one.gone else ''}" for one in said]
     if count > len(said):
         lines.append(f"and {count - len(said):,} more")
     if not count:
-        return ["no ledger is left of a topic that is gone"]
-    ledgers = f"{plural(count, 'ledger')} of topics that are gone"
+        return ["no round has left a ledger"]
+    ledgers = f"{plural(count, 'ledger')} that rounds left"
     can = f"can be deleted; --yes deletes {'it' if count == 1 else 'them'}"
     return [*lines, f"{ledgers}: {'deleted' if report.deleted else can}"]

@@ -6,8 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from lithify.errors import LithifyError
+from lithify.model.settings.units import format_bytes, format_duration, plural
+from lithify.reports.page import Page, notice
 from lithify.reports.report import Report
-from lithify.reports.verification import Finding, FindingKind
+from lithify.reports.verification import Finding, FindingKind, finding_lines, verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,15 @@ class ReplicaVerification(Report):
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "clean": self.clean}
+
+    def page(self) -> Page:
+        source = "by itself" if self.source_version is None else f"against version {self.source_version} of its source"
+        found = "" if self.clean else f", {'more than ' if self.more_findings else ''}{len(self.findings)} findings"
+        read = f"{plural(self.records, 'record')} in {plural(self.files, 'file')}"
+        spent = f"{format_bytes(self.bytes_read)} read in {format_duration(self.duration_ms)}"
+        text = f"{found}: {read}, version {self.replica_version} {source}, {spent}"
+        lines = [notice(f"{self.topic}: ", verdict(clean=self.clean), text), *finding_lines(self.topic, self.findings)]
+        return Page(self.topic, "verification of a replica", lines=lines)
 
 
 @dataclass(frozen=True, slots=True)

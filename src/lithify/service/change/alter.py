@@ -18,7 +18,8 @@ from lithify.model.topic.edit import TopicEdit, Verb
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
-from lithify.reports.cut import AlterReport, CutReport, LogCut, SettingChange, cut_report, log_cut
+from lithify.reports.changed_settings import AlterReport, SettingChange
+from lithify.reports.cut import CutReport, LogCut, cut_report, log_cut
 from lithify.service.commit import commit
 from lithify.service.creation import attributes_of
 

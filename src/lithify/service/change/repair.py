@@ -19,7 +19,7 @@ from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.repair import Salvage
 from lithify.ports.store import Warehouse
-from lithify.reports.repair import RepairedLog, RepairReport
+from lithify.reports.warehouse import RepairedLog, RepairReport
 from lithify.service.last_record import last_record
 
 

@@ -19,7 +19,7 @@ from lithify.model.settings.inheritance import inheriting
 from lithify.model.settings.stream_attributes import StreamAttributes, with_attributes
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import LogStore, Warehouse
-from lithify.reports.cut import AlterReport, SettingChange
+from lithify.reports.changed_settings import AlterReport, SettingChange
 from lithify.reports.streams import EditedTopic, StreamDeleteReport, StreamEditReport
 from lithify.service.change.alter import alter
 from lithify.service.creation import attributes_of, create_warehouse

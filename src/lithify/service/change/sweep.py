@@ -31,7 +31,7 @@ from lithify.model.stored_file import NamedFiles, StoredFile
 from lithify.model.topic.edit import TopicEdit, Verb
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
-from lithify.reports.cut import SweepReport, SweptFile
+from lithify.reports.space import SweepReport, SweptFile
 from lithify.service.clock_check import check_clock
 from lithify.service.commit import commit
 
@@ -42,17 +42,10 @@ def sweep(warehouse: Warehouse, name: TopicName, *, delete: bool, allow_unusual:
     Raises `UnusualSweepError` where a person should look first, unless `allow_unusual`; `DamagedError`
     where a file that is needed is not in the folder; `UnknownTopicError`, or what `commit` raises.
     """
-    now_ms = warehouse.clock.now_ms()
-    state = warehouse.store.load(name)
-    look = _Look(warehouse, state, now_ms)
-    plan = look.plan()
+    look, plan = _planned(warehouse, name, refuses=delete and not allow_unusual)
+    state, now_ms = look.state, look.now_ms
     if not delete:
         return _report(name, plan, plan.files, now_ms, deleted=False)
-    if plan.unusual and not allow_unusual:
-        raise UnusualSweepError(
-            f"{name}: {plan.unusual}; nothing was deleted",
-            hint="see them with `lithify sweep`; `lithify sweep --yes --allow-unusual` deletes them",
-        )
     if plan.files:
         check_clock(warehouse.clock, state, now_ms)
     look.delete(plan.replaced)  # first, as it makes room on a full disk for what follows
@@ -60,6 +53,37 @@ def sweep(warehouse: Warehouse, name: TopicName, *, delete: bool, allow_unusual:
     unnamed = look.fenced(plan)
     look.delete(unnamed)
     return _report(name, plan, plan.replaced + unnamed, now_ms, deleted=True)
+
+
+def refuse_sweep(warehouse: Warehouse, name: TopicName, *, allow_unusual: bool = False) -> None:
+    """Raises what `sweep` would raise before it deletes a file, for who changes the topic first."""
+    _planned(warehouse, name, refuses=not allow_unusual)
+
+
+def _planned(warehouse: Warehouse, name: TopicName, *, refuses: bool) -> tuple[_Look, SweepPlan]:
+    now_ms = warehouse.clock.now_ms()
+    look = _Look(warehouse, warehouse.store.load(name), now_ms)
+    plan = look.plan()
+    if refuses:
+        _refuse_unusual(look, plan)
+    return look, plan
+
+
+def _refuse_unusual(look: _Look, plan: SweepPlan) -> None:
+    name = look.state.name
+    other = look.warehouse.store.other_commit(look.state, look.stored, look.named)
+    if other is not None:
+        raise UnusualSweepError(
+            f"{name}: {other.told(look.state.version)}; nothing was deleted",
+            hint="delete nothing through this catalog while another one has the topic; if none has, `lithify repair "
+            f"{name} --metadata {other.path}` shows what that commit has, and `lithify sweep {name} --yes "
+            "--allow-unusual` gives it up",
+        )
+    if plan.unusual:
+        raise UnusualSweepError(
+            f"{name}: {plan.unusual}; nothing was deleted",
+            hint="see them with `lithify sweep`; `lithify sweep --yes --allow-unusual` deletes them",
+        )
 
 
 def _report(

@@ -18,7 +18,7 @@ from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.cut import CutReport, LogCut, log_cut
-from lithify.reports.round import LogReport
+from lithify.reports.rounds.round import LogReport
 from lithify.service.commit import commit
 from lithify.service.documents import reports_of
 from lithify.service.last_record import last_record

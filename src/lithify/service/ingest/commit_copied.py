@@ -24,6 +24,7 @@ from lithify.model.names import LogId, TopicName
 from lithify.model.source import SourcePosition
 from lithify.model.staged import StagedLog, by_partition, segments_of_parts
 from lithify.model.topic.edit import TopicEdit
+from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.service.commit import commit
@@ -105,9 +106,12 @@ class Reached:
 
     def needs(self, copied: Copied) -> bool:
         """Whether a log is not at its end in `copied` yet, or has records and no leader epoch, or no begin."""
-        moves = any(not self._of(partition).is_at(end) for partition, end in copied.ends.items())
         lacks = {*copied.epochs} - {*self.epochs} | {*copied.begun} - {*self.begun}
-        return moves or any(self._of(p).log_end for p in lacks)
+        return bool(self.moved(copied.ends)) or any(self._of(p).log_end for p in lacks)
+
+    def moved(self, ends: Mapping[int, SourcePosition]) -> tuple[int, ...]:
+        """The partitions that were read up to another place than this."""
+        return tuple(p for p, end in ends.items() if not self._of(p).is_at(end))
 
     def _of(self, partition: int) -> Place:
         return self.places.get(partition, Place())
@@ -139,10 +143,7 @@ def commit_copied(warehouse: Warehouse, copied: Copied, reached: Reached, run_id
     def decide(newest: TopicState) -> TopicEdit:
         reached.check(newest, {*by_log, *copied.ends})
         every = segments_of_parts(copied.logs)
-        logs = {
-            p: appended(newest.log(p), segments_of_parts(parts), parts[-1].last_timestamp_ms, parts[-1].last_message_id)
-            for p, parts in by_log.items()
-        }
+        logs = {p: _with_parts(newest.log(p), parts) for p, parts in by_log.items()}
         logs |= ended(newest, logs, {p: end for p, end in copied.ends.items() if isinstance(end, int)})
         for partition, end in copied.ends.items():
             if isinstance(end, MessageId):
@@ -159,3 +160,11 @@ def commit_copied(warehouse: Warehouse, copied: Copied, reached: Reached, run_id
         return TopicEdit(run_id, now_ms, logs, add=every, written=every, copy_of=newest.copy_of)
 
     return commit(warehouse, copied.topic, run_id, decide)
+
+
+def _with_parts(log: LogState, parts: Sequence[StagedLog]) -> LogState:
+    segments, last = segments_of_parts(parts), parts[-1]
+    longer = appended(log, segments, last.last_timestamp_ms, last.last_message_id)
+    if last.last_checksum is None or last.last_message_id is not None:  # Pulsar's are compared by their ids
+        return longer
+    return replace(longer, source_last=(segments[-1].end_offset - 1, last.last_checksum))

@@ -51,17 +51,19 @@ def ingest(
             raise UnknownSourceError(f"{source.where} has no topic that matches {request.pattern}")
         if not request.into_stream and len(topics) > 1:
             what = f"{len(topics)} topics cannot go into one topic, {request.into}"
-            raise RefusedError(what, hint="name a stream instead: --into shop/")
+            raise RefusedError(what, hint="give --into a stream instead: shop/")
         copies.begin(topics)
         while copies.go_on and not stops():
             warehouse.clock.sleep(LOOK_S)
+            if stops():  # Spark may be about to end by the same signal
+                break
             narration.look()
             copies.look()
             copies.look_for_new()
     except StopAsked:
         pass
     finally:
-        reports = copies.end()
+        reports = copies.end(stopped=stops())
     return reports
 
 
@@ -76,7 +78,7 @@ class _Copies:
         self._streams: list[CopyStreams] = []
         self._reports: list[IngestReport] = []
         self._known: set[str] = set()
-        self._looked_ms = warehouse.clock.now_ms()
+        self._looked_ms = warehouse.clock.monotonic_ms()
 
     @property
     def go_on(self) -> bool:
@@ -100,7 +102,7 @@ class _Copies:
 
     def look_for_new(self) -> None:
         """Starts copies of new topics that match, looked for as often as the source's own clients do."""
-        pattern, now_ms = self._request.pattern, self._warehouse.clock.now_ms()
+        pattern, now_ms = self._request.pattern, self._warehouse.clock.monotonic_ms()
         if pattern is None or not self._request.continuous:
             return
         if now_ms - self._looked_ms < self._source.look_interval_ms:
@@ -129,9 +131,9 @@ class _Copies:
         check_apart(found)
         return found
 
-    def end(self) -> tuple[IngestReport, ...]:
+    def end(self, *, stopped: bool) -> tuple[IngestReport, ...]:
         """Stops all streams; returns the reports of all topics."""
         if self._streams:
             with ThreadPoolExecutor(len(self._streams)) as pool:
                 list(pool.map(lambda streams: streams.stop(), self._streams))
-        return (*self._reports, *(streams.report() for streams in self._streams))
+        return (*self._reports, *(streams.report(stopped=stopped) for streams in self._streams))

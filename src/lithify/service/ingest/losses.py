@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from lithify.errors import SourceWentBackError
 from lithify.lifecycle.copies.continuation import NeverCopied, SourceWasCut
+from lithify.model.message import MessageId
 from lithify.model.names import LogId
+from lithify.model.topic.copied_topic import Hole, IdHole
 from lithify.model.topic.state import TopicState
-from lithify.reports.ingest import Hole, IdHole
 
 
 def hole_of(partition: int, gone: NeverCopied) -> Hole | IdHole:
@@ -45,6 +46,12 @@ def cut_error(state: TopicState, partition: int, how: SourceWasCut, source: str)
         )
     elif how.cut is not None:
         hint += f": rounds have compacted this copy beyond {how.cut}, so it cannot be cut there"
+    if isinstance(how.log_end, MessageId):
+        return SourceWentBackError(
+            f"{log}: {source} has lost its messages up to {how.log_end}, or some of them, and has others there now, as "
+            "after a restore; the copy has those that were lost",
+            hint=hint,
+        )
     where = f"below {how.log_end}" if how.cut is None else f"from offset {how.cut} on"
     return SourceWentBackError(
         f"{log}: {source}-{partition} has lost its records {where} and has others there now, as after an unclean "

@@ -10,7 +10,7 @@ from lithify.model.source import IngestRequest
 from lithify.ports.clock import Clock
 from lithify.ports.source import Source
 from lithify.reports.ingest import IngestBatch, IngestedEntries, IngestedLog, IngestNote, TellNote, lag_text
-from lithify.service.ingest.outages import Outages, Seldom, begins_text
+from lithify.service.ingest.outages import Outages, Seldom, WarehouseOutages, begins_text
 
 LOOK_MS = 1_000
 """Between two looks at whether the source answers."""
@@ -24,8 +24,12 @@ class Narration:
     def __init__(self, source: Source, request: IngestRequest, clock: Clock, notes: TellNote) -> None:
         self._source, self._continuous, self._clock, self._notes = source, request.continuous, clock, notes
         self._seldom = Seldom(clock)
-        who = f"{source.system} at {source.where}"
-        self._outages = Outages(who, clock, lambda event, text: notes(IngestNote(event, text)))
+
+        def tell(event: str, text: str) -> None:
+            notes(IngestNote(event, text))
+
+        self._outages = Outages(f"{source.system} at {source.where}", clock, tell)
+        self.warehouse = WarehouseOutages(clock, tell)
         self._looked_ms = clock.monotonic_ms()
 
     def begins(self, source: str, topic: str, logs: Logs) -> None:

@@ -1,12 +1,14 @@
 """What both narrations say: where a copy begins, what is told seldom, and that a system is away and back.
 
-it is silent for `SILENT_MS` ─► outage, repeated each `QUIET_MS` ─► recovered, if an outage was told
+a cluster is silent for `SILENT_MS` ─► outage, repeated each `QUIET_MS` ─► recovered, if an outage was told
+the warehouse is away               ─► outage, once                     ─► recovered
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from lithify.errors import LithifyError
 from lithify.model.settings.units import format_duration
 from lithify.ports.clock import Clock
 
@@ -58,3 +60,21 @@ class Outages:
         if silent_ms >= SILENT_MS and (told_ms is None or now_ms - told_ms >= QUIET_MS):
             self._told_ms = now_ms
             self._tell("outage", f"{self._who} has not answered for {format_duration(silent_ms)}; waiting for it")
+
+
+class WarehouseOutages:
+    """Says so of the warehouse, which has no pulse: its calls fail, and then one succeeds."""
+
+    def __init__(self, clock: Clock, tell: Callable[[str, str], None]) -> None:
+        self._clock, self._tell = clock, tell
+        self._since_ms: int | None = None
+
+    def away(self, error: LithifyError) -> None:
+        if self._since_ms is None:
+            self._since_ms = self._clock.monotonic_ms()
+            self._tell("outage", f"{error.message}; waiting until it answers")
+
+    def answers(self) -> None:
+        if self._since_ms is not None:
+            for_ms, self._since_ms = self._clock.monotonic_ms() - self._since_ms, None
+            self._tell("recovered", f"the warehouse answers again, after {format_duration(for_ms)}")

@@ -1,9 +1,11 @@
 """Makes the copy of a Kafka topic a topic of its own, which takes records from then on (C70).
 
-    source document: promoted ─► commit: no copy any more
+    promotion and source document: promoted ─► commit: no copy any more ─► source document: promoted
 
-The document comes first: a repair may restore an earlier version of the topic, but not the document. Without the
-commit nothing can be appended, and no ingest can begin; promoting once more ends it.
+The documents come first: a repair may restore an earlier version of the topic, but not a document. Without the
+commit nothing can be appended, and no ingest can begin; promoting once more ends it. An ingest that had read the
+source document before may overwrite it, and be killed then; nobody else writes that of the promotion. Earlier versions
+know only the first.
 """
 
 from __future__ import annotations
@@ -12,12 +14,13 @@ from dataclasses import replace
 
 from lithify.lifecycle.copies.kafka import PROMOTED, promoted
 from lithify.model.names import TopicName
+from lithify.model.topic.copied_topic import CopiedTopic
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
-from lithify.reports.ingest import CopiedTopic, CopyPromoteReport
+from lithify.reports.ingest import CopyPromoteReport
 from lithify.service.commit import commit
-from lithify.service.documents import put_source, source_of
+from lithify.service.documents import put_promotion, put_source, source_of
 
 
 def promote_copy(warehouse: Warehouse, name: TopicName) -> CopyPromoteReport:
@@ -30,6 +33,7 @@ def promote_copy(warehouse: Warehouse, name: TopicName) -> CopyPromoteReport:
     state = warehouse.store.load(name)
     source = promoted(state)
     known = source_of(warehouse.store, state) or CopiedTopic(source, "")
+    put_promotion(warehouse.store, state)
     put_source(warehouse.store, state, replace(known, promoted=True))
 
     def decide(newest: TopicState) -> TopicEdit:
@@ -38,4 +42,5 @@ def promote_copy(warehouse: Warehouse, name: TopicName) -> CopyPromoteReport:
         return TopicEdit(run_id, warehouse.clock.now_ms(), logs, copy_of=PROMOTED)
 
     state = commit(warehouse, name, run_id, decide)
+    put_source(warehouse.store, state, replace(known, promoted=True))
     return CopyPromoteReport(str(name), state.version, source, warehouse.clock.now_ms())

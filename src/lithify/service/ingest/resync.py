@@ -11,20 +11,20 @@ from lithify.compaction.rules import table_rules
 from lithify.model.segment import segments_of
 from lithify.model.settings.units import plural
 from lithify.model.topic.state import TopicState
-from lithify.ports.source import CopyKeys, SourceBatch
+from lithify.ports.source import CopyKeys, DropsDeletes, SourceBatch
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading, pieces_of
 from lithify.reports.ingest import IngestNote, TellNote
 from lithify.service.ingest.source_watch import SourceWatch
 
 
-def resync(watch: SourceWatch, take: Callable[[SourceBatch], None], notes: TellNote) -> int:
+def resync(drops: DropsDeletes, watch: SourceWatch, take: Callable[[SourceBatch], None], notes: TellNote) -> int:
     """Copies up to where the source ends now, with deletes; returns how many keys were deleted.
 
     Raises as `take`, which commits the batch, and `PolicyError` where there is no room for the deletes.
     """
     keys = copy_keys(watch.warehouse, watch.state)
-    batch = watch.source.resync(watch.topic, dict(watch.read_to), watch.ends, keys)
+    batch = drops.resync(watch.topic, dict(watch.read_to), watch.ends, keys)
     take(batch)
     watch.resynced()
     deleted, name = sum(batch.deleted.values()), str(watch.state.name)

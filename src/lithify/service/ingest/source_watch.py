@@ -41,11 +41,15 @@ HINT = (
     "--resync deletes the keys that Kafka no longer has; --accept-loss continues without, and stores the range; "
     "a longer delete.retention.ms in Kafka prevents it"
 )
+TOO_SLOW = (
+    "the copy takes longer than that, and would again: set a longer delete.retention.ms in Kafka; "
+    "--accept-loss continues without, and stores the range"
+)
 
 
 @dataclass(slots=True)
 class SourceWatch:
-    """What one ingest knows of the ends of one topic's logs. Nothing for a source that has no `stable_ends`."""
+    """What one ingest knows of the ends of one topic's logs. Nothing for a source that drops no deletes."""
 
     warehouse: Warehouse
     source: Source
@@ -63,6 +67,8 @@ class SourceWatch:
     """By partition how far the copy is."""
     _stored: Ends | None = None
     _looked_ms: int = 0
+    _began: dict[int, int] = field(default_factory=dict)
+    """By partition that this ingest copies, or resyncs, from its beginning on, where the source ended then."""
     _turn: Lock = field(default_factory=Lock)
     """Batches and looks are in threads of their own."""
 
@@ -71,9 +77,9 @@ class SourceWatch:
 
         Raises `SourceLostError`, `BrokerError`, `DamagedError` or `WarehouseError`.
         """
-        now = self.source.stable_ends(self.topic)
-        if now is None:
+        if self.source.drops is None:
             return
+        now = self.source.drops.stable_ends(self.topic)
         self._stored = source_ends_of(self.warehouse.store, self.state)
         self.known, unknown = seen(self._stored, now.retention_ms), []
         for partition, start in starts.items():
@@ -83,7 +89,10 @@ class SourceWatch:
             self.known[partition] = known
             if self.resyncs or not log_end or start > log_end or not (known.ends or known.begun):
                 self.known[partition] = begun(known, start, time_ms, now.retention_ms)
-                if not self.resyncs and log_end == start < now.ends.get(partition, 0) and now.retention_ms is not None:
+                if self.resyncs or not log_end:
+                    self._began[partition] = now.ends.get(partition, 0)
+                behind = 0 < log_end == start < now.ends.get(partition, 0)
+                if behind and not self.resyncs and now.retention_ms is not None:
                     unknown.append(LogId(self.state.name, partition))
         self.read_to = {p: start for p, start in starts.items() if isinstance(start, int)}
         if unknown:
@@ -122,11 +131,11 @@ class SourceWatch:
 
     def after_read(self, ends: Mapping[int, SourcePosition]) -> None:
         """After a batch was read up to `ends`, before it is committed. Raises as `begin`."""
-        if self._stored is None:
+        drops = self.source.drops
+        if self._stored is None or drops is None:
             return
         time_ms = self.warehouse.clock.now_ms()
-        now = self.source.stable_ends(self.topic)
-        assert now is not None
+        now = drops.stable_ends(self.topic)
         if self._check(now, _offsets(ends), time_ms):
             self._store()
         self._learn(now, time_ms)
@@ -137,9 +146,10 @@ class SourceWatch:
 
     def look(self) -> None:
         """Now and then, stores what is known of the ends, so that a copy without new records does not look old."""
-        clock = self.warehouse.clock
+        clock, drops = self.warehouse.clock, self.source.drops
         if (
             self._stored is None
+            or drops is None
             or self.resyncs
             or clock.monotonic_ms() - self._looked_ms < look_interval_ms(self.retention_ms)
         ):
@@ -147,8 +157,7 @@ class SourceWatch:
         self._looked_ms = clock.monotonic_ms()
         with suppress(LithifyError):  # the next look may succeed, and without one the copy only looks older than it is
             time_ms = clock.now_ms()
-            now = self.source.stable_ends(self.topic)
-            assert now is not None
+            now = drops.stable_ends(self.topic)
             self._learn(now, time_ms)
             self._store()
 
@@ -176,7 +185,9 @@ class SourceWatch:
                 self.known = seen(self.known, now.retention_ms)
             self._store()
             theirs = f"{self.source.system}'s {self.topic.name}"
-            raise lost_error(LogId(self.state.name, partition), theirs, missed, now_ms, HINT)
+            is_slow = self.read_to.get(partition, 0) < self._began.get(partition, 0)
+            hint = TOO_SLOW if is_slow else HINT
+            raise lost_error(LogId(self.state.name, partition), theirs, missed, now_ms, hint)
         end = max(missed.end_offset, now.ends.get(partition, 0))
         with self._turn:
             self.known = self.known | {partition: accepted(self.known.get(partition, KnownEnds()), missed, end)}

@@ -1,17 +1,17 @@
 """The streams of one copy, one after the other: a new one begins where the last has ended for a reason that passes.
 
-    prepare ─► stream ─► ends: a new leader, or with `continuous` a cluster that is away ─► it answers ─► prepare
+    prepare ─► stream ─► ends: a new leader, or with `continuous` something that is away ─► it answers ─► prepare
                      └─► ends: all is copied, or an error
 
-While the cluster does not answer it waits, for as long as that takes: narration says so. Where it does answer, and the
-copy fails `FAILURES` times in a row all the same, that is its end.
+While the cluster or the warehouse does not answer it waits, for as long as that takes: narration says so. Where they
+do answer, and the copy fails `FAILURES` times in a row all the same, that is its end.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lithify.errors import BrokerError, LithifyError
+from lithify.errors import BrokerError, EngineError, LithifyError
 from lithify.ports.clock import Clock
 from lithify.ports.source import Source, SourceStream
 from lithify.reports.ingest import IngestReport
@@ -70,14 +70,23 @@ class CopyStreams:
         if self._stream is not None:
             self._stream.stop()
 
-    def report(self) -> IngestReport:
+    def report(self, *, stopped: bool) -> IngestReport:
+        """`stopped`: everything was to end. What made a stream end meanwhile is no error of the copy, nor what it
+        waits for."""
         error = self._error if self._stream is None else self._stream.end()
+        if stopped and (self._again_ms is not None or (self._stream is not None and _is_passing(error))):
+            error = None
         return self.copy.report(error, begun=self._begun)
 
     def _after(self, error: LithifyError | None) -> None:
         self._error = error
-        passes = self.copy.leader_moved or (self.continuous and isinstance(error, BrokerError))
-        if error is None or not passes:
+        if error is None:
+            return
+        if self.continuous and error.is_outage:
+            self.copy.narration.warehouse.away(error)
+            self._again_ms = self.clock.monotonic_ms() + AGAIN_MS
+            return
+        if not (self.copy.same.leader_moved or (self.continuous and isinstance(error, BrokerError))):
             return
         if self.copy.batches > self._batches or self.clock.monotonic_ms() - self._begun_ms >= LIVED_MS:
             self._failures = 0
@@ -85,3 +94,7 @@ class CopyStreams:
             self._failures += 1
         if self._failures < FAILURES:
             self._again_ms = self.clock.monotonic_ms() + AGAIN_MS
+
+
+def _is_passing(error: LithifyError | None) -> bool:
+    return isinstance(error, BrokerError | EngineError) or (error is not None and error.is_outage)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
-from lithify.errors import RefusedError, UnknownTopicError
-from lithify.lifecycle.copies.kafka import another_source, check_ingested, was_promoted
+from lithify.errors import LithifyError, RefusedError, UnknownTopicError
+from lithify.lifecycle.copies.kafka import PROMOTED, another_source, check_ingested, was_promoted
 from lithify.lifecycle.replicas import check_own
 from lithify.model.names import parse_topic
 from lithify.model.source import IngestRequest
+from lithify.model.topic.copied_topic import CopiedTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import LogStore
-from lithify.reports.ingest import CopiedTopic
 from lithify.service.documents import put_source, source_of
 
 
@@ -27,12 +27,18 @@ def known_source(store: LogStore, state: TopicState, system: str, topic: str) ->
 
 
 def remember(store: LogStore, state: TopicState, known: CopiedTopic | None, copied: CopiedTopic) -> None:
-    """Stores what is new of the source of a copy; what the source did not tell this time stays as it is `known`."""
+    """Stores what is new of the source of a copy; what the source did not tell this time stays as it is `known`.
+
+    Raises `PolicyError` where the copy was promoted meanwhile, whose note this may have overwritten: it is there again.
+    """
     if known is not None:
         config = known.config if copied.config is None else copied.config
         copied = replace(copied, topic_id=copied.topic_id or known.topic_id, config=config)
     if known != copied:
         put_source(store, state, copied)
+        if store.load(state.name).copy_of == PROMOTED:
+            put_source(store, state, replace(copied, promoted=True))
+            raise was_promoted(state)
 
 
 def check_one_can_begin(store: LogStore, request: IngestRequest) -> None:
@@ -43,6 +49,10 @@ def check_one_can_begin(store: LogStore, request: IngestRequest) -> None:
             _check_can_begin(store, topic, request.target(topic))
         except RefusedError as error:
             refused.append(error)
+        except LithifyError as error:
+            if not (request.continuous and error.is_outage):
+                raise
+            return  # the ingest waits for it
         else:
             return
     if refused:

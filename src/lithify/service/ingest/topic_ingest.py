@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from lithify.errors import (
-    BrokerError,
     ConflictError,
     LithifyError,
     RefusedError,
@@ -20,16 +19,18 @@ from lithify.lifecycle.copies import continuation
 from lithify.lifecycle.copies.continuation import CopyContinuation, CopyContinues, NeverCopied, SourceWentBack
 from lithify.lifecycle.copies.kafka import check_ingested, check_still_copy
 from lithify.lifecycle.replicas import check_own
+from lithify.model.message import DAMAGED_NAMED_AT_MOST
 from lithify.model.names import LogId, TopicName, TopicReference
 from lithify.model.segment import volume_of
 from lithify.model.source import IngestRequest, SourcePosition, SourceTopic
 from lithify.model.staged import Destination, StagedLog, by_partition, segments_of_parts
+from lithify.model.topic.copied_topic import CopiedTopic, Hole, IdHole
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import Copying, Source, SourceBatch
 from lithify.ports.store import Warehouse
-from lithify.reports.ingest import CopiedTopic, Hole, IdHole, IngestBatch, IngestNote, IngestReport, TellBatch
-from lithify.reports.pulsar.damaged import NAMED_AT_MOST, kept_whole
+from lithify.reports.ingest import IngestBatch, IngestNote, IngestReport, TellBatch
+from lithify.reports.pulsar.damaged import kept_whole
 from lithify.service.change.alter import alter
 from lithify.service.commit import commit
 from lithify.service.creation import create_topic
@@ -37,6 +38,7 @@ from lithify.service.ingest.commit_copied import Begun, Copied, Reached, commit_
 from lithify.service.ingest.losses import begin_of, cut_error, gone_of, hole_of
 from lithify.service.ingest.narration import Narration
 from lithify.service.ingest.resync import resync
+from lithify.service.ingest.same_log import SameLog
 from lithify.service.ingest.source_watch import SourceWatch
 from lithify.service.ingest.targets import known_source, remember
 
@@ -67,9 +69,10 @@ class TopicIngest:
     deleted_keys: int = 0
     reached: Reached = NOT_BEGUN
     watch: SourceWatch | None = None
-    epochs: Mapping[int, int | None] = field(default_factory=dict)
-    """The source's leader epochs since `prepare`. With others the stream has to begin anew (C72)."""
-    leader_moved: bool = False
+    same: SameLog = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.same = SameLog(self.source)
 
     def prepare(self) -> Mapping[int, SourcePosition | None]:
         """Creates the topic in the lake if it is missing; returns, by partition, where to continue.
@@ -78,28 +81,31 @@ class TopicIngest:
         a topic raises.
         """
         time_ms = self.warehouse.clock.now_ms()
-        self.leader_moved = False
         found = self.source.topic(self.topic)
         self.topic_id = found.topic_id
         state = self._state(found)
         check_own(state)
         self._check_same(state)
         state = self._with_partitions(self._marked(state), found)
-        self.epochs = self.source.epochs(found)  # before it is asked whether it was cut
+        self.same.begin(found)  # before it is asked whether it was cut
         starts = {p: self._start(state, p, how) for p, how in self.source.continuations(found, state).items()}
         self._remember(state)
         self._check_marked(state)
-        resyncs = self.request.resyncs and not self.resynced
-        self.watch = SourceWatch(self.warehouse, self.source, found, state, self.request.accepts_loss, resyncs)
+        drops = self.source.drops if self.request.resyncs and not self.resynced else None
+        accepts = self.request.accepts_loss
+        self.watch = SourceWatch(self.warehouse, self.source, found, state, accepts, resyncs=drops is not None)
         self.watch.begin(time_ms, starts, self.narration.told)
         self.reached = Reached.of(state)
         known = {p: start for p, start in starts.items() if start is not None}
-        begun: Begun = {} if resyncs else self.watch.begun  # a resync begins with its batch
+        begun: Begun = {} if drops is not None else self.watch.begun  # a resync begins with its batch
         state = self._commit((), known, self.warehouse.clock.new_id(), begun) or state
         self.watch.store_begin()
-        self.narration.begins(self.topic, str(self.name), self.source.progress(found, state, {}))
-        if resyncs:
-            self.deleted_keys = resync(self.watch, self.take, self.narration.told)
+        logs = self.source.progress(found, state, {})
+        self.narration.begins(self.topic, str(self.name), logs)
+        if all(log.lag == 0 for log in logs):  # else its next commit tells that the warehouse takes any
+            self.narration.warehouse.answers()
+        if drops is not None:
+            self.deleted_keys = resync(drops, self.watch, self.take, self.narration.told)
             self.resynced = True
             return dict(self.watch.read_to)
         return starts
@@ -141,9 +147,9 @@ class TopicIngest:
         state = self._with_partitions(state, found)
         copying = Copying(Destination.of(state), self.warehouse.files.access, run_id, self.request.drops_keyless)
         self._watched.before_read(found, state)
-        self._check_epochs(found)
+        self.same.check(found)
         copied = batch.copy(copying)
-        self._check_epochs(found)
+        self.same.check(found)
         # After the read: the topic may have been recreated before it, and the batch would be of the new one.
         self._check_id(self.source.topic(self.topic).topic_id)
         self._check_whole(found, state, batch)
@@ -151,6 +157,7 @@ class TopicIngest:
         self._watched.after_read(ends)
         state = self._commit(copied, ends, run_id, self._watched.begun) or state
         self._watched.committed(ends)
+        self.narration.warehouse.answers()
         counts = {p: volume_of(segments_of_parts(parts)).records for p, parts in by_partition(copied).items()}
         self.batches += 1
         self.records += sum(counts.values())
@@ -164,7 +171,7 @@ class TopicIngest:
     def _tell_damaged(self, kept: Mapping[int, tuple[int, Sequence[str]]]) -> None:
         for partition, (count, named) in sorted(kept.items()):
             self.damaged_entries += count
-            self.damaged_named = (*self.damaged_named, *named)[:NAMED_AT_MOST]
+            self.damaged_named = (*self.damaged_named, *named)[:DAMAGED_NAMED_AT_MOST]
             text = kept_whole(str(LogId(self.name, partition)), count, named)
             self.narration.told(IngestNote("damaged", text, self.topic, str(self.name)))
 
@@ -179,26 +186,17 @@ class TopicIngest:
         return self.watch
 
     def _check_whole(self, found: SourceTopic, state: TopicState, batch: SourceBatch) -> None:
-        """After the read, too: what was deleted before it was read is missing in the batch."""
-        for partition, how in self.source.after_read(found, state, tuple(batch.ends())).items():
+        """After the read, too: what was deleted before it was read is missing in the batch, and what was read from a
+        source that is another one now may be another's (C72).
+        """
+        for partition, how in self.source.after_read(found, state, self.reached.moved(batch.ends())).items():
+            if isinstance(how, SourceWentBack | continuation.SourceWasCut):
+                self._start(state, partition, how)
             if isinstance(how, NeverCopied):
                 newest = self.warehouse.store.load(self.name)
                 self.reached.check(newest, newest.partitions)  # else another ingest has copied it, so that it could go
                 self._start(state, partition, how)
                 self._remember(state)
-
-    def _check_epochs(self, found: SourceTopic) -> None:
-        """Raises `BrokerError` if the source may have lost records since `prepare`, which asks whether it has (C72).
-
-        What Spark has read, and reads ahead, would be a mixture then: only a new stream reads what there is now.
-        """
-        newest = self.source.epochs(found)
-        self.epochs = {**newest, **self.epochs}  # of partitions that were added meanwhile nothing was read before
-        if moved := [p for p, epoch in newest.items() if epoch != self.epochs[p]]:
-            self.leader_moved = True
-            raise BrokerError(
-                f"{self._theirs}-{moved[0]} has a new leader since it was read", hint="nothing was lost; start it again"
-            )
 
     @property
     def _theirs(self) -> str:
@@ -226,8 +224,7 @@ class TopicIngest:
         self, logs: tuple[StagedLog, ...], ends: Mapping[int, SourcePosition], run_id: str, begun: Begun
     ) -> TopicState | None:
         """Commits; returns the new version, or None if there was nothing to commit."""
-        epochs = {p: epoch for p in ends if (epoch := self.epochs.get(p)) is not None}
-        copied = Copied(self.name, logs, ends, epochs, {p: begun[p] for p in ends if p in begun})
+        copied = Copied(self.name, logs, ends, self.same.epochs(ends), {p: begun[p] for p in ends if p in begun})
         if not (copied.logs or self.reached.needs(copied)):
             return None
         state = commit_copied(self.warehouse, copied, self.reached, run_id)

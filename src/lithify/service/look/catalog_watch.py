@@ -214,15 +214,16 @@ def read_topics(
     found: dict[TopicName, T] = {}
     errors: dict[TopicName, LithifyError] = {}
 
-    def read_one(name: TopicName) -> None:
+    def read_one(at: tuple[TopicName, str | None]) -> None:
+        name, token = at
         try:
-            found[name] = read(store.load(name))
+            found[name] = read(store.load_at(name, token))
         except UnknownTopicError:
             pass  # deleted meanwhile, or no topic
         except Exception as error:
             errors[name] = as_lithify_error(error, name)
 
-    for_each(read_one, [name for name, _ in store.change_tokens()], store.at_once)
+    for_each(read_one, list(store.change_tokens()), store.at_once)
     return found, errors
 
 

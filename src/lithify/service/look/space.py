@@ -17,7 +17,7 @@ from lithify.model.topic.edit import KeptVersion
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import LogStore
 from lithify.reports.space import Space
-from lithify.reports.status import volumes_of
+from lithify.reports.topics import volumes_of
 
 
 def space_of(store: LogStore, state: TopicState) -> Space:

@@ -24,20 +24,13 @@ from lithify.model.topic.edit import KeptVersion
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
-from lithify.reports.status import (
-    GroupHold,
-    LogStatus,
-    TopicInfo,
-    TopicStatus,
-    VersionReport,
-    ViewStatus,
-    version_report,
-    volumes_of,
-)
+from lithify.reports.status import GroupHold, LogStatus, TopicStatus, ViewStatus
+from lithify.reports.topics import TopicInfo, VersionReport, version_report, volumes_of
 from lithify.schedule.assessment import OF_A_REPLICA, assess, entries_that_may_hide_values
 from lithify.service.creation import all_attributes
 from lithify.service.documents import failures_of
 from lithify.service.group_reads import read_groups
+from lithify.service.look.catalog_watch import read_topics
 from lithify.service.look.space import space_of
 
 
@@ -82,17 +75,13 @@ def topic_infos(warehouse: Warehouse, failed: TellFailure | None = None) -> tupl
 
     With `failed` it is told of each topic that cannot be read, and the others are returned.
     """
-    names = sorted(warehouse.store.topics(), key=in_order)
-    known = all_attributes(warehouse.store, {name.stream for name in names})
-    found = []
-    for name in names:
-        try:
-            found.append(_info(warehouse.store.load(name), known.get(name.stream)))
-        except LithifyError as error:
-            if failed is None:
-                raise
-            failed(str(name), error)
-    return tuple(found)
+    states, errors = read_topics(warehouse.store, lambda state: state)
+    for name in sorted(errors, key=in_order):
+        if failed is None:
+            raise errors[name]
+        failed(str(name), errors[name])
+    known = all_attributes(warehouse.store, {name.stream for name in states})
+    return tuple(_info(states[name], known.get(name.stream)) for name in sorted(states, key=in_order))
 
 
 def _info(state: TopicState, attributes: StreamAttributes | LithifyError | None) -> TopicInfo:
@@ -151,6 +140,7 @@ def _log_status(
         holds=tuple(map(_group_hold, holds(log, settings, reads, now_ms))),
         backlog_read_below=reads.backlog_below if reads.trimming else None,
         passed_through=entries_that_may_hide_values(log, settings),
+        chunks=log.compacted_volume.chunks,
         retention_waiting_bytes=volume_of(segments_awaiting_round(log, segments, settings, now_ms)).size_bytes,
         owed=log.round_required or None,
         due=verdict.due,

@@ -19,7 +19,7 @@ from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.proof.transition import LogVersion, Transition
-from lithify.reports.round import LogReport, RoundReport
+from lithify.reports.rounds.round import LogReport, RoundReport
 from lithify.service.documents import reports_of
 
 REMOVING = (Verb.COMPACT, Verb.RETAIN, Verb.TRUNCATE, Verb.UNCOMPACT, Verb.UNDO)

@@ -24,7 +24,7 @@ from lithify.errors import (
 )
 from lithify.lifecycle.mirroring import Copied, Difference, TopicFiles, changed_logs, difference, mirrored
 from lithify.lifecycle.own_views import Step
-from lithify.lifecycle.replicas import check_replicates, is_current, replica_of
+from lithify.lifecycle.replicas import check_replicates, check_still_there, is_current, replica_of
 from lithify.model.formats.features import features_of_copy
 from lithify.model.formats.warehouse import check_holds
 from lithify.model.names import TopicName
@@ -246,7 +246,9 @@ def _compared(source: Warehouse, target: Warehouse, step: Step) -> _Compared:
     partitions = changed_logs(step)
     there = [partition for partition in partitions if partition in step.replica.partitions]
     ours = _files(target, step.replica, there)
-    return _Compared(step, difference(_files(source, step.source, partitions), ours), ours.segments)
+    found = difference(_files(source, step.source, partitions), ours)
+    check_still_there(step.source, step.replica, found.remove)
+    return _Compared(step, found, ours.segments)
 
 
 def _lacking(source: Warehouse, target: Warehouse, theirs: TopicState, ours: TopicState | None) -> tuple[Segment, ...]:

@@ -66,6 +66,8 @@ def store_positions(read: ReadPositions, target: Warehouse, groups: Groups) -> C
     Not in a topic that is no replica any more: its groups go their own ways. Raises `CoordinationError`,
     `UnknownTopicError` or `WarehouseError`.
     """
+    if read.fence == NEVER_COPIED:  # read before there was a warehouse, perhaps: from here on it can be raised
+        groups.copies.fence(read.topic)
     state = target.store.load(read.topic)
     if state.replica is None:
         return CopiedPositions()

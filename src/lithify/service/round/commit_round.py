@@ -19,7 +19,7 @@ from lithify.model.topic.edit import TopicEdit, Verb
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
-from lithify.reports.round import RoundReport
+from lithify.reports.rounds.round import RoundReport
 from lithify.service.commit import commit
 from lithify.service.documents import put_report
 from lithify.service.last_record import last_record

@@ -11,7 +11,8 @@ from lithify.errors import LithifyError
 from lithify.model.names import TopicName
 from lithify.ports.engine import Progress, RewriteEngine, RunLimits
 from lithify.ports.store import Warehouse
-from lithify.reports.round import PlanReport, RoundReport
+from lithify.reports.rounds.plan import PlanReport
+from lithify.reports.rounds.round import RoundReport
 from lithify.service.change.streams import as_inherited, inherit_now
 from lithify.service.group_reads import read_groups
 from lithify.service.round.run import Run, run_rounds, silent

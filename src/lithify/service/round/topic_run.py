@@ -28,7 +28,7 @@ from lithify.model.settings.rates import RatesNote
 from lithify.model.topic.state import TopicState
 from lithify.ports.engine import PlannedLog
 from lithify.ports.store import Warehouse
-from lithify.reports.round import LogReport, RoundReport
+from lithify.reports.rounds.round import LogReport, RoundReport
 from lithify.service.clock_check import check_clock
 from lithify.service.documents import rates_note
 from lithify.service.group_reads import read_groups

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Self
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
-from lithify.errors import BrokerError, ConnectorError, UnknownSourceError
+from lithify.errors import BrokerError, UnknownSourceError
 from lithify.model.settings.secrets import hidden, keep
-from lithify.model.source import EpochAt, SourceLog, SourceTopic
+from lithify.model.source import EpochAt, Signs, SourceLog, SourceTopic
 from lithify.ports.source import StopAsked
+from lithify.redaction import one_line
+from lithify.spark.kafka.compared import signs_at
+from lithify.spark.kafka.connector import missing_connector
+from lithify.spark.session.reset import JVM_GONE
 
 CALL_S = 30
 ANSWER_MS = 1_000
@@ -36,8 +40,14 @@ _REFUSED = (
 _OWN = "DYNAMIC_TOPIC_CONFIG"
 _SLICE_IS_OVER = "java.util.concurrent.TimeoutException"
 _BYTES = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
-_ASKING = {"auto.offset.reset": "none", "key.deserializer": _BYTES, "value.deserializer": _BYTES}
-"""For a consumer that only asks."""
+_ASKING = {
+    "auto.offset.reset": "none",
+    "key.deserializer": _BYTES,
+    "value.deserializer": _BYTES,
+    "max.partition.fetch.bytes": "1024",
+    "fetch.max.wait.ms": "10",
+}
+"""For a consumer that only asks, or reads one record of each partition."""
 _SILENT = ("TimeoutException", "DisconnectException")
 _UNKNOWN = ("UnknownTopicOrPartitionException", "InvalidTopicException", "UnknownTopicIdException")
 
@@ -53,8 +63,7 @@ class KafkaCluster:
         keep(self._config)
         self._stops = stops
         self._admin: Any = None
-        self._waits_left = CALL_S * 1000 // SLICE_MS
-        """Slices left until the cluster has answered for the first time."""
+        self._waits_left = CALL_S * 1000 // SLICE_MS  # slices, until the cluster has answered for the first time
         self._answered = False
 
     @property
@@ -72,7 +81,8 @@ class KafkaCluster:
 
     def __exit__(self, *_: object) -> None:
         if self._admin is not None:
-            self._admin.close(self._jvm.java.time.Duration.ofSeconds(1))
+            with suppress(*JVM_GONE):
+                self._admin.close(self._jvm.java.time.Duration.ofSeconds(1))
             self._admin = None
 
     def answers(self) -> bool:
@@ -108,8 +118,8 @@ class KafkaCluster:
 
     def epochs(self, topic: SourceTopic) -> Mapping[int, int | None]:
         """By partition the leader epoch, None where the broker does not tell. Raises as `topic`."""
-        latest = self._jvm.org.apache.kafka.clients.admin.OffsetSpec.latest()
         with self._errors_converted(topic.name):
+            latest = self._jvm.org.apache.kafka.clients.admin.OffsetSpec.latest()
             return {p: epoch for p, (_, epoch) in self._offsets(topic, latest).items()}
 
     def cuts(self, topic: str, asked: Mapping[int, EpochAt]) -> Mapping[int, int | None]:
@@ -119,12 +129,31 @@ class KafkaCluster:
         """
         if not asked:
             return {}
-        with self._errors_converted(topic):
-            consumer = self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(self._properties(_ASKING))
-            try:
-                return self._cuts(consumer, topic, asked)
-            finally:
-                consumer.close(self._jvm.java.time.Duration.ofSeconds(1))
+        with self._errors_converted(topic), self._consumer() as consumer:
+            return self._cuts(consumer, topic, asked)
+
+    def signs(self, topic: str, offsets: Mapping[int, int]) -> Mapping[int, Signs]:
+        """By partition those of the record at that offset, where there is one. Raises as `topic`."""
+        if not offsets:
+            return {}
+        places = {p: self._place(topic, p) for p in offsets}
+        with self._errors_converted(topic), self._consumer() as consumer:
+            consumer.assign(self._list([*places.values()]))
+            return signs_at(consumer, places, offsets, self._polls(consumer))
+
+    def _polls(self, consumer: Any) -> Iterator[Any]:
+        for _ in range(CALL_S * 1000 // SLICE_MS):
+            if self._stops():
+                raise StopAsked
+            yield consumer.poll(self._jvm.java.time.Duration.ofMillis(SLICE_MS))
+
+    @contextmanager
+    def _consumer(self) -> Iterator[Any]:
+        consumer = self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(self._properties(_ASKING))
+        try:
+            yield consumer
+        finally:
+            consumer.close(self._jvm.java.time.Duration.ofSeconds(1))
 
     def _cuts(self, consumer: Any, topic: str, asked: Mapping[int, EpochAt]) -> Mapping[int, int | None]:
         clients, found = self._jvm.org.apache.kafka.clients.consumer, dict[int, int | None]()
@@ -186,7 +215,6 @@ class KafkaCluster:
 
     def size_bytes(self, topic: SourceTopic) -> int:
         """What the topic takes on the disks of its leaders. Raises as `topic`, also without the right to ask that."""
-        where = self._jvm.org.apache.kafka.common.TopicPartition
         with self._errors_converted(topic.name):
             described = self._answer(self._admin.describeTopics(self._list([topic.name])).allTopicNames())[topic.name]
             leaders = {int(info.partition()): info.leader().id() for info in self._iterable(described.partitions())}
@@ -194,7 +222,7 @@ class KafkaCluster:
             total = 0
             for partition, leader in leaders.items():
                 for folder in self._iterable(found[leader].values()):
-                    replica = folder.replicaInfos().get(where(topic.name, partition))
+                    replica = folder.replicaInfos().get(self._place(topic.name, partition))
                     total += 0 if replica is None else int(replica.size())
             return total
 
@@ -243,7 +271,7 @@ class KafkaCluster:
         except Py4JJavaError as error:
             raise self._error(what, error) from error
         except Py4JError as error:
-            raise missing_connector() from error
+            raise (StopAsked() if self._stops() else missing_connector()) from error
 
     def _error(self, what: str, error: Py4JJavaError) -> Exception:
         causes = _causes(error.java_exception)
@@ -257,14 +285,6 @@ class KafkaCluster:
         return BrokerError(f"{self.where} cannot be asked about {what}: {why}", hint="check the address and try again")
 
 
-def missing_connector() -> ConnectorError:
-    """The error for a session without Kafka's classes on its class path."""
-    return ConnectorError(
-        "this Spark session has no Kafka connector",
-        hint="name a folder with its jars with --jars, or give the session spark.jars.packages; see `lithify doctor`",
-    )
-
-
 def _epoch(of: Any) -> int | None:
     """-1 is that of a broker that counts none for this log."""
     return int(of.get()) if of.isPresent() and int(of.get()) >= 0 else None
@@ -274,7 +294,7 @@ def _causes(error: Any) -> list[tuple[str, str]]:
     """Class and message of a Java exception and its causes, innermost last, at most 10."""
     found: list[tuple[str, str]] = []
     while error is not None and len(found) < 10:
-        message = " ".join(str(error.getMessage() or "").split())[:300]
+        message = one_line(str(error.getMessage() or ""), 300)
         found.append((str(error.getClass().getName()), message or str(error.getClass().getSimpleName())))
         error = error.getCause()
     return found

@@ -85,6 +85,14 @@ def checked(connector: Connector) -> str:
     return "" if found == spark else f"{connector.folder} has {CONNECTOR} {found} for Spark {spark}"
 
 
+def missing_connector() -> ConnectorError:
+    """The error for a session without Kafka's classes on its class path."""
+    return ConnectorError(
+        "this Spark session has no Kafka connector",
+        hint="name a folder with its jars with --jars, or give the session spark.jars.packages; see `lithify doctor`",
+    )
+
+
 def _where(connector: Connector, given: Mapping[str, str], tell: Callable[[str], None]) -> Mapping[str, str]:
     folder = connector.folder
     if folder is None:

@@ -1,21 +1,25 @@
-"""Copies a batch with a record whose timestamp Spark's Kafka source cannot hold: Kafka's client for Python reads it.
+"""Copies a batch with a record whose timestamp Spark's Kafka source does not keep: Kafka's client for Python reads it.
 
     Kafka: ms in 64 bits ─► Spark's source: µs in 64 bits, or an error ─► such a batch is read here, and copied as it is
 
-Kafka takes any number of milliseconds from its producers; those that send nanoseconds are no rarity. Tasks read the
-same range, committed records alone, and write it as `copying.py` does.
+Kafka takes any number of milliseconds from its producers; those that send nanoseconds are no rarity. Old times Spark
+moves from the Julian to the Gregorian calendar, by the time zone of its JVM. They stay old, so that the smallest one
+that was copied shows it, and the batch is copied again. Tasks read the same range, committed records alone, and write
+it as `copying.py` does.
 """
 
 from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 
 from lithify.columnar.segment.schema import (
     HEADERS,
@@ -29,9 +33,10 @@ from lithify.columnar.segment.schema import (
 )
 from lithify.errors import BrokerError, ConnectorError, InvalidRecordError, InvalidSettingError
 from lithify.kafka_client.client import SLICE_S, Cluster, client
+from lithify.kafka_client.headers import headers_of
 from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying
-from lithify.spark.kafka.copying import RESULT, results_of, staged_by
+from lithify.spark.kafka.copying import RESULT, copied_logs, results_of, staged_by
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
@@ -39,9 +44,29 @@ if TYPE_CHECKING:
 _TOO_LATE = re.compile(r"offset (\d+) has timestamp value (-?\d+) that overflows")
 """What Spark's Kafka source says."""
 _RANGES = f"{PARTITION} int, start long, `end` long"
+_APART = (
+    "Spark reads it in a batch in which every record has a timestamp that Spark keeps: give --max-records-per-trigger"
+)
 TAKEN_AT_ONCE = 5_000
 WAIT_S = 60.0
 """A task ends if nothing comes for so long."""
+
+
+OLDEST_KEPT_MS = -1
+"""Spark's Kafka source keeps times from here on in every time zone; -1 is none."""
+
+
+def copied_exactly(frame: DataFrame, ranges: Callable[[], Ranges], copying: Copying) -> tuple[StagedLog, ...]:
+    """See `copied_logs`; ranges with a timestamp that Spark's Kafka source does not keep are read without it."""
+    try:
+        staged = copied_logs(frame, copying)
+    except (PySparkException, Py4JError) as error:
+        if not is_of_times(error):
+            raise
+        return ranges().copy(frame.sparkSession, copying, str(error))
+    if all(segment.min_timestamp_ms >= OLDEST_KEPT_MS for log in staged for segment in log.segments):
+        return staged
+    return ranges().copy(frame.sparkSession, copying)
 
 
 def is_of_times(error: Exception) -> bool:
@@ -57,21 +82,30 @@ class Ranges:
     config: Mapping[str, str] = field(repr=False)  # it has secrets
     offsets: Mapping[int, tuple[int, int]]
 
-    def copy(self, session: SparkSession, copying: Copying, why: Exception) -> tuple[StagedLog, ...]:
+    def copy(self, session: SparkSession, copying: Copying, why: str = "") -> tuple[StagedLog, ...]:
         """Writes them. Raises `InvalidRecordError` where Kafka's client for Python cannot be used."""
+        frame = self._frame(session, why)
+        return staged_by(frame.mapInArrow(_Task(self.topic, self.config, copying), f"{RESULT} binary"))
+
+    def keys(self, session: SparkSession, why: str) -> DataFrame:
+        """The keys of their records, by partition. Raises as `copy`."""
+        return self._frame(session, why).mapInArrow(_Keys(self.topic, self.config), f"{PARTITION} int, {KEY} binary")
+
+    def _frame(self, session: SparkSession, why: str) -> DataFrame:
         try:
             Cluster(self.config).consumer().close()
         except (ConnectorError, InvalidSettingError) as error:
-            found = _TOO_LATE.search(str(why))
-            what = f"the record at offset {found[1]} has the timestamp {found[2]}" if found else "a timestamp is"
+            found = _TOO_LATE.search(why)
+            what = (
+                f"the record at offset {found[1]} has the timestamp {found[2]}" if found else "a record has a timestamp"
+            )
             raise InvalidRecordError(
-                f"{self.topic}: {what}, beyond what Spark's Kafka source can hold; Kafka's client for Python reads it, "
+                f"{self.topic}: {what}, which Spark's Kafka source does not keep; Kafka's client for Python reads it, "
                 f"which cannot be used: {error.message}",
                 hint=error.hint,
             ) from None
         rows = [(p, start, end) for p, (start, end) in sorted(self.offsets.items()) if start < end]
-        frame = session.createDataFrame(rows, _RANGES).repartition(len(rows))
-        return staged_by(frame.mapInArrow(_Task(self.topic, self.config, copying), f"{RESULT} binary"))
+        return session.createDataFrame(rows, _RANGES).repartition(max(len(rows), 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,37 +117,51 @@ class _Task:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for row in batch.to_pylist():
-                results = results_of(self.copying, self._tables(row[PARTITION], row["start"], row["end"]))
+                tables = _tables(self.topic, self.config, row[PARTITION], row["start"], row["end"])
+                results = results_of(self.copying, tables)
                 yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(r) for r in results], pa.binary())], [RESULT])
 
-    def _tables(self, partition: int, start: int, end: int) -> Iterator[pa.Table]:
-        """The committed records of one partition in [start, end), in order."""
-        cluster, k = Cluster(self.config), client()
-        consumer = cluster.consumer()
-        try:
-            consumer.assign([k.TopicPartition(self.topic, partition, start)])
-            silent_s = 0.0
-            while True:
-                fetched = consumer.consume(TAKEN_AT_ONCE, SLICE_S)
-                silent_s = 0.0 if fetched else silent_s + SLICE_S
-                if silent_s >= WAIT_S:
-                    raise BrokerError(f"{self.topic}-{partition}: Kafka sent nothing from {start} on for {WAIT_S:g} s")
-                taken = [m for m in fetched if m.error() is None and int(m.offset() or 0) < end]
-                if taken:
-                    yield _table(taken)
-                for message in fetched:
-                    failure = message.error()
-                    if failure is not None and failure.code() != k.KafkaError._PARTITION_EOF:
-                        raise cluster.named(failure, self.topic)
-                    if int(message.offset() or 0) >= end - (failure is None):
-                        return
-        finally:
-            consumer.close()
+
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    topic: str
+    config: Mapping[str, str] = field(repr=False)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                for table in _tables(self.topic, self.config, row[PARTITION], row["start"], row["end"]):
+                    yield from table.select([PARTITION, KEY]).to_batches()
+
+
+def _tables(topic: str, config: Mapping[str, str], partition: int, start: int, end: int) -> Iterator[pa.Table]:
+    """The committed records of one partition in [start, end), in order."""
+    cluster, k = Cluster(config), client()
+    consumer = cluster.consumer()
+    try:
+        consumer.assign([k.TopicPartition(topic, partition, start)])
+        silent_s = 0.0
+        while True:
+            fetched = consumer.consume(TAKEN_AT_ONCE, SLICE_S)
+            silent_s = 0.0 if fetched else silent_s + SLICE_S
+            if silent_s >= WAIT_S:
+                raise BrokerError(f"{topic}-{partition}: Kafka sent nothing from {start} on for {WAIT_S:g} s")
+            taken = [m for m in fetched if m.error() is None and int(m.offset() or 0) < end]
+            if taken:
+                yield _table(taken)
+            for message in fetched:
+                failure = message.error()
+                if failure is not None and failure.code() != k.KafkaError._PARTITION_EOF:
+                    raise cluster.named(failure, topic)
+                if int(message.offset() or 0) >= end - (failure is None):
+                    return
+    finally:
+        consumer.close()
 
 
 def _table(fetched: Sequence[Message]) -> pa.Table:
     times: list[Any] = [message.timestamp() for message in fetched]
-    headers: list[Any] = [message.headers() or () for message in fetched]
+    headers = [headers_of(message, _APART) for message in fetched]
     return pa.table(
         {
             PARTITION: pa.array([message.partition() for message in fetched], pa.int32()),

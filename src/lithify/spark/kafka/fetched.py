@@ -14,6 +14,7 @@ from pathlib import Path
 import pyspark
 
 from lithify.errors import ConnectorError
+from lithify.redaction import one_line
 from lithify.spark.session.java import find_java, java_home
 
 FETCHED_WITHIN_S = 600.0
@@ -63,7 +64,7 @@ def reason_of(output: str) -> str:
     """The reason in the output of Ivy, in a few words."""
     lines = [line.strip() for line in output.splitlines()]
     reasons = [line for line in lines if line.startswith(("Host ", "Server access error", "Exception in thread"))]
-    return (reasons or lines or ["no output"])[-1][:200]
+    return one_line((reasons or lines or ["no output"])[-1], 200)
 
 
 def _failed(package: str, reason: str) -> ConnectorError:

@@ -18,38 +18,38 @@ import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from lithify.columnar.arrivals.incoming import receive
 from lithify.columnar.files.access import FileAccess
-from lithify.columnar.keypass.key_rows import header_orders
 from lithify.columnar.segment.reader import read_segment
-from lithify.columnar.segment.schema import HEADERS, KEY, OFFSET, PARTITION, TIMESTAMP, VALUE, VALUE_SIZE
+from lithify.columnar.segment.schema import HEADERS, KEY, OFFSET, PARTITION, TIMESTAMP, VALUE
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.compaction.rules import ORDER_BYTES, SurvivorRules
-from lithify.errors import LithifyError
+from lithify.errors import LithifyError, PolicyError
 from lithify.lifecycle.copies.missed_deletes import no_room
 from lithify.model.names import LogId
 from lithify.model.staged import StagedLog, by_partition, segments_of_parts
 from lithify.ports.source import Copying, CopyKeys, StopAsked
-from lithify.reading.pieces import Piece
-from lithify.spark.kafka.copying import RESULT, copied_logs
+from lithify.spark.kafka.copying import RESULT
+from lithify.spark.kafka.exact import Ranges, copied_exactly, is_of_times
+from lithify.spark.kafka.piece_keys import LIVE, ORDER, OUR_KEYS, KeysOf, PieceKeys
 from lithify.spark.kafka.stream import reading_options, spark_error
 from lithify.spark.payloads import Unpacking
-from lithify.spark.tasks import PAYLOAD, Batches, attempt, columns, in_worker, partitions, placed, spread, task_frame
+from lithify.spark.tasks import PAYLOAD, Batches, attempt, partitions, placed, spread, task_frame
 
-ORDER, LIVE = "order", "live"
-OUR_KEYS = f"{PARTITION} int, {KEY} binary, {OFFSET} bigint, {TIMESTAMP} bigint, {ORDER} bigint, {LIVE} boolean"
 FULL_RECORDS = 1_000_000
 WRITTEN_AT_ONCE = 64 * 1024
+T = TypeVar("T")
 LOOK_S = 0.2
+EARLIEST = -2
+"""The first offset that Kafka has, as its clients ask for it."""
 
 
 @dataclass(slots=True)
@@ -76,11 +76,12 @@ class ResyncBatch:
         self.deleted = {}
         tag = f"lithify-resync-{copying.run_id}"
         with ThreadPoolExecutor(1) as pool:
-            running = pool.submit(self._copy, copying, tag)
+            running, stopped = pool.submit(self._copy, copying, tag), False
             while not wait([running], LOOK_S).done:
-                if self.stops():
-                    self.session.sparkContext.cancelJobsWithTag(tag)
-                    raise StopAsked
+                if stopped := stopped or self.stops():
+                    self.session.sparkContext.cancelJobsWithTag(tag)  # those that run by now: others may follow
+            if stopped:
+                raise StopAsked
             try:
                 return running.result()
             except (PySparkException, Py4JError) as error:
@@ -90,12 +91,21 @@ class ResyncBatch:
         self.session.sparkContext.addJobTag(tag)
         staged: tuple[StagedLog, ...] = ()
         if any(self.starts[p] < end for p, end in self.read_to.items()):
-            staged = copied_logs(self.kafka(self.starts), copying)
+            if copying.drops_keyless and self._with_keys(self.starts, _has_keyless):
+                raise PolicyError(
+                    f"{self.source}: it has new records without a key, and a resync gives deletes the offsets that "
+                    "no record of Kafka has, so that it cannot drop them",
+                    hint="--accept-loss in place of --resync continues without the deletes, and stores the range",
+                )
+            staged = copied_exactly(self.kafka(self.starts), lambda: self._ranges(self.starts), copying)
         logs = by_partition(staged)
         for merged in self._merged(copying, logs):
             logs[merged.log.partition] = [merged.log]
             self.deleted[merged.log.partition] = merged.deleted
         return tuple(part for _, parts in sorted(logs.items()) for part in parts)
+
+    def _ranges(self, starts: Mapping[int, int]) -> Ranges:
+        return Ranges(self.source, self.config, {p: (starts[p], end) for p, end in self.read_to.items()})
 
     def kafka(self, starts: Mapping[int, int] | None) -> DataFrame:
         """The records of the topic from these offsets on, None for all, up to the ends of the batch."""
@@ -117,17 +127,33 @@ class ResyncBatch:
             p: _Free(self.starts[p], end, segments_of_parts(tuple(logs.get(p, ())))) for p, end in self.read_to.items()
         }
         task = _Merge(copying, free, self.keys.rules)
-        gone = placed(self._gone(copying.access).withColumn("part", F.col(PARTITION)), max(free, default=0) + 1)
-        rows = gone.select(PARTITION, KEY, TIMESTAMP, ORDER).mapInArrow(task, f"{RESULT} binary").collect()
-        found = [pickle.loads(row[RESULT]) for row in rows]
-        for error in found:
-            if isinstance(error, LithifyError):
-                raise error
+
+        def rows(theirs: DataFrame) -> list[Row]:
+            gone = self._gone(copying.access, theirs).withColumn("part", F.col(PARTITION))
+            gone = placed(gone, max(free, default=0) + 1).select(PARTITION, KEY, TIMESTAMP, ORDER)
+            found: list[Row] = gone.mapInArrow(task, f"{RESULT} binary").collect()
+            return found
+
+        merged = self._with_keys(None, rows)
+        found = [pickle.loads(row[RESULT]) for row in merged]
+        for result in found:
+            if isinstance(result, LithifyError):
+                raise result
         return found
 
-    def _gone(self, access: FileAccess) -> DataFrame:
+    def _with_keys(self, starts: Mapping[int, int] | None, read: Callable[[DataFrame], T]) -> T:
+        """What `read` makes of Kafka's keys from these offsets on, None for all, whatever their timestamps are."""
+        theirs = self.kafka(starts).select(F.col("partition").alias(PARTITION), F.col("key").alias(KEY))
+        try:
+            return read(theirs)
+        except (PySparkException, Py4JError) as error:
+            if not is_of_times(error):
+                raise
+            first = dict.fromkeys(self.read_to, EARLIEST) if starts is None else starts
+            return read(self._ranges(first).keys(self.session, str(error)))
+
+    def _gone(self, access: FileAccess, theirs: DataFrame) -> DataFrame:
         """The keys whose latest record in the copy is a value, and that Kafka has in no record."""
-        theirs = self.kafka(None).select(F.col("partition").alias(PARTITION), F.col("key").alias(KEY))
         theirs = theirs.where(F.col(KEY).isNotNull())
         latest = F.max(F.struct(ORDER, OFFSET, TIMESTAMP, LIVE)).alias("latest")
         left = self._ours(access).join(theirs, [PARTITION, KEY], "left_anti").groupBy(PARTITION, KEY).agg(latest)
@@ -136,54 +162,19 @@ class ResyncBatch:
     def _ours(self, access: FileAccess) -> DataFrame:
         """The records of the copy that have a key, with what decides which is the latest."""
         work = [
-            _Keys(access, p, piece, self.keys.rules[p]) for p, pieces in self.keys.pieces.items() for piece in pieces
+            PieceKeys(access, p, piece, self.keys.rules[p])
+            for p, pieces in self.keys.pieces.items()
+            for piece in pieces
         ]
         if not work:
             return self.session.createDataFrame([], OUR_KEYS)
         parts = spread([task.piece.segment.records for task in work], FULL_RECORDS)
         frame = placed(task_frame(self.session, parts, work), partitions(parts))
-        return frame.select(PAYLOAD).mapInArrow(_KeysOf(Unpacking(access)), OUR_KEYS)
+        return frame.select(PAYLOAD).mapInArrow(KeysOf(Unpacking(access)), OUR_KEYS)
 
 
-@dataclass(frozen=True, slots=True)
-class _Keys:
-    """The keys of one piece of a log."""
-
-    access: FileAccess
-    partition: int
-    piece: Piece
-    rules: SurvivorRules
-
-    def rows(self) -> Iterator[pa.RecordBatch]:
-        rules, by_header = self.rules, self.rules.strategy == "header"
-        wanted = [KEY, OFFSET, TIMESTAMP, VALUE_SIZE, *([HEADERS] if by_header else [])]
-        start = max(self.piece.start_offset, rules.log_start)
-        for table in read_segment(self.access, self.piece.segment, start_offset=start, columns=wanted):
-            keyed = table.filter(pc.is_valid(table.column(KEY)))
-            size, count = keyed.column(VALUE_SIZE), keyed.num_rows
-            live = pc.is_valid(size)
-            if rules.empty_is_tombstone:
-                live = pc.and_(live, pc.not_equal(pc.fill_null(size, 0), 0))
-            order: Any = pa.array([0] * count, pa.int64())
-            if rules.strategy == "timestamp":
-                order = keyed.column(TIMESTAMP)
-            elif by_header:
-                order = header_orders(keyed.column(HEADERS), rules.order_header)
-            partition = pa.array([self.partition] * count, pa.int32())
-            found = [partition, keyed.column(KEY), keyed.column(OFFSET), keyed.column(TIMESTAMP), order, live]
-            yield from pa.table(found, names=[PARTITION, KEY, OFFSET, TIMESTAMP, ORDER, LIVE]).to_batches()
-
-
-@dataclass(frozen=True, slots=True)
-class _KeysOf:
-    unpack: Unpacking
-
-    def __call__(self, batches: Batches) -> Batches:
-        return in_worker(self._rows)(batches)
-
-    def _rows(self, batches: Batches) -> Batches:
-        for (payload,) in columns(batches, PAYLOAD):
-            yield from self.unpack(payload).rows()
+def _has_keyless(theirs: DataFrame) -> bool:
+    return not theirs.where(F.col(KEY).isNull()).isEmpty()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Self
 
 from lithify.errors import BrokerError
 from lithify.lifecycle.copies.continuation import (
     CopyContinuation,
     SourceWasCut,
+    SourceWentBack,
     copy_continuations,
+    cuts_by_records,
     epochs_to_ask,
+    records_to_compare,
     with_cuts,
 )
-from lithify.model.source import IngestRequest, SourcePosition, SourceTopic
+from lithify.model.source import IngestRequest, SourceLog, SourcePosition, SourceTopic
 from lithify.model.source_ends import DEFAULT_MS, StableEnds, delete_retention_ms
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import CopyKeys, OnBatch, SourceStream
@@ -65,6 +69,10 @@ class KafkaSource(KafkaCluster):
         return not self.answers() or any(stream.asks_for_offsets for stream in self._streams)
 
     @property
+    def drops(self) -> Self:
+        return self
+
+    @property
     def look_interval_ms(self) -> int:
         return int(self._request.config.get(MAX_AGE, MAX_AGE_MS))
 
@@ -83,17 +91,29 @@ class KafkaSource(KafkaCluster):
         return None
 
     def continuations(self, topic: SourceTopic, copy: TopicState) -> Mapping[int, CopyContinuation]:
-        """By the offsets and leader epochs (`lifecycle/copies/continuation.py`). Raises `BrokerError`."""
+        """By offsets, leader epochs and last records (`lifecycle/copies/continuation.py`). Raises `BrokerError`."""
         logs = self.logs(topic)
         asked = epochs_to_ask(copy, logs)
         cuts = {p: SourceWasCut(asked[p].offset, cut) for p, cut in self.cuts(topic.name, asked).items()}
-        return with_cuts(copy_continuations(copy, logs), cuts)
+        return self._compared(topic, copy, logs, cuts)
 
     def after_read(
         self, topic: SourceTopic, copy: TopicState, partitions: Collection[int]
     ) -> Mapping[int, CopyContinuation]:
-        """Nothing: Kafka's reader fails where offsets are gone."""
-        return {}
+        """Whether it was another cluster's log that was read: Kafka's reader itself fails where offsets are gone."""
+        logs = self.logs(replace(topic, partitions=tuple(partitions))) if partitions else {}
+        found = self._compared(topic, copy, logs, {})
+        return {p: how for p, how in found.items() if isinstance(how, SourceWentBack | SourceWasCut)}
+
+    def _compared(
+        self,
+        topic: SourceTopic,
+        copy: TopicState,
+        logs: Mapping[int, SourceLog],
+        cuts: Mapping[int, SourceWasCut],
+    ) -> Mapping[int, CopyContinuation]:
+        others = cuts_by_records(copy, self.signs(topic.name, records_to_compare(copy, logs)))
+        return with_cuts(copy_continuations(copy, logs), {**others, **cuts})
 
     def stable_ends(self, topic: SourceTopic) -> StableEnds:
         """Raises `BrokerError`."""

@@ -35,9 +35,10 @@ from lithify.errors import (
 from lithify.model.settings.secrets import hidden
 from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying, OnBatch, StopAsked
-from lithify.spark.kafka.cluster import CALL_S, missing_connector
-from lithify.spark.kafka.copying import copied_logs
-from lithify.spark.kafka.exact import Ranges, is_of_times
+from lithify.redaction import one_line
+from lithify.spark.kafka.cluster import CALL_S
+from lithify.spark.kafka.connector import missing_connector
+from lithify.spark.kafka.exact import Ranges, copied_exactly
 
 STREAM_STOPS_WITHIN_S = 3
 BATCH_STOPS_WITHIN_S = 2.0
@@ -71,13 +72,8 @@ class KafkaBatch:
     ranges: Callable[[], Ranges]
 
     def copy(self, copying: Copying) -> tuple[StagedLog, ...]:
-        """See `copied_logs`; records whose timestamp Spark cannot hold are read without its source."""
-        try:
-            return copied_logs(self.rows, copying)
-        except (PySparkException, Py4JError) as error:
-            if not is_of_times(error):
-                raise
-            return self.ranges().copy(self.rows.sparkSession, copying, error)
+        """See `copied_exactly`."""
+        return copied_exactly(self.rows, self.ranges, copying)
 
     def damaged(self) -> Mapping[int, tuple[int, Sequence[str]]]:
         return {}
@@ -207,7 +203,8 @@ def spark_error(error: Any, source: str, config: Mapping[str, str]) -> LithifyEr
     text = hidden(" ".join(str(error).split()), config)
     for signs, kind, hint in _SIGNS:
         if any(sign in text for sign in signs):
-            return kind(f"{source}: {_short(text)}", hint=hint)
+            what = _LOST if kind is SourceLostError else _short(text)
+            return kind(f"{source}: {what}", hint=hint)
     what = f"{type(error).__name__}: {_short(text)}"
     return EngineError(f"{source}: the stream failed: {what}", hint="nothing was lost; start it again")
 
@@ -218,7 +215,7 @@ def noted_ends(text: str, source: str, path: str) -> Mapping[int, int]:
     Raises `EngineError` if they are missing.
     """
     for line in text.splitlines():
-        with suppress(ValueError):
+        with suppress(AttributeError, OverflowError, RecursionError, TypeError, ValueError):
             found = json.loads(line)
             if isinstance(found, dict) and source in found:
                 return {int(partition): int(offset) for partition, offset in found[source].items()}
@@ -227,13 +224,15 @@ def noted_ends(text: str, source: str, path: str) -> Mapping[int, int]:
     )
 
 
+_LOST = "Kafka has deleted records that were not copied yet, while they were to be read"
+"""Spark's own text advises what the copy must not do: to go on without a word."""
 _WENT_BACK = "it was recreated, or has lost records, since this stream began; start again, and the copy is compared"
 _SIGNS: tuple[tuple[tuple[str, ...], type[LithifyError], str], ...] = (
     (("offset was changed from",), SourceWentBackError, _WENT_BACK),
     (
         ("OffsetOutOfRange", "FAIL_ON_DATA_LOSS", "failOnDataLoss", "may have been lost", "data loss"),
         SourceLostError,
-        "Kafka has deleted records that were not copied yet; --accept-loss continues after them",
+        "start it again: it names the offsets; --accept-loss continues after them",
     ),
     (
         ("UnknownTopicOrPartition", "UnknownTopicId", "partitions were deleted"),
@@ -272,4 +271,4 @@ def reading_options(source: str, config: Mapping[str, str]) -> dict[str, str]:
 
 
 def _short(text: str) -> str:
-    return text.partition("Caused by")[0][:300]
+    return one_line(text.partition("Caused by")[0], 300)

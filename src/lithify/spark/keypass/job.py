@@ -44,12 +44,13 @@ class LogWork:
     @property
     def scan(self) -> LogScan:
         steps = tuple(step.end_offset for step in self.plan.base.steps)
-        return LogScan(self.plan.rules, self.plan.looked_at, self.plan.dirty, steps, self.plan.above_horizon)
+        plan = self.plan
+        return LogScan(plan.rules, plan.looked_at, plan.dirty, steps, plan.above_horizon, plan.chunks)
 
     @property
     def read(self) -> tuple[Segment, ...]:
         """Segments whose keys are read."""
-        return self.plan.scanned + self.plan.above_horizon
+        return self.plan.scanned + self.plan.above_horizon + self.plan.chunks
 
     @property
     def ranges(self) -> list[HashRange]:

@@ -56,7 +56,7 @@ _SENT = pa.schema(
 class SegmentTask:
     """Shuffles the keys of one segment, number `segment` of the run, to the ranges of its log.
 
-    `log` has only this segment, in its `portion`; in `ABOVE_HORIZON` its number is not used, as it loses no record.
+    `log` has only this segment, in its `portion`; in one of `ONLY_ASKED` its number is not used: it loses no record.
     `parts` is the Spark partition of each range.
     """
 

@@ -1,7 +1,7 @@
 """`verify` on Spark: compares the records of two or more versions (C1, C3, C4, C5).
 
     segments ─► mapInArrow: (segment, offset, key, digest, ...) ─► one row per proof ─► `verdicts`
-                   └─► findings about the file, and its number of tombstones
+                   └─► findings about the file, and its number of tombstones, or the error that reading it ended with
 
 Every file is read once. Window functions of Spark over exact keys find the winner of each key, independently
 of the code that rounds use, so that the two do not share a mistake. Values do not leave the tasks.
@@ -9,10 +9,12 @@ of the code that rounds use, so that the two do not share a mistake. Values do n
 
 from __future__ import annotations
 
+import base64
 import json
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -20,6 +22,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from lithify.columnar.segment.inspect import DIGESTS, Piece, TombstonesOf, inspect_segment
+from lithify.errors import LithifyError
 from lithify.ports.engine import Progress, RunLimits
 from lithify.ports.inspector import InspectionResult, RecordFinding
 from lithify.proof.inspection import InspectedSegment
@@ -27,7 +30,7 @@ from lithify.proof.transition import Proof
 from lithify.reports.verification import Finding, FindingKind
 from lithify.spark.proof.verdicts import header_names, rules_frame, verdicts
 from lithify.spark.session.progress import Watch, watched
-from lithify.spark.tasks import TaskPace, Workers
+from lithify.spark.tasks import TaskPace, Workers, job_errors
 
 MOST_TASKS = 256
 """Most tasks that files are distributed over."""
@@ -38,6 +41,9 @@ TASK_RECORDS = 500_000
 _ROWS = pa.schema([pa.field("segment", pa.int32()), *DIGESTS, pa.field("about", pa.string())])
 _MEMBERS_DDL = "segment int, proof int, before boolean, after boolean, from_offset long"
 _NO_PROOF = -1
+_ERROR = "error"
+_BEFORE_FINDINGS = -1
+"""The offset of rows with errors, so that the limit of what is collected cuts off none."""
 
 
 class SparkInspector:
@@ -55,28 +61,33 @@ class SparkInspector:
         most: int,
         progress: Progress,
     ) -> InspectionResult:
-        """Reads every segment once and judges every record; see `ports.inspector.Inspector`. Raises errors of Spark."""
+        """Reads every segment once and judges every record; see `ports.inspector.Inspector`.
+
+        Raises an error that a task returned, such as `WarehouseError`, or `EngineError` if the job fails.
+        """
         if not segments:
             return InspectionResult((), (), {})
         session = self._session()
         limited = self._limits.read_rate_bytes is not None
         tasks = min(len(segments), MOST_TASKS, *([self._workers.slots] if limited else []))
         pace = self._workers.task_pace(self._limits, tasks)
-        rows = _rows(session, pace, segments, header_names(proofs), tasks)
         group, comparing = self._workers.new_id(), _tasks(segments)
-        found = verdicts(
-            _compared(session, rows, segments),
-            rules_frame(session, proofs),
-            proofs,
-            partitions=comparing,
-            secret=self._workers.new_id(),
-        )
-        # Findings about files come first; the limit leaves room for both kinds.
-        about_file = F.col("proof") == _NO_PROOF
-        ordered = found.orderBy(~about_file, "proof", "offset").limit(2 * len(segments) + 2 * (most + 1))
         size_bytes = sum(one.segment.size_bytes for one in segments)
-        with watched(session, Watch(f"{group}-verify", "verify", (tasks, comparing), size_bytes, progress)):
-            listed = ordered.collect()
+        watch = Watch(f"{group}-verify", "verify", (tasks, comparing), size_bytes, progress)
+        with job_errors():
+            rows = _rows(session, pace, segments, header_names(proofs), tasks)
+            found = verdicts(
+                _compared(session, rows, segments),
+                rules_frame(session, proofs),
+                proofs,
+                partitions=comparing,
+                secret=self._workers.new_id(),
+            )
+            # Findings about files come first; the limit leaves room for both kinds.
+            about_file = F.col("proof") == _NO_PROOF
+            ordered = found.orderBy(~about_file, "proof", "offset").limit(2 * len(segments) + 2 * (most + 1))
+            with watched(session, watch):
+                listed = ordered.collect()
         return _result([(row.proof, row.offset, row.finding) for row in listed], most)
 
 
@@ -102,8 +113,11 @@ def _rows(
             for spec in batch.column("spec").to_pylist():
                 number, inspected = pickle.loads(spec)
                 names = headers if inspected.memberships else None
-                for piece in inspect_segment(pace.access, inspected.segment, names, inspected.count, acquire):
-                    yield from _as_rows(number, piece)
+                try:
+                    for piece in inspect_segment(pace.access, inspected.segment, names, inspected.count, acquire):
+                        yield from _as_rows(number, piece)
+                except LithifyError as error:
+                    yield _about(number, _BEFORE_FINDINGS, {_ERROR: base64.b64encode(pickle.dumps(error)).decode()})
 
     frame = session.createDataFrame(specs).repartitionById(tasks, F.col("task")).select("spec")
     return frame.mapInArrow(read, from_arrow_schema(_ROWS))
@@ -111,13 +125,17 @@ def _rows(
 
 def _as_rows(number: int, piece: Piece) -> Iterator[pa.RecordBatch]:
     if not isinstance(piece, pa.Table):
-        row = {"segment": number, "offset": number, "about": json.dumps(asdict(piece))}
-        yield pa.RecordBatch.from_pylist([row], schema=_ROWS)
+        yield _about(number, number, asdict(piece))
         return
     for batch in piece.to_batches():
         count = batch.num_rows
         columns = [pa.repeat(pa.scalar(number, pa.int32()), count), *batch.columns, pa.nulls(count, pa.string())]
         yield pa.RecordBatch.from_arrays(columns, schema=_ROWS)
+
+
+def _about(number: int, offset: int, about: dict[str, Any]) -> pa.RecordBatch:
+    row = {"segment": number, "offset": offset, "about": json.dumps(about)}
+    return pa.RecordBatch.from_pylist([row], schema=_ROWS)
 
 
 def _compared(session: SparkSession, rows: DataFrame, segments: Sequence[InspectedSegment]) -> DataFrame:
@@ -148,6 +166,8 @@ def _result(rows: Sequence[tuple[int, int, str]], most: int) -> InspectionResult
             records.append(RecordFinding(proof, offset, FindingKind(text)))
             continue
         about = json.loads(text)
+        if _ERROR in about:
+            raise pickle.loads(base64.b64decode(about[_ERROR]))
         if "kind" in about:
             files.append(Finding(**{**about, "kind": FindingKind(about["kind"])}))
             continue

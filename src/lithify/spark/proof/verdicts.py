@@ -1,10 +1,11 @@
-"""The proofs of `verify` as Spark expressions, which find wrong records (C4, C10, C16, C18, C20, C24).
+"""The proofs of `verify` as Spark expressions, which find wrong records (C4, C10, C16, C18, C20, C24, C53).
 
     one row per record and proof ─► by (proof, key) ─► per offset: present before, after, equal?
                                                               └► per key: which one wins?  ─► kind of finding
 
 One shuffle, by exact key; if no round ran, keys do not matter and rows are grouped by offset. Rows of a key
-are sorted so that those above the horizon come first, then the winner, then the rest.
+are sorted so that those above the horizon come first, then the winner, then the rest. A chunk of a large message is a
+row of its key, though it has none.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def _by_offset(rows: DataFrame, rules: DataFrame, partitions: int, secret: str) 
         .when(F.col("strategy") == "header", F.get("orders", F.col("header")))
         .otherwise(F.lit(0))
     )
-    key = F.when(F.col("judged"), F.col("key"))
+    key = F.when(F.col("judged"), F.coalesce("key", "chunk_key"))
     keyed = rows.join(rules.select("proof", "judged", "strategy", "header"), "proof", "left").select(
         "proof",
         key.alias("key"),
@@ -120,7 +121,8 @@ def _by_offset(rows: DataFrame, rules: DataFrame, partitions: int, secret: str) 
 
 def _by_key(by_offset: DataFrame, rules: DataFrame, proofs: Sequence[Proof]) -> DataFrame:
     """Adds `wins`, whether the row wins its key, and `held`, whether its order is higher than that of a row above the
-    horizon; `held_then` is the same with only rows below `asked_up_to` (C9, C10, C20)."""
+    horizon (C9, C10, C20), or a chunk of its key was below (C53). `held_then` is the same with only rows below
+    `asked_up_to`, and chunks that stay."""
     strategies = {c.rules.strategy for c in proofs if c.rules is not None}
     none = F.lit(False)
     if not strategies:
@@ -128,14 +130,17 @@ def _by_key(by_offset: DataFrame, rules: DataFrame, proofs: Sequence[Proof]) -> 
     offset, competes = F.col("offset"), F.col("before") & F.col("key").isNotNull()
     rank = (
         F.when(competes & (offset >= F.col("horizon")), F.lit(WAITS))
-        .when(competes & (offset >= F.col("log_start")), F.lit(COMPETES))
+        .when(competes & F.col("has_key") & (offset >= F.col("log_start")), F.lit(COMPETES))
         .otherwise(F.lit(NEITHER))
     )
-    bounds = rules.select("proof", "log_start", "horizon", "asked_up_to")
+    bounds = rules.select("proof", "log_start", "horizon", "asked_up_to", "values_before")
+    hides = competes & ~F.col("has_key") & (offset < F.col("horizon"))  # a chunk
     ranked = by_offset.join(bounds, "proof", "left").select(
         *by_offset.columns,
         rank.alias("rank"),
         (offset < F.col("asked_up_to")).alias("asked"),
+        hides.alias("hides"),
+        (hides & (offset >= F.col("log_start")) & ~_past_retention()).alias("hides_still"),
         F.xxhash64("proof", "key", "alone").alias("spread"),
     )
     # The hash comes first so that sorting compares numbers; the key still decides.
@@ -145,11 +150,17 @@ def _by_key(by_offset: DataFrame, rules: DataFrame, proofs: Sequence[Proof]) -> 
     above = of_key.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     first = F.coalesce(F.lag("rank").over(of_key), F.lit(WAITS)) == WAITS
     waits = F.col("rank") == WAITS
+    held = none if by_offset_alone else _is_above_one(waits, above)
+    held_then = none if by_offset_alone else _is_above_one(waits & F.col("asked"), above)
+    if any(source.segment.chunks for c in proofs for source in c.before):
+        everywhere = Window.partitionBy("spread", "proof", "alone", "key")
+        held = held | F.max("hides").over(everywhere)
+        held_then = held_then | F.max("hides_still").over(everywhere)
     return ranked.select(
         *by_offset.columns,
         ((F.col("rank") == COMPETES) & first).alias("wins"),
-        (none if by_offset_alone else _is_above_one(waits, above)).alias("held"),
-        (none if by_offset_alone else _is_above_one(waits & F.col("asked"), above)).alias("held_then"),
+        held.alias("held"),
+        held_then.alias("held_then"),
     )
 
 

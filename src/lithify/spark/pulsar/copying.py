@@ -25,8 +25,10 @@ from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying
 from lithify.pulsar.client import ClientConfig, TopicReader
 from lithify.pulsar.columns import Damage, messages_of
+from lithify.pulsar.format.entry import RawEntry
+from lithify.pulsar.lake.compared import behind
 from lithify.pulsar.lake.continuation import first_entry
-from lithify.pulsar.lake.records import records_of
+from lithify.pulsar.lake.records import records_of, timestamp_of
 from lithify.spark.tasks import attempt
 
 _WORK = pa.schema([pa.field("task", pa.int32()), pa.field("work", pa.binary())])
@@ -42,11 +44,24 @@ class EntryRange:
     """The partition's own name in Pulsar."""
     after: MessageId | None
     end: MessageId
+    published_ms: int | None = None
+    """When the copy's message in the entry of `after` was published, to compare it with the topic's (C52)."""
 
     @property
     def start(self) -> MessageId | None:
         """The first entry to read."""
-        return first_entry(self.after)
+        if self.after is None or self.published_ms is None:
+            return first_entry(self.after)
+        return MessageId(*self.after.place)
+
+    def behind(self, read: Iterator[list[RawEntry]]) -> Iterator[Sequence[RawEntry]]:
+        """What is to be copied of the entries from `start` on. Raises `SourceWentBackError`."""
+        for number, entries in enumerate(read):
+            if number or self.after is None or self.published_ms is None:
+                yield entries
+            else:
+                hint = "ingest it into another topic, with --into"
+                yield behind(self.after, self.published_ms, entries, topic=self.topic, hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +79,8 @@ class CopiedRange:
     partition: int
     logs: tuple[StagedLog, ...]
     reached: MessageId
+    published_ms: int | None
+    """When the message there was published; None: it was not read."""
     damage: Damage
 
 
@@ -111,18 +128,20 @@ class _Task:
         stage = Stage(copying.access, copying.topic, now_ms=0, run_id=copying.run_id, attempt=attempt())
         try:
             damage = Damage()
-            reached = self._read(wanted, stage, damage)
-            return CopiedRange(wanted.partition, stage.close(), reached, damage)
+            reached, last = self._read(wanted, stage, damage)
+            published_ms = timestamp_of(last) if last is not None and last[:2] == reached.place else None
+            return CopiedRange(wanted.partition, stage.close(), reached, published_ms, damage)
         except LithifyError as error:
             return error
         finally:
             stage.abandon()
 
-    def _read(self, wanted: EntryRange, stage: Stage, damage: Damage) -> MessageId:
-        """Adds the records of the range; returns the id up to which it was read."""
+    def _read(self, wanted: EntryRange, stage: Stage, damage: Damage) -> tuple[MessageId, RawEntry | None]:
+        """Adds the records of the range; returns the id up to which it was read, and the last entry that was."""
         records = entries_read = 0
+        last: RawEntry | None = None
         most, skipped = self.limits.most, damage if self.limits.skip_damaged else None
-        for entries in TopicReader(self.config, wanted.topic).read(wanted.start, wanted.end):
+        for entries in wanted.behind(TopicReader(self.config, wanted.topic).read(wanted.start, wanted.end)):
             left = entries
             while left:
                 taken = self._most_entries(records, entries_read, len(left))
@@ -133,8 +152,8 @@ class _Task:
                         stage.add(table)
                 last, left, entries_read = left[taken - 1], left[taken:], entries_read + taken
                 if most is not None and records >= most:
-                    return MessageId(last.ledger, last.entry)
-        return MessageId(wanted.end.ledger, wanted.end.entry)
+                    return MessageId(*last[:2]), last
+        return MessageId(*wanted.end.place), last
 
     def _most_entries(self, records: int, entries: int, left: int) -> int:
         """How many of the next entries to take so that there are about `most` records, by those so far."""

@@ -9,29 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from lithify.errors import BrokerError, RefusedError, SubscriptionBusyError
-from lithify.lifecycle.copies.continuation import CopyContinuation, CopyContinues
+from lithify.lifecycle.copies.continuation import CopyContinuation, CopyContinues, SourceWasCut
 from lithify.model.message import MessageId
 from lithify.model.settings.topic_settings import preset
 from lithify.model.source import IngestRequest, SourcePosition, SourceTopic
-from lithify.model.source_ends import StableEnds
+from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.clock import Clock
-from lithify.ports.source import CopyKeys, OnBatch, Resync, SourceStream, StopAsked
-from lithify.pulsar.client import Admin, ClientConfig, Cluster
+from lithify.ports.source import OnBatch, SourceStream, StopAsked
+from lithify.pulsar.client import Admin, ClientConfig, Cluster, TopicReader
 from lithify.pulsar.client.names import partition_name
 from lithify.pulsar.client.patience import patiently
 from lithify.pulsar.client.refusals import TransientBrokerError
+from lithify.pulsar.lake.compared import published_at_end, published_there, replaced_message
 from lithify.pulsar.lake.continuation import (
     Ledgers,
     Note,
     continuation,
     subscription_of,
-    unexpired_since,
+    unexpired,
     whole_entries,
 )
 from lithify.reports.ingest import IngestedEntries, IngestNote, TellNote
@@ -70,6 +70,8 @@ class PulsarSource:
         """By topic, the name of the durable subscription of its copy."""
         self._noted: dict[str, Note] = {}
         """By name of a partition, what its subscription was told last."""
+        self._published: dict[str, dict[int, int]] = {}
+        """By topic and partition, when the last message was published of copies that end with it."""
 
     @property
     def where(self) -> str:
@@ -79,6 +81,10 @@ class PulsarSource:
     def is_silent(self) -> bool:
         """False: `patiently` says that it waits for a broker."""
         return False
+
+    @property
+    def drops(self) -> None:
+        """Compaction writes a view beside the ledgers, and leaves these as they are."""
 
     @property
     def look_interval_ms(self) -> int:
@@ -108,30 +114,28 @@ class PulsarSource:
         subscription = subscription_of(copy.identity)
         self._subscriptions[topic.name] = subscription
         found: dict[int, CopyContinuation] = {}
+        self._published[topic.name] = {}
         for partition, name in self._names(topic).items():
             before = self._patiently(partial(self._ledgers, name, subscription))
             self._patiently(partial(self._subscribed, name, subscription))
             after = self._patiently(partial(self._ledgers, name, subscription))
-            known = None if before is None or after is None else replace(before, ids=after.ids, end=after.end)
+            known = None if before is None or after is None else before.grown_to(after)
             last = self._patiently(partial(self._cluster.last_id, name))
             found[partition] = self._continuation(name, copy.log(partition).copied_to, known, last)
+            if isinstance(found[partition], CopyContinues):
+                found[partition] = self._compared(topic.name, name, copy.log(partition))
         return found
 
     def after_read(
         self, topic: SourceTopic, copy: TopicState, partitions: Collection[int]
     ) -> Mapping[int, CopyContinuation]:
-        """Readers begin at the next entry that there is. Raises `BrokerError`."""
+        """Readers begin at the next entry that there is, whatever was before it. Raises `BrokerError`.
+
+        They have compared the copy's last message themselves.
+        """
         subscription, names = self._subscriptions[topic.name], self._names(topic)
         known = {p: self._patiently(partial(self._ledgers, names[p], subscription)) for p in partitions}
         return {p: self._continuation(names[p], copy.log(p).copied_to, known[p]) for p in partitions}
-
-    def stable_ends(self, topic: SourceTopic) -> StableEnds | None:
-        """None: compaction writes a view beside the ledgers, and leaves these as they are."""
-        return None
-
-    def resync(self, topic: SourceTopic, starts: Mapping[int, int], ends: Mapping[int, int], keys: CopyKeys) -> Resync:
-        """There is nothing that a copy could have missed."""
-        raise NotImplementedError
 
     def progress(self, topic: SourceTopic, copy: TopicState, records: Mapping[int, int]) -> tuple[IngestedEntries, ...]:
         """Raises `BrokerError`."""
@@ -170,6 +174,7 @@ class PulsarSource:
             limits=Limits(request.max_records, request.skip_damaged),
             look=lambda: self._look(self.topic(topic)),
             acknowledge=partial(self._acknowledge, self._subscriptions[topic]),
+            published=self._published[topic],
         )
         stream = EntryStream(self._session(), plan, on_batch)
         stream.start()
@@ -183,13 +188,23 @@ class PulsarSource:
         now_ms, names = self._clock.now_ms(), self._names(topic)
         return Look(now_ms, {p: (n, self._patiently(partial(self._cluster.last_id, n))) for p, n in names.items()})
 
+    def _compared(self, topic: str, name: str, log: LogState) -> CopyContinuation:
+        """The copy continues, unless the topic has another message in place of the copy's last one (C52)."""
+        reader, at_end = TopicReader(self._config, name), published_at_end(log)
+        theirs = published_there(log, lambda at: self._patiently(partial(reader.entry, at)))
+        if (other := replaced_message(log, theirs)) is not None:
+            return SourceWasCut(other, None)
+        if theirs is not None and at_end is not None:  # else readers would begin at an entry that may not be readable
+            self._published[topic][log.partition] = at_end
+        return CopyContinues(log.copied_to)
+
     def _continuation(
         self, name: str, copied_to: MessageId | None, known: Ledgers | None, last: MessageId | None = None
     ) -> CopyContinuation:
-        since_ms = None
+        alive = None
         if copied_to is not None and known is not None and known.start_beyond(copied_to) is not None:
-            since_ms = unexpired_since(self._message_ttl_s(name), self._clock.now_ms())
-        return continuation(copied_to, known, last, since_ms)
+            alive = unexpired(self._message_ttl_s(name), self._clock.now_ms())
+        return continuation(copied_to, known, last, alive)
 
     def _message_ttl_s(self, name: str) -> int:
         """0: none, or this role may not know."""

@@ -13,21 +13,23 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event, Thread
 
-from py4j.protocol import Py4JError
 from pyspark import InheritableThread
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from lithify.errors import BrokerError, EngineError, LithifyError
+from lithify.errors import BrokerError, EngineError, LithifyError, SourceWentBackError
 from lithify.model.message import MessageId
 from lithify.model.source import SourcePosition
 from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying, OnBatch, StopAsked
 from lithify.pulsar.client import ClientConfig
+from lithify.redaction import one_line
 from lithify.spark.pulsar.copying import EntryRange, Limits, copy_ranges
+from lithify.spark.session.reset import JVM_GONE
 
 STOPS_WITHIN_S = 5.0
 """Seconds to wait for a batch that was given up."""
+ASKS_AGAIN_S = 0.25
 
 Positions = Mapping[int, SourcePosition | None]
 
@@ -44,6 +46,16 @@ class Look:
         _, last = self.last_ids[partition]
         return last is None or (copied_to is not None and copied_to.covers(MessageId(*last.place)))
 
+    def check_not_before(self, copied: Mapping[int, MessageId]) -> None:
+        """Raises `SourceWentBackError` for a topic that ends before its copy, so that it would seem to have nothing."""
+        for partition, (name, last) in self.last_ids.items():
+            copied_to = copied.get(partition)
+            if last is not None and copied_to is not None and last.place < copied_to.place:
+                raise SourceWentBackError(
+                    f"Pulsar's {name} ends at {last} now, before {copied_to}, where the copy ends, as after a restore",
+                    hint="ingest it into another topic, with --into",
+                )
+
 
 @dataclass(frozen=True, slots=True)
 class StreamPlan:
@@ -58,6 +70,8 @@ class StreamPlan:
     look: Callable[[], Look]
     acknowledge: Callable[[Look, Mapping[int, MessageId]], None]
     """Tells the cluster, after each look, up to which id the copies are committed."""
+    published: Mapping[int, int] = field(default_factory=dict)
+    """By partition when the copy's message at its start was published, where that can be compared."""
 
 
 @dataclass(slots=True)
@@ -70,6 +84,8 @@ class EntryBatch:
     limits: Limits
     job: str
     reached: dict[int, MessageId] = field(default_factory=dict)
+    published: dict[int, int | None] = field(default_factory=dict)
+    """By partition, when the message there was."""
     kept_whole: dict[int, tuple[int, Sequence[str]]] = field(default_factory=dict)
 
     def copy(self, copying: Copying) -> tuple[StagedLog, ...]:
@@ -77,6 +93,7 @@ class EntryBatch:
         self.session.sparkContext.setJobGroup(self.job, "lithify pulsar ingest", interruptOnCancel=True)
         copied = copy_ranges(self.session, self.config, self.ranges, copying, self.limits)
         self.reached = {one.partition: one.reached for one in copied}
+        self.published = {one.partition: one.published_ms for one in copied}
         self.kept_whole = {one.partition: (one.damage.count, one.damage.named) for one in copied if one.damage.count}
         return tuple(log for one in copied for log in one.logs)
 
@@ -94,6 +111,7 @@ class EntryStream:
     def __init__(self, session: SparkSession, plan: StreamPlan, on_batch: OnBatch) -> None:
         self._session, self._plan, self._on_batch = session, plan, on_batch
         self._positions = {p: start for p, start in plan.starts.items() if isinstance(start, MessageId)}
+        self._published: dict[int, int | None] = dict(plan.published)
         self._stopping = Event()
         self._failure: Exception | None = None
         self._thread: Thread = InheritableThread(target=self._run, name=plan.job, daemon=True)
@@ -106,11 +124,17 @@ class EntryStream:
         return self._thread.is_alive()
 
     def stop(self) -> None:
-        """Ends it in bounded time. A running batch is abandoned, unless its commit has begun."""
+        """Ends it in bounded time. A running batch is abandoned, unless its commit has begun.
+
+        Spark cancels the jobs that run by then, and the thread may be about to start one: so it is asked again.
+        """
         self._stopping.set()
-        with suppress(PySparkException, Py4JError):
-            self._session.sparkContext.cancelJobGroup(self._plan.job)
-        self._thread.join(STOPS_WITHIN_S)
+        for _ in range(round(STOPS_WITHIN_S / ASKS_AGAIN_S)):
+            with suppress(PySparkException, *JVM_GONE):
+                self._session.sparkContext.cancelJobGroup(self._plan.job)
+            self._thread.join(ASKS_AGAIN_S)
+            if not self.is_active:
+                return
 
     def end(self) -> LithifyError | None:
         """The error that ended the stream, or None."""
@@ -118,7 +142,7 @@ class EntryStream:
             case None | LithifyError():
                 return self._failure
             case error:
-                return EngineError(f"{self._plan.job}: {type(error).__name__}: {' '.join(str(error).split())[:300]}")
+                return EngineError(f"{self._plan.job}: {type(error).__name__}: {one_line(str(error), 300)}")
 
     def _run(self) -> None:
         try:
@@ -138,9 +162,10 @@ class EntryStream:
                 self._failure = error
 
     def _step(self, look: Look) -> bool:
-        """Copies up to what was there; False if there was nothing to copy."""
+        """Copies up to what was there; False if there was nothing to copy. Raises `SourceWentBackError`."""
+        look.check_not_before(self._positions)
         ranges = tuple(
-            EntryRange(p, name, self._positions.get(p), MessageId(*last.place))
+            EntryRange(p, name, self._positions.get(p), MessageId(*last.place), self._published.get(p))
             for p, (name, last) in sorted(look.last_ids.items())
             if last is not None and not look.has_all(p, self._positions.get(p))
         )
@@ -148,5 +173,6 @@ class EntryStream:
             batch = EntryBatch(self._session, self._plan.config, ranges, self._plan.limits, self._plan.job)
             self._on_batch(batch)
             self._positions.update(batch.reached)
+            self._published.update(batch.published)
         self._plan.acknowledge(look, self._positions)
         return bool(ranges)

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from threading import Event, Thread, current_thread, main_thread
 from types import FrameType
 
-from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -22,7 +21,8 @@ from pyspark.status import SparkStageInfo
 
 from lithify.errors import LithifyError
 from lithify.ports.engine import Progress
-from lithify.spark.session.executors import Executors
+from lithify.spark.session.executors import Executors, PythonWorkers
+from lithify.spark.session.reset import JVM_GONE
 
 POLL_SECONDS = 0.2
 POLLS_PER_LOOK = 5
@@ -118,12 +118,8 @@ def _interrupts_noted(interrupted: Event) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-JVM_GONE = (Py4JError, OSError)
-"""Exceptions of calls to a JVM that has ended, also raised in the thread that waits for the job."""
-
-
 def _poll(context: SparkContext, watch: Watch, ended: Event, interrupted: Event, refused: list[LithifyError]) -> None:
-    tracker, executors, polls = context.statusTracker(), Executors(context), 0
+    tracker, executors, workers, polls = context.statusTracker(), Executors(context), PythonWorkers(context), 0
     with suppress(*JVM_GONE):
         while not ended.wait(POLL_SECONDS):
             if interrupted.is_set() or refused:
@@ -134,8 +130,8 @@ def _poll(context: SparkContext, watch: Watch, ended: Event, interrupted: Event,
             infos = [info for stage in sorted(stages) if (info := tracker.getStageInfo(stage)) is not None]
             polls += 1
             try:
-                if polls % POLLS_PER_LOOK == 0:
-                    executors.look()
+                if polls % POLLS_PER_LOOK == 0 and executors.look():
+                    workers.look([info for info in infos if info.numTasks in watch.stages])
                 watch.tell(_done(infos, watch.stages))
             except LithifyError as error:
                 refused.append(error)

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Mapping
 
 from lithify.errors import EngineUnavailableError
+from lithify.redaction import one_line
 
 MASTER = "spark.master"
 _OF_PY4J = "An error occurred while calling "
@@ -45,7 +46,7 @@ def reason(error: Exception) -> str:
         lines = [line for line in lines if _ABORTED in line] or [line.lstrip(": ") for line in lines[1:]]
     if traceback:  # the exception is the first line after the traceback that is not indented
         lines = [line for line in lines if not line[0].isspace()] or lines
-    return (lines[0].strip() if lines else type(error).__name__)[:_MOST]
+    return one_line(lines[0] if lines else type(error).__name__, _MOST)
 
 
 def ended_application(text: str) -> tuple[str, str] | None:

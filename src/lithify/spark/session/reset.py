@@ -8,14 +8,20 @@ starts another. Uses private attributes of PySpark, which may change between ver
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from socketserver import BaseServer
 from subprocess import Popen, TimeoutExpired
 from typing import Any
 
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from lithify.errors import EngineError
+
+JVM_GONE = (Py4JError, OSError)
+"""Exceptions of calls to a JVM that has ended, also raised in the thread that waits for the job."""
 ENDS_WITHIN_S = 5.0
 """Seconds that an abandoned JVM has to exit after its stdin was closed; then it is killed."""
 
@@ -29,6 +35,23 @@ def end_quietly(context: SparkContext) -> None:
             BaseServer.handle_error(server, request, address)
 
     server.handle_error = handle_error
+
+
+@contextmanager
+def ending_first(stops: Callable[[], bool]) -> Iterator[None]:
+    """The JVM may end before the block has: a supervisor's signal reaches it too. Once `stops()`, that is an end.
+
+    Raises `EngineError` where the JVM has ended by itself.
+    """
+    try:
+        yield
+    except (Py4JError, ConnectionError, EngineError) as error:
+        if stops():
+            return
+        if isinstance(error, Py4JJavaError | EngineError):
+            raise
+        hint = "nothing was lost: what is committed stays; start it again"
+        raise EngineError("Spark's process has ended: it was killed, or lacked memory", hint=hint) from error
 
 
 def forget_dead_session() -> bool:

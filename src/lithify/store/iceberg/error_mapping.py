@@ -22,13 +22,19 @@ from pyiceberg.exceptions import (
     NotInstalledError,
     OAuthError,
     RESTError,
+    ServiceUnavailableError,
     UnauthorizedError,
 )
+from requests.exceptions import ConnectionError as UnconnectedError
+from requests.exceptions import SSLError, Timeout
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from lithify.errors import LithifyError, WarehouseError
 from lithify.extras import POSTGRES, lacks_postgres
+from lithify.redaction import one_line
+from lithify.waits.postgres import sqlstate
+from lithify.waits.sql import is_outage
 
 _FULL = "free some space and try again; nothing was lost"
 _READ_ONLY = "make it writable for this user, or use another warehouse; nothing was changed"
@@ -77,6 +83,12 @@ _S3_ERRORS = {
     "NO_SUCH_BUCKET": ("there is no such bucket", "create it, or correct what the catalog's configuration says"),
 }
 
+_S3_AWAY = re.compile(r"curlCode: (7|28|52|55|56)\b|AWS Error (SLOW_DOWN|SERVICE_UNAVAILABLE)|HTTP status 50[234]")
+"""Of a store that does not take connections or answers too late, by curl's numbers, or says that it is overloaded."""
+_UNKNOWN_HOST = ("Name or service not known", "nodename nor servname", "No address associated")
+_GATEWAY = ("RESTError 502", "RESTError 503", "RESTError 504")
+"""How PyIceberg passes on a page of the proxy in front of a catalog service."""
+
 _BEGIN_AGAIN = ("40001", "40P01")
 """PostgreSQL rolled the transaction back: a serialization failure or a deadlock."""
 _NOT_CONNECTED = "connection to server"
@@ -95,7 +107,7 @@ def moved_on(error: Exception) -> bool:
         case CommitFailedException() | NoSuchTableError():
             return True
         case DBAPIError():
-            return getattr(error.orig, "pgcode", None) in _BEGIN_AGAIN
+            return sqlstate(error.orig) in _BEGIN_AGAIN
         case ValueError():
             return _SEQUENCE_CONFLICT in str(error)
         case RESTError():
@@ -128,14 +140,18 @@ def already_exists(error: BaseException) -> bool:
 def warehouse_error(where: str, error: Exception) -> WarehouseError:
     """The error of ours, with a remedy, for any exception at `where`."""
     if isinstance(error, WarehouseError):
-        return WarehouseError(error.message, hint=error.hint)
+        same = WarehouseError(error.message, hint=error.hint)
+        same.is_outage = error.is_outage
+        return same
     known = _known(error)
     if known is not None:
         what, hint = known
         return WarehouseError(f"{where}: {what}", hint=hint)
-    return WarehouseError(
+    unreachable = WarehouseError(
         f"{where} cannot be reached: {_reason(error)}", hint="check that it runs, and its configuration; then try again"
     )
+    unreachable.is_outage = _is_outage(error)
+    return unreachable
 
 
 @contextmanager
@@ -173,6 +189,21 @@ def _known(error: Exception) -> tuple[str, str] | None:
     return None
 
 
+def _is_outage(error: Exception) -> bool:
+    """Whether a catalog or store is away, and perhaps only for a while. Not a host that nobody knows, nor wrong TLS."""
+    match error:
+        case ServiceUnavailableError() | TimeoutError() | ConnectionError() | Timeout():
+            return True
+        case UnconnectedError():
+            return not isinstance(error, SSLError) and not any(text in str(error) for text in _UNKNOWN_HOST)
+        case RESTError():
+            return str(error).startswith(_GATEWAY)
+        case OSError():
+            return _S3_AWAY.search(str(error)) is not None
+        case _:
+            return is_outage(error)
+
+
 def _reason(error: Exception) -> str:
     """What is said of an error that nothing better is known of, on one line."""
     text = str(error)
@@ -180,4 +211,4 @@ def _reason(error: Exception) -> str:
         text = str(error.orig)  # without the statement, and a link to SQLAlchemy's pages
     elif found := _S3_ERROR.search(text):
         text = f"{found['code']} during {found['operation']}: {found['text']}"
-    return " ".join(text.split())[:300] or type(error).__name__
+    return one_line(text, 300) or type(error).__name__

@@ -5,6 +5,7 @@ docs/format.md draws the folder. A recreated topic gets another one, so that it 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 
@@ -23,6 +24,7 @@ from pyiceberg.types import (
     StructType,
 )
 
+from lithify.columnar.files.access import local_path
 from lithify.columnar.segment.schema import (
     BATCH_INDEX,
     ENTRY_ID,
@@ -137,6 +139,12 @@ def stream_folder(root: str, name: TopicName) -> str:
 def own_location(given: str, new_id: str) -> str:
     """A new folder, within the one that a catalog gives to every table of that name."""
     return f"{given}/{new_id[-8:]}"
+
+
+def as_named(given: str) -> str:
+    """A file or folder that a user gave, as tables name it: of a path on this machine the absolute URI."""
+    path = local_path(given) if "://" in given or given.startswith("file:/") else given
+    return given.rstrip("/") if path is None else f"file://{os.path.abspath(path)}"  # noqa: PTH100 - resolve() follows links
 
 
 def version_record(version: int, snapshot_id: int) -> str:

@@ -35,6 +35,7 @@ from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.catalog.folder_names import name_of, other_entries, owner
 from lithify.store.iceberg.catalog.newest import topic_state
 from lithify.store.iceberg.catalog.tables import TopicTables
+from lithify.store.iceberg.commit.other_commits import other_commit_of
 from lithify.store.iceberg.error_mapping import reaching, writing
 from lithify.store.iceberg.io.checksums import ManifestList, check_branches, check_refs
 from lithify.store.iceberg.io.documents import read_document
@@ -69,18 +70,19 @@ class IcebergSalvage:
     def remains(self, name: TopicName, folder: str | None, metadata: str | None) -> Remains:
         """What is left of a topic, in `folder` if it is given; with `metadata` that file is taken for its newest.
 
-        Raises `UnknownTopicError` where nothing is, `RefusedError` where there are several folders.
+        Raises `UnknownTopicError`, `RefusedError` for several folders, `LocationChangedError` outside of the warehouse.
         """
         FILE_CACHE.clear()
-        entry, problem, last = self._entry(name)
+        entry, problem, last = self._entry(name, chosen=metadata is not None)
         if entry is Entry.WHOLE:
             return Remains(last, name, entry)
         if folder is not None or last:
-            found = self._around(last) if folder is None else {folder.rstrip("/"): self._listed(folder.rstrip("/"))}
+            found = self._around(last) if folder is None else {(at := layout.as_named(folder)): self._listed(at)}
         else:
             found = {f: paths for f, paths in self._folders(name).items() if name_of(f, paths, self._metadata) == name}
-            alive = {f: paths for f, paths in found.items() if layout.deleted_file(f) not in paths}
-            found = alive or found
+            found = {f: paths for f, paths in found.items() if layout.deleted_file(f) not in paths} or found
+        for location in found:
+            self._tables.check_is_here(name, location)  # C47
         if not found or not any(found.values()):
             raise UnknownTopicError(
                 f"{name}: neither the catalog nor a folder of the warehouse has such a topic",
@@ -134,16 +136,22 @@ class IcebergSalvage:
         if not all(self._tables.forget(entry, file) for entry, file in named):
             raise ConflictError(f"{name}: another program repaired, deleted or changed it meanwhile", hint="look again")
 
-    def _entry(self, name: TopicName) -> tuple[Entry, str, str]:
-        """What the catalog has under the name, what is wrong with it, and where its metadata is."""
+    def _entry(self, name: TopicName, *, chosen: bool) -> tuple[Entry, str, str]:
+        """What the catalog has under the name, what is wrong with it, and where its metadata is.
+
+        If the metadata was `chosen`, an entry is wrong as well that lacks commits which the folder has.
+        """
         if self._source.lost:
             return Entry.GONE, "the catalog is gone", ""
         last = dict(self._tables.metadata_files()).get(name) or ""
         try:
             table = self._tables.load(name)
             last = table.metadata_location
-            topic_state(name, table.metadata, last)
+            state = topic_state(name, table.metadata, last)
             self._check_whole(name, table.metadata, last)
+            listed = self._listed(state.location) if chosen else ()
+            if listed and (other := other_commit_of(self._tables.load(name), state.location, listed, self._access)):
+                return Entry.DAMAGED, other.told(state.version), last
         except UnknownTopicError as error:
             if last:
                 raise
@@ -193,7 +201,7 @@ class IcebergSalvage:
             closed=lineage.no_longer_named(lineage.landed(records.values(), ())),
             last_closed=lineage.last_closed(records.values()),
         )
-        readable, unreadable = lineage.read_all(self._metadata, location, paths if chosen is None else [chosen])
+        readable, unreadable = lineage.read_all(self._metadata, location, lineage.chosen(location, paths, chosen))
         past = {identity for metadata in readable.values() for identity in lineage.replaced(metadata.properties)}
         files = [MetadataFile(path, number, problem=why) for (path, number), why in unreadable.items()]
         if last.startswith(f"{location}/") and last not in there and (gone := re.search(r"/(\d+)-[^/]*$", last)):

@@ -158,6 +158,7 @@ class IcebergStore(TopicFolders):
         if newest is None:
             return self.load(name)
         state, lists = newest
+        self._tables.check_is_here(name, state.location)
         self._manifest_lists.put((state.identity, state.version), lists)
         return state
 
@@ -173,7 +174,7 @@ class IcebergStore(TopicFolders):
                 self._remember(metadata, table.metadata_location, version)
                 path = layout.version_file(newest.location, closed.record)
                 return closed_state(newest, path, read_document(self._access, path))
-        raise unknown_version(name, version, [closed.kept() for closed in versions])
+        raise unknown_version(name, version, [closed.kept() for closed in versions], newest.version)
 
     def segments(self, state: TopicState, partitions: Sequence[int] | None = None) -> tuple[Segment, ...]:
         """Raises `DamagedError`, or `UnknownVersionError` for an old state that was swept or is of another process."""
@@ -275,7 +276,8 @@ class IcebergStore(TopicFolders):
         lists = self._remember(table.metadata, table.metadata_location, state.version)
         if lists is None or str(table.metadata.table_uuid) != state.identity:
             versions = topic_codec.closed_versions(table.metadata.properties)
-            raise unknown_version(state.name, state.version, [closed.kept() for closed in versions])
+            newest = self._state(state.name, table.metadata, table.metadata_location).version
+            raise unknown_version(state.name, state.version, [closed.kept() for closed in versions], newest)
         return lists
 
     def _read(self, state: TopicState, listed: ManifestList, partitions: Sequence[int] | None) -> tuple[Segment, ...]:

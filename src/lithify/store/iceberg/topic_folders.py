@@ -20,9 +20,9 @@ from typing import Any
 from pyiceberg.table import Table
 
 from lithify.columnar.files.access import FileAccess
-from lithify.errors import DamagedError
+from lithify.errors import DamagedError, RefusedError
 from lithify.model.names import TopicName
-from lithify.model.stored_file import Closing, FileKind, NamedFiles, StoredFile
+from lithify.model.stored_file import Closing, FileKind, NamedFiles, OtherCommit, StoredFile
 from lithify.model.topic.state import TopicState
 from lithify.ports.documents import DocumentKind
 from lithify.store.errors import no_common_folder, no_warehouse
@@ -31,12 +31,14 @@ from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.catalog.newest import topic_state
 from lithify.store.iceberg.catalog.stated_format import CheckedSource, state_format, stated_format
 from lithify.store.iceberg.catalog.tables import TopicTables
+from lithify.store.iceberg.commit.other_commits import other_commit, other_commit_of
 from lithify.store.iceberg.commit.referenced import all_closings, looks_with, named_files
 from lithify.store.iceberg.error_mapping import reaching, writing
 from lithify.store.iceberg.io.documents import read_document_if_there, write_document
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.store.iceberg.io.folders import delete_files, remove_empty_folders, stored_files, within
 from lithify.store.iceberg.state import topic_codec
+from lithify.store.iceberg.state.lineage import claimed_version
 
 
 class TopicFolders:
@@ -51,7 +53,7 @@ class TopicFolders:
         return FileAccess(self._source.io_properties)
 
     def drop_topic(self, name: TopicName) -> tuple[str, ...]:
-        """Raises `UnknownTopicError`, `ConflictError` or `WarehouseError`."""
+        """Raises `UnknownTopicError`, `RefusedError`, `ConflictError` or `WarehouseError`."""
         table = self._tables.load(name)
         properties, io_properties = table.metadata.properties, self._source.io_properties
         topic_codec.check_format(name, properties)
@@ -59,7 +61,9 @@ class TopicFolders:
 
         def files() -> tuple[StoredFile, ...]:
             with writing(location):
-                return tuple(stored_files(location, io_properties))
+                listed = tuple(stored_files(location, io_properties))
+            self._refuse_other_commits(name, location, listed)
+            return listed
 
         listed = self._tables.drop(table, files)
         FILE_CACHE.clear()
@@ -68,6 +72,16 @@ class TopicFolders:
             write_document(self._access, note, {"topic": str(table.metadata.table_uuid)})
             delete_leftovers(location, listed, io_properties)
         return tuple(file.path for file in listed if file.kind is FileKind.FOREIGN)
+
+    def _refuse_other_commits(self, name: TopicName, location: str, listed: Sequence[StoredFile]) -> None:
+        table = self._tables.load(name)
+        found = other_commit_of(table, location, [file.path for file in listed], self._access)
+        if found is not None:
+            raise RefusedError(
+                f"{name}: {found.told(claimed_version(table.metadata.properties))}; nothing was deleted",
+                hint="delete it through the catalog that has them; if none has, have this one name them: "
+                f"`lithify repair {name} --metadata {found.path} --yes`",
+            )
 
     def stored_files(self, state: TopicState) -> Iterator[StoredFile]:
         """Raises `WarehouseError`."""
@@ -116,6 +130,10 @@ class TopicFolders:
 
     def _named(self, name: TopicName, table: Table) -> NamedFiles:
         return named_files(table, topic_state(name, table.metadata, table.metadata_location).location)
+
+    def other_commit(self, state: TopicState, stored: Sequence[StoredFile], named: NamedFiles) -> OtherCommit | None:
+        """Raises `WarehouseError`."""
+        return other_commit(state.location, state.identity, [file.path for file in stored], named.all, self._access)
 
     def note_named(self, state: TopicState, stored: Sequence[StoredFile], named: NamedFiles, now_ms: int) -> None:
         """Raises `DamagedError` or `WarehouseError`."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 import pytest
 
 from lithify.cli.kafka.settings import kafka_settings
-from lithify.errors import InvalidSettingError, RefusedError
+from lithify.errors import InvalidSettingError, LithifyError, RefusedError
+from lithify.given_files import LARGEST_FILE_BYTES
 from lithify.kafka_client.dialects import for_java, for_librdkafka
 from lithify.kafka_client.logins import read_login
-from lithify.kafka_client.properties import LARGEST_FILE_BYTES, MOST_SETTINGS, read_properties
+from lithify.kafka_client.properties import MOST_SETTINGS, read_properties
 from lithify.kafka_client.stores import pem_in_lines
 
 PROPERTIES = r"""
@@ -46,6 +48,24 @@ def test_a_file_as_kafka_s_own_clients_read_it(tmp_path: Path) -> None:
         "client.id": "café",
         "empty": "",
     }
+
+
+@pytest.mark.parametrize("inside", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"])
+def test_a_line_ends_where_it_does_for_java(tmp_path: Path, inside: str) -> None:
+    """A password would be cut, and its rest be the name of a setting."""
+    assert read_properties(written(tmp_path, f"a=1{inside}2\r\nb=3\rc=4\n")) == {"a": f"1{inside}2", "b": "3", "c": "4"}
+
+
+@pytest.mark.parametrize("path", ["\0", "a\0b", "\ud800"])
+@pytest.mark.parametrize("store", ["ssl.truststore", "ssl.keystore"])
+@pytest.mark.parametrize("kind", [{}, {"type": "PEM"}])
+@pytest.mark.parametrize("made", [for_java, for_librdkafka])
+def test_a_path_that_can_be_none_is_refused(
+    made: Callable[..., object], kind: dict[str, str], store: str, path: str
+) -> None:
+    given = {"bootstrap.servers": "h:1", **{f"{store}.{name}": value for name, value in kind.items()}}
+    with pytest.raises(LithifyError, match=store):
+        made({**given, f"{store}.location": path})
 
 
 def test_what_is_given_later_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
+from lithify.cli.ingests import telling
 from lithify.cli.invocation import Invocation
 from lithify.cli.terminal import progress
 from lithify.cli.terminal.output import say, show
-from lithify.cli.text.ingest import telling
-from lithify.ports.engine import COMMIT, START_SPARK
+from lithify.ports.engine import COMMIT, OVER, START_SPARK, WAITS
 from lithify.reports.ingest import IngestBatch, IngestedLog, IngestNote
 
 
@@ -89,6 +89,19 @@ def test_in_a_pipe_only_the_start_of_spark_is_said(capsys, seconds, as_json):
             f'{{"event": "spark_started", "text": "{lines[1]}"}}',
         ]
     assert capsys.readouterr().err.splitlines() == lines
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_wait_for_executors_is_said_during_a_round_and_not_after_it(capsys, as_json):
+    with progress.phase_progress(Invocation(json=as_json).note):
+        WAITS.warning("waiting for executors: %s", "spark://h:7077")
+        WAITS.info("executors have registered", extra=OVER)
+    WAITS.info("nobody is told of this")
+    said = [("waiting", "waiting for executors: spark://h:7077"), ("waited", "executors have registered")]
+    expected = [f'{{"event": "{event}", "text": "{text}"}}' if as_json else text for event, text in said]
+    shown = capsys.readouterr()
+    assert (shown.err.splitlines(), shown.out) == (expected, "")
+    assert not WAITS.handlers and WAITS.propagate
 
 
 def test_on_a_terminal_a_bar_says_that_spark_starts_and_a_line_how_long_it_took(terminal, seconds):

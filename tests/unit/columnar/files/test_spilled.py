@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 
 import numpy as np
 import pyarrow as pa
@@ -87,3 +88,34 @@ def test_changed_bytes_are_not_taken_for_what_was_sealed():
     for wrong in (first[:-1] + bytes([first[-1] ^ 1]), b"", Sealer().seal(b"same")):
         with pytest.raises(EngineError, match="is not what it wrote"):
             sealer.open(wrong)
+
+
+def test_whatever_the_disk_refuses_names_the_folder_and_how_to_get_space(tmp_path):
+    """At the first folder, a write, a read and the deletion: no inode is left, the disk was unmounted."""
+    rows = pa.RecordBatch.from_arrays([pa.array([b"k"]), pa.array([0])], schema=RANKED_KEYS)
+    [(_, block)] = blocks_by_range(iter([rows]), 1, KeyHash("seed"), 2**20)
+    full = pytest.raises(
+        EngineError, match=rf"{tmp_path}.*cannot be spooled.*spark\.local\.dir.*task-memory|task_memory"
+    )
+    with full:
+        Spool(tmp_path / "missing" / "spool")
+    spool = Spool(tmp_path / "spool")
+    spool.add(block, Portion.DIRTY)
+    (tmp_path / "spool").rename(tmp_path / "gone")
+    for use in (lambda: spool.add(block, Portion.DIRTY), lambda: list(spool.keys(Portion.DIRTY)), spool.clear):
+        with full:
+            use()
+
+    class Reader:
+        def read(self, _start, _end, *, compacted=False):
+            yield [RawEntry(5, 1, b"x")]
+
+    kept = KeptEntries(Reader(), tmp_path / "entries")
+    refused = pytest.raises(EngineError, match=rf"{tmp_path}.*cannot be kept.*spark\.local\.dir")
+    with refused:
+        list(kept.read(None, MessageId(5, 1)))
+    (tmp_path / "entries").mkdir()
+    assert list(kept.read(None, MessageId(5, 1))) == [[RawEntry(5, 1, b"x")]]
+    shutil.rmtree(tmp_path / "entries")
+    with refused:
+        list(kept.read(None, MessageId(5, 1)))

@@ -178,4 +178,4 @@ def test_where_they_are_too_many_it_says_so(tmp_path, monkeypatch):
     topic.append(0, [ordered(key, 1) for key in of_long_prefixes(20_000)])
     with pytest.raises(EngineError, match="share 2 hashes") as caught:
         topic.round(KernelEngine(), limits=LEAST)
-    assert "--task-memory" in (caught.value.hint or "")
+    assert "task_memory=" in (caught.value.hint or "")

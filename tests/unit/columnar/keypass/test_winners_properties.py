@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from lithify.lifecycle.setting_changes import altered
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
 from support.engines.kernel import KernelEngine
+from support.generated.logs import with_whole_entries
 from support.generated.records import ORDER_HEADER, order_headers, records
 from support.topics.stored_topics import ACCESS, StoredTopic
 
@@ -46,10 +48,18 @@ topic_settings = st.builds(
 )
 engines = st.builds(KernelEngine, st.sampled_from([1, 2, 3]), st.booleans())
 appends = st.lists(st.lists(records(), min_size=1, max_size=12), min_size=1, max_size=4)
+CHUNK_KEYS = (b"a", b"ab", b"", None)
+mostly_chunks = st.lists(
+    st.lists(records((None, None, b"a", b"ab")), min_size=1, max_size=12).map(
+        lambda batch: with_whole_entries(batch, CHUNK_KEYS)
+    ),
+    min_size=1,
+    max_size=4,
+)
 
 
 @st.composite
-def histories(draw):
+def histories(draw, appends=appends):
     """What happens to a log before each round: appends with gaps, a moved start, time that passes."""
     rounds = []
     for _ in range(draw(st.integers(1, 4))):
@@ -59,21 +69,35 @@ def histories(draw):
     return rounds
 
 
+def live(topic, history, engine):
+    """Rounds between appends and moves of the log start; each is compared with the oracle."""
+    now_ms = 1000
+    for batches, gap, start_at, passes_ms in history:
+        for batch in batches:
+            topic.append(0, with_gaps(batch, topic.logs[0].log_end_offset if topic.logs else 0, gap))
+        log = topic.logs[0]
+        if start_at > 0.8:
+            topic.move_start(0, int(start_at * (log.log_end_offset - log.log_start_offset)) + log.log_start_offset)
+        now_ms += passes_ms
+        topic.round(engine, now_ms=now_ms)
+
+
 @given(topic_settings, histories(), engines)
 @settings(max_examples=120, deadline=None)
 def test_every_round_leaves_what_the_oracle_leaves(topic_settings, history, engine):
     """C4, C9 to C12, C16 to C18, C20, C24, C26."""
     with tempfile.TemporaryDirectory() as folder:
         topic = StoredTopic(Path(folder), topic_settings)
-        now_ms = 1000
-        for batches, gap, start_at, passes_ms in history:
-            for batch in batches:
-                topic.append(0, with_gaps(batch, topic.logs[0].log_end_offset if topic.logs else 0, gap))
-            log = topic.logs[0]
-            if start_at > 0.8:
-                topic.move_start(0, int(start_at * (log.log_end_offset - log.log_start_offset)) + log.log_start_offset)
-            now_ms += passes_ms
-            topic.round(engine, now_ms=now_ms)
+        live(topic, history, engine)
+
+
+@given(topic_settings, histories(mostly_chunks), engines)
+@settings(max_examples=120, deadline=None)
+def test_every_round_over_a_copy_of_pulsar_leaves_what_the_oracle_leaves(topic_settings, history, engine):
+    """C53: chunks, and entries that may have any key, among the records without a key."""
+    with tempfile.TemporaryDirectory() as folder:
+        topic = StoredTopic(Path(folder), replace(topic_settings, message_ids="pulsar"))
+        live(topic, history, engine)
 
 
 @given(st.lists(topic_settings, min_size=2, max_size=4), st.lists(appends, min_size=4, max_size=4), engines)

@@ -23,6 +23,7 @@ END = BASE + OF_GROUP * GROUPS
 
 
 def a_spec(folder: Path) -> SegmentSpec:
+    folder.mkdir(exist_ok=True)
     return SegmentSpec(str(folder), "run", 0, 2**30, "zstd")
 
 

@@ -19,6 +19,7 @@ def small_row_groups(monkeypatch):
 
 @pytest.fixture
 def spec(tmp_path):
+    (tmp_path / "united").mkdir()
     return SegmentSpec(str(tmp_path / "united"), "repair", 0, 2**40, "zstd")
 
 

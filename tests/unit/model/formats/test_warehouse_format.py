@@ -42,6 +42,6 @@ def test_an_earlier_warehouse_holds_what_needs_no_feature_and_asks_for_an_upgrad
     check_holds("w", UNSTATED_FORMAT, "orders", ())
     check_holds("w", NEWEST_FORMAT, "orders", [COMPACTED_LOGS])
     with pytest.raises(
-        UnsupportedFormatError, match=r"orders: it needs .* w is a warehouse of format 3 .*upgrade --yes`"
+        UnsupportedFormatError, match=r"orders: it needs .* w is a warehouse of format 3 .*`lake.upgrade\(\)`"
     ):
         check_holds("w", UNSTATED_FORMAT, "orders", [COMPACTED_LOGS])

@@ -1,16 +1,19 @@
-"""Names of Kafka's brokers are answered with what is there instead."""
+"""Names of Kafka's brokers and of MapR's streams are answered with what is there instead."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from lithify.errors import InvalidSettingError
 from lithify.model.settings import foreign
 from lithify.model.settings.foreign import counterpart
+from lithify.model.settings.stream_attributes import ATTRIBUTES, StreamAttributes, with_attributes
 from lithify.model.settings.table import SETTINGS
 from lithify.model.settings.topic_settings import settings_of
+from lithify.words import in_python
 
 
 @pytest.mark.parametrize(
@@ -18,8 +21,8 @@ from lithify.model.settings.topic_settings import settings_of
     [
         ("log.cleaner.min.cleanable.ratio", "the setting of a topic is min.cleanable.dirty.ratio"),
         ("cleaner.delete.retention.ms", "the setting of a topic is delete.retention.ms"),
-        ("log.cleaner.threads", "`lithify cleaner run --threads`"),
-        ("cleaner.dedupe.buffer.size", "--task-memory"),
+        ("log.cleaner.threads", "`lake.cleaner(threads=...)`"),
+        ("cleaner.dedupe.buffer.size", "task_memory="),
         ("log.retention.hours", "retention.ms, which takes units"),
     ],
 )
@@ -27,6 +30,39 @@ def test_a_brokers_name_is_answered(name, instead):
     with pytest.raises(InvalidSettingError) as refused:
         settings_of({name: "1"})
     assert instead in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize("name", ["log.cleaner.threads", "cleaner.dedupe.buffer.size", "log.retention.hours"])
+def test_a_stream_answers_a_brokers_name_as_a_topic_does(name):
+    with pytest.raises(InvalidSettingError) as of_a_topic:
+        settings_of({name: "1"})
+    with pytest.raises(InvalidSettingError) as of_a_stream:
+        with_attributes(StreamAttributes(), {name: "1"})
+    assert of_a_stream.value.hint == of_a_topic.value.hint
+
+
+def test_every_attribute_of_maprs_page_is_taken_or_answered():
+    page = Path(__file__).parents[4] / "docs" / "how-to" / "come-from-mapr.md"
+    rows = page.read_text().partition("## Parameters of a stream")[2].splitlines()
+    names = [name for row in rows if row.startswith("| `-") for name in re.findall(r"`-(\w+)`", row.split(" | ")[0])]
+    assert len(names) > 15
+    assert [name for name in names if name not in ATTRIBUTES and counterpart(name) is None] == []
+
+
+@pytest.mark.parametrize("name", ["produceperm", "adminperm", "pidexpirysecs", "ischangelog", "copymetafrom"])
+def test_a_stream_says_what_is_there_instead_of_an_attribute_of_maprs(name):
+    with pytest.raises(InvalidSettingError) as refused:
+        with_attributes(StreamAttributes(), {name: "u:root"})
+    assert refused.value.hint == in_python(counterpart(name) or "")
+
+
+@pytest.mark.parametrize("name", sorted(ATTRIBUTES))
+def test_a_topic_answers_every_attribute_of_streams(name):
+    with pytest.raises(InvalidSettingError) as refused:
+        settings_of({name: "1"})
+    hint = refused.value.hint or ""
+    setting = ATTRIBUTES[name].setting
+    assert f"the setting of a topic is {setting}" in hint if setting else "attribute of streams" in hint
 
 
 def test_every_setting_that_is_named_exists():

@@ -346,7 +346,7 @@ def test_edits_that_contradict_where_nothing_lets_them_take_turns(lake, warehous
     warehouse.store.edit_lock = lambda _: nullcontext()  # type: ignore[attr-defined]
     with pytest.raises(ConflictError, match="edited at the same time") as conflict:
         edit_stream(replace(warehouse, store=store), "eu", {"cleanup.policy": "compact"})
-    assert "stream edit eu" in conflict.value.hint
+    assert "lake.stream('eu').edit()" in conflict.value.hint
     assert lake.stream("eu").edit(unset=["compact"]).failed == ()
     assert lake.topic("eu/orders").state().settings.cleanup_policy == "compact"
 

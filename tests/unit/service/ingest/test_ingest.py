@@ -6,19 +6,27 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.errors import BrokerError, RefusedError, UnknownSourceError
+from lithify.errors import BrokerError, EngineError, LithifyError, RefusedError, UnknownSourceError
 from lithify.lifecycle.admission import MAX_PARTITIONS
-from lithify.lifecycle.copies.continuation import SourceWasCut, epochs_to_ask, with_cuts
+from lithify.lifecycle.copies.continuation import (
+    SourceWasCut,
+    cuts_by_records,
+    epochs_to_ask,
+    records_to_compare,
+    with_cuts,
+)
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import volume_of
-from lithify.model.source import IngestRequest, SourceTopic
-from lithify.reports.ingest import CopiedTopic, Hole
+from lithify.model.source import IngestRequest, SourceTopic, signs_of
+from lithify.model.topic.copied_topic import CopiedTopic, Hole
 from lithify.service.change.cut import truncate
 from lithify.service.documents import put_source, source_of
 from lithify.service.ingest.ingest import ingest
+from lithify.service.ingest.narration import LOOK_MS
+from lithify.service.ingest.outages import SILENT_MS
 from lithify.service.ingest.streams import FAILURES
-from support.topics.listed_source import MARKERS, ListedSource, ListedStream
+from support.topics.listed_source import MARKERS, ListedBatch, ListedSource, ListedStream
 from support.topics.memory_topic import a_warehouse
 
 
@@ -27,8 +35,8 @@ def warehouse():
     return a_warehouse()
 
 
-def some(partition, *offsets):
-    return [Record(b"%d" % offset, b"v", 1_000, partition=partition, offset=offset) for offset in offsets]
+def some(partition, *offsets, timestamp=1_000):
+    return [Record(b"%d" % offset, b"v", timestamp, partition=partition, offset=offset) for offset in offsets]
 
 
 def copied(warehouse, records, **request):
@@ -155,6 +163,23 @@ def followed(warehouse, records, later, into):
 def test_a_look_that_finds_no_new_topic_ends_nothing(warehouse):
     (report,) = followed(warehouse, {"orders": {0: some(0, 1)}}, {}, into="copy")
     assert (report.topic, report.error, report.records) == ("copy", None, 1)
+
+
+class SetBack(GrowingSource):
+    """While its first topics are looked for, the clock is ahead; then it is set right."""
+
+    def topics(self, pattern):
+        if self.looks == 1:
+            self.warehouse.clock.advance(-(10**10))
+        return super().topics(pattern)
+
+
+def test_new_topics_are_looked_for_also_once_a_clock_that_was_ahead_is_set_right(warehouse):
+    source = SetBack(warehouse, {"orders": {0: some(0, 1)}}, {"later": {0: some(0, 1)}})
+    request = IngestRequest({}, pattern=".*", continuous=True)
+    tries = iter(range(100))
+    reports = ingest(warehouse, source, request, lambda _: None, lambda: source.looks == 4 or next(tries) == 99)
+    assert {report.source for report in reports} == {"orders", "later"}
 
 
 def test_a_new_topic_without_a_place_stops_no_other(warehouse):
@@ -367,7 +392,7 @@ def test_a_copy_does_not_go_on_in_a_source_that_was_cut(warehouse):
     run(warehouse, EpochSource(warehouse, records, 4))
     error = run(warehouse, EpochSource(warehouse, records, 6, cut=2)).error
     assert "orders-0: Listed's orders-0 has lost its records from offset 2 on and has others there now" in error
-    assert "`lithify truncate orders --partition 0 --to 2`" in error
+    assert "`lake.topic('orders').truncate(partition=0, to=2)`" in error
     truncate(warehouse, TopicName("default", "orders"), 0, 2)
     assert epochs_of(warehouse) == [4]
     assert run(warehouse, EpochSource(warehouse, records, 6)).error is None
@@ -417,3 +442,153 @@ def test_a_continuous_ingest_waits_for_its_source_and_goes_on(
     report = run(warehouse, source, continuous=continuous)
     assert (report.records, source.failed) == (records, failed)
     assert report.error == (None if records else "Kafka is away")
+
+
+class EndingSource(ListedSource):
+    """Its engine ends by the signal that stops the ingest, which sees both at its next look."""
+
+    stopped = False
+
+    def stream(self, topic, starts, run_id, on_batch):
+        self.stopped = True
+        return ListedStream(failure=EngineError("the JVM has ended"))
+
+
+@pytest.mark.parametrize("continuous", [True, False])
+def test_an_engine_that_ends_by_the_same_signal_is_no_error(warehouse, continuous):
+    source = EndingSource(warehouse, {"orders": {0: some(0, 1)}})
+    given = IngestRequest({}, topics=("orders",), continuous=continuous)
+    (report,) = ingest(warehouse, source, given, lambda _batch: None, lambda: source.stopped)
+    assert report.error is None
+    (report,) = ingest(warehouse, source, given, lambda _batch: None, lambda: False)
+    assert "the JVM has ended" in report.error
+
+
+class RestoredSource(ListedSource):
+    """It is away during its stream, and is back with the records `then`, in the leader epoch of before."""
+
+    def __init__(self, warehouse, records, then):
+        super().__init__(warehouse, records)
+        self.then, self.silences, self.began = then, SILENCES, False
+
+    @property
+    def is_silent(self):
+        if not self.began or self.records is self.then:
+            return False
+        self.silences -= 1
+        if not self.silences:
+            self.records = self.then
+        return True
+
+    @is_silent.setter
+    def is_silent(self, _value):
+        """It is not set."""
+
+    def epochs(self, topic):
+        return dict.fromkeys(topic.partitions, 4)
+
+    def continuations(self, topic, copy):
+        return with_cuts(super().continuations(topic, copy), cuts_by_records(copy, self.signs(topic, copy)))
+
+    def after_read(self, topic, copy, partitions):
+        return {p: cut for p, cut in cuts_by_records(copy, self.signs(topic, copy)).items() if p in partitions}
+
+    def signs(self, topic, copy):
+        return {
+            p: signs_of(record.timestamp, record.key, record.value)
+            for p, offset in records_to_compare(copy, self.logs(topic)).items()
+            for record in self.records[topic.name][p]
+            if record.offset == offset
+        }
+
+    def stream(self, topic, starts, run_id, on_batch):
+        super().stream(topic, starts, run_id, on_batch)
+        self.began = True
+        return LastingStream(self, topic, on_batch)
+
+
+SILENCES = 1 + SILENT_MS // LOOK_MS
+
+
+class LastingStream(ListedStream):
+    """Active until its source is back, from which it gets one more batch."""
+
+    def __init__(self, source, topic, on_batch):
+        super().__init__()
+        self.source, self.topic, self.on_batch = source, topic, on_batch
+
+    @property
+    def is_active(self):
+        if self.source.records is not self.source.then:
+            return True
+        try:
+            self.on_batch(self.batch())
+        except LithifyError as error:
+            self.failure = error
+        return False
+
+    @is_active.setter
+    def is_active(self, _value):
+        """It is not set."""
+
+    def batch(self):
+        starts = {0: self.source.warehouse.store.load(TopicName("default", "orders")).log(0).log_end_offset}
+        return ListedBatch(self.source, self.topic, starts)
+
+
+@pytest.mark.parametrize("restored", [False, True])
+def test_a_source_that_was_away_is_compared_with_the_copy_before_its_batch_is_committed(warehouse, restored):
+    """C72: a cluster whose disks were restored counts the same epochs again."""
+    report = run(warehouse, RestoredSource(warehouse, {"orders": {0: BEFORE}}, there(restored)), continuous=True)
+    check_compared(report, restored)
+
+
+class SwitchedSource(RestoredSource):
+    """It is never away, and another one, in the same leader epoch, as soon as its second batch begins to be read."""
+
+    is_silent = False
+
+    def stream(self, topic, starts, run_id, on_batch):
+        super().stream(topic, starts, run_id, on_batch)
+        stream = SwitchedStream(self, topic, on_batch)
+        stream.take()
+        return stream
+
+
+class SwitchedStream(LastingStream):
+    is_active = False
+
+    def take(self):
+        try:
+            self.on_batch(SwitchedBatch(self.source, self.topic, self.batch().starts))
+        except LithifyError as error:
+            self.failure = error
+
+
+class SwitchedBatch(ListedBatch):
+    def copy(self, copying):
+        self.source.records = self.source.then
+        return super().copy(copying)
+
+
+@pytest.mark.parametrize("restored", [False, True])
+def test_a_source_that_becomes_another_one_while_a_batch_is_read_is_compared_before_the_commit(warehouse, restored):
+    """C72: else the next batch is compared with what was copied from the other one, and nobody notices ever."""
+    report = run(warehouse, SwitchedSource(warehouse, {"orders": {0: BEFORE}}, there(restored)))
+    check_compared(report, restored)
+
+
+BEFORE = some(0, 1, 2)
+
+
+def there(restored):
+    """What is there afterwards, in which the copy's records are others if it was restored."""
+    return {"orders": {0: [*(some(0, 1, 2, timestamp=2_000) if restored else BEFORE), *some(0, 7, 8)]}}
+
+
+def check_compared(report, restored):
+    if restored:
+        assert "Listed's orders-0 has lost its records below 5 and has others there now" in report.error
+    else:
+        assert report.error is None
+    assert report.records == (2 if restored else 4)

@@ -10,10 +10,10 @@ from lithify.errors import PolicyError
 from lithify.model.names import TopicName, TopicReference
 from lithify.model.record import Record
 from lithify.model.source import IngestRequest
+from lithify.model.topic.copied_topic import CopiedTopic
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import WrittenBatch
 from lithify.ports.store import CommitUnknownError
-from lithify.reports.ingest import CopiedTopic
 from lithify.service.change.alter import alter
 from lithify.service.change.cut import truncate
 from lithify.service.change.topics import delete_topic
@@ -76,7 +76,7 @@ def test_a_copy_takes_nothing_else(warehouse, how):
     copied(warehouse, kafkas(0, 1))
     with pytest.raises(PolicyError, match="it is a copy of Kafka's orders") as refused:
         APPENDS[how](warehouse)
-    assert "lithify kafka promote orders" in refused.value.hint
+    assert "lithify.kafka.promote(lake.topic('orders'))" in refused.value.hint
     copied(warehouse, kafkas(0, 1, 4, 5))
     assert values(warehouse) == [(0, b"0"), (1, b"1"), (4, b"4"), (5, b"5")]
 

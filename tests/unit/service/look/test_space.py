@@ -132,4 +132,4 @@ def test_a_list_of_topics_reads_no_more_for_it():
     (info,) = topic_infos(topic.warehouse)
     assert info.space is None
     assert not store.calls.keys() & {"segments", "view", "versions", "stored_files"}
-    assert store.calls["load"] == 1
+    assert (store.calls["load_at"], store.calls["load"], store.calls["topics"]) == (1, 0, 0)

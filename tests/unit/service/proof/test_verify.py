@@ -141,6 +141,18 @@ def test_a_tombstone_that_went_although_an_entry_may_hide_what_it_deletes_is_nam
 
 
 @pytest.mark.parametrize("place", [IN_PLACE, VIEW])
+def test_a_tombstone_that_went_although_a_chunk_has_its_key_is_named(place: str) -> None:
+    """C53: those of other keys may go."""
+    damaged = Damaged(place)
+    damaged.topic = a_copy("in-place" if place == IN_PLACE else "side-by-side", "□a=x c=∅ a=∅ b=1")
+    damaged.topic.compact()
+    assert [r.offset for r in damaged.topic.reader(compacted=True)] == [0, 2, 3]
+    assert damaged.found() == []
+    damaged.replaced(damaged.segment_with(2), without(2))
+    assert damaged.about_records() == {(FindingKind.TOMBSTONE_REMOVED_EARLY, 2)}
+
+
+@pytest.mark.parametrize("place", [IN_PLACE, VIEW])
 def test_a_tombstone_that_went_although_a_group_held_it_is_named(place: str) -> None:
     """C61: by the report, groups had not read it."""
     damaged = Damaged(place)

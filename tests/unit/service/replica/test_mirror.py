@@ -116,7 +116,7 @@ def test_a_replica_refuses_what_changes_topics_c64(kind, tmp_path):
     ):
         with pytest.raises(PolicyError, match="it is a replica of the topic in the warehouse of the source") as error:
             refused()
-        assert "lithify replica promote orders" in error.value.hint
+        assert "lake.replicas().promote('orders')" in error.value.hint
     assert target.store.load(NAME).version == version
 
 

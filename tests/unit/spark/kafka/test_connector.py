@@ -43,6 +43,6 @@ def test_one_that_cannot_be_fetched_is_one_line_with_the_way_to_it(tmp_path, mon
     text = str(failed.value)
     assert f"{package} cannot be fetched from Maven" in text
     assert "\n" not in text
-    assert f"spark-submit --packages {package}" in text and "--jars" in text
+    assert f"spark-submit --packages {package}" in text and "jars=..." in text
     assert told == [f"fetching {package} from Maven"]
     assert capfd.readouterr() == ("", "")

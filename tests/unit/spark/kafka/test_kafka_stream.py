@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 from pyspark.errors import PySparkException
 
-from lithify.errors import BrokerError, ConflictError, ConnectorError, EngineError
-from lithify.spark.kafka.stream import StreamPlan, TopicStream, noted_ends
+from lithify.errors import BrokerError, ConflictError, ConnectorError, EngineError, SourceLostError
+from lithify.spark.kafka.stream import StreamPlan, TopicStream, noted_ends, spark_error
 
 
 class Refusing:
@@ -123,3 +123,20 @@ def test_spark_notes_up_to_where_a_batch_reads():
     assert noted_ends(NOTE, "t", "offsets/3") == {0: 12, 1: 7}
     with pytest.raises(EngineError, match="u: offsets/3 does not say up to which offsets"):
         noted_ends(NOTE, "u", "offsets/3")
+
+
+@pytest.mark.parametrize("told", ["5", "[]", '{"0":null}', '{"0":[]}', '{"0":1e999}', '{"x":1}', "[" * 100_000])
+def test_a_note_that_was_damaged_says_nothing(told):
+    with pytest.raises(EngineError, match="t: offsets/3 does not say up to which offsets"):
+        noted_ends(f'v1\n{{"t":{told}}}', "t", "offsets/3")
+
+
+def test_records_that_go_while_they_are_read_are_told_without_sparks_advice_to_go_on():
+    java = "org.apache.spark.sql.kafka010.KafkaIllegalStateException: Some data may have been lost because they are not"
+    said = PySparkException(f"An error occurred while calling o1.collectToPython.\n: {java} …\n\tat {'x.' * 5_000}")
+    error = spark_error(said, "orders", {})
+    assert isinstance(error, SourceLostError) and "x.x." not in str(error)
+    assert str(error) == (
+        "orders: Kafka has deleted records that were not copied yet, while they were to be read "
+        "(start it again: it names the offsets; accepts_loss=True continues after them)"
+    )

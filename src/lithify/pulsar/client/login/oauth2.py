@@ -16,7 +16,6 @@ import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from threading import Lock
 from typing import Any, Final, Self
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
@@ -24,6 +23,7 @@ from urllib.parse import unquote, unquote_to_bytes, urlsplit
 import requests
 
 from lithify.errors import BrokerError, InvalidSettingError
+from lithify.given_files import read_given
 from lithify.pulsar.client.login.answers import bounded, reason_of
 from lithify.pulsar.client.login.tls import Adapter, Tls
 from lithify.pulsar.client.refusals import TransientBrokerError
@@ -69,6 +69,8 @@ class OAuth2:
         if not key.startswith(("file:", "data:")):
             hint = "write file:///path/to/credentials.json, or data:application/json;base64,..."
             raise InvalidSettingError("privateKey of authParams is missing, or no file: or data: URL", hint=hint)
+        if key.startswith("data:"):
+            keep_secret(key)
         return cls(issuer, key, audience, scope, path or METADATA, trusted)
 
     def credentials(self) -> tuple[str, str]:
@@ -80,7 +82,7 @@ class OAuth2:
             else:
                 file = unquote(re.sub(r"^//[^/]*", "", self.private_key.removeprefix("file:")))
                 what = file
-                text = Path(file).read_bytes()
+                text = read_given(file)
         except (OSError, ValueError) as error:
             said = error.strerror if isinstance(error, OSError) else "it is not understood"
             raise BrokerError(f"the credentials cannot be read from {what}: {said}", hint="check authParams") from None
@@ -151,7 +153,7 @@ def _fetched(oauth2: OAuth2, answer_s: float) -> _Token:
         raise BrokerError(f"{endpoint} answers without an access_token")
     try:
         valid_s = min(float(seconds or 0), LONGEST_S)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         valid_s = 0.0
     return _Token(token, Deadline(valid_s * REFRESH_AT) if valid_s > 0 else None)
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from requests.adapters import HTTPAdapter
 
 from lithify.errors import InvalidSettingError
+from lithify.given_files import check_given
 
 STORES: Final = {
     "tlsTrustStorePath": (
@@ -42,7 +43,10 @@ class Tls:
 
     def context(self) -> ssl.SSLContext:
         """Raises `InvalidSettingError` for files that cannot be used."""
+        names = [name for name in (self.trust_certs_file, self.certificate_file, self.key_file) if name]
         try:
+            for name in names:
+                check_given(name)  # OpenSSL would wait for one who writes into a pipe
             context = ssl.create_default_context(cafile=self.trust_certs_file or None)
             context.check_hostname = self.verify_hostname and not self.allow_insecure
             if self.allow_insecure:
@@ -50,8 +54,7 @@ class Tls:
             if self.certificate_file:
                 context.load_cert_chain(self.certificate_file, self.key_file or None)
         except (OSError, ssl.SSLError) as error:
-            names = ", ".join(filter(None, (self.trust_certs_file, self.certificate_file, self.key_file)))
-            raise InvalidSettingError(f"the TLS files {names} cannot be used: {error}") from error
+            raise InvalidSettingError(f"the TLS files {', '.join(names)} cannot be used: {error}") from error
         return context
 
 

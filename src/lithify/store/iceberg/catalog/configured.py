@@ -41,6 +41,7 @@ from lithify.model.names import nearest
 from lithify.store.configuration import WAREHOUSE, check_described
 from lithify.store.iceberg.error_mapping import already_exists, reaching
 from lithify.waits.deadline import within
+from lithify.waits.postgres import with_driver
 from lithify.waits.sql import bound_answers, connect_patiently, while_restarting
 
 if TYPE_CHECKING:
@@ -143,6 +144,7 @@ class NamedCatalog:
     def _opened(self) -> Catalog:
         from pyiceberg.catalog import load_catalog
         from pyiceberg.utils.config import Config
+        from sqlalchemy import make_url
 
         retrying = Retrying(retry=retry_if_exception(already_exists), stop=stop_after_attempt(OPENINGS), reraise=True)
         with reaching(self.where):
@@ -153,7 +155,7 @@ class NamedCatalog:
             given = described | _left_open(described)
             opens = partial(retrying, load_catalog, self._name, **given)
             if uri and _is_libpq(uri):  # it makes its tables at once, on an engine that only then can be told
-                opens = partial(while_restarting, opens)
+                opens = partial(while_restarting, make_url(uri), opens)
             catalog = within(OPENING_S, opens)
         catalog.properties = {PY_IO_IMPL: REMOTE_IO, **catalog.properties}
         engine = _postgres(catalog)
@@ -224,7 +226,7 @@ def _bounded(uri: str) -> str:
 
     if not _is_libpq(uri):
         return uri
-    url = make_url(uri)
+    url = with_driver(make_url(uri))
     open_ones = {name: value for name, value in CONNECTING.items() if name not in url.query}
     return url.update_query_dict(open_ones).render_as_string(hide_password=False)
 

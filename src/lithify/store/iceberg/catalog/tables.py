@@ -22,13 +22,14 @@ from lithify.errors import ConflictError, DamagedError, LithifyError, UnknownTop
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
 from lithify.model.topic.state import TopicState
-from lithify.store.errors import topic_exists, unknown_topic
+from lithify.redaction import one_line
+from lithify.store.errors import outside, topic_exists, unknown_topic
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.catalog.listing import table_locations, tables_of
 from lithify.store.iceberg.error_mapping import reaching
 from lithify.store.iceberg.io.checksums import ref_checksum, sealing
-from lithify.store.iceberg.io.folders import stored_files
+from lithify.store.iceberg.io.folders import is_below, stored_files
 from lithify.store.iceberg.manifests.adapter import first_snapshot
 from lithify.store.iceberg.state import topic_codec
 from lithify.store.iceberg.state.lineage import rebuilt
@@ -183,15 +184,18 @@ class TopicTables:
             return tuple((layout.topic_name(table), location) for table, location in table_locations(catalog))
 
     def load(self, name: TopicName) -> Table:
-        """The table as it is now. Raises `UnknownTopicError`, `DamagedError` or `WarehouseError`."""
+        """The table as it is now.
+
+        Raises `UnknownTopicError`, `DamagedError`, `LocationChangedError` or `WarehouseError`.
+        """
         catalog = self._source.existing()
         if catalog is None:
-            raise unknown_topic(name)
+            raise unknown_topic(name, self._source.where)
         for _ in range(READINGS):
             try:
-                return catalog.load_table(layout.identifier(name))
+                table = catalog.load_table(layout.identifier(name))
             except (NoSuchTableError, NoSuchNamespaceError) as error:
-                raise unknown_topic(name) from error
+                raise unknown_topic(name, self._source.where) from error
             except FileNotFoundError as error:
                 missing = error
             except _NO_METADATA as error:
@@ -199,12 +203,26 @@ class TopicTables:
             except Exception as error:
                 with reaching(self._source.where):
                     raise error
+            else:
+                metadata = table.metadata
+                self.check_is_here(name, topic_codec.pinned_location(metadata.properties) or metadata.location)
+                return table
         raise DamagedError(f"{name}: the table's metadata is missing: {missing}", hint=_RESTORE) from missing
+
+    def check_is_here(self, name: TopicName, path: str) -> None:
+        """Raises `LocationChangedError` for files outside of a warehouse that is a folder: those of another one.
+
+        A copied folder has the paths of the original in its catalog. A sweep or a deletion there would delete the
+        files that the original needs (C47).
+        """
+        root = self._source.root
+        if root is not None and not is_below(root, path):
+            raise outside(name, self._source.where, path)
 
     def _damaged(self, name: TopicName, error: Exception) -> DamagedError:
         """Names the file, where the catalog tells."""
         where = dict(self.metadata_files()).get(name)
-        why = " ".join(str(error).split())[:300]
+        why = one_line(str(error), 300)
         file = "" if where is None else f" in {where}"
         return DamagedError(f"{name}: the table's metadata cannot be read: {why}{file}", hint=_RESTORE)
 

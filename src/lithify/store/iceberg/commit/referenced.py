@@ -18,7 +18,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pyiceberg.io import FileIO
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
 
 from lithify.columnar.files.access import FileAccess
 from lithify.defects import readable
@@ -82,7 +84,8 @@ def named_files(table: Table, location: str) -> NamedFiles:
     are deleted with the files that they list. A file below `location` is spelled from
     there, as in `stored_files`. Raises `DamagedError`.
     """
-    kinds = (DocumentKind.RATES, DocumentKind.FAILURES, DocumentKind.SOURCE, DocumentKind.SOURCE_ENDS)
+    of_copies = (DocumentKind.SOURCE, DocumentKind.PROMOTION, DocumentKind.SOURCE_ENDS)
+    kinds = (DocumentKind.RATES, DocumentKind.FAILURES, *of_copies)
     earlier = (entry.metadata_file for entry in table.metadata.metadata_log)
     others = (*(document_file(location, kind) for kind in kinds), superseded_file(location), *earlier)
     return NamedFiles(_spelled(location, _needed(table, location)), _spelled(location, others))
@@ -103,6 +106,13 @@ def _needed(table: Table, location: str) -> Iterator[str]:
             seen.add(manifest.path)
             yield manifest.path
             yield from (entry.data_file.file_path for entry in read_entries(table.io, manifest))
+
+
+def data_files(io: FileIO, snapshots: Iterable[Snapshot]) -> Iterator[str]:
+    """The segments that these name. Raises `DamagedError`."""
+    for snapshot in snapshots:
+        for manifest in read_manifests(io, ManifestList.of(snapshot)):
+            yield from (entry.data_file.file_path for entry in read_entries(io, manifest))
 
 
 def all_closings(

@@ -1,7 +1,8 @@
 """Small JSON files beside a table: reports, records of closed versions, failures, sources, rates.
 
-A local one appears whole or not at all: it is written under another name first. One in an object store
-is padded, and read again where a read does not hold (`looks`). What it says is checked when it is read (`sealed`).
+A local one appears whole or not at all: it is written under another name first, and only where its topic's folder
+is still there (its disk may have been unmounted). One in an object store is padded, and read again where a read does
+not hold (`looks`). What it says is checked when it is read (`sealed`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 from threading import get_ident
 from typing import Any
 
-from lithify.columnar.files.access import FileAccess, local_path
+from lithify.columnar.files.access import FileAccess, local_path, make_folders
 from lithify.columnar.files.durable import sync_folder
 from lithify.columnar.files.looks import padded, read_sealed
 from lithify.columnar.files.sealed import sealed
@@ -34,6 +35,7 @@ def write_document(access: FileAccess, path: str, content: Mapping[str, Any]) ->
         return
     part = f"{local}.{os.getpid()}-{get_ident()}.part"  # two may write one document at a time
     for attempt in count(1):
+        make_folders(Path(local))
         with LocalOutput(part).create(overwrite=True) as sink:
             sink.write(text)
         try:

@@ -26,6 +26,21 @@ def within(location: str, path: str) -> str | None:
     return file[len(folder) + 1 :] if file.startswith(f"{folder}/") else None
 
 
+def is_below(folder: str, path: str) -> bool:
+    """Whether a path is below a folder, whatever links lead to it; of what is remote its spelling tells."""
+    if within(folder, path) is not None:
+        return True
+    root, local = local_path(folder), local_path(path)
+    return root is not None and local is not None and any(_same(root, parent) for parent in Path(local).parents)
+
+
+def _same(folder: str, other: Path) -> bool:
+    try:
+        return other.samefile(folder)
+    except OSError:
+        return False
+
+
 def stored_files(location: str, properties: Mapping[str, str]) -> Iterator[StoredFile]:
     """Every file below a folder, as `<location>/<path within it>`. Raises `OSError`."""
     location = location.rstrip("/")

@@ -7,7 +7,8 @@ Lithify plans without opening a file:
     timestamp    bounds                                             column size
     value_size   lower bound, nulls                          value  nulls
 
-and, of a topic with Pulsar's message ids, bounds of `ledger_id` and `entry_id`, and the nulls of `passed_through`.
+and, of a topic with Pulsar's message ids, bounds of `ledger_id` and `entry_id`, and the nulls of `passed_through`. Its
+values are true or null; a lower bound of false, which is right of any, says that these entries are chunks alone (C53).
 The column size of `key` is that of all columns of the key pass together (`scan_bytes`).
 """
 
@@ -41,12 +42,14 @@ from lithify.columnar.segment.schema import (
 from lithify.errors import DamagedError, LithifyError
 from lithify.model.message import EnvelopeFacts
 from lithify.model.segment import Segment
+from lithify.redaction import one_line
 from lithify.store.iceberg.io.checksums import MANIFESTS, RESTORE, ManifestList, Stated
 from lithify.store.iceberg.io.file_cache import FILE_CACHE, Recent
 from lithify.store.iceberg.layout import SORT_ORDER_ID
 from lithify.store.iceberg.manifests.avro import decoded_entries, decoded_list
 
 _INT_BYTES, _LONG_BYTES = 4, 8
+_FALSE = b"\x00"
 _PARTITION, _OFFSET, _TIMESTAMP = FIELD_IDS[PARTITION], FIELD_IDS[OFFSET], FIELD_IDS[TIMESTAMP]
 _KEY, _VALUE, _VALUE_SIZE = FIELD_IDS[KEY], FIELD_IDS[VALUE], FIELD_IDS[VALUE_SIZE]
 _LEDGER, _ENTRY, _PASSED = (ENVELOPE_FIELD_IDS[name] for name in (LEDGER_ID, ENTRY_ID, PASSED_THROUGH))
@@ -84,6 +87,8 @@ def data_file(segment: Segment) -> DataFile:
         lower |= {_LEDGER: _bound(_LONG_BYTES, known.min_ledger), _ENTRY: _bound(_LONG_BYTES, known.min_entry)}
         upper |= {_LEDGER: _bound(_LONG_BYTES, known.max_ledger), _ENTRY: _bound(_LONG_BYTES, known.max_entry)}
         null_counts[_PASSED] = segment.records - known.passed_through
+        if segment.only_chunks:
+            lower[_PASSED] = _FALSE
     file = DataFile.from_args(
         content=DataFileContent.DATA,
         file_path=segment.path,
@@ -126,6 +131,7 @@ def segment_of(file: DataFile) -> Segment:
         min_key=lower.get(_KEY),
         max_key=upper.get(_KEY),
         envelopes=_envelopes(file),
+        only_chunks=lower.get(_PASSED) == _FALSE,
     )
 
 
@@ -269,5 +275,5 @@ def _damage_named(path: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise DamagedError(f"{path}: the file is missing", hint=RESTORE) from error
     except Exception as error:
-        why = " ".join(repr(error).split())[:300]
+        why = one_line(repr(error), 300)
         raise DamagedError(f"{path}: the file cannot be read: {why}", hint=RESTORE) from error

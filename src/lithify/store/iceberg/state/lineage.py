@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -14,11 +15,14 @@ from typing import Any
 
 from pyiceberg.table.metadata import TableMetadata
 
-from lithify.errors import LithifyError
+from lithify.columnar.files.access import local_path
+from lithify.errors import LithifyError, RefusedError
 from lithify.model.remains import ClosedState
 from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.state import TopicState
+from lithify.redaction import one_line
+from lithify.store.iceberg import layout
 from lithify.store.iceberg.state import topic_codec
 from lithify.store.iceberg.state.log_codec import log_from_json
 
@@ -60,6 +64,29 @@ def metadata_paths(location: str, paths: Sequence[str]) -> list[tuple[str, int]]
     return sorted(((path, int(match[1])) for path, match in found if match), key=lambda f: (-f[1], f[0]))
 
 
+def chosen(location: str, paths: Sequence[str], given: str | None) -> Sequence[str]:
+    """Those of a folder's `paths` that are looked at: all, or the metadata `given` by its URI or path on this machine.
+
+    Raises `RefusedError` where it is none of them.
+    """
+    if given is None:
+        return paths
+    files = [path for path, _ in metadata_paths(location, paths)]
+    for spelt in (layout.as_named, _resolved):
+        if found := [path for path in files if spelt(path) == spelt(given)]:
+            return found
+    raise RefusedError(  # of none at all the topic would be rebuilt
+        f"{given} is no file of the topic's folder {location}",
+        hint=f"give a file *.metadata.json in {location}/metadata; nothing was changed",
+    )
+
+
+def _resolved(path: str) -> str:
+    """Without the links on its way."""
+    local = local_path(layout.as_named(path))
+    return path if local is None else os.path.realpath(local)
+
+
 def read_all(
     read: Callable[[str], TableMetadata], location: str, paths: Sequence[str]
 ) -> tuple[dict[tuple[str, int], TableMetadata], dict[tuple[str, int], str]]:
@@ -70,7 +97,7 @@ def read_all(
         try:
             readable[path, number] = read(path)
         except Exception as error:  # damaged bytes fail in any way
-            unreadable[path, number] = f"the file cannot be read: {' '.join(str(error).split())[:100]}"
+            unreadable[path, number] = f"the file cannot be read: {one_line(str(error), 100)}"
     return readable, unreadable
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from lithify.model.message import NO_BATCH, MessageId
@@ -42,6 +43,7 @@ def log_to_json(log: LogState) -> dict[str, Any]:
         "owed": log.round_required,
         "uncovered": log.uncovered,
         "held": None if log.held is None else [log.held.below, log.held.horizon],
+        **_chunks_to_json(log),
         "aged_before": log.aged_before_ms,
         "view": None if log.view is None else _view_to_json(log.view),
         "batches": [[b.query_id, b.batch_id, *([b.stream_id] if b.stream_id else [])] for b in log.batches],
@@ -50,8 +52,6 @@ def log_to_json(log: LogState) -> dict[str, Any]:
         "dropped": [_drop(drop) for drop in log.dropped],
         "undone": None if log.undone is None else [log.undone.below, log.undone.of_view],
         "copied_to": None if log.copied_to is None else _id(log.copied_to),
-        "source_epoch": log.source_epoch,
-        "source_begun": None if log.source_begun is None else [*log.source_begun],
     }
     # 0 and [] are what a new log has; a time of 0 is not, nor an epoch of 0, and a view may be empty.
     optional = {
@@ -65,15 +65,31 @@ def log_to_json(log: LogState) -> dict[str, Any]:
         "epoch",
         "undone",
         "copied_to",
-        "source_epoch",
-        "source_begun",
     }
-    return {name: value for name, value in whole.items() if (value is not None if name in optional else value)}
+    own = {name: value for name, value in whole.items() if (value is not None if name in optional else value)}
+    return own | _of_source(log)
+
+
+def _of_source(log: LogState) -> dict[str, Any]:
+    """What a copy of a log of Kafka says of it."""
+    pairs = {"source_last": log.source_last, "source_begun": log.source_begun}
+    epoch = {} if log.source_epoch is None else {"source_epoch": log.source_epoch}
+    return epoch | {name: [*pair] for name, pair in pairs.items() if pair is not None}
+
+
+def _chunks_to_json(log: LogState) -> dict[str, Any]:
+    """Beside the volumes and `held`, which versions before would not read with a number more (C53)."""
+    held = log.held
+    return {
+        "chunks": [log.clean.chunks, log.dirty.chunks] if log.volume.chunks else [],
+        "held_by_chunks": [held.chunks, held.waits] if held is not None and held.chunks else [],
+    }
 
 
 def log_from_json(partition: int, data: Mapping[str, Any], new_epoch: int = FIRST_EPOCH) -> LogState:
     """The inverse of `log_to_json`. `new_epoch` is that of a new log where it was written."""
     held, view, undone = data.get("held"), data.get("view"), data.get("undone")
+    clean_chunks, dirty_chunks = data.get("chunks", (0, 0))
     last_round_ms, compacted_below = data.get("last_round"), data.get("compacted_below", 0)
     return LogState(
         partition=partition,
@@ -83,8 +99,8 @@ def log_from_json(partition: int, data: Mapping[str, Any], new_epoch: int = FIRS
         generation=data.get("generation", 0),
         truncated=tuple(data.get("truncated", ())),
         steps=tuple(TombstoneStep(*step) for step in data.get("steps", ())),
-        clean=Volume(*data.get("clean", ())),
-        dirty=Volume(*data.get("dirty", ())),
+        clean=replace(Volume(*data.get("clean", ())), chunks=clean_chunks),
+        dirty=replace(Volume(*data.get("dirty", ())), chunks=dirty_chunks),
         oldest_dirty_timestamp_ms=data.get("oldest_dirty"),
         last_record=_last_record_of(data.get("last_record")),
         run_ids=tuple(data.get("runs", ())),
@@ -95,7 +111,7 @@ def log_from_json(partition: int, data: Mapping[str, Any], new_epoch: int = FIRS
         compacted_below=compacted_below,
         round_required=data.get("owed", ""),
         uncovered=data.get("uncovered", False),
-        held=None if held is None else HeldTombstones(*held),
+        held=None if held is None else HeldTombstones(*held, *data.get("held_by_chunks", ())),
         aged_before_ms=data.get("aged_before"),
         view=None if view is None else _view_of(view, data),
         batches=tuple(WrittenBatch(*batch) for batch in data.get("batches", ())),
@@ -105,7 +121,8 @@ def log_from_json(partition: int, data: Mapping[str, Any], new_epoch: int = FIRS
         undone=None if undone is None else Undone(*undone),
         copied_to=MessageId(*data["copied_to"]) if "copied_to" in data else None,
         source_epoch=data.get("source_epoch"),
-        source_begun=_begun_of(data.get("source_begun")),
+        source_last=_pair_of(data.get("source_last")),
+        source_begun=_pair_of(data.get("source_begun")),
     )
 
 
@@ -123,6 +140,7 @@ def _may_lack_losers(last_round_ms: int | None, compacted_below: int) -> bool:
 def _view_to_json(view: View) -> dict[str, Any]:
     whole = {
         "volume": _volume(view.volume),
+        "chunks": view.volume.chunks or None,
         "first": view.first_offset,
         "last_record": _last_record(view.last_record),
         "start": view.start_offset,
@@ -137,7 +155,8 @@ def _view_of(data: Mapping[str, Any], log: Mapping[str, Any]) -> View:
     known = min(log.get("start", 0), log.get("first_dirty", 0) if first is None else first)
     start_offset = data.get("start", known)
     last, losers_removed = _last_record_of(data.get("last_record")), data.get("losers_removed", True)
-    return View(Volume(*data.get("volume", ())), first, last, start_offset, losers_removed)
+    volume = replace(Volume(*data.get("volume", ())), chunks=data.get("chunks", 0))
+    return View(volume, first, last, start_offset, losers_removed)
 
 
 def _drop(drop: DroppedDeletes) -> list[int | bool]:
@@ -164,11 +183,11 @@ def _last_record_of(data: Sequence[int] | None) -> LastRecord | None:
     return LastRecord(offset, timestamp_ms, MessageId(*message_id) if message_id else None)
 
 
-def _begun_of(data: Sequence[int] | None) -> tuple[int, int] | None:
+def _pair_of(data: Sequence[int] | None) -> tuple[int, int] | None:
     if data is None:
         return None
-    offset, time_ms = data
-    return offset, time_ms
+    offset, at_it = data
+    return offset, at_it
 
 
 def _volume(volume: Volume) -> list[int]:

@@ -1,0 +1,46 @@
+"""What a daemon tells of outages: their begin, seldom that they go on, and their end (C50)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Lock
+
+REPEAT_MS = 600_000
+"""An outage that goes on is told again after this time, not at each try."""
+
+LEASES, GROUPS = "the database of leases", "positions of groups"
+"""What daemons try again and again, as texts name it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Outage:
+    code: str
+    since_ms: int
+    told_ms: int
+
+
+@dataclass(slots=True)
+class ToldOutages:
+    """The outages that there are, by what is away. For several threads."""
+
+    monotonic_ms: Callable[[], int]
+    _known: dict[str, _Outage] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def is_news(self, what: str, code: str) -> bool:
+        """Takes that a try has failed with an error of this code; returns whether that is to be told."""
+        now_ms = self.monotonic_ms()
+        with self._lock:
+            known = self._known.get(what)
+            if known is not None and known.code == code and now_ms - known.told_ms < REPEAT_MS:
+                return False
+            since_ms = now_ms if known is None else known.since_ms
+            self._known[what] = _Outage(code, since_ms, now_ms)
+            return True
+
+    def over(self, what: str) -> int | None:
+        """Takes that a try has succeeded; returns for how long none had, or None where there was no outage."""
+        with self._lock:
+            known = self._known.pop(what, None)
+        return None if known is None else self.monotonic_ms() - known.since_ms

@@ -1,1 +1,0 @@
-"""Reports in notebooks: what verbs print, as HTML."""

@@ -1,0 +1,1 @@
+"""Of rounds: what one did, what one would do, and the rates that bound them."""

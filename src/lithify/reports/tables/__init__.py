@@ -1,1 +1,0 @@
-"""What verbs print as tables: names of columns, their formats, notes; for terminals and for notebooks."""

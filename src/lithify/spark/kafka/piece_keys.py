@@ -1,0 +1,63 @@
+"""The keys of a copy's records, with what decides which record of a key is the latest (C71)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.columnar.files.access import FileAccess
+from lithify.columnar.keypass.key_rows import header_orders
+from lithify.columnar.segment.reader import read_segment
+from lithify.columnar.segment.schema import HEADERS, KEY, OFFSET, PARTITION, TIMESTAMP, VALUE_SIZE
+from lithify.compaction.rules import SurvivorRules
+from lithify.reading.pieces import Piece
+from lithify.spark.payloads import Unpacking
+from lithify.spark.tasks import PAYLOAD, Batches, columns, in_worker
+
+ORDER, LIVE = "order", "live"
+OUR_KEYS = f"{PARTITION} int, {KEY} binary, {OFFSET} bigint, {TIMESTAMP} bigint, {ORDER} bigint, {LIVE} boolean"
+
+
+@dataclass(frozen=True, slots=True)
+class PieceKeys:
+    """The keys of one piece of a log."""
+
+    access: FileAccess
+    partition: int
+    piece: Piece
+    rules: SurvivorRules
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        rules, by_header = self.rules, self.rules.strategy == "header"
+        wanted = [KEY, OFFSET, TIMESTAMP, VALUE_SIZE, *([HEADERS] if by_header else [])]
+        start = max(self.piece.start_offset, rules.log_start)
+        for table in read_segment(self.access, self.piece.segment, start_offset=start, columns=wanted):
+            keyed = table.filter(pc.is_valid(table.column(KEY)))
+            size, count = keyed.column(VALUE_SIZE), keyed.num_rows
+            live = pc.is_valid(size)
+            if rules.empty_is_tombstone:
+                live = pc.and_(live, pc.not_equal(pc.fill_null(size, 0), 0))
+            order: Any = pa.array([0] * count, pa.int64())
+            if rules.strategy == "timestamp":
+                order = keyed.column(TIMESTAMP)
+            elif by_header:
+                order = header_orders(keyed.column(HEADERS), rules.order_header)
+            partition = pa.array([self.partition] * count, pa.int32())
+            found = [partition, keyed.column(KEY), keyed.column(OFFSET), keyed.column(TIMESTAMP), order, live]
+            yield from pa.table(found, names=[PARTITION, KEY, OFFSET, TIMESTAMP, ORDER, LIVE]).to_batches()
+
+
+@dataclass(frozen=True, slots=True)
+class KeysOf:
+    unpack: Unpacking
+
+    def __call__(self, batches: Batches) -> Batches:
+        return in_worker(self._rows)(batches)
+
+    def _rows(self, batches: Batches) -> Batches:
+        for (payload,) in columns(batches, PAYLOAD):
+            yield from self.unpack(payload).rows()

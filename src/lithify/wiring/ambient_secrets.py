@@ -1,0 +1,65 @@
+"""Secrets that clients of stores, catalogs and databases take by themselves from the environment and from files.
+
+Lithify passes none of them on, but a library may repeat one: no text of this process shows them. What is not there or
+cannot be read has none; its reader says so.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+
+from lithify.model.settings.secrets import is_secret, keep
+from lithify.redaction import keep_secret
+
+_READ = re.compile(r"(AWS|AZURE|GOOGLE|PG|PYICEBERG|LITHIFY)_?|.*_PROXY$", re.I)
+"""Beginnings of variables that are read by PyIceberg, Arrow, libpq and Lithify, and those of proxies."""
+_SETTINGS = (
+    ("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"),
+    ("AWS_CONFIG_FILE", "~/.aws/config"),
+    ("PGSERVICEFILE", "~/.pg_service.conf"),
+)
+_PG_PASSES = ("PGPASSFILE", "~/.pgpass")
+_NETRC = ("NETRC", "~/.netrc")
+_SETTING = re.compile(r"^[ \t]*+([\w.-]++)[ \t]*+[=:][ \t]*+(.*\S)", re.M)
+_PASS = re.compile(r"(?:(?:\\.|[^\\:\n])*+:){4}(.*\S)")
+"""Of a line `host:port:database:user:password`, in which ':' and '\\' are escaped."""
+_OF_A_MACHINE = re.compile(r"\bpassword\s+(\S+)")
+_MOST_BYTES = 2**20
+_MOST = 150
+"""Secrets of a file that are kept."""
+
+
+def keep_ambient_secrets() -> None:
+    keep({name: _as_url(name, value) for name, value in os.environ.items() if _READ.match(name)})
+    for found in (*(_settings(_text(*place)) for place in _SETTINGS), _passes(), _OF_A_MACHINE.findall(_text(*_NETRC))):
+        for secret in islice(found, _MOST):
+            keep_secret(secret)
+
+
+def _as_url(name: str, value: str) -> str:
+    """A proxy may be written without a scheme."""
+    return f"http://{value}" if name.upper().endswith("_PROXY") and "://" not in value else value
+
+
+def _text(variable: str, default: str) -> str:
+    """The beginning of a file that the variable names; empty for a pipe, which can be read once."""
+    with suppress(OSError, RuntimeError, ValueError):  # no home folder, no such file
+        path = Path(os.environ.get(variable) or default).expanduser()
+        if path.is_file():
+            with path.open("rb") as file:
+                return file.read(_MOST_BYTES).decode("utf-8-sig", errors="replace")  # a comment may have anything
+    return ""
+
+
+def _settings(text: str) -> Iterator[str]:
+    return (value for name, value in _SETTING.findall(text) if is_secret(name))
+
+
+def _passes() -> Iterator[str]:
+    lines = (line for line in _text(*_PG_PASSES).splitlines() if not line.startswith("#"))
+    return (re.sub(r"\\(.)", r"\1", found[1]) for found in map(_PASS.match, lines) if found)

@@ -1,0 +1,53 @@
+"""What a small command imports is a budget: its processor time is that of its imports.
+
+The numbers are what each took when it was last made less, rounded up; lower them when it gets less again. A time
+would say little on a shared machine.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+COUNTED = """
+import json, sys
+from lithify.cli.main import run
+code = run(sys.argv[1:])
+sys.stderr.write("\\n" + json.dumps([code, sorted(sys.modules)]))
+"""
+ROOMS = ("spark", "spark_source", "kafka", "kafka_client", "pulsar_consumer", "replicas", "hydration", "proof")
+"""Those of which no small command has a module."""
+
+
+def modules(*arguments: str) -> list[str]:
+    """What there is after a command has ended."""
+    ran = subprocess.run([sys.executable, "-c", COUNTED, *arguments], capture_output=True, text=True, check=True)
+    code, found = json.loads(ran.stderr.splitlines()[-1])
+    assert code == 0, ran.stderr
+    return list(found)
+
+
+@pytest.mark.parametrize(
+    ("command", "own", "all_of_them"),  # but for Python's own
+    [
+        ("--version", 40, 60),
+        ("--help", 130, 160),
+        ("compact --help", 75, 95),
+        ("topic list", 262, 840),
+        ("status", 275, 870),
+        ("consume orders", 262, 840),
+        ("versions orders", 262, 840),
+        ("group list", 282, 880),
+        ("produce orders /dev/null", 262, 1160),
+    ],
+)
+def test_a_small_command_imports_little(lithify, command, own, all_of_them):
+    lithify("topic", "create", "orders")
+    found = [name for name in modules(*command.split()) if name.partition(".")[0] not in sys.stdlib_module_names]
+    ours = [name for name in found if name.partition(".")[0] == "lithify"]
+    assert len(ours) <= own and len(found) <= all_of_them, (len(ours), len(found))
+    assert [name for name in ours if name.startswith(tuple(f"lithify.{room}." for room in ROOMS))] == []
+    assert {"pyspark", "duckdb", "confluent_kafka"}.isdisjoint(found)

@@ -1,0 +1,20 @@
+"""Which spellings name a path of this machine, and which another machine's."""
+
+from __future__ import annotations
+
+import pytest
+
+from lithify.columnar.files.access import local_path
+from lithify.wiring.glance import Glance
+
+SPELLINGS = ["/lake/eu", "file:///lake/eu", "file:/lake/eu", "file://localhost/lake/eu"]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_path_of_this_machine(spelling: str) -> None:
+    assert local_path(spelling) == str(Glance(spelling, None)._folder()) == "/lake/eu"
+
+
+@pytest.mark.parametrize("spelling", ["file://server/lake/eu", "s3://bucket/lake", "memory://x", "lake/eu"])
+def test_no_path_of_this_machine(spelling: str) -> None:
+    assert local_path(spelling) is None

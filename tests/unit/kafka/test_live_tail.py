@@ -1,0 +1,154 @@
+"""What a tail of Kafka asks before it hands out records, of a broker inside of Kafka's client (C72)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, Producer
+
+from lithify.errors import SourceWentBackError
+from lithify.kafka.consumer.live_tail import LiveTail
+from lithify.kafka_client.client import Cluster
+from lithify.kafka_client.epochs import LEAST, signs_at
+from lithify.model.record import Record
+from lithify.model.source import EpochAt, Signs, signs_of
+from lithify.snapshot.live import Reached
+from lithify.wiring.clock import SystemClock
+
+TOPIC = "orders"
+FEW = 10
+
+
+@pytest.fixture
+def broker() -> Iterator[Producer]:
+    yield Producer({"test.mock.num.brokers": 1, "log_level": 0})
+
+
+@pytest.fixture
+def cluster(broker: Producer) -> Cluster:
+    (found,) = broker.list_topics(timeout=30).brokers.values()
+    return Cluster({"bootstrap.servers": f"{found.host}:{found.port}", "log_level": 0})
+
+
+def produce(broker: Producer, first: int, partitions: int = 1) -> None:
+    """Some records into each partition; that of offset n has the timestamp 1000 + n."""
+    for n in range(first, first + FEW):
+        for partition in range(partitions):
+            broker.produce(TOPIC, key=b"k", value=b"v", partition=partition, timestamp=1_000 + n)
+    broker.flush()
+
+
+def signs(timestamp_ms: int) -> Signs:
+    return signs_of(timestamp_ms, b"k", b"v")
+
+
+def test_the_records_of_several_partitions_are_asked_for_again_and_again(broker: Producer, cluster: Cluster) -> None:
+    """With one consumer, which has no more of one partition than of another."""
+    produce(broker, 0, partitions=3)
+    asking = cluster.consumer(**LEAST)
+    try:
+        for _ in range(3):
+            assert signs_at(cluster, asking, TOPIC, {0: 9, 1: 0, 2: FEW}) == {0: signs(1_009), 1: signs(1_000)}
+            assert signs_at(cluster, asking, TOPIC, {0: 4}) == {0: signs(1_004)}
+            assert signs_at(cluster, asking, TOPIC, {1: 100 * FEW}) == {}
+        assert signs_at(cluster, asking, TOPIC, {}) == {}
+    finally:
+        asking.close()
+
+
+class Compared:
+    """Counts how often it was asked whether the log is the one of before, which it is until `restored`."""
+
+    def __init__(self) -> None:
+        self.times, self.restored = 0, False
+
+    def __call__(self) -> None:
+        self.times += 1
+        if self.restored:
+            raise SourceWentBackError("another log")
+
+
+def taken(tail: LiveTail) -> list[Record]:
+    found: list[Record] = []
+    while len(found) < FEW:
+        found += tail.take(1)
+    return found
+
+
+def test_a_log_is_compared_before_its_first_records_and_after_each_outage(broker: Producer, cluster: Cluster) -> None:
+    produce(broker, 0)
+    compared = Compared()
+    tail = LiveTail(cluster, TOPIC, {0: Reached(0)}, SystemClock(), compare=compared)
+    try:
+        assert compared.times == 0
+        assert len(taken(tail)) == FEW
+        produce(broker, FEW)
+        taken(tail)
+        assert compared.times == 1
+        cluster.outages += 1
+        produce(broker, 2 * FEW)
+        taken(tail)
+        assert compared.times == 2
+        cluster.outages += 1
+        compared.restored = True
+        produce(broker, 3 * FEW)
+        with pytest.raises(SourceWentBackError):
+            taken(tail)
+        assert tail.offsets == {0: 3 * FEW}
+    finally:
+        tail.close()
+
+
+def test_after_an_outage_another_client_goes_on_where_the_one_before_was(broker: Producer, cluster: Cluster) -> None:
+    """What it knew of the end counts no more."""
+    produce(broker, 0)
+    tail = LiveTail(cluster, TOPIC, {0: Reached(0)}, SystemClock())
+    try:
+        taken(tail)
+        for first in (FEW, 2 * FEW):
+            assert tail.is_at_end(30)
+            cluster.outages += 1
+            while tail.ends:
+                assert not tail.take(0.1)
+            produce(broker, first)
+            assert [record.offset for record in taken(tail)] == list(range(first, first + FEW))
+    finally:
+        tail.close()
+
+
+class OfACutLog:
+    """A client that was told by the broker that the log ends below its offset, and what it says of that."""
+
+    def assign(self, _places: Any) -> None: ...
+
+    def poll(self, _timeout_s: float) -> OfACutLog:
+        return self
+
+    def consume(self, _records: int, _timeout_s: float) -> list[OfACutLog]:
+        return []
+
+    def error(self) -> KafkaError:
+        text = "Partition log truncation detected at offset 10 (leader epoch 2): broker end offset is 5"
+        return KafkaError(KafkaError._LOG_TRUNCATION, text)
+
+    def partition(self) -> None: ...
+
+
+class Regrown(Cluster):
+    """By the time that it is asked again, the log has grown beyond the offset in the same epoch."""
+
+    def consumer(self, **_own: Any) -> Any:
+        return OfACutLog()
+
+
+def test_a_cut_that_the_client_has_told_counts_also_where_the_broker_knows_of_none_any_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """C72: else a program that tries again reads what another log has there."""
+    monkeypatch.setattr("lithify.kafka.consumer.live_tail.find_cut", lambda *_: None)
+    starts = {0: Reached(10, None, EpochAt(10, 2))}
+    tail = LiveTail(Regrown({"bootstrap.servers": "localhost:1"}), TOPIC, starts, SystemClock())
+    with pytest.raises(SourceWentBackError, match=f"{TOPIC} has lost its records from offset 5 on"):
+        tail.take(1)

@@ -1,0 +1,51 @@
+"""Which tests a change of a file can break, as `just tests-for` names them."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+_SPEC = importlib.util.spec_from_file_location("tests_for", ROOT / "scripts" / "tests_for.py")
+assert _SPEC is not None and _SPEC.loader is not None
+script = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(script)
+OF_THE_REPOSITORY = {f"tests/{file.name}" for file in (ROOT / "tests").glob("test_*.py")}
+
+
+@pytest.fixture(scope="module")
+def imports():
+    return script.importers()
+
+
+@pytest.mark.parametrize(
+    ("changed", "test", "away"),
+    [
+        ("src/lithify/compaction/survivors.py", "tests/unit/compaction/test_survivors.py", 1),
+        ("tests/cli/conftest.py", "tests/cli/test_completion.py", 1),
+        ("tests/support/processes/shells.py", "tests/shells/test_other_shells.py", 1),
+        ("src/lithify/cli/topics/list.py", "tests/cli/test_completion.py", 2),  # by the name that verbs have of it
+        ("src/lithify/__main__.py", "tests/kills/test_kills.py", 3),  # by the process that it starts
+        ("tests/unit/test_tests_for.py", "tests/unit/test_tests_for.py", 0),
+        ("docs/README.md", "tests/test_docs.py", 0),
+    ],
+)
+def test_the_tests_of_a_file_are_found(imports, changed: str, test: str, away: int) -> None:
+    files, by = imports
+    found = {str(file.relative_to(ROOT)): far for far, file in script.tests_for([ROOT / changed], by, files)}
+    assert found[test] <= away
+    assert found.keys() >= OF_THE_REPOSITORY
+    assert changed.startswith(("src/", "tests/cli/")) or len(found) <= len(OF_THE_REPOSITORY) + 2
+
+
+def test_imports_are_found_wherever_they_stand() -> None:
+    code = "import a.b\ndef f():\n    from ..c import d\n    from . import e\n"
+    assert set(script.imported("p.q.r", False, code)) == {"a.b", "p.c", "p.c.d", "p.q", "p.q.e"}
+    assert set(script.imported("p.q", True, "from .x import y\nfrom ..z import w")) == {
+        "p.q.x",
+        "p.q.x.y",
+        "p.z",
+        "p.z.w",
+    }
