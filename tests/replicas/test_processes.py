@@ -248,8 +248,8 @@ def test_a_target_that_is_unmounted_in_its_first_copy_is_not_made_anew(lake: Lak
         waited(lambda: copies(backup))
         backup.rename(away)
         backup.mkdir()
-        running.wait_for(lambda event: "there is no warehouse any more" in str(event.get("error")))
-        running.wait_for_kind("failed")
+        running.wait_for(lambda event: event["event"] == "trouble" and str(backup) in event["error"])
+        assert "disk" in running.wait_for_kind("failed")["error"]  # is it mounted?
         assert list(backup.iterdir()) == []
         backup.rmdir()
         away.rename(backup)

@@ -21,6 +21,7 @@ from lithify.errors import (
     TopicExistsError,
     UnknownTopicError,
     UnknownVersionError,
+    WarehouseError,
 )
 from lithify.lifecycle.mirroring import Copied, Difference, TopicFiles, changed_logs, difference, mirrored
 from lithify.lifecycle.own_views import Step
@@ -73,6 +74,10 @@ def mirror(source: Warehouse, target: Warehouse, name: TopicName, request: Mirro
             continue
         except _MAY_HAVE_MOVED_ON:
             if start == STARTS or not (_moved_on(source, theirs) or _moved_on(target, ours)):
+                raise
+            continue
+        except WarehouseError:  # as of a folder that was deleted with its topic, or of a disk that is not mounted
+            if start == STARTS or not _is_another(target, ours):
                 raise
             continue
         return replace(report, duration_ms=target.clock.monotonic_ms() - started_ms)
@@ -262,6 +267,13 @@ def _files(warehouse: Warehouse, state: TopicState, partitions: Sequence[int]) -
     if not partitions:
         return TopicFiles()
     return TopicFiles(warehouse.store.segments(state, partitions), warehouse.store.view(state, partitions))
+
+
+def _is_another(warehouse: Warehouse, state: TopicState) -> bool:
+    """Whether another topic has the name by now; one that is gone is not made anew where a disk is unmounted."""
+    with suppress(UnknownTopicError):
+        return warehouse.store.load(state.name).identity != state.identity
+    return False
 
 
 def _moved_on(warehouse: Warehouse, state: TopicState) -> bool:
