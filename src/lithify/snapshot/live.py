@@ -123,8 +123,8 @@ class LiveSource(Protocol):
 
 
 def check_same(system: str, topic: str, known: str, found: str) -> None:
-    """Raises `SourceWentBackError` if the cluster's id of the topic is not the `known` one; empty: any."""
-    if known and found != known:
+    """Raises `SourceWentBackError` if the cluster's id of the topic is not the `known` one; empty: it is not known."""
+    if known and found and found != known:
         raise SourceWentBackError(
             f"{system}'s {topic} was deleted and recreated: its records are of another topic than those before",
             hint=COPY_AGAIN,

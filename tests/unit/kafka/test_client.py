@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Uuid
 from lithify.errors import BrokerError, SourceWentBackError
 from lithify.kafka.consumer.live_topic import KafkaTopic
 from lithify.kafka_client.client import Cluster, as_kafka_writes
+from lithify.model.topic.copied_topic import CopiedTopic
 
 ID = Uuid(0x0134A2B934D30C60, 0x6AF834FDC477E44E)
 WRITTEN = "ATSiuTTTDGBq-DT9xHfkTg"
@@ -21,21 +22,21 @@ WRITTEN = "ATSiuTTTDGBq-DT9xHfkTg"
 class FakeAdmin:
     """Answers with the failures first."""
 
-    def __init__(self, *failures: int) -> None:
-        self.failures = list(failures)
+    def __init__(self, *failures: int, given: Uuid = ID) -> None:
+        self.failures, self.given = list(failures), given
 
     def describe_topics(self, topics: Any, request_timeout: float) -> dict[str, Future[Any]]:
         answer: Future[Any] = Future()
         if self.failures:
             answer.set_exception(KafkaException(KafkaError(self.failures.pop(0))))
         else:
-            answer.set_result(SimpleNamespace(topic_id=ID))
+            answer.set_result(SimpleNamespace(topic_id=self.given))
         return {"orders": answer}
 
 
-def a_cluster(*failures: int) -> Cluster:
+def a_cluster(*failures: int, given: Uuid = ID) -> Cluster:
     cluster = Cluster({"bootstrap.servers": "127.0.0.1:1"})
-    cluster._asked = FakeAdmin(*failures)
+    cluster._asked = FakeAdmin(*failures, given=given)
     return cluster
 
 
@@ -64,3 +65,15 @@ def test_a_topic_is_the_same_however_its_id_was_stored(known):
     topic.check_same(known)
     with pytest.raises(SourceWentBackError):
         topic.check_same(str(Uuid(3, 4)))
+
+
+NONE = Uuid(0, 0)
+
+
+@pytest.mark.parametrize(("known", "given"), [(str(NONE), ID), (str(NONE), NONE), ("", NONE), (WRITTEN, NONE)])
+def test_a_topic_without_an_id_is_no_other_one(known, given):
+    """Brokers below Kafka 2.8 give none, and earlier versions stored that as an id: an upgrade recreates nothing."""
+    topic = KafkaTopic.__new__(KafkaTopic)
+    topic._cluster, topic.topic = a_cluster(given=given), "orders"
+    topic.check_same(known)
+    assert CopiedTopic.from_json(CopiedTopic("orders", known).to_json()).topic_id == (known if known == WRITTEN else "")

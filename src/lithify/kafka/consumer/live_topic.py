@@ -16,6 +16,7 @@ from lithify.lifecycle.copies.missed_deletes import needed
 from lithify.model.names import TopicName
 from lithify.model.source import EpochAt, compared_record, copied_in, record_to_compare
 from lithify.model.source_ends import Ends
+from lithify.model.topic.copied_topic import known_id
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
@@ -50,7 +51,7 @@ class KafkaTopic:
             raise
 
     def check_same(self, known: str) -> None:
-        written = known.translate(_AS_KAFKA)  # in positions of earlier versions
+        written = known_id(known.translate(_AS_KAFKA))  # in positions of earlier versions
         check_same(self.system, self.topic, written, self._cluster.topic_id(self.topic))
 
     def check_copy(self, state: TopicState) -> None:

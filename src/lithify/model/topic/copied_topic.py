@@ -6,6 +6,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
+_NO_ID = "A" * 22
+"""128 bits of 0, as Kafka writes ids: earlier versions stored that of brokers that give their topics none."""
+
+
+def known_id(written: str) -> str:
+    """An id of Kafka's as it was stored; empty where that says that there was none."""
+    return "" if written == _NO_ID else written
+
 
 @dataclass(frozen=True, slots=True)
 class Hole:
@@ -60,7 +68,8 @@ class CopiedTopic:
         holes = tuple(IdHole(**hole) if "before" in hole else Hole(**hole) for hole in data["holes"])
         given = data.get("config")
         config = None if given is None else dict(given)
-        copied = CopiedTopic(data["name"], data["topic_id"], holes, bool(data.get("promoted", False)), config)
+        name, topic_id = data["name"], known_id(data["topic_id"])
+        copied = CopiedTopic(name, topic_id, holes, bool(data.get("promoted", False)), config)
         texts = [copied.name, copied.topic_id, *(h.before for h in holes if isinstance(h, IdHole))]
         texts += [text for pair in (config or {}).items() for text in pair]
         texts += [h.after for h in holes if isinstance(h, IdHole) and h.after is not None]

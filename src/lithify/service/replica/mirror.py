@@ -270,7 +270,7 @@ def _files(warehouse: Warehouse, state: TopicState, partitions: Sequence[int]) -
 
 
 def _is_another(warehouse: Warehouse, state: TopicState) -> bool:
-    """Whether another topic has the name by now; one that is gone is not made anew where a disk is unmounted."""
+    """Whether another topic has the name by now; one that is gone is not recreated where a disk is unmounted."""
     with suppress(UnknownTopicError):
         return warehouse.store.load(state.name).identity != state.identity
     return False

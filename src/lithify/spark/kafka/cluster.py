@@ -17,6 +17,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from lithify.errors import BrokerError, UnknownSourceError
+from lithify.kafka_client.client import as_kafka_writes
 from lithify.model.settings.secrets import hidden, keep
 from lithify.model.source import EpochAt, Signs, SourceLog, SourceTopic
 from lithify.ports.source import StopAsked
@@ -27,8 +28,7 @@ from lithify.spark.session.reset import JVM_GONE
 
 CALL_S = 30
 ANSWER_MS = 1_000
-SLICE_MS = 200
-"""Milliseconds between two calls of `stops` during a wait."""
+SLICE_MS = 200  # between two calls of `stops` during a wait
 
 _REFUSED = (
     "AuthenticationException",
@@ -87,10 +87,10 @@ class KafkaCluster:
 
     def answers(self) -> bool:
         """Whether the cluster answers within `ANSWER_MS`; an error of its own is an answer."""
-        milliseconds = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
+        unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
         options = self._jvm.org.apache.kafka.clients.admin.DescribeClusterOptions().timeoutMs(ANSWER_MS)
         try:
-            self._admin.describeCluster(options).clusterId().get(ANSWER_MS, milliseconds)
+            self._admin.describeCluster(options).clusterId().get(ANSWER_MS, unit)
         except Py4JJavaError as error:
             return not any(kind.endswith(_SILENT) for kind, _ in _causes(error.java_exception))
         return True
@@ -102,11 +102,12 @@ class KafkaCluster:
         return tuple(sorted(name for name in names if re.fullmatch(pattern, name)))
 
     def topic(self, name: str) -> SourceTopic:
-        """The id and partitions of a topic. Raises `UnknownSourceError` or `BrokerError`."""
+        """The id, if the brokers give any, and partitions. Raises `UnknownSourceError` or `BrokerError`."""
         with self._errors_converted(name):
             described = self._answer(self._admin.describeTopics(self._list([name])).allTopicNames())[name]
             partitions = sorted(int(info.partition()) for info in self._iterable(described.partitions()))
-            return SourceTopic(name, str(described.topicId().toString()), tuple(partitions))
+            most, least = described.topicId().getMostSignificantBits(), described.topicId().getLeastSignificantBits()
+            return SourceTopic(name, as_kafka_writes(most, least), tuple(partitions))
 
     def logs(self, topic: SourceTopic) -> Mapping[int, SourceLog]:
         """By partition the log start offset, and the end offset for `read_committed`. Raises as `topic`."""
@@ -286,8 +287,7 @@ class KafkaCluster:
 
 
 def _epoch(of: Any) -> int | None:
-    """-1 is that of a broker that counts none for this log."""
-    return int(of.get()) if of.isPresent() and int(of.get()) >= 0 else None
+    return int(of.get()) if of.isPresent() and int(of.get()) >= 0 else None  # -1: the broker counts none for this log
 
 
 def _causes(error: Any) -> list[tuple[str, str]]:
