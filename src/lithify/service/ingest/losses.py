@@ -6,6 +6,8 @@ from lithify.errors import SourceWentBackError
 from lithify.lifecycle.copies.continuation import NeverCopied, SourceWasCut
 from lithify.model.message import MessageId
 from lithify.model.names import LogId
+from lithify.model.settings.units import plural
+from lithify.model.source import SourceTopic
 from lithify.model.topic.copied_topic import Hole, IdHole
 from lithify.model.topic.state import TopicState
 
@@ -33,6 +35,17 @@ def gone_of(gone: NeverCopied) -> str:
             return "what was before was trimmed there before the first ingest"
         case _:
             return "what was in between may have been trimmed there"
+
+
+def check_none_gone(state: TopicState, found: SourceTopic, source: str) -> None:
+    """Raises `SourceWentBackError` for a copy of a partition that its source has no more: none is ever removed."""
+    for log in state.logs:
+        if log.partition not in found.partitions and (log.log_end_offset or log.copied_to is not None):
+            raise SourceWentBackError(
+                f"{LogId(state.name, log.partition)}: {source} has {plural(len(found.partitions), 'partition')} now, "
+                "and the copy has records of this one",
+                hint="it was recreated or restored from a backup: ingest it into another topic, with --into",
+            )
 
 
 def cut_error(state: TopicState, partition: int, how: SourceWasCut, source: str) -> SourceWentBackError:

@@ -35,7 +35,7 @@ from lithify.service.change.alter import alter
 from lithify.service.commit import commit
 from lithify.service.creation import create_topic
 from lithify.service.ingest.commit_copied import Begun, Copied, Reached, commit_copied
-from lithify.service.ingest.losses import begin_of, cut_error, gone_of, hole_of
+from lithify.service.ingest.losses import begin_of, check_none_gone, cut_error, gone_of, hole_of
 from lithify.service.ingest.narration import Narration
 from lithify.service.ingest.resync import resync
 from lithify.service.ingest.same_log import SameLog
@@ -242,6 +242,7 @@ class TopicIngest:
             return self.warehouse.store.load(self.name)
 
     def _with_partitions(self, state: TopicState, found: SourceTopic) -> TopicState:
+        check_none_gone(state, found, self._theirs)
         wanted = found.partitions[-1] + 1
         if wanted <= len(state.logs):
             return state

@@ -63,6 +63,19 @@ def test_a_copy_has_the_offsets_of_its_source_and_goes_on_where_it_ends(warehous
     assert volume_of(warehouse.store.segments(state(warehouse))).records == 4
 
 
+def test_a_copy_has_no_records_of_a_partition_that_its_source_has_no_more(warehouse):
+    """A source that was restored to when it had fewer: what the copy has of the others is of nothing that is there."""
+    copied(warehouse, {"orders": {0: some(0, 1), 1: []}})
+    (report,) = copied(warehouse, {"orders": {0: some(0, 1, 2)}})
+    assert report.error is None  # it has nothing of the other one
+    copied(warehouse, {"orders": {0: some(0, 1, 2), 1: some(1, 1)}})
+    before = state(warehouse)
+    (report,) = copied(warehouse, {"orders": {0: some(0, 1, 2, 9)}})
+    assert report.error_code == "SourceWentBack"
+    assert "orders-1: Listed's orders has 1 partition now, and the copy has records of this one" in report.error
+    assert state(warehouse) == before
+
+
 @pytest.mark.parametrize("into", ["persistent://t/n/orders", "/path/stream:orders", "shop/orders", "orders"])
 def test_a_copy_is_called_as_its_own_system_calls_it(warehouse, into):
     copied(warehouse, {"orders": {0: some(0, 1)}}, into=into)
