@@ -6,6 +6,8 @@ from importlib.util import find_spec
 
 KAFKA = "`./scripts/setup kafka` in a checkout of Lithify, or `pip install confluent-kafka` elsewhere"
 POSTGRES = "`./scripts/setup postgres` in a checkout of Lithify, or `pip install psycopg2-binary` elsewhere"
+POSTGRES_URL = f"{POSTGRES}, and write postgresql://"
+"""For a URL that may name the other driver."""
 POSTGRES_DRIVERS = ("psycopg2", "psycopg")
 
 

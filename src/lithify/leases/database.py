@@ -19,7 +19,7 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import NullPool
 
 from lithify.errors import CoordinationError
-from lithify.extras import POSTGRES
+from lithify.extras import POSTGRES_URL
 from lithify.model.settings.secrets import keep
 from lithify.waits.postgres import with_driver
 from lithify.waits.sql import bound_answers, connect_patiently
@@ -87,7 +87,7 @@ def bounded_engine(url: URL) -> Engine:
     except ModuleNotFoundError as error:
         raise CoordinationError(
             f"leases in {shown(url)} need the package {error.name}",
-            hint=f"{POSTGRES}, and write postgresql://",
+            hint=POSTGRES_URL,
         ) from None
     raise CoordinationError(f"leases cannot be in a database of the kind {url.drivername}", hint=f"use {FORMS}")
 

@@ -31,7 +31,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from lithify.errors import LithifyError, WarehouseError
-from lithify.extras import POSTGRES, lacks_postgres
+from lithify.extras import POSTGRES_URL, lacks_postgres
 from lithify.redaction import one_line
 from lithify.waits.postgres import sqlstate
 from lithify.waits.sql import is_outage
@@ -176,7 +176,7 @@ def writing(where: str) -> Iterator[None]:
 
 def _known(error: Exception) -> tuple[str, str] | None:
     if (driver := lacks_postgres(error)) is not None:
-        return f"the driver of its database, {driver}, is not installed", f"{POSTGRES}; nothing was changed"
+        return f"the driver of its database, {driver}, is not installed", f"{POSTGRES_URL}; nothing was changed"
     if isinstance(error, OSError) and error.errno is not None:
         return _FILE_ERRORS.get(error.errno)
     if isinstance(error, OSError) and (found := _S3_ERROR.search(str(error))):
