@@ -10,9 +10,9 @@ from lithify.errors import CoordinationError, EngineError, LithifyError, Refused
 from lithify.lifecycle.clocks import LEAP_MS
 from lithify.model.names import TopicName
 from lithify.model.settings.rates import Rates
-from lithify.model.source import IngestRequest
+from lithify.model.sources.copied_topic import CopiedTopic
+from lithify.model.sources.source import IngestRequest
 from lithify.model.stored_file import FileKind
-from lithify.model.topic.copied_topic import CopiedTopic
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import WrittenBatch
 from lithify.ports.documents import DocumentKind

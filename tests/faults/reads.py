@@ -6,7 +6,7 @@ from lithify.model.cursor import AtTime, Cursor
 from lithify.model.groups.positions import Position
 from lithify.model.names import LogId
 from lithify.model.scan import AsOfPoint, AsOfVersion, Everywhere, Listed, Matching, ScanSettings
-from lithify.model.source import IngestRequest
+from lithify.model.sources.source import IngestRequest
 from lithify.ports.engine import RunLimits
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading

@@ -13,7 +13,7 @@ import pytest
 from faults.cases import STRIKES, an_ingest
 from faults.history import prepared_again
 from lithify.errors import LithifyError
-from lithify.model.topic.copied_topic import Hole
+from lithify.model.sources.copied_topic import Hole
 from lithify.ports.store import Warehouse
 from lithify.service.documents import source_of
 from support.faults.ports import CrashError, Kind, faulty

@@ -9,7 +9,7 @@ import pytest
 from lithify.errors import LithifyError
 from lithify.model.message import MessageId, MessagePosition
 from lithify.model.names import TopicName
-from lithify.model.source import IngestRequest
+from lithify.model.sources.source import IngestRequest
 from lithify.ports.store import Warehouse
 from lithify.pulsar.format.wire_pb2 import EncryptionKeys
 from lithify.reports.ingest import IngestNote

@@ -14,7 +14,7 @@ from lithify.errors import LithifyError
 from lithify.lifecycle.copies.kafka import PROMOTED
 from lithify.model.names import TopicName, TopicReference
 from lithify.model.record import Record
-from lithify.model.source import IngestRequest
+from lithify.model.sources.source import IngestRequest
 from lithify.model.topic.log import WrittenBatch
 from lithify.ports.store import Warehouse
 from lithify.service.creation import create_topic

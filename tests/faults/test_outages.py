@@ -18,7 +18,7 @@ from lithify.errors import WarehouseError
 from lithify.hydration import hydrate
 from lithify.model.names import TopicName
 from lithify.model.record import Record
-from lithify.model.source import IngestRequest
+from lithify.model.sources.source import IngestRequest
 from lithify.ports.store import Warehouse
 from lithify.service.ingest.ingest import ingest
 from lithify.service.ingest.targets import check_one_can_begin

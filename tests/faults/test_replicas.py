@@ -16,8 +16,8 @@ import pytest
 
 from lithify.errors import ConflictError, LithifyError, PolicyError
 from lithify.model.names import TopicName
-from lithify.model.source_ends import KnownEnds, SourceEnd
-from lithify.model.topic.copied_topic import CopiedTopic
+from lithify.model.sources.copied_topic import CopiedTopic
+from lithify.model.sources.ends import KnownEnds, SourceEnd
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import LogStore, Warehouse
 from lithify.service.change.expire import expire_versions

@@ -8,7 +8,7 @@ import pytest
 
 from lithify.errors import LithifyError
 from lithify.model.names import TopicName
-from lithify.model.source import IngestRequest
+from lithify.model.sources.source import IngestRequest
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import IngestReport
 from lithify.service.change.cut import truncate

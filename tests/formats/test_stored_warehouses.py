@@ -12,7 +12,7 @@ import lithify
 from formats.make_warehouse import reading
 from formats.relocation import AvroParts, unpack
 from formats.restating import restate
-from lithify.model.topic.copied_topic import CopiedTopic
+from lithify.model.sources.copied_topic import CopiedTopic
 from lithify.service.documents import put_source
 from lithify.service.round.compact import RunRequest, compact
 from lithify.store.iceberg.state.topic_codec import FORMAT_VERSION

@@ -25,7 +25,7 @@ from lithify.errors import (
 from lithify.groups.reader import GroupReader
 from lithify.kafka import GroupOffset, group_offsets
 from lithify.leases import database as databases
-from lithify.model.topic.copied_topic import CopiedTopic
+from lithify.model.sources.copied_topic import CopiedTopic
 from lithify.service.documents import put_source
 from lithify.service.round.compact import RunRequest, compact
 from support.engines.oracle import OracleEngine

@@ -26,7 +26,7 @@ from lithify.kafka.consumer.live_tail import record_of
 from lithify.kafka.publisher.target import _config
 from lithify.kafka_client.client import Cluster
 from lithify.model.record import Record
-from lithify.model.topic.copied_topic import CopiedTopic
+from lithify.model.sources.copied_topic import CopiedTopic
 from lithify.service.documents import put_source
 from support.kafka.broker import KafkaBroker, closed, read_all
 from support.kafka.lake import KafkaLake, kafka_lake, send

@@ -14,7 +14,7 @@ import pytest
 
 from lithify.errors import InvalidSettingError
 from lithify.kafka_client.client import Cluster
-from lithify.model.source import IngestRequest
+from lithify.model.sources.source import IngestRequest
 from lithify.spark.kafka.connector import connector_conf
 from lithify.spark.session.start import JAVA_OPTIONS
 from support.kafka.broker import KafkaBroker

@@ -10,7 +10,7 @@ from lithify.errors import BrokerError, ConnectorError, InvalidSettingError, Ref
 from lithify.kafka import SnapshotConsumer, publish
 from lithify.kafka_client.client import Cluster
 from lithify.model.record import Record
-from lithify.model.topic.copied_topic import CopiedTopic
+from lithify.model.sources.copied_topic import CopiedTopic
 from lithify.service.documents import put_source
 from support.kafka.lake import kafka_lake, send, table_of
 

@@ -19,8 +19,8 @@ from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings.rates import Rates
 from lithify.model.settings.topic_settings import settings_of
-from lithify.model.source_ends import KnownEnds, SourceEnd
-from lithify.model.topic.copied_topic import CopiedTopic, Hole
+from lithify.model.sources.copied_topic import CopiedTopic, Hole
+from lithify.model.sources.ends import KnownEnds, SourceEnd
 from lithify.ports.store import Warehouse
 from lithify.reading.pieces import Reading
 from lithify.reports.overview import Standing

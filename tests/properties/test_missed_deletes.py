@@ -17,8 +17,8 @@ from lithify.errors import BrokerError
 from lithify.lifecycle.copies.missed_deletes import ENDS_KEPT, learned, missed_deletes
 from lithify.model.names import TopicName
 from lithify.model.record import Record
-from lithify.model.source import IngestRequest
-from lithify.model.source_ends import KnownEnds, SourceEnd
+from lithify.model.sources.ends import KnownEnds, SourceEnd
+from lithify.model.sources.source import IngestRequest
 from lithify.model.topic.edit import TopicEdit
 from lithify.ports.source import OnBatch
 from lithify.ports.store import Warehouse

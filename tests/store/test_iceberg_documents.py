@@ -17,8 +17,8 @@ from lithify.columnar.files.sealed import sealed
 from lithify.errors import DamagedError, WarehouseError
 from lithify.model.failure import LogFailure
 from lithify.model.settings.rates import Rates, RatesDocument
-from lithify.model.source_ends import KnownEnds, SourceEnd
-from lithify.model.topic.copied_topic import CopiedTopic, Hole
+from lithify.model.sources.copied_topic import CopiedTopic, Hole
+from lithify.model.sources.ends import KnownEnds, SourceEnd
 from lithify.service.documents import (
     failures_of,
     put_failures,

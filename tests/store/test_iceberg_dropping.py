@@ -18,7 +18,7 @@ from lithify.columnar.files.access import local_path
 from lithify.errors import LithifyError, TopicExistsError, UnknownTopicError
 from lithify.model.failure import LogFailure
 from lithify.model.settings.rates import Rates, RatesDocument
-from lithify.model.topic.copied_topic import CopiedTopic
+from lithify.model.sources.copied_topic import CopiedTopic
 from lithify.model.topic.state import TopicState
 from lithify.service.documents import (
     failures_of,

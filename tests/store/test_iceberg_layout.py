@@ -8,7 +8,7 @@ from zipfile import ZipFile
 import pytest
 
 from lithify.model.settings.rates import Rates, RatesDocument
-from lithify.model.topic.copied_topic import CopiedTopic
+from lithify.model.sources.copied_topic import CopiedTopic
 from lithify.service.documents import put_failures, put_rates, put_report, put_source
 from lithify.store.iceberg.layout import is_ours
 from support.store.builders import Place, a_report, some_records

@@ -17,7 +17,7 @@ from lithify.api.warehouse import WholeWarehouse
 from lithify.cleaner.options import INTERVAL_MS, LEASE_MS, SWEEP_INTERVAL_MS, CleanerOptions, EventListener
 from lithify.model.names import in_order, parse_stream, parse_topic
 from lithify.model.settings.topic_settings import preset
-from lithify.model.source import IngestRequest
+from lithify.model.sources.source import IngestRequest
 from lithify.reports.report import Reports
 from lithify.service.change.streams import create_stream
 from lithify.service.change.topics import delete_topic

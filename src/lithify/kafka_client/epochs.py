@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lithify.kafka_client.client import SLICE_S, Cluster, client
-from lithify.model.source import EpochAt, Signs, signs_of
+from lithify.model.sources.source import EpochAt, Signs, signs_of
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message

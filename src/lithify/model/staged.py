@@ -49,7 +49,7 @@ class StagedLog:
     message_ids: tuple[MessageId, MessageId] | None = None
     """Of its first and its last record, in a topic that keeps Pulsar's (C52)."""
     last_checksum: int | None = None
-    """Of its last record (`model.source.checksum_of`)."""
+    """Of its last record (`model.sources.source.checksum_of`)."""
 
     @property
     def last_message_id(self) -> MessageId | None:

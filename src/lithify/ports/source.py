@@ -16,8 +16,8 @@ from typing import Any, Protocol
 from lithify.compaction.rules import SurvivorRules
 from lithify.errors import LithifyError
 from lithify.lifecycle.copies.continuation import CopyContinuation
-from lithify.model.source import SourcePosition, SourceTopic
-from lithify.model.source_ends import StableEnds
+from lithify.model.sources.ends import StableEnds
+from lithify.model.sources.source import SourcePosition, SourceTopic
 from lithify.model.staged import Destination, StagedLog
 from lithify.model.topic.state import TopicState
 from lithify.reading.pieces import Piece

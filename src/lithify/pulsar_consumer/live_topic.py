@@ -9,7 +9,7 @@ from typing import TypeVar
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
 from lithify.lifecycle.copies.continuation import NeverCopied, SourceWasCut, SourceWentBack
 from lithify.model.message import MessageId
-from lithify.model.source_ends import Ends
+from lithify.model.sources.ends import Ends
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.clock import Clock

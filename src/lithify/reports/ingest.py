@@ -8,7 +8,7 @@ from typing import Any
 
 from lithify.errors import LithifyError
 from lithify.model.settings.units import format_duration, plural
-from lithify.model.topic.copied_topic import Hole, IdHole
+from lithify.model.sources.copied_topic import Hole, IdHole
 from lithify.reports.page import Page, Table
 from lithify.reports.page.wording import count
 from lithify.reports.report import Report, with_lags

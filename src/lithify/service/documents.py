@@ -15,8 +15,8 @@ from lithify.model.failure import LogFailure, failures_from_json, failures_to_js
 from lithify.model.formats.warehouse import UNSTATED_FORMAT, WarehouseFormat, check_supported
 from lithify.model.names import TopicName
 from lithify.model.settings.rates import Rates, RatesDocument, RatesNote, cleaners_from_json
-from lithify.model.source_ends import Ends, KnownEnds, ends_from_json, ends_to_json
-from lithify.model.topic.copied_topic import CopiedTopic
+from lithify.model.sources.copied_topic import CopiedTopic
+from lithify.model.sources.ends import Ends, KnownEnds, ends_from_json, ends_to_json
 from lithify.model.topic.state import TopicState
 from lithify.ports.documents import DocumentKind, Documents
 from lithify.ports.store import LogStore, Warehouse

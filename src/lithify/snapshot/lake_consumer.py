@@ -13,7 +13,7 @@ from pathlib import Path
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
 from lithify.model.names import TopicName
 from lithify.model.record import Record
-from lithify.model.source_ends import Ends
+from lithify.model.sources.ends import Ends
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse

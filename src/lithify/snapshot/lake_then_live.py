@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from lithify.errors import SourceLostError
 from lithify.model.record import Record
-from lithify.model.source import copied_in
+from lithify.model.sources.source import copied_in
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.snapshot.cursors import Cursors, compacted_records, log_of

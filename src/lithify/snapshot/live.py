@@ -14,8 +14,8 @@ from lithify.model.message import MessageId
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings.units import plural
-from lithify.model.source import EpochAt
-from lithify.model.source_ends import Ends
+from lithify.model.sources.ends import Ends
+from lithify.model.sources.source import EpochAt
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 

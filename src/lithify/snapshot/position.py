@@ -21,8 +21,8 @@ from lithify.columnar.files.sealed import CHECKSUM, checksum_of_json
 from lithify.errors import InvalidInputError
 from lithify.model.cursor import Cursor
 from lithify.model.message import MessageId
-from lithify.model.source import EpochAt
-from lithify.model.source_ends import Ends, ends_from_json, ends_to_json
+from lithify.model.sources.ends import Ends, ends_from_json, ends_to_json
+from lithify.model.sources.source import EpochAt
 from lithify.snapshot.live import Reached
 
 FORMAT = 2

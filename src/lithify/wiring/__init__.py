@@ -27,7 +27,7 @@ from lithify.wiring.spark_choice import SparkChoice
 if TYPE_CHECKING:
     from lithify.cleaner.loop import Loop
     from lithify.cleaner.options import CleanerOptions, EventListener
-    from lithify.model.source import IngestRequest
+    from lithify.model.sources.source import IngestRequest
     from lithify.ports.engine import RewriteEngine, RunLimits
     from lithify.ports.groups import Groups
     from lithify.ports.inspector import Inspector

@@ -10,8 +10,8 @@ import pytest
 from lithify.model.failure import LogFailure
 from lithify.model.names import TopicName
 from lithify.model.settings.rates import Rates, RatesDocument
-from lithify.model.source_ends import KnownEnds, SourceEnd
-from lithify.model.topic.copied_topic import CopiedTopic, Hole
+from lithify.model.sources.copied_topic import CopiedTopic, Hole
+from lithify.model.sources.ends import KnownEnds, SourceEnd
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import LogStore, StaleVersionError, Warehouse

@@ -11,7 +11,7 @@ from lithify.errors import LithifyError
 from lithify.lifecycle.copies.continuation import CopyContinuation
 from lithify.model.message import MessageId
 from lithify.model.settings.topic_settings import preset
-from lithify.model.source import SourcePosition, SourceTopic
+from lithify.model.sources.source import SourcePosition, SourceTopic
 from lithify.model.staged import StagedLog
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import Copying, OnBatch

@@ -15,8 +15,8 @@ from lithify.lifecycle.copies.continuation import CopyContinuation, copy_continu
 from lithify.lifecycle.copies.missed_deletes import no_room
 from lithify.model.names import LogId
 from lithify.model.record import Record
-from lithify.model.source import SourceLog, SourceTopic
-from lithify.model.source_ends import StableEnds
+from lithify.model.sources.ends import StableEnds
+from lithify.model.sources.source import SourceLog, SourceTopic
 from lithify.model.staged import StagedLog
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import Copying, CopyKeys, OnBatch

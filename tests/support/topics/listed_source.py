@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lithify.errors import LithifyError
 from lithify.lifecycle.copies.continuation import CopyContinuation, copy_continuations
 from lithify.model.record import Record
-from lithify.model.source import SourceLog, SourceTopic
+from lithify.model.sources.source import SourceLog, SourceTopic
 from lithify.model.staged import StagedLog
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import Copying, OnBatch

@@ -8,7 +8,7 @@ import pytest
 
 from lithify.cli.ingests import ended
 from lithify.cli.invocation import Invocation
-from lithify.model.topic.copied_topic import Hole
+from lithify.model.sources.copied_topic import Hole
 from lithify.reports.ingest import IngestReport, MissedRange
 
 PULSARS = "persistent://public/default/orders"

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Uuid
 from lithify.errors import BrokerError, SourceWentBackError
 from lithify.kafka.consumer.live_topic import KafkaTopic
 from lithify.kafka_client.client import Cluster, as_kafka_writes
-from lithify.model.topic.copied_topic import CopiedTopic
+from lithify.model.sources.copied_topic import CopiedTopic
 
 ID = Uuid(0x0134A2B934D30C60, 0x6AF834FDC477E44E)
 WRITTEN = "ATSiuTTTDGBq-DT9xHfkTg"

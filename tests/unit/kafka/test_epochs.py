@@ -12,7 +12,7 @@ from confluent_kafka.admin import ListOffsetsResultInfo
 from lithify.errors import BrokerError
 from lithify.kafka_client.client import Cluster
 from lithify.kafka_client.epochs import Cut, cut_of, leader_epoch, signs_at
-from lithify.model.source import signs_of
+from lithify.model.sources.source import signs_of
 
 CUT = (
     "Partition log truncation detected at offset 10 (leader epoch 2): broker end offset is 5 (offset leader epoch 0). "

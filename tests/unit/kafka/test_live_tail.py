@@ -13,7 +13,7 @@ from lithify.kafka.consumer.live_tail import LiveTail
 from lithify.kafka_client.client import Cluster
 from lithify.kafka_client.epochs import LEAST, signs_at
 from lithify.model.record import Record
-from lithify.model.source import EpochAt, Signs, signs_of
+from lithify.model.sources.source import EpochAt, Signs, signs_of
 from lithify.snapshot.live import Reached
 from lithify.wiring.clock import SystemClock
 

@@ -11,7 +11,7 @@ import pytest
 from lithify.errors import BrokerError, SourceLostError
 from lithify.kafka.consumer.tail_watch import TailWatch
 from lithify.model.names import TopicName
-from lithify.model.source_ends import KnownEnds, SourceEnd
+from lithify.model.sources.ends import KnownEnds, SourceEnd
 from lithify.model.topic.log import LogState
 from support.fake_clock import FakeClock
 

@@ -18,7 +18,7 @@ from lithify.lifecycle.copies.continuation import (
     records_to_compare,
     with_cuts,
 )
-from lithify.model.source import EpochAt, SourceLog, signs_of
+from lithify.model.sources.source import EpochAt, SourceLog, signs_of
 from support.builders import a_log
 from support.topics.memory_topic import MemoryTopic
 

@@ -11,7 +11,7 @@ from lithify.api.lake import open_lake
 from lithify.errors import LithifyError, PolicyError, SourceLostError
 from lithify.lifecycle.copies.kafka import check_still_copy
 from lithify.model.record import Record
-from lithify.model.source_ends import Ends, KnownEnds, SourceEnd
+from lithify.model.sources.ends import Ends, KnownEnds, SourceEnd
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState

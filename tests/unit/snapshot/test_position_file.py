@@ -12,8 +12,8 @@ from lithify.columnar.files.durable import replacing
 from lithify.errors import InvalidInputError, WarehouseError
 from lithify.model.cursor import Cursor
 from lithify.model.message import MessageId
-from lithify.model.source import EpochAt
-from lithify.model.source_ends import KnownEnds, SourceEnd
+from lithify.model.sources.ends import KnownEnds, SourceEnd
+from lithify.model.sources.source import EpochAt
 from lithify.snapshot.position import StoredPosition
 from lithify.snapshot.position_file import PositionFile
 

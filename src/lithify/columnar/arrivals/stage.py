@@ -25,7 +25,7 @@ from lithify.lifecycle.admission import check_offsets
 from lithify.model.message import MessageId
 from lithify.model.names import LogId
 from lithify.model.segment import Segment
-from lithify.model.source import checksum_of
+from lithify.model.sources.source import checksum_of
 from lithify.model.staged import Destination, StagedLog
 from lithify.model.topic.state import TopicState
 

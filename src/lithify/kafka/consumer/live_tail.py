@@ -17,7 +17,7 @@ from lithify.kafka_client.epochs import Cut, cut_of, find_cut
 from lithify.kafka_client.headers import headers_of
 from lithify.lifecycle.copies.continuation import NeverCopied, SourceWentBack, copy_continuation
 from lithify.model.record import TIMESTAMP_TYPES, Record
-from lithify.model.source import EpochAt, SourceLog
+from lithify.model.sources.source import EpochAt, SourceLog
 from lithify.ports.clock import Clock
 from lithify.snapshot.live import COPY_AGAIN, Reached, check_same
 

@@ -14,9 +14,9 @@ from lithify.kafka_client.epochs import LEAST, Cut, find_cut, leader_epoch, sign
 from lithify.lifecycle.copies.kafka import check_still_copy
 from lithify.lifecycle.copies.missed_deletes import needed
 from lithify.model.names import TopicName
-from lithify.model.source import EpochAt, compared_record, copied_in, record_to_compare
-from lithify.model.source_ends import Ends
-from lithify.model.topic.copied_topic import known_id
+from lithify.model.sources.copied_topic import known_id
+from lithify.model.sources.ends import Ends
+from lithify.model.sources.source import EpochAt, compared_record, copied_in, record_to_compare
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse

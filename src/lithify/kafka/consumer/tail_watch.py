@@ -26,7 +26,7 @@ from lithify.lifecycle.copies.missed_deletes import (
     together,
 )
 from lithify.model.names import LogId, TopicName
-from lithify.model.source_ends import DEFAULT_MS, Ends, KnownEnds, StableEnds, delete_retention_ms
+from lithify.model.sources.ends import DEFAULT_MS, Ends, KnownEnds, StableEnds, delete_retention_ms
 from lithify.model.topic.log import LogState
 from lithify.ports.clock import Clock
 

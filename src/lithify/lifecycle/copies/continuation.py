@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lithify.model.source import (
+from lithify.model.sources.source import (
     EpochAt,
     Signs,
     SourceLog,

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from lithify.errors import PolicyError, SourceLostError
 from lithify.model.names import LogId
 from lithify.model.settings.units import format_duration, format_time, plural
-from lithify.model.source_ends import Ends, KnownEnds, SourceEnd, StableEnds
+from lithify.model.sources.ends import Ends, KnownEnds, SourceEnd, StableEnds
 from lithify.model.topic.log import LogState
 
 ENDS_KEPT = 32

@@ -21,7 +21,7 @@ from lithify.errors import ConflictError
 from lithify.lifecycle.copies.kafka import was_promoted
 from lithify.model.message import MessageId
 from lithify.model.names import LogId, TopicName
-from lithify.model.source import SourcePosition
+from lithify.model.sources.source import SourcePosition
 from lithify.model.staged import StagedLog, by_partition, segments_of_parts
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import LogState

@@ -15,7 +15,7 @@ from contextlib import suppress
 
 from lithify.errors import BrokerError, LithifyError, RefusedError, UnknownSourceError
 from lithify.model.names import TopicName, parse_topic
-from lithify.model.source import IngestRequest, check_apart
+from lithify.model.sources.source import IngestRequest, check_apart
 from lithify.ports.source import Source, StopAsked
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import IngestReport, TellBatch, TellNote

@@ -7,8 +7,8 @@ from lithify.lifecycle.copies.continuation import NeverCopied, SourceWasCut
 from lithify.model.message import MessageId
 from lithify.model.names import LogId
 from lithify.model.settings.units import plural
-from lithify.model.source import SourceTopic
-from lithify.model.topic.copied_topic import Hole, IdHole
+from lithify.model.sources.copied_topic import Hole, IdHole
+from lithify.model.sources.source import SourceTopic
 from lithify.model.topic.state import TopicState
 
 

@@ -6,7 +6,7 @@ begins ─► batches ─► waiting, at most once in `QUIET_MS` for each topic
 
 from __future__ import annotations
 
-from lithify.model.source import IngestRequest
+from lithify.model.sources.source import IngestRequest
 from lithify.ports.clock import Clock
 from lithify.ports.source import Source
 from lithify.reports.ingest import IngestBatch, IngestedEntries, IngestedLog, IngestNote, TellNote, lag_text

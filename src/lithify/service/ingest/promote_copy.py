@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from lithify.lifecycle.copies.kafka import PROMOTED, promoted
 from lithify.model.names import TopicName
-from lithify.model.topic.copied_topic import CopiedTopic
+from lithify.model.sources.copied_topic import CopiedTopic
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse

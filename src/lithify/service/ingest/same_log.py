@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from lithify.errors import BrokerError
-from lithify.model.source import SourceTopic
+from lithify.model.sources.source import SourceTopic
 from lithify.ports.source import Source
 
 

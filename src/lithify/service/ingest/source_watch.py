@@ -28,8 +28,8 @@ from lithify.lifecycle.copies.missed_deletes import (
     seen,
 )
 from lithify.model.names import LogId
-from lithify.model.source import SourcePosition, SourceTopic
-from lithify.model.source_ends import Ends, KnownEnds, StableEnds
+from lithify.model.sources.ends import Ends, KnownEnds, StableEnds
+from lithify.model.sources.source import SourcePosition, SourceTopic
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import Source

@@ -22,9 +22,9 @@ from lithify.lifecycle.replicas import check_own
 from lithify.model.message import DAMAGED_NAMED_AT_MOST
 from lithify.model.names import LogId, TopicName, TopicReference
 from lithify.model.segment import volume_of
-from lithify.model.source import IngestRequest, SourcePosition, SourceTopic
+from lithify.model.sources.copied_topic import CopiedTopic, Hole, IdHole
+from lithify.model.sources.source import IngestRequest, SourcePosition, SourceTopic
 from lithify.model.staged import Destination, StagedLog, by_partition, segments_of_parts
-from lithify.model.topic.copied_topic import CopiedTopic, Hole, IdHole
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import Copying, Source, SourceBatch

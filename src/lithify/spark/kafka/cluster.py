@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from lithify.errors import BrokerError, UnknownSourceError
 from lithify.kafka_client.client import as_kafka_writes
 from lithify.model.settings.secrets import hidden, keep
-from lithify.model.source import EpochAt, Signs, SourceLog, SourceTopic
+from lithify.model.sources.source import EpochAt, Signs, SourceLog, SourceTopic
 from lithify.ports.source import StopAsked
 from lithify.redaction import one_line
 from lithify.spark.kafka.compared import signs_at

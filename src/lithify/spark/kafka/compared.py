@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lithify.errors import BrokerError
-from lithify.model.source import Signs, signs_of
+from lithify.model.sources.source import Signs, signs_of
 
 
 def signs_at(

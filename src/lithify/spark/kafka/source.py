@@ -22,8 +22,8 @@ from lithify.lifecycle.copies.continuation import (
     records_to_compare,
     with_cuts,
 )
-from lithify.model.source import IngestRequest, SourceLog, SourcePosition, SourceTopic
-from lithify.model.source_ends import DEFAULT_MS, StableEnds, delete_retention_ms
+from lithify.model.sources.ends import DEFAULT_MS, StableEnds, delete_retention_ms
+from lithify.model.sources.source import IngestRequest, SourceLog, SourcePosition, SourceTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import CopyKeys, OnBatch, SourceStream
 from lithify.reports.ingest import IngestedLog, IngestNote, TellNote

@@ -16,7 +16,7 @@ from lithify.errors import BrokerError, RefusedError, SubscriptionBusyError
 from lithify.lifecycle.copies.continuation import CopyContinuation, CopyContinues, SourceWasCut
 from lithify.model.message import MessageId
 from lithify.model.settings.topic_settings import preset
-from lithify.model.source import IngestRequest, SourcePosition, SourceTopic
+from lithify.model.sources.source import IngestRequest, SourcePosition, SourceTopic
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.clock import Clock

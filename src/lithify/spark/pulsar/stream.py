@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from lithify.errors import BrokerError, EngineError, LithifyError, SourceWentBackError
 from lithify.model.message import MessageId
-from lithify.model.source import SourcePosition
+from lithify.model.sources.source import SourcePosition
 from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying, OnBatch, StopAsked
 from lithify.pulsar.client import ClientConfig

@@ -18,8 +18,8 @@ from lithify.lifecycle.copies.continuation import (
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import volume_of
-from lithify.model.source import IngestRequest, SourceTopic, signs_of
-from lithify.model.topic.copied_topic import CopiedTopic, Hole
+from lithify.model.sources.copied_topic import CopiedTopic, Hole
+from lithify.model.sources.source import IngestRequest, SourceTopic, signs_of
 from lithify.service.change.cut import truncate
 from lithify.service.documents import put_source, source_of
 from lithify.service.ingest.ingest import ingest

@@ -9,8 +9,8 @@ import pytest
 from lithify.errors import PolicyError
 from lithify.model.names import TopicName, TopicReference
 from lithify.model.record import Record
-from lithify.model.source import IngestRequest
-from lithify.model.topic.copied_topic import CopiedTopic
+from lithify.model.sources.copied_topic import CopiedTopic
+from lithify.model.sources.source import IngestRequest
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import WrittenBatch
 from lithify.ports.store import CommitUnknownError

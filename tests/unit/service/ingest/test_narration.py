@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lithify.model.source import IngestRequest
+from lithify.model.sources.source import IngestRequest
 from lithify.reports.ingest import IngestBatch, IngestedEntries, IngestedLog, IngestNote
 from lithify.service.ingest.narration import LOOK_MS, Narration
 from lithify.service.ingest.outages import QUIET_MS, SILENT_MS

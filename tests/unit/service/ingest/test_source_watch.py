@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from lithify.errors import LithifyError
-from lithify.model.source import IngestRequest
+from lithify.model.sources.source import IngestRequest
 from lithify.ports.source import OnBatch
 from lithify.service.ingest.ingest import ingest
 from support.topics.cleaned_source import CleanedBatch, CleanedLog, CleanedSource

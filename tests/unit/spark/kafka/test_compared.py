@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from lithify.errors import BrokerError
-from lithify.model.source import Signs, signs_of
+from lithify.model.sources.source import Signs, signs_of
 from lithify.spark.kafka.compared import signs_at
 
 POLLS = 5
