@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from lithify.columnar.files.durable import replacing
+from lithify.columnar.files.replaced import replacing
 from lithify.hydration.rows import Row, headers_of, unusable
 
 WRITTEN_AT_ONCE = 8192

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from lithify.columnar.files.durable import replacing
+from lithify.columnar.files.replaced import replacing
 from lithify.errors import WarehouseError
 from lithify.given_files import read_given
 from lithify.snapshot.position import PositionText, StoredPosition

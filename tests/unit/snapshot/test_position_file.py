@@ -8,7 +8,7 @@ import tempfile
 
 import pytest
 
-from lithify.columnar.files.durable import replacing
+from lithify.columnar.files.replaced import replacing
 from lithify.errors import InvalidInputError, WarehouseError
 from lithify.model.cursor import Cursor
 from lithify.model.message import MessageId

@@ -18,7 +18,7 @@ from pyiceberg.io import FileIO as IcebergFileIO
 from pyiceberg.io import InputFile, OutputFile
 
 from lithify.columnar.files.access import check_file, check_small, local_path
-from lithify.columnar.files.durable import sync_folder
+from lithify.columnar.files.replaced import sync_folder
 
 IMPLEMENTATION = f"{__name__}.LocalFileIO"
 """Its name for PyIceberg's property `py-io-impl`."""
