@@ -177,6 +177,7 @@ def test_every_verb_and_option_is_in_the_reference():
 
 
 def test_every_key_of_the_json_is_in_the_reference():
+    from lithify.model import finding
     from lithify.reports import changed_settings, cut, groups, overview, quarantine, space, status, topics, verification
     from lithify.reports.replicas.status import ReplicaInfo, ReplicaStatus
     from lithify.reports.rounds import plan, round
@@ -198,7 +199,7 @@ def test_every_key_of_the_json_is_in_the_reference():
         "retain": (cut.CutReport, cut.LogCut),
         "versions": (topics.VersionReport,),
         "sweep": (space.SweepReport, space.SweptFile),
-        "verify": (verification.VerifyReport, verification.Finding),
+        "verify": (verification.VerifyReport, finding.Finding),
         "produce": (AppendResult, OffsetRange),
     }
     missing = [
@@ -209,7 +210,7 @@ def test_every_key_of_the_json_is_in_the_reference():
         if f"`{field.name}`" not in told[verb]
     ]
     missing += [f"status: {state}" for state in overview.Standing if f"`{state}`" not in told["status"]]
-    missing += [f"verify: {kind}" for kind in verification.FindingKind if f"`{kind}`" not in told["verify"]]
+    missing += [f"verify: {kind}" for kind in finding.FindingKind if f"`{kind}`" not in told["verify"]]
     assert missing == []
 
 

@@ -8,10 +8,10 @@ from leases.places import TroubledCoordination, down
 from lithify.cleaner.sharing import CleanerCount
 from lithify.leases.keeper import LeaseKeeper
 from lithify.leases.memory import MemoryCoordination
+from lithify.model.cleaner_note import CleanerNote
 from lithify.model.settings.rates import Rates, RatesDocument
 from lithify.ports.documents import DocumentKind
 from lithify.ports.engine import RunLimits
-from lithify.reports.events import CleanerNote
 from lithify.service.cleaner_rates import rates_of_cleaners, with_rates_of_cleaners
 from lithify.service.documents import put_rates, rates_note
 from lithify.store.memory import MemoryStore

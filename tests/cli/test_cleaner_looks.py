@@ -12,8 +12,8 @@ import pytest
 
 from lithify.errors import CoordinationError
 from lithify.leases.sql import open_coordination
+from lithify.model.cleaner_note import CleanerNote
 from lithify.ports.engine import OVER, WAITS
-from lithify.reports.events import CleanerNote
 from lithify.waits import sql
 from support.processes.cleaner_process import CleanerProcess
 from support.servers.tcp_proxy import wait_until

@@ -76,7 +76,7 @@ def test_what_is_wrong_is_named(looks: Mapping[str, Future[list[str]]], what: st
 
 def look(conf: Conf, *topics: str) -> list[str]:
     notes: list[IngestNote] = []
-    look_first(conf, topics, notes.append, lambda: False)
+    look_first(conf, topics, lambda kind, text: notes.append(IngestNote(kind, text)), lambda: False)
     return [note.event for note in notes]
 
 

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from lithify.errors import CoordinationError
 from lithify.leases.sql import open_coordination
+from lithify.model.cleaner_note import CleanerNote
 from lithify.ports.leases import Coordination, Lease
-from lithify.reports.events import CleanerNote
 
 T = TypeVar("T")
 

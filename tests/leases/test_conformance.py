@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from leases.places import LeasePlace
 from lithify.leases.memory import MemoryCoordination
+from lithify.model.cleaner_note import CleanerNote
 from lithify.ports.leases import Coordination, Lease
-from lithify.reports.events import CleanerNote
 
 ALPHA, BETA = "alpha/3f2a", "beta/90c1"
 THREADS, ROUNDS, NAMES = 6, 10, 8

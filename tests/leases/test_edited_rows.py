@@ -18,13 +18,13 @@ from lithify.leases.sql import NOTES, SqlCoordination
 from lithify.leases.tables.groups import COPIED, FENCES, POSITIONS
 from lithify.leases.tables.replicas import PROGRESS, REPLICAS
 from lithify.leases.transactions import Transactions
+from lithify.model.cleaner_note import CleanerNote
 from lithify.model.cursor import Cursor
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId, TopicName
 from lithify.model.replicas.definition import ReplicaDefinition
 from lithify.model.replicas.progress import ReplicaStanding, TopicProgress
 from lithify.ports.leases import Lease
-from lithify.reports.events import CleanerNote
 
 SCOPE = "file:///lake"
 ORDERS = TopicName("default", "orders")

@@ -16,6 +16,7 @@ from lithify.cleaner.outages import LEASES
 from lithify.errors import CoordinationError, DamagedError, WarehouseError
 from lithify.leases.groups_memory import MemoryGroups
 from lithify.leases.replicas_memory import MemoryReplicas
+from lithify.model.cleaner_note import CleanerNote
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.names import TopicName
 from lithify.model.record import Record
@@ -30,7 +31,6 @@ from lithify.replicas.defining import ReplicaRequest, add_replica, change_replic
 from lithify.replicas.options import DaemonOptions
 from lithify.replicas.status import replica_statuses
 from lithify.replicas.world import Place, ReplicaWorld
-from lithify.reports.events import CleanerNote
 from lithify.reports.replicas.events import ReplicaEvent, ReplicaEventKind
 from lithify.service.change.alter import alter
 from lithify.service.write.append import append

@@ -17,9 +17,9 @@ from lithify.api.topic import Topic
 from lithify.cli.main import run
 from lithify.columnar.files.access import local_path
 from lithify.errors import WarehouseError
+from lithify.model.finding import Finding, FindingKind
 from lithify.model.segment import Segment
 from lithify.model.topic.edit import TopicEdit
-from lithify.reports.verification import Finding, FindingKind
 from spark.damage import replaced, with_value, without
 from support.engines.kernel import compact_without_spark
 from support.generated.chosen_keys import of_one_spark_group_hash

@@ -9,9 +9,9 @@ import pytest
 import lithify
 from lithify.api.topic import Topic
 from lithify.columnar.files.access import local_path
+from lithify.model.finding import FindingKind
 from lithify.model.segment import Segment
 from lithify.model.topic.edit import TopicEdit
-from lithify.reports.verification import FindingKind
 from spark.damage import replaced, with_value, without
 from support.engines.kernel import compact_without_spark
 

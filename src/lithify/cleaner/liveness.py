@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from lithify.cleaner.events import EventReporter
 from lithify.cleaner.options import CleanerOptions
 from lithify.errors import CoordinationError
+from lithify.model.cleaner_note import CleanerNote
 from lithify.ports.leases import Coordination
-from lithify.reports.events import CleanerNote
 
 INTERVALS = 40
 LEAST_MS = 600_000

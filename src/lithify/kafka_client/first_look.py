@@ -12,7 +12,6 @@ from lithify.errors import BrokerError, ConnectorError, InvalidSettingError, Lit
 from lithify.kafka_client.client import SLICE_S, Cluster, client
 from lithify.kafka_client.names import without_unknown
 from lithify.redaction import one_line
-from lithify.reports.ingest import IngestNote, TellNote
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
@@ -22,8 +21,10 @@ ASKED_S, FETCHED_S = 5.0, 3.0
 _SHOWN_CHARACTERS = 200
 
 
-def look_first(conf: Mapping[str, Any], topics: Sequence[str], notes: TellNote, stops: Callable[[], bool]) -> None:
-    """Asks for the topics, or for nothing but an answer without any, and notes why it could not ask.
+def look_first(
+    conf: Mapping[str, Any], topics: Sequence[str], notes: Callable[[str, str], None], stops: Callable[[], bool]
+) -> None:
+    """Asks for the topics, or for nothing but an answer without any; `notes` gets the kind and text of what it says.
 
     It cannot without Kafka's client for Python, or with settings that only Java's has. Raises `BrokerError` where
     the cluster does not answer or refuses this client, and the error of the first topic if none can be read; where
@@ -33,9 +34,9 @@ def look_first(conf: Mapping[str, Any], topics: Sequence[str], notes: TellNote, 
         cluster = Cluster(without_unknown(conf), ASKED_S)
         consumer = cluster.consumer()
     except (ConnectorError, InvalidSettingError) as error:
-        notes(IngestNote("not_asked", f"the cluster is asked only once Spark runs: {error}"))
+        notes("not_asked", f"the cluster is asked only once Spark runs: {error}")
         return
-    notes(IngestNote("asking", asking(cluster)))
+    notes("asking", asking(cluster))
     try:
         _look(cluster, consumer, topics, stops)
     finally:

@@ -10,8 +10,8 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from threading import Lock
 
+from lithify.model.cleaner_note import CleanerNote
 from lithify.ports.leases import NOTES_KEPT_MS, Lease
-from lithify.reports.events import CleanerNote
 
 
 class MemoryCoordination:

@@ -37,8 +37,8 @@ from sqlalchemy import (
 from lithify.leases.memory import MemoryCoordination
 from lithify.leases.rows import checked
 from lithify.leases.transactions import Transactions, has_table, in_parts, make_table, shared_database
+from lithify.model.cleaner_note import CleanerNote
 from lithify.ports.leases import NOTES_KEPT_MS, Coordination, Lease
-from lithify.reports.events import CleanerNote
 
 
 def table_of_leases(name: str) -> Table:

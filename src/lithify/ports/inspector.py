@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from lithify.model.finding import Finding, FindingKind
 from lithify.ports.engine import Progress
 from lithify.proof.inspection import InspectedSegment
 from lithify.proof.transition import Proof
-from lithify.reports.verification import Finding, FindingKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from lithify.reports.events import CleanerNote
+from lithify.model.cleaner_note import CleanerNote
 
 LEAST_LEASE_MS = 1_000
 """Shorter ones would be over while a database is busy."""

@@ -50,9 +50,8 @@ class LogStore(Documents, Streams, Protocol):
         """How many calls are worth having under way: several where each of them waits for other machines."""
         ...
 
-    @property
-    def is_there(self) -> bool:
-        """Whether there is a warehouse yet. Raises `WarehouseError`."""
+    def check_is_there(self) -> None:
+        """Raises `WarehouseError` where there is no warehouse yet, or it cannot be reached."""
         ...
 
     def create_warehouse(self) -> None:

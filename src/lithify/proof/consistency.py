@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from lithify.model.finding import Finding, FindingKind
 from lithify.model.log_arithmetic import last_readable, measured, view_of
 from lithify.model.names import LogId
 from lithify.model.segment import Segment, Volume, segments_of
 from lithify.model.topic.log import LastRecord, LogState
 from lithify.model.topic.state import TopicState
-from lithify.reports.verification import Finding, FindingKind
 
 
 def metadata_findings(

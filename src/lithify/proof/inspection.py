@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from lithify.model.finding import TombstoneCount
 from lithify.model.segment import Segment
 from lithify.proof.transition import Proof
-from lithify.reports.verification import TombstoneCount
 
 
 @dataclass(frozen=True, slots=True)

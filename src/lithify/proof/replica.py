@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from lithify.lifecycle.mirroring import TopicFiles
 from lithify.lifecycle.own_views import content_of_replica, content_of_source, may_compact, same_log, settings_of_copy
 from lithify.lifecycle.replicas import check_replica
+from lithify.model.finding import Finding, FindingKind
 from lithify.model.names import LogId
 from lithify.model.replicas.file_names import origin
 from lithify.model.segment import Segment
 from lithify.model.topic.state import TopicState
-from lithify.reports.verification import Finding, FindingKind
 
 
 def state_findings(source: TopicState, replica: TopicState) -> Iterator[Finding]:

@@ -24,6 +24,7 @@ from lithify.cleaner.stop import Stop
 from lithify.defects import as_lithify_error
 from lithify.errors import CoordinationError, LithifyError, UnusableEnvironmentError
 from lithify.leases.keeper import LeaseKeeper
+from lithify.model.cleaner_note import CleanerNote
 from lithify.model.names import TopicName
 from lithify.model.replicas.definition import ReplicaDefinition
 from lithify.model.settings.units import format_duration
@@ -36,7 +37,6 @@ from lithify.replicas.reporter import LOOKS, ReplicaReporter
 from lithify.replicas.status import daemon_scope
 from lithify.replicas.throttle import SharedThrottle
 from lithify.replicas.world import ReplicaWorld
-from lithify.reports.events import CleanerNote
 from lithify.reports.replicas.events import ReplicaEventKind
 
 TICK_S = 0.1

@@ -19,6 +19,7 @@ from lithify.defects import as_lithify_error
 from lithify.errors import LithifyError, UnknownStreamError, UnknownTopicError, UnusableEnvironmentError
 from lithify.lifecycle.own_views import why_not_compacting
 from lithify.lifecycle.replicas import check_replicates
+from lithify.model.cleaner_note import CleanerNote
 from lithify.model.names import TopicName
 from lithify.model.replicas.definition import ReplicaDefinition
 from lithify.model.replicas.progress import ReplicaStanding, TopicProgress
@@ -27,7 +28,6 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.replicas.groups import with_positions
 from lithify.replicas.world import Place, ReplicaWorld
-from lithify.reports.events import CleanerNote
 from lithify.reports.replicas import ReplicaVerification
 from lithify.reports.replicas.status import ReplicaStatus
 from lithify.service.replica.mirror import lag

@@ -13,7 +13,6 @@ from typing import Any
 from lithify.model.settings.units import format_bytes, format_duration, format_time, plural
 from lithify.reports.page import Accent, Line, notice
 from lithify.reports.page.wording import coded, count
-from lithify.reports.report import Report
 
 
 class EventKind(StrEnum):
@@ -74,25 +73,6 @@ class CleanerEvent:
         told = event_text(self.kind, self.facts)
         text = told if self.topic is None else f"{self.topic}: {told}"
         return timed_line(self.time_ms, self.kind.ljust(11), _COLOURS.get(self.kind), text)
-
-
-@dataclass(frozen=True, slots=True)
-class CleanerNote(Report):
-    """The note of one running cleaner, or of one that did not end in order. Times in epoch ms."""
-
-    cleaner: str
-    scope: str
-    """The catalog, as all its cleaners name it."""
-    interval_ms: int
-    """Time between two looks, unless they take longer."""
-    started_ms: int
-    looked_ms: int | None
-    """When its last look at the topics was completed; None if none was yet."""
-
-    @property
-    def last_ms(self) -> int:
-        """When it last wrote, by the clock of its machine."""
-        return self.started_ms if self.looked_ms is None else self.looked_ms
 
 
 _COLOURS = {

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from lithify.model.cleaner_note import CleanerNote
 from lithify.model.failure import number_of_times
 from lithify.model.settings.units import format_bytes, format_duration, format_time, plural
-from lithify.reports.events import CleanerNote
 from lithify.reports.page import Page, Table, aside, notice
 from lithify.reports.page.wording import coded, count, or_dash, when
 from lithify.reports.report import Report
@@ -101,7 +101,7 @@ class CatalogOverview(Report):
             "now_given": self.now_given,
             "counts": {standing.value: number for standing, number in self.counts().items()},
             "topics": [topic.to_json() for topic in self.topics],
-            "cleaners": None if self.cleaners is None else [note.to_json() for note in self.cleaners],
+            "cleaners": None if self.cleaners is None else [asdict(note) for note in self.cleaners],
             "cleaners_error": self.cleaners_error,
             "cleaner_rates": None if self.cleaner_rates is None else self.cleaner_rates.to_json(),
         }

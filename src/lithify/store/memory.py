@@ -70,9 +70,8 @@ class MemoryStore(MemoryStreams):
     def at_once(self) -> int:
         return 1
 
-    @property
-    def is_there(self) -> bool:
-        return True
+    def check_is_there(self) -> None:
+        """None: it is there."""
 
     def create_warehouse(self) -> None:
         """None: it is there."""

@@ -24,6 +24,7 @@ from lithify.compaction.survivors import survivors
 from lithify.errors import DamagedError
 from lithify.lifecycle.admission import keeps_times, message_id_refusal, offset_refusal, partition_refusal, refusal
 from lithify.lifecycle.sweeping import run_of
+from lithify.model.finding import Finding, FindingKind
 from lithify.model.message import EnvelopeFacts
 from lithify.model.record import Record
 from lithify.model.replicas.file_names import copied_name
@@ -33,7 +34,6 @@ from lithify.model.stored_file import FileKind, StoredFile
 from lithify.model.topic.state import TopicState
 from lithify.ports.files import Arrivals
 from lithify.reading.lag import Left
-from lithify.reports.verification import Finding, FindingKind
 from lithify.store.memory_batches import RecordArrivals, RecordBatch, offset_of
 
 RECORD_BYTES = 16

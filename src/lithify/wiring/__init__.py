@@ -27,6 +27,7 @@ from lithify.wiring.spark_choice import SparkChoice
 if TYPE_CHECKING:
     from lithify.cleaner.loop import Loop
     from lithify.cleaner.options import CleanerOptions, EventListener
+    from lithify.model.cleaner_note import CleanerNote
     from lithify.model.sources.source import IngestRequest
     from lithify.ports.engine import RewriteEngine, RunLimits
     from lithify.ports.groups import Groups
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from lithify.ports.repair import Salvage
     from lithify.pulsar.bookkeeper import LedgerWriter
     from lithify.pulsar.client import ClientConfig
-    from lithify.reports.events import CleanerNote
     from lithify.reports.ingest import IngestReport, TellBatch, TellNote
     from lithify.service.look.overview import StatusWatch
     from lithify.service.pulsar.leftovers import OpenViewLedgers
@@ -132,7 +132,7 @@ def kafka_ingest(
     java = replace(request, config=for_java(request.config))
     check_one_can_begin(warehouse.store, request)
     if choice.session is None:
-        look_first(request.config, request.topics, notes, stops)
+        look_first(request.config, request.topics, lambda kind, text: notes(IngestNote(kind, text)), stops)
         if stops():
             return ()
         conf = connector_conf(jars, choice.conf, lambda text: notes(IngestNote("connector", text)))

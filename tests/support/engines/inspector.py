@@ -12,6 +12,7 @@ from itertools import pairwise
 from lithify.compaction.rules import SurvivorRules
 from lithify.compaction.survivors import survivors
 from lithify.errors import LithifyError
+from lithify.model.finding import Finding, FindingKind
 from lithify.model.record import Record, is_tombstone
 from lithify.model.segment import Segment
 from lithify.ports.engine import Progress
@@ -19,7 +20,6 @@ from lithify.ports.files import SegmentFiles
 from lithify.ports.inspector import InspectionResult, RecordFinding
 from lithify.proof.inspection import InspectedSegment
 from lithify.proof.transition import Proof
-from lithify.reports.verification import Finding, FindingKind
 from lithify.store.memory_files import MemoryFiles, segment_of
 from support.engines.oracle import records_of
 

@@ -11,6 +11,7 @@ from lithify.api.lake import Lake
 from lithify.api.topic import Topic
 from lithify.cli.terminal.drawing import results, texts
 from lithify.compaction.round_report import plan_report
+from lithify.model.finding import Finding, FindingKind
 from lithify.model.groups.reads import NO_READS
 from lithify.model.names import TopicName
 from lithify.model.replicas.progress import ReplicaStanding
@@ -31,7 +32,7 @@ from lithify.reports.rounds.round import LogReport, RoundReport
 from lithify.reports.space import SweepReport, SweptFile
 from lithify.reports.streams import StreamInfo
 from lithify.reports.topics import VersionReport
-from lithify.reports.verification import Finding, FindingKind, VerifyReport
+from lithify.reports.verification import VerifyReport
 from lithify.service.look.status import topic_info, topic_status
 from lithify.service.round.topic_run import plan_rounds
 from support.builders import a_log

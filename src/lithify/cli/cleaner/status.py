@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -20,7 +20,6 @@ from lithify.reports.page.wording import count
 from lithify.reports.space import space_line
 from lithify.reports.status import TopicStatus
 from lithify.reports.topics import no_topics
-from lithify.store.errors import no_warehouse
 
 if TYPE_CHECKING:
     from lithify.api.topic import Topic
@@ -96,8 +95,7 @@ def _print(frame: Frame, *, as_json: bool) -> None:
 
 def _overview_look(invocation: Invocation, now_ms: int | None, *, everything: bool) -> Callable[[], Frame]:
     lake = invocation.open_lake()
-    if not lake.warehouse.store.is_there:
-        raise no_warehouse(lake.warehouse.store.where)
+    lake.warehouse.store.check_is_there()
     watched, where = lake.watch(), lake.warehouse.store.where
 
     def look() -> Frame:
@@ -108,7 +106,7 @@ def _overview_look(invocation: Invocation, now_ms: int | None, *, everything: bo
             whole=found.to_json(),
             values=[
                 *(topic.to_json() for topic in found.topics),
-                *(note.to_json() for note in found.cleaners or ()),
+                *map(asdict, found.cleaners or ()),
                 *([] if found.cleaner_rates is None else [found.cleaner_rates.to_json()]),
             ],
             code=1 if Standing.UNREADABLE in found.counts() else 0,

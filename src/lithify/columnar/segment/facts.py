@@ -21,9 +21,9 @@ from lithify.columnar.segment.schema import (
     TIMESTAMP,
     VALUE_SIZE,
 )
+from lithify.model.finding import Finding, FindingKind
 from lithify.model.message import EnvelopeFacts
 from lithify.model.segment import Segment
-from lithify.reports.verification import Finding, FindingKind
 
 ONLY_CHUNKS = b"lithify.only-chunks"
 """Key in the footer's metadata, with any value: all that is passed through are chunks (C53)."""

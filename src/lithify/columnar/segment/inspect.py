@@ -30,8 +30,8 @@ from lithify.columnar.segment.schema import (
     VALUE_SIZE,
 )
 from lithify.errors import DamagedError
+from lithify.model.finding import Finding, FindingKind, TombstoneCount
 from lithify.model.segment import Segment
-from lithify.reports.verification import Finding, FindingKind, TombstoneCount
 
 DIGESTS = pa.schema(
     [

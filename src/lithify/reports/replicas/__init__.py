@@ -6,10 +6,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from lithify.errors import LithifyError
+from lithify.model.finding import Finding, FindingKind
 from lithify.model.settings.units import format_bytes, format_duration, plural
 from lithify.reports.page import Page, notice
 from lithify.reports.report import Report
-from lithify.reports.verification import Finding, FindingKind, finding_lines, verdict
+from lithify.reports.verification import finding_lines, verdict
 
 
 @dataclass(frozen=True, slots=True)

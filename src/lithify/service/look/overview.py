@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from lithify.errors import CoordinationError, LithifyError
+from lithify.model.cleaner_note import CleanerNote
 from lithify.model.names import TopicName
 from lithify.ports.store import Warehouse
-from lithify.reports.events import CleanerNote
 from lithify.reports.overview import CatalogOverview, Standing, TopicOverview
 from lithify.schedule.standing import log_standing, topic_overview, worst_first
 from lithify.service.cleaner_rates import rates_of_cleaners

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from lithify.errors import DamagedError, VersionSweptError
+from lithify.model.finding import Finding, FindingKind, TombstoneCount
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment
 from lithify.model.topic.log import LastRecord
@@ -25,7 +26,7 @@ from lithify.ports.store import Warehouse
 from lithify.proof.consistency import metadata_findings
 from lithify.proof.inspection import inspected
 from lithify.proof.transition import Proof, Transition, left_behind, proofs, view_proof
-from lithify.reports.verification import FINDINGS_KEPT, Finding, FindingKind, TombstoneCount, VerifyReport
+from lithify.reports.verification import FINDINGS_KEPT, VerifyReport
 from lithify.service.last_record import last_record
 from lithify.service.proof.trail import Trail, VersionSeen, trail_to
 

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from lithify.model.finding import FindingKind
 from lithify.proof.transition import Proof
-from lithify.reports.verification import FindingKind
 
 WAITS, COMPETES, NEITHER = 0, 1, 2
 

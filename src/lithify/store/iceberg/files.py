@@ -31,6 +31,7 @@ from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import OFFSET, PARTITION, TIMESTAMP
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.compaction.rules import SurvivorRules
+from lithify.model.finding import Finding
 from lithify.model.message import MessageId
 from lithify.model.record import Record
 from lithify.model.replicas.file_names import copied_name
@@ -39,7 +40,6 @@ from lithify.model.staged import Destination
 from lithify.model.topic.state import TopicState
 from lithify.ports.files import Arrivals
 from lithify.reading.lag import Left
-from lithify.reports.verification import Finding
 from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.error_mapping import writing
 from lithify.store.iceberg.io.folders import free_bytes

@@ -29,7 +29,7 @@ from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.edit import KeptVersion, TopicEdit
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import CommitUnknownError, StaleVersionError
-from lithify.store.errors import unknown_version
+from lithify.store.errors import no_warehouse, unknown_version
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.catalog.identity import made_identity, stored_identity
@@ -90,10 +90,10 @@ class IcebergStore(TopicFolders):
                 self._identity = made_identity(catalog, self._new_id) if makes else stored_identity(catalog)
         return self._identity
 
-    @property
-    def is_there(self) -> bool:
+    def check_is_there(self) -> None:
         """Raises `WarehouseError`."""
-        return self._source.existing() is not None
+        if self._source.existing() is None:
+            raise no_warehouse(self.where)
 
     def create_warehouse(self) -> None:
         """Raises `WarehouseError`."""

@@ -14,8 +14,8 @@ from lithify.columnar.segment.facts import wrong_facts
 from lithify.columnar.segment.inspect import inspect_segment
 from lithify.columnar.segment.reader import SegmentReader
 from lithify.columnar.segment.schema import ENVELOPE_SCHEMA
+from lithify.model.finding import Finding
 from lithify.model.segment import Segment
-from lithify.reports.verification import Finding
 from lithify.store.iceberg.manifests.entries import data_file, segment_of
 from support.builders import a_log, with_id
 from support.topics.stored_topics import ACCESS, segment_table, write_segments

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from lithify.errors import DamagedError, UnknownTopicError
+from lithify.model.cleaner_note import CleanerNote
 from lithify.model.failure import LogFailure
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.ports.store import Warehouse
-from lithify.reports.events import CleanerNote
 from lithify.reports.overview import Standing
 from lithify.service.documents import put_failures
 from lithify.service.look.overview import StatusWatch

@@ -12,11 +12,11 @@ from dataclasses import replace
 import pytest
 
 from lithify.errors import UnknownVersionError, VersionSweptError
+from lithify.model.finding import Finding, FindingKind
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.topic.edit import TopicEdit, Verb
 from lithify.model.topic.log import LogState
-from lithify.reports.verification import Finding, FindingKind
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.expire import expire_versions
 from lithify.service.change.sweep import sweep

@@ -9,8 +9,8 @@ import pytest
 
 from lithify.columnar.files.access import local_path
 from lithify.errors import PolicyError
+from lithify.model.finding import FindingKind
 from lithify.model.topic.edit import TopicEdit, Verb
-from lithify.reports.verification import FindingKind
 from lithify.service.proof.verify import verify
 from lithify.service.replica.promote import promote
 from lithify.service.replica.verify import verify_replica

@@ -1,0 +1,24 @@
+"""What a running cleaner, or daemon of replicas, leaves in the database of leases for those who ask which there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class CleanerNote:
+    """The note of one running cleaner, or of one that did not end in order. Times in epoch ms."""
+
+    cleaner: str
+    scope: str
+    """The catalog, as all its cleaners name it."""
+    interval_ms: int
+    """Time between two looks, unless they take longer."""
+    started_ms: int
+    looked_ms: int | None
+    """When its last look at the topics was completed; None if none was yet."""
+
+    @property
+    def last_ms(self) -> int:
+        """When it last wrote, by the clock of its machine."""
+        return self.started_ms if self.looked_ms is None else self.looked_ms
