@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lithify.errors import BrokerError
 from lithify.hydration.hydrating import HydrateReport, Hydration, checked_where
 from lithify.hydration.lines_file import Lines
 from lithify.ports.source import StopAsked
+from lithify.ports.topic import OpenTopic
 from lithify.snapshot.consumer import LakeAndLive
 from lithify.snapshot.lake_consumer import SYSTEM, LakeTopic
 from lithify.snapshot.narration import TellNote
 from lithify.snapshot.position import PositionText, StartAt, StoredPosition
-
-if TYPE_CHECKING:
-    from lithify.api.topic import Topic
 
 BUSY_MS = 30_000
 """How long it waits for another program that has the file."""
@@ -36,7 +33,7 @@ class NoPatience:
 
 
 def hydrate(
-    topic: Topic,
+    topic: OpenTopic,
     to: str,
     *,
     continuous: bool = False,

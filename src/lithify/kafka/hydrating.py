@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lithify.hydration.hydrating import HydrateReport, Hydration, checked_where
 from lithify.hydration.lines_file import Lines
@@ -13,17 +13,15 @@ from lithify.kafka.pulse import Pulse, Retries
 from lithify.kafka_client.client import Cluster
 from lithify.kafka_client.first_look import ASKED_S, asking, look_at
 from lithify.ports.source import StopAsked
+from lithify.ports.topic import OpenTopic
 from lithify.service.documents import source_of
 from lithify.snapshot.consumer import LakeAndLive
 from lithify.snapshot.narration import KafkaNote, TellNote
 from lithify.snapshot.position import PositionText, StartAt, StoredPosition
 
-if TYPE_CHECKING:
-    from lithify.api.topic import Topic
-
 
 def hydrate(  # noqa: PLR0913 - the flags of the verb, by name
-    topic: Topic,
+    topic: OpenTopic,
     conf: Mapping[str, Any],
     to: str,
     *,
@@ -66,7 +64,7 @@ def hydrate(  # noqa: PLR0913 - the flags of the verb, by name
     return run.report()
 
 
-def source_name(topic: Topic) -> str:
+def source_name(topic: OpenTopic) -> str:
     """The topic of Kafka that this one is a copy of, else the one of its own name."""
     copied = source_of(topic.warehouse.store, topic.state())
     return topic.topic_name.topic if copied is None else copied.name

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lithify.errors import InvalidSettingError, RefusedError
+from lithify.ports.topic import OpenTopic
 from lithify.pulsar.client import ClientConfig
 from lithify.pulsar_consumer.live_topic import PulsarTopic
 from lithify.reading.message_positions import check_has_ids
 from lithify.service.documents import source_of
 from lithify.snapshot.consumer import LakeAndLive
 from lithify.snapshot.position_file import PositionFile
-
-if TYPE_CHECKING:
-    from lithify.api.topic import Topic
 
 
 class PulsarSnapshotConsumer(LakeAndLive):
@@ -36,7 +33,7 @@ class PulsarSnapshotConsumer(LakeAndLive):
 
     def __init__(
         self,
-        topic: Topic,
+        topic: OpenTopic,
         cluster: ClientConfig,
         *,
         pulsar_topic: str | None = None,

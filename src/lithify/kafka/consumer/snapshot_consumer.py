@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lithify.kafka.consumer.live_topic import KafkaTopic
 from lithify.kafka_client.client import Cluster
+from lithify.ports.topic import OpenTopic
 from lithify.snapshot.consumer import LakeAndLive
 from lithify.snapshot.position_file import PositionFile
-
-if TYPE_CHECKING:
-    from lithify.api.topic import Topic
 
 
 class SnapshotConsumer(LakeAndLive):
@@ -31,7 +29,7 @@ class SnapshotConsumer(LakeAndLive):
 
     def __init__(
         self,
-        topic: Topic,
+        topic: OpenTopic,
         conf: Mapping[str, Any],
         *,
         kafka_topic: str | None = None,

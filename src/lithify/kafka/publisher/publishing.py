@@ -30,17 +30,17 @@ from lithify.kafka_client.client import Cluster
 from lithify.kafka_client.first_look import ASKED_S, asking, look_at
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import StopAsked
+from lithify.ports.topic import OpenTopic
 from lithify.service.documents import source_of
 from lithify.snapshot.cursors import check_continues
 from lithify.snapshot.narration import WAIT_S, KafkaNote, Narration, TellNote
 
 if TYPE_CHECKING:
     from lithify.api.groups import Group
-    from lithify.api.topic import Topic
 
 
 def publish(  # noqa: PLR0913 - the flags of the verb, by name
-    topic: Topic,
+    topic: OpenTopic,
     conf: Mapping[str, Any],
     to: str,
     *,
@@ -85,13 +85,13 @@ def publish(  # noqa: PLR0913 - the flags of the verb, by name
     return run.run(conf, continuous=continuous)
 
 
-def source_name(topic: Topic) -> str:
+def source_name(topic: OpenTopic) -> str:
     """The topic as positions of groups name it: Kafka's that it is a copy of, or itself."""
     copied = source_of(topic.warehouse.store, topic.state())
     return topic.name if copied is None else copied.name
 
 
-def group_offsets(topic: Topic, group: Group) -> tuple[GroupOffset, ...]:
+def group_offsets(topic: OpenTopic, group: Group) -> tuple[GroupOffset, ...]:
     """The positions of a group of the lake, for `publish`.
 
     Raises `UnknownTopicError` where it has none, and `LogTruncatedError` where it cannot continue.
@@ -105,7 +105,7 @@ def group_offsets(topic: Topic, group: Group) -> tuple[GroupOffset, ...]:
 
 @dataclass(slots=True)
 class _Run:
-    topic: Topic
+    topic: OpenTopic
     wanted: Wanted
     cluster: Cluster
     interval_ms: int
