@@ -20,6 +20,7 @@ from lithify.errors import RefusedError, UnusualSweepError
 from lithify.model.record import Record
 from lithify.ports.store import Warehouse
 from lithify.store.iceberg import open_store
+from lithify.store.iceberg.commit import swap
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.store.iceberg.layout import METADATA_FILES_KEPT
 from lithify.store.iceberg.store import IcebergStore
@@ -137,6 +138,29 @@ def test_sweeps_go_on_where_old_metadata_of_the_catalog_itself_was_left(beside: 
         path.write_bytes(content)
     opened(beside.folder, 2 * DAY_MS).topic("orders").sweep(delete=True)
     assert len(list(opened(beside.folder).topic("orders").reader())) == 3 * (METADATA_FILES_KEPT + len(old) + 1)
+
+
+def test_sweeps_go_on_where_writers_may_not_delete(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then all old metadata is left, also that on which a commit was staged that lost a race."""
+    monkeypatch.setattr(swap, "delete_old_metadata", lambda *_: None)
+    grow(opened(beside.folder), 1)
+    beside.restore()
+    grow(opened(beside.folder), 2 * METADATA_FILES_KEPT + 5)
+    swept = opened(beside.folder, 2 * DAY_MS).topic("orders").sweep(delete=True)
+    assert len([file for file in swept.files if file.path.endswith(".parquet")]) == 1
+    assert len(list(opened(beside.folder).topic("orders").reader())) == 3 * (3 + 2 * METADATA_FILES_KEPT + 5)
+
+
+def test_old_commits_are_found_where_writers_may_not_delete(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where only the first of them has added a segment."""
+    monkeypatch.setattr(swap, "delete_old_metadata", lambda *_: None)
+    lake = opened(beside.folder)
+    grow(lake, 1)
+    lake.topic("orders").alter({"delete.retention.ms": "1h"})
+    beside.restore()
+    grow(opened(beside.folder), 2 * METADATA_FILES_KEPT + 5)
+    with pytest.raises(UnusualSweepError, match="of commits that it does not have"):
+        opened(beside.folder, 2 * DAY_MS).topic("orders").sweep(delete=True)
 
 
 def test_a_person_may_give_the_other_commits_up(beside: Beside) -> None:

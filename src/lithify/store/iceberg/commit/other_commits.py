@@ -8,9 +8,10 @@ A catalog that was restored from an earlier state, or is used beside the origina
 A commit that failed has left one metadata file at most, and no commit follows on it. So only metadata that follows
 on metadata which the catalog has never named tells of other commits.
 
-The catalog names its last `METADATA_FILES_KEPT` metadata files. It may have named any that is older, and a program
-that was killed after its commit may have left it there. Such metadata tells of other commits if it also names a
-segment that the catalog does not name, and that no record of a closed version lists.
+The catalog names its last `METADATA_FILES_KEPT` metadata files, and the oldest of them those before it, as far as they
+are there: as all are where writers may not delete. It may have named any that is older, and a program that was killed
+after its commit may have left it there. Such metadata tells of other commits if it also names a segment that the
+catalog does not name, and that no record of a closed version lists.
 """
 
 from __future__ import annotations
@@ -65,9 +66,9 @@ class _Look:
     identity: str
     access: FileAccess
     left: Mapping[str, tuple[str, int]]
-    """By name, metadata files that the catalog's metadata does not name: their paths and numbers, the newest first."""
+    """By name, metadata files that the catalog has not named, as far as known: paths and numbers, the newest first."""
     oldest: int | None
-    """The lowest number of those that it names; None if none is there."""
+    """The lowest number of those that it has named; None if none is there."""
     stored: frozenset[str]
     """The names of all files."""
 
@@ -77,6 +78,8 @@ class _Look:
     ) -> Self:
         known = {_name(path) for path in named}
         numbered = metadata_paths(location, listed)
+        with reaching(location):
+            known = _named_before(numbered, known, access)
         left = {_name(path): (path, number) for path, number in numbered if _name(path) not in known}
         oldest = min((number for path, number in numbered if _name(path) in known), default=None)
         return cls(location, identity, access, left, oldest, frozenset(map(_name, listed)))
@@ -130,6 +133,19 @@ class _Look:
             }
         except (DamagedError, FileNotFoundError, ValidationError):
             return False  # it needs more than is there
+
+
+def _named_before(numbered: Sequence[tuple[str, int]], named: Collection[str], access: FileAccess) -> set[str]:
+    """The names of the catalog's metadata files, also of earlier ones, as those that are there tell."""
+    found, last = {*named}, ""
+    for path, _ in numbered:
+        if last and _name(path) not in found:
+            content = _read(last, access) or {}
+            found |= {_name(earlier["metadata-file"]) for earlier in content.get("metadata-log", ())}
+            last = ""
+        if _name(path) in found:
+            last = path
+    return found
 
 
 def _read(path: str, access: FileAccess) -> Content | None:
