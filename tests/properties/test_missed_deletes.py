@@ -14,8 +14,8 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from lithify.errors import BrokerError
-from lithify.lifecycle.copies.missed_deletes import ENDS_KEPT, learned, missed_deletes
-from lithify.model.names import TopicName
+from lithify.lifecycle.copies.missed_deletes import ENDS_KEPT, begun, learned, lost_error, missed_deletes
+from lithify.model.names import LogId, TopicName
 from lithify.model.record import Record
 from lithify.model.sources.ends import KnownEnds, SourceEnd
 from lithify.model.sources.source import IngestRequest
@@ -360,6 +360,17 @@ class TestKnownEnds:
         assert missed_deletes(known, 5, 9, 50, 100) is not None
         assert missed_deletes(known, 5, 5, 50, 100) is None
         assert missed_deletes(learned(known, SourceEnd(9, 60, 100), 5), 5, 9, 60, 100) is not None
+
+    def test_its_error_says_whether_the_end_was_read_or_only_a_beginning_made(self) -> None:
+        def told(known: KnownEnds) -> str:
+            missed = missed_deletes(known, 5, 9, 200, 100)
+            assert missed is not None
+            return str(lost_error(LogId(NAME, 0), "Kafka's orders", missed, 200, "hint"))
+
+        end = SourceEnd(5, 10, 100)
+        assert "Kafka's orders was last read to its end" in told(KnownEnds((end,)))
+        assert "this read of Kafka's orders began" in told(begun(KnownEnds(), 5, 10, 100))
+        assert "last read to its end" in told(replace(begun(KnownEnds(), 0, 5, 100), ends=(end,)))
 
     @given(
         ends=st.lists(st.tuples(st.integers(0, 50), st.integers(0, 1_000)), max_size=100), read_to=st.integers(0, 50)

@@ -32,12 +32,16 @@ LEAST_LOOK_MS, MOST_LOOK_MS = 1_000, 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class MissedDeletes:
-    """Deletes in [start_offset, end_offset) may be missing; the reader had read to the end at `since_ms`, if known."""
+    """Deletes in [start_offset, end_offset) may be missing; the reader had read to the end at `since_ms`, if known.
+
+    `is_begin` if it had read nothing then, and began.
+    """
 
     start_offset: int
     end_offset: int
     since_ms: int | None
     retention_ms: int
+    is_begin: bool = False
 
 
 def margin_ms(retention_ms: int) -> int:
@@ -60,13 +64,15 @@ def missed_deletes(
     start = _behind(known, start)
     if start >= end:
         return None
-    ends = [_with_retention(e, retention_ms) for e in (*known.ends, *([known.begun] if known.begun else []))]
+    begin = known.begun and _with_retention(known.begun, retention_ms)
+    ends = [*(_with_retention(e, retention_ms) for e in known.ends), *([begin] if begin else [])]
     below = [e for e in ends if e.offset <= start and not _is_ahead(e, now_ms)]
     since = max(below, key=lambda e: e.time_ms, default=None)
     kept_ms = (ends[0] if ends else SourceEnd(0, 0, retention_ms)).retention_ms if since is None else since.retention_ms
     if kept_ms is None or (since is not None and now_ms - since.time_ms < kept_ms - margin_ms(kept_ms)):
         return None
-    return MissedDeletes(start, end, None if since is None else since.time_ms, kept_ms)
+    is_begin = since is not None and since is begin
+    return MissedDeletes(start, end, None if since is None else since.time_ms, kept_ms, is_begin)
 
 
 def learned(known: KnownEnds, end: SourceEnd, read_to: int) -> KnownEnds:
@@ -161,9 +167,10 @@ def lost_error(log: LogId, theirs: str, missed: MissedDeletes, now_ms: int, hint
     when = (
         "it is not known when" if since is None else f"at {format_time(since)}, {format_duration(now_ms - since)} ago,"
     )
+    what = f"this read of {theirs} began" if missed.is_begin else f"{theirs} was last read to its end"
     return SourceLostError(
-        f"{log}: deletes from offset {missed.start_offset} on may be missing: {when} {theirs} was last read to its "
-        f"end, and its delete.retention.ms is {kept}",
+        f"{log}: deletes from offset {missed.start_offset} on may be missing: {when} {what}, and its "
+        f"delete.retention.ms is {kept}",
         hint=hint,
     )
 
