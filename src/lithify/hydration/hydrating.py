@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from lithify.errors import BrokerError, LithifyError, LogTruncatedError, RefusedError
 from lithify.hydration.filling import CHANGE_MS, Filling, Turn
@@ -21,11 +21,10 @@ from lithify.hydration.targets import Kind, Target, parse_target
 from lithify.model.names import TopicName
 from lithify.ports.source import StopAsked
 from lithify.ports.store import Warehouse
-from lithify.reports.report import with_lags
 from lithify.snapshot.changes import Changes
 from lithify.snapshot.consumer import LakeAndLive
 from lithify.snapshot.live import Reached
-from lithify.snapshot.narration import FollowedLog, Narration, TellNote
+from lithify.snapshot.narration import FollowedLog, Following, Narration, TellNote
 from lithify.snapshot.position import PositionText, StoredPosition
 
 AGAIN_S = 1.0
@@ -36,7 +35,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class HydrateReport:
+class HydrateReport(Following):
     """The result of `hydrate`. `resumed`: it continued an earlier run; `records`: that this run has read.
 
     `source` is the topic that was read last: of the cluster, or of the lake. `caught_up`: the table has all that the
@@ -51,9 +50,6 @@ class HydrateReport:
     records: int
     logs: tuple[FollowedLog, ...]
     duration_ms: int
-
-    def to_json(self) -> dict[str, Any]:
-        return with_lags(self)
 
 
 class Patience(Protocol):

@@ -33,8 +33,17 @@ class FollowedLog:
         return max(0, self.end_offset - self.offset)
 
 
+class Following:
+    """What says how far each log is: a dataclass with `logs`."""
+
+    __slots__ = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return with_lags(self)
+
+
 @dataclass(frozen=True, slots=True)
-class KafkaNote:
+class KafkaNote(Following):
     """That it waits for a broker, for example. `text` is for people.
 
     `topic` is that of the lake and `to` what its records go into; both are None in a note about the cluster.
@@ -46,9 +55,6 @@ class KafkaNote:
     to: str | None = None
     logs: tuple[FollowedLog, ...] = ()
     """How far it is, in notes that say so."""
-
-    def to_json(self) -> dict[str, Any]:
-        return with_lags(self)
 
 
 TellNote = Callable[[KafkaNote], None]
