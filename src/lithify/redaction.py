@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
 from html import escape
+from itertools import takewhile
 from threading import Lock
 from typing import Any
 from urllib.parse import unquote
@@ -30,6 +31,8 @@ _LEFT_OUT = 50
 LARGE, _BEGIN, _END = 4096, 1024, 256
 """Of a value that is longer than the first, a file of credentials perhaps, so many characters of its beginning and end
 are sought, and all between them goes, or all after its beginning where a text was cut: a pattern takes time to make."""
+_PIECE = 8
+"""Characters of a secret that are hidden beside an ellipsis: a library leaves out the middle or the end of a value."""
 DEPTH = 3
 """Of containers in what an exception has: one may contain itself."""
 KNOWN = 2000
@@ -100,6 +103,9 @@ class _Known:
             self._sought = values, patterns
         for pattern in patterns:
             text = pattern.sub(HIDDEN, text)
+        if _ELLIPSIS.search(text):
+            for value in {form for known in values if len(known) >= LONG for form in (known, repr(known)[1:-1])}:
+                text = _without_pieces(text, value)
         return text
 
     def clear(self) -> None:
@@ -209,6 +215,29 @@ def _pattern(value: str) -> re.Pattern[str]:
     if len(value) < LONG and value.isalpha() and value.isascii():
         return re.compile(rf"{_BEFORE_A_WORD}{found}(?![A-Za-z])")
     return re.compile(found)
+
+
+_ELLIPSIS = re.compile(r"\.{3}|…")
+
+
+def _without_pieces(text: str, value: str) -> str:
+    """Hides the beginning of a value before an ellipsis, and its end behind one; it is found by `_PIECE` characters."""
+    text = _without_beginnings(text, value)
+    return _without_beginnings(text[::-1], value[::-1])[::-1]
+
+
+def _without_beginnings(text: str, value: str) -> str:
+    parts, done = [], 0
+    at = text.find(value[:_PIECE])
+    while at >= 0:
+        end = at + sum(
+            1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text[at : at + len(value)], value, strict=False))
+        )
+        if text.startswith(("...", " ...", "…", " …"), end):
+            parts += [text[done:at], HIDDEN]
+            done = end
+        at = text.find(value[:_PIECE], end)
+    return "".join([*parts, text[done:]])
 
 
 def _spelled(value: str) -> str:

@@ -81,6 +81,13 @@ def test_a_file_of_another_program(variable, lithify, monkeypatch, tmp_path):
     check_hidden()
 
 
+def test_a_login_of_netrc_as_a_header_of_http_has_it(lithify, monkeypatch, tmp_path):
+    (tmp_path / "its").write_text(FILES["NETRC"])
+    monkeypatch.setenv("NETRC", str(tmp_path / "its"))
+    lithify("topic", "create", "orders")
+    assert redacted(base64.b64encode(f"me:{SECRET}".encode()).decode()) == HIDDEN
+
+
 @pytest.mark.parametrize("before", ["\ufeff", "# é\n", "no setting\n"], ids=["mark", "comment", "line"])
 @pytest.mark.parametrize("variable", FILES)
 def test_a_file_with_what_its_client_may_pass_over(variable, before, lithify, monkeypatch, tmp_path):

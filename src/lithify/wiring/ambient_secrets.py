@@ -13,7 +13,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from lithify.model.settings.secrets import is_secret, keep
+from lithify.model.settings.secrets import is_secret, keep, keep_login
 from lithify.redaction import keep_secret
 
 _READ = re.compile(r"(AWS|AZURE|GOOGLE|PG|PYICEBERG|LITHIFY)_?|.*_PROXY$", re.I)
@@ -28,7 +28,7 @@ _NETRC = ("NETRC", "~/.netrc")
 _SETTING = re.compile(r"^[ \t]*+([\w.-]++)[ \t]*+[=:][ \t]*+(.*\S)", re.M)
 _PASS = re.compile(r"(?:(?:\\.|[^\\:\n])*+:){4}(.*\S)")
 """Of a line `host:port:database:user:password`, in which ':' and '\\' are escaped."""
-_OF_A_MACHINE = re.compile(r"\bpassword\s+(\S+)")
+_OF_A_MACHINE = re.compile(r"(?:\blogin\s+(\S+)\s+(?:account\s+\S+\s+)?)?\bpassword\s+(\S+)")
 _MOST_BYTES = 2**20
 _MOST = 150
 """Secrets of a file that are kept."""
@@ -36,9 +36,11 @@ _MOST = 150
 
 def keep_ambient_secrets() -> None:
     keep({name: _as_url(name, value) for name, value in os.environ.items() if _READ.match(name)})
-    for found in (*(_settings(_text(*place)) for place in _SETTINGS), _passes(), _OF_A_MACHINE.findall(_text(*_NETRC))):
+    for found in (*(_settings(_text(*place)) for place in _SETTINGS), _passes()):
         for secret in islice(found, _MOST):
             keep_secret(secret)
+    for user, password in _OF_A_MACHINE.findall(_text(*_NETRC))[:_MOST]:
+        keep_login(user, password)
 
 
 def _as_url(name: str, value: str) -> str:

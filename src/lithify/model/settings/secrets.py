@@ -7,8 +7,10 @@ can read; and it is in no error, report or log. The names are those of Kafka's c
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from lithify.redaction import HIDDEN, keep_secret
 
@@ -21,12 +23,13 @@ _OF_SERVICES = re.compile(
     r"(?i)credential$|(account|api|access|storage)[-_.]?key$|\bsas\b|connection[-_]string|authorization|signature"
 )
 """Further names of secrets, of catalogs and stores: no client of Kafka has such a setting."""
-_PASSWORD = re.compile(r"\w[\w+.-]*://[^:/@]*:(.*)@", re.DOTALL)
+_PASSWORD = re.compile(r"\w[\w+.-]*://([^:/@]*):(.*)@", re.DOTALL)
 """Of a value that is a URL."""
 _PARAMETER = re.compile(r"[?&;]([\w.-]+)=([^&;#]+)")
 
 _SECRET = re.compile(SECRET_NAMES)
-_LOGIN_OPTION = re.compile(r"""([\w.]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;]+))""")
+_LOGIN_OPTION = re.compile(r"""([\w.]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s;]+))""", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 def is_secret(name: str) -> bool:
@@ -48,25 +51,48 @@ def keep(settings: Mapping[str, Any]) -> None:
     for name, value in settings.items():
         if _OF_SERVICES.search(name):
             keep_secret(value)
-            keep_secret(value.partition(":")[2])  # a credential may be ID:SECRET
+            user, colon, password = value.partition(":")  # a credential may be ID:SECRET
+            keep_login(user if colon else "", password)
         if name.lower().endswith("authorization"):
             keep_secret(value.partition(" ")[2])  # a header has a scheme before it
         if found := _PASSWORD.match(value):
-            keep_secret(found[1])
-            keep_secret(found[1].partition("@")[0])
+            keep_login(found[1], found[2])
+            keep_login(found[1], found[2].partition("@")[0])
+        for user in _users(name):
+            keep_login(settings.get(user, ""), value)
         has_parameters = "://" in value or _OF_SERVICES.search(name)
         for parameter, secret in _PARAMETER.findall(f";{value}") if has_parameters else ():
             if is_secret(parameter) or _OF_SERVICES.search(parameter) or parameter.lower() in ("sig", "pwd"):
                 keep_secret(secret)
 
 
+def keep_login(user: str, password: str) -> None:
+    """The same for one login, also as HTTP's Basic authentication writes it."""
+    keep_secret(password)
+    if user and password:
+        keep_secret(b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode())
+        keep_secret(b64encode(f"{user}:{password}".encode()).decode())
+
+
+def _users(name: str) -> Iterator[str]:
+    """The settings that may have the user of this one, if it is a password; named alike, as a catalog's `auth` does."""
+    for password, users in (("password", ("username", "user", "login")), ("client_secret", ("client_id",))):
+        if name.endswith(password):
+            yield from (name.removesuffix(password) + user for user in users)
+
+
 def _flat(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The texts among settings, also those of a part of its own, as a catalog's `auth`."""
+    """The texts and numbers among settings, also those of a part of its own, as a catalog's `auth`, and of a list."""
     for name, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from ((f"{name}.{inner}", text) for inner, text in _flat(value))
-        elif isinstance(value, str):
-            yield name, value
+        match value:
+            case Mapping():
+                yield from ((f"{name}.{inner}", text) for inner, text in _flat(value))
+            case list() | tuple():
+                yield from (
+                    (f"{name}.{inner}", text) for inner, text in _flat({str(i): v for i, v in enumerate(value)})
+                )
+            case str() | int() if not isinstance(value, bool):
+                yield name, str(value)
 
 
 def _secrets(settings: Mapping[str, Any]) -> Iterator[str]:
@@ -77,3 +103,4 @@ def _secrets(settings: Mapping[str, Any]) -> Iterator[str]:
             for option, *quoted in _LOGIN_OPTION.findall(value):  # of `sasl.jaas.config`
                 if is_secret(option):
                     yield from filter(None, quoted)
+                    yield from filter(None, (_ESCAPED.sub(r"\1", one) for one in quoted))
