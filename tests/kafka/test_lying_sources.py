@@ -3,6 +3,7 @@
     another leader, in order   C72: all go on, and nothing is lost or copied twice
     cut, and grown again       C72: refused, also by those that run meanwhile, with the offset of the cut
     a whole cluster restored   C72: its epochs come again, and other records have the same offsets: refused
+    its epochs went back       C72: all go on where nothing was lost
     cut at the copy's end      nothing that was read is lost: all go on
     times out of range         copied as they are, also what Spark's Kafka source cannot hold
     names of no text           copied as Java's clients read them; those who cannot read them name the record
@@ -12,6 +13,7 @@ Each lie is told to all who read the source.
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -26,7 +28,7 @@ from lithify.kafka import SnapshotConsumer, hydrate
 from support.engines.kernel import compact_without_spark
 from support.kafka.broker import START_S, KafkaBroker, a_broker, read_all
 from support.kafka.ingest import KafkaCopy
-from support.kafka.lies import put_back_disk, remember_disk
+from support.kafka.lies import put_back_disk, remember_disk, stopped
 from support.kafka.raw import RawRecord, produce_raw
 from support.kafka.replicas import Replicas, replicas_on_two_brokers
 from support.servers.tcp_proxy import wait_until
@@ -198,6 +200,35 @@ def test_a_cluster_whose_disks_were_restored_has_other_records_in_the_same_epoch
     whole.hydrate()
     with whole.consumer("position") as consumer:
         consumer.fill({})
+
+
+def test_a_cluster_that_was_restored_to_before_later_elections_goes_on_if_it_lost_nothing(
+    broker: KafkaBroker, session: SparkSession, tmp_path: Path
+) -> None:
+    """C72: its brokers do not know the epoch of the copy, and call every log cut; the copy's last record tells."""
+    whole, cut = (read(broker, session, tmp_path / name, endless(broker)) for name in ("before", "after"))
+    for told in (whole, cut):
+        told.copy.produce(0, 5)
+    shutil.rmtree(broker.folder / "kept", ignore_errors=True)
+    remember_disk(broker)
+    with stopped(broker):
+        """Its logs have another leader each time."""
+    cut.copy.produce(5, 10, timestamp=AT_ONE_TIME)
+    for told in (whole, cut):
+        assert told.copy.ingest().error is None
+        told.read_all()
+    put_back_disk(broker)
+    for told in (whole, cut):
+        told.copy.produce(100, 110, timestamp=AT_ONE_TIME)
+    check_restored(cut)
+    with pytest.raises(SourceWentBackError, match="has lost its records"):
+        taken_live(cut, 1)
+    assert taken_live(whole, 10) == list(range(5, 15))
+    whole.hydrate()
+    with whole.consumer("position") as consumer:
+        assert consumer.fill({}) == 10
+    assert whole.copy.ingest().error is None
+    whole.copy.check_equal()
 
 
 RESTORED = ("cut", "level", "whole")

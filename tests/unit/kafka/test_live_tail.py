@@ -9,9 +9,9 @@ import pytest
 from confluent_kafka import KafkaError, Producer
 
 from lithify.errors import SourceWentBackError
-from lithify.kafka.consumer.live_tail import LiveTail
+from lithify.kafka.consumer.live_tail import LiveTail, ReadBefore
 from lithify.kafka_client.client import Cluster
-from lithify.kafka_client.epochs import LEAST, signs_at
+from lithify.kafka_client.epochs import LEAST, Cut, signs_at
 from lithify.model.record import Record
 from lithify.model.sources.source import EpochAt, Signs, signs_of
 from lithify.snapshot.live import Reached
@@ -80,7 +80,7 @@ def taken(tail: LiveTail) -> list[Record]:
 def test_a_log_is_compared_before_its_first_records_and_after_each_outage(broker: Producer, cluster: Cluster) -> None:
     produce(broker, 0)
     compared = Compared()
-    tail = LiveTail(cluster, TOPIC, {0: Reached(0)}, SystemClock(), compare=compared)
+    tail = LiveTail(cluster, TOPIC, {0: Reached(0)}, SystemClock(), before=ReadBefore(compared))
     try:
         assert compared.times == 0
         assert len(taken(tail)) == FEW
@@ -129,8 +129,10 @@ class OfACutLog:
     def consume(self, _records: int, _timeout_s: float) -> list[OfACutLog]:
         return []
 
+    end = "5"
+
     def error(self) -> KafkaError:
-        text = "Partition log truncation detected at offset 10 (leader epoch 2): broker end offset is 5"
+        text = f"Partition log truncation detected at offset 10 (leader epoch 2): broker end offset is {self.end}"
         return KafkaError(KafkaError._LOG_TRUNCATION, text)
 
     def partition(self) -> None: ...
@@ -152,3 +154,49 @@ def test_a_cut_that_the_client_has_told_counts_also_where_the_broker_knows_of_no
     tail = LiveTail(Regrown({"bootstrap.servers": "localhost:1"}), TOPIC, starts, SystemClock())
     with pytest.raises(SourceWentBackError, match=f"{TOPIC} has lost its records from offset 5 on"):
         tail.take(1)
+
+
+class OfALowerEpoch(OfACutLog):
+    """The broker does not know the epoch; nothing is asked where none is given."""
+
+    end = "-1"
+
+    def __init__(self) -> None:
+        self.asked: list[int | None] = []
+
+    def assign(self, places: Any) -> None:
+        self.asked.append(places[0].leader_epoch)
+
+    def poll(self, _timeout_s: float) -> Any:
+        return None if self.asked[-1] is None else self
+
+    def close(self) -> None: ...
+
+
+class RestoredToBefore(Cluster):
+    """Its logs have what was read, and count lower epochs."""
+
+    made = OfALowerEpoch()
+
+    def consumer(self, **_own: Any) -> Any:
+        return self.made
+
+
+@pytest.mark.parametrize("lacks", [False, True])
+def test_a_log_whose_epochs_went_back_goes_on_if_it_has_what_was_read(lacks: bool) -> None:
+    """C72: the broker of a cluster that was restored to before later elections calls each of its logs cut."""
+    starts, asked = {0: Reached(10, None, EpochAt(10, 2))}, list[tuple[int, EpochAt, Cut]]()
+
+    def told(partition: int, at: EpochAt, cut: Cut) -> bool:
+        asked.append((partition, at, cut))
+        return lacks
+
+    cluster = RestoredToBefore({"bootstrap.servers": "localhost:1"})
+    tail = LiveTail(cluster, TOPIC, starts, SystemClock(), before=ReadBefore(lacks=told))
+    if lacks:
+        with pytest.raises(SourceWentBackError):
+            tail.take(1)
+    else:
+        assert (tail.take(1), tail.take(1)) == ([], [])
+        assert tail.reached == {0: Reached(10)}
+    assert asked == [(0, EpochAt(10, 2), Cut(None))]

@@ -16,6 +16,7 @@ from lithify.lifecycle.copies.continuation import (
     cuts_by_records,
     epochs_to_ask,
     records_to_compare,
+    unproven,
     with_cuts,
 )
 from lithify.model.sources.source import EpochAt, SourceLog, signs_of
@@ -118,3 +119,17 @@ def test_only_a_copy_that_could_go_on_is_one_of_a_source_that_was_cut():
     found = {0: CopyContinues(5), 1: SourceWentBack(5, 4), 2: CopyContinues(5)}
     cut = {0: SourceWasCut(5, 3), 1: SourceWasCut(5, 3)}
     assert with_cuts(found, cut) == {0: SourceWasCut(5, 3), 1: SourceWentBack(5, 4), 2: CopyContinues(5)}
+
+
+def test_a_log_that_has_the_last_record_is_not_cut_where_its_broker_does_not_know_the_epoch():
+    """C72: a cluster that was restored to before later elections. Only a checksum proves that it is that record."""
+    topic = MemoryTopic()
+    topic.append(a_log("a=1 b=1").records)
+    own = topic.state.log(0).last_record
+    summed = replace(topic.state, logs=(replace(topic.state.log(0), source_last=(own.offset, 7)),))
+    unknown, told = {0: SourceWasCut(2, None)}, {0: SourceWasCut(2, 1)}
+    there = {0: (own.timestamp_ms, 7)}
+    assert unproven(summed, unknown, there) == {}
+    assert unproven(summed, unknown, {0: (own.timestamp_ms, 8)}) == unproven(summed, unknown, {}) == unknown
+    assert unproven(summed, told, there) == told
+    assert unproven(topic.state, unknown, there) == unknown

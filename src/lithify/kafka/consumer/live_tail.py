@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
@@ -29,6 +30,19 @@ FETCHED_AT_ONCE = 10_000
 _COPIED = "`lithify kafka ingest` copies it, with � in that name; then start again, and it is read from the lake"
 
 
+@dataclass(frozen=True, slots=True)
+class ReadBefore:
+    """Compares what was read before with what the cluster has now (C72)."""
+
+    compare: Callable[[], None] = lambda: None
+    """Raises `SourceWentBackError` if it has another log."""
+    lacks: Callable[[int, EpochAt, Cut], bool] = lambda _partition, _at, _cut: True
+    """Whether a log that its broker calls cut has lost what was read up to there."""
+
+
+NOTHING = ReadBefore()
+
+
 class LiveTail:
     """Reads partitions of `topic` from `offsets` on. Raises `BrokerError` while the cluster is unreachable.
 
@@ -45,10 +59,9 @@ class LiveTail:
         *,
         watch: TailWatch | None = None,
         topic_id: str = "",
-        compare: Callable[[], None] = lambda: None,
+        before: ReadBefore = NOTHING,
     ) -> None:
-        """`compare` raises `SourceWentBackError` if the cluster has another log now than what was read before."""
-        self._watch, self._compare = watch, compare
+        self._watch, self._before = watch, before
         self._outages: int | None = None
         """Before it was compared last."""
         self._cluster, self._topic, self._clock, self._topic_id = cluster, topic, clock, topic_id
@@ -118,6 +131,8 @@ class LiveTail:
                     self._fetched[record.partition] = EpochAt(int(fetched.offset() or 0) + 1, epoch)
             elif failure.code() == client().KafkaError._PARTITION_EOF:
                 self.ends[int(fetched.partition() or 0)] = int(fetched.offset() or 0)
+            elif (told := cut_of(failure)) is not None and self._begins_without_epochs(told):
+                return
             elif failure.code() != client().KafkaError.GROUP_AUTHORIZATION_FAILED:  # see `Cluster._note`
                 raise self._failed(failure, fetched)
         if not self._waiting:
@@ -134,6 +149,16 @@ class LiveTail:
         more = {"leader_epoch": at.epoch.epoch} if at.epoch is not None and at.epoch.offset == at.offset else {}
         place: TopicPartition = client().TopicPartition(self._topic, partition, at.offset, **more)
         return place
+
+    def _begins_without_epochs(self, told: Cut) -> bool:
+        """After its client was told of a cut: whether no log lacks what was read, so that it goes on where it was."""
+        if any(self._before.lacks(partition, at, told) for partition, at in self._epochs.items()):
+            return False
+        self._epochs, self._fetched, self._waiting = {}, {}, []
+        self._consumer.close()
+        self._consumer = self._assigned(self.reached)
+        self.ends.clear()
+        return True
 
     def _adopt_ends(self) -> None:
         """Moves offsets to the log ends: after the last record only transaction markers are left."""
@@ -158,7 +183,7 @@ class LiveTail:
         A cluster whose disks were restored was away, and counts the same epochs again.
         """
         if (outages := self._cluster.outages) != self._outages:
-            self._compare()
+            self._before.compare()
             self._outages = outages
 
     def _check_there(self) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
-from lithify.kafka.consumer.live_tail import LiveTail, check_reachable, cut_error
+from lithify.kafka.consumer.live_tail import LiveTail, ReadBefore, check_reachable, cut_error
 from lithify.kafka.consumer.tail_watch import TailWatch
 from lithify.kafka_client.client import Cluster
 from lithify.kafka_client.epochs import LEAST, Cut, find_cut, leader_epoch, signs_at
@@ -41,6 +41,8 @@ class KafkaTopic:
         self._asking, self._asked_after = cluster.consumer(**LEAST), cluster.outages
         self._copied: dict[int, LogState] = {}
         """By partition, the log of the copy that was read last."""
+        self._epochs_went_back: set[int] = set()
+        """Partitions whose broker does not know the epoch any more in which they were read, and that lost nothing."""
         self._watch = TailWatch(cluster, topic, name, warehouse.clock, lambda partition: self._ends(partition)[1])
         try:
             self.partitions()  # before the id: this request notices at once that authentication is refused
@@ -61,6 +63,7 @@ class KafkaTopic:
         return self._cluster.partitions(self._asker(), self.topic)
 
     def begin(self, partition: int, log: LogState, at: Reached) -> Reached | None:
+        self._copied[partition] = log
         self._check_uncut(partition, at.epoch, copied_in(log))
         self.enter(partition, log, at)
         time_ms = self._clock.now_ms()
@@ -102,9 +105,16 @@ class KafkaTopic:
         return self._watch.missed(partition, at.offset, ends[1], time_ms)
 
     def tail(self, starts: Mapping[int, Reached]) -> LiveTail:
-        compare = partial(self._compare, starts)
-        watch, topic_id = self._watch, self.topic_id
-        return LiveTail(self._cluster, self.topic, starts, self._clock, watch=watch, topic_id=topic_id, compare=compare)
+        asked = {p: at._replace(epoch=None) if p in self._epochs_went_back else at for p, at in starts.items()}
+        return LiveTail(
+            self._cluster,
+            self.topic,
+            asked,
+            self._clock,
+            watch=self._watch,
+            topic_id=self.topic_id,
+            before=ReadBefore(partial(self._compare, asked), self._lacks),
+        )
 
     def close(self) -> None:
         self._asking.close()
@@ -116,8 +126,25 @@ class KafkaTopic:
         for at in read:
             if epoch in (None, at.epoch):  # a log loses records only with a new one
                 continue
-            if (cut := find_cut(self._cluster, self.topic, partition, at)) is not None:
+            cut = find_cut(self._cluster, self.topic, partition, at)
+            if cut is not None and self._lacks(partition, at, cut):
                 raise cut_error(f"{self.topic}-{partition}", cut, at.offset)
+
+    def _lacks(self, partition: int, at: EpochAt, cut: Cut) -> bool:
+        """Whether a log that its broker calls cut has lost what was read: not if it has the copy's last record.
+
+        A cluster that was restored to before later elections does not know their epochs.
+        """
+        log = self._copied.get(partition)
+        if cut.offset is not None or log is None or at.offset > log.log_end_offset:
+            return True
+        last = record_to_compare(log, *self._ends(partition))
+        asked = {} if last is None else {partition: last.offset}
+        found = signs_at(self._cluster, self._asker(), self.topic, asked).get(partition)
+        if last is None or not last.is_proven(found):
+            return True
+        self._epochs_went_back.add(partition)
+        return False
 
     def _compare(self, read: Mapping[int, Reached]) -> None:
         """Raises `SourceWentBackError` if what was read up to there is not what Kafka has there now."""

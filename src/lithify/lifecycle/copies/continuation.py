@@ -121,6 +121,21 @@ def cuts_by_records(state: TopicState, theirs: Mapping[int, Signs]) -> Mapping[i
     }
 
 
+def unproven(
+    state: TopicState, cuts: Mapping[int, SourceWasCut], theirs: Mapping[int, Signs]
+) -> Mapping[int, SourceWasCut]:
+    """The cuts, without those that are none: brokers do not know the epoch, and have the copy's last record.
+
+    So answers a cluster that was restored to before later elections, of a log that has lost nothing since.
+    """
+    lasts = {p: compared_record(state.log(p)) for p in cuts}
+    return {
+        p: cut
+        for p, cut in cuts.items()
+        if cut.cut is not None or (last := lasts[p]) is None or not last.is_proven(theirs.get(p))
+    }
+
+
 def with_cuts(
     found: Mapping[int, CopyContinuation], cuts: Mapping[int, SourceWasCut]
 ) -> Mapping[int, CopyContinuation]:

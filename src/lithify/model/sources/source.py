@@ -95,6 +95,10 @@ class ComparedRecord:
         timestamp_ms, checksum = found
         return timestamp_ms != self.timestamp_ms or self.checksum not in (None, checksum)
 
+    def is_proven(self, found: Signs | None) -> bool:
+        """Whether the source has this very one there, and so all that was copied before it."""
+        return found == (self.timestamp_ms, self.checksum)
+
 
 def compared_record(log: LogState) -> ComparedRecord | None:
     """None where there is nothing to compare.

@@ -20,6 +20,7 @@ from lithify.lifecycle.copies.continuation import (
     cuts_by_records,
     epochs_to_ask,
     records_to_compare,
+    unproven,
     with_cuts,
 )
 from lithify.model.sources.ends import DEFAULT_MS, StableEnds, delete_retention_ms
@@ -112,8 +113,9 @@ class KafkaSource(KafkaCluster):
         logs: Mapping[int, SourceLog],
         cuts: Mapping[int, SourceWasCut],
     ) -> Mapping[int, CopyContinuation]:
-        others = cuts_by_records(copy, self.signs(topic.name, records_to_compare(copy, logs)))
-        return with_cuts(copy_continuations(copy, logs), {**others, **cuts})
+        theirs = self.signs(topic.name, records_to_compare(copy, logs))
+        found = {**cuts_by_records(copy, theirs), **unproven(copy, cuts, theirs)}
+        return with_cuts(copy_continuations(copy, logs), found)
 
     def stable_ends(self, topic: SourceTopic) -> StableEnds:
         """Raises `BrokerError`."""
