@@ -4,6 +4,7 @@
     cut, and grown again       C72: refused, also by those that run meanwhile, with the offset of the cut
     a whole cluster restored   C72: its epochs come again, and other records have the same offsets: refused
     its epochs went back       C72: all go on where nothing was lost
+    a marker at the copy's end C72: the records before it are compared
     cut at the copy's end      nothing that was read is lost: all go on
     times out of range         copied as they are, also what Spark's Kafka source cannot hold
     names of no text           copied as Java's clients read them; those who cannot read them name the record
@@ -233,6 +234,32 @@ def test_a_cluster_that_was_restored_to_before_later_elections_goes_on_if_it_los
 
 RESTORED = ("cut", "level", "whole")
 AT_ONE_TIME = 1_700_000_000_000
+
+
+def test_a_restored_topic_that_has_a_transactions_marker_where_the_copy_ends(
+    broker: KafkaBroker, session: SparkSession, tmp_path: Path
+) -> None:
+    """C72: no reader gets a marker, so that there is no record to compare; those before it are."""
+    told = read(broker, session, tmp_path / "marker", endless(broker))
+    told.copy.produce(0, 1)
+    shutil.rmtree(broker.folder / "kept", ignore_errors=True)
+    remember_disk(broker)
+    told.copy.produce(1, 3, timestamp=AT_ONE_TIME)
+    assert told.copy.ingest().error is None
+    told.read_all()
+    put_back_disk(broker)
+    producer = broker.producer(transactional_id="marker")
+    producer.init_transactions(START_S)
+    for key in (b"at 1, and its marker at 2", b"at 3"):
+        producer.begin_transaction()
+        producer.produce(told.copy.topic, key=key, value=b"other", timestamp=AT_ONE_TIME)
+        producer.commit_transaction(START_S)
+    lost = f"{told.copy.topic}-0 has lost its records below 3 and has others there now"
+    assert lost in str(told.copy.ingest().error)
+    for refused in (told.hydrate, lambda: told.consumer("position"), lambda: taken_live(told, 1)):
+        with pytest.raises(SourceWentBackError, match=lost):
+            refused()
+    assert [r.offset for r in told.copy.lake.topic("copy").reader(0)] == [0, 1, 2]
 
 
 def endless(broker: KafkaBroker) -> str:

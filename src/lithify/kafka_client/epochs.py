@@ -72,35 +72,40 @@ def leader_epoch(cluster: Cluster, topic: str, partition: int) -> int | None:
     return epoch if epoch is not None and epoch >= 0 else None
 
 
-def signs_at(cluster: Cluster, consumer: Consumer, topic: str, offsets: Mapping[int, int]) -> Mapping[int, Signs]:
-    """By partition those of the record at its offset, where there is one. Raises `BrokerError`.
+def signs_between(
+    cluster: Cluster, consumer: Consumer, topic: str, ranges: Mapping[int, tuple[int, int]]
+) -> Mapping[int, Mapping[int, Signs]]:
+    """By partition and offset those of the records in its range. Raises `BrokerError`.
 
     `consumer` is one for requests; it is assigned nothing afterwards.
     """
-    where, left, found = client().TopicPartition, {*offsets}, dict[int, Signs]()
-    if not offsets:
+    where, left, found = client().TopicPartition, {*ranges}, {p: dict[int, Signs]() for p in ranges}
+    if not ranges:
         return found
     with cluster.explained(topic):
-        consumer.assign([where(topic, partition, offset) for partition, offset in offsets.items()])
+        consumer.assign([where(topic, partition, start) for partition, (start, _) in ranges.items()])
         try:
             while left:
                 told = _first_of(cluster, consumer, topic, left)
-                partition = told.partition()
+                partition, offset = told.partition(), int(told.offset() or 0)
                 assert partition is not None
-                left.discard(partition)
-                consumer.pause([where(topic, partition)])
-                kind, timestamp_ms = told.timestamp()
-                if told.error() is None and told.offset() == offsets[partition]:
+                there = told.error() is None
+                if there and offset < ranges[partition][1]:
+                    kind, timestamp_ms = told.timestamp()
                     no_time = -1  # as in copies, which have Java's number for none
-                    found[partition] = signs_of(timestamp_ms if kind else no_time, told.key(), told.value())
+                    signs = signs_of(timestamp_ms if kind else no_time, told.key(), told.value())
+                    found[partition][offset] = signs
+                if not there or offset + 1 >= ranges[partition][1]:
+                    left.discard(partition)
+                    consumer.pause([where(topic, partition)])
         finally:
-            consumer.resume([where(topic, partition) for partition in offsets])  # else it is paused for ever
+            consumer.resume([where(topic, partition) for partition in ranges])  # else it is paused for ever
             consumer.unassign()
     return found
 
 
 def _first_of(cluster: Cluster, consumer: Consumer, topic: str, partitions: Collection[int]) -> Message:
-    """What a consumer gets first of one of these: a record, the end, or an error about its offset or of a cut."""
+    """What a consumer gets next of one of these: a record, the end, or an error about its offset or of a cut."""
     k = client()
     ends = (k.KafkaError._PARTITION_EOF, k.KafkaError._AUTO_OFFSET_RESET, k.KafkaError.OFFSET_OUT_OF_RANGE)
     for _ in range(max(1, round(cluster.timeout_s / SLICE_S))):

@@ -125,6 +125,7 @@ def kafka_ingest(
     from lithify.kafka_client.first_look import look_first
     from lithify.service.ingest.ingest import ingest
     from lithify.service.ingest.targets import check_one_can_begin
+    from lithify.service.read.signs import copied_signs
     from lithify.spark.kafka.connector import connector_conf
     from lithify.spark.kafka.source import KafkaSource
     from lithify.spark.session.reset import ending_first
@@ -137,7 +138,8 @@ def kafka_ingest(
             return ()
         conf = connector_conf(jars, choice.conf, lambda text: notes(IngestNote("connector", text)))
         choice = replace(choice, conf=conf)
-    with ending_first(stops), KafkaSource(choice.noted(notes).factory()(), java, stops, notes) as source:
+    session, copied = choice.noted(notes).factory()(), partial(copied_signs, warehouse)
+    with ending_first(stops), KafkaSource(session, java, stops, notes, copied) as source:
         return ingest(warehouse, source, java, tell, stops, notes)
     return ()
 

@@ -11,7 +11,7 @@ from confluent_kafka.admin import ListOffsetsResultInfo
 
 from lithify.errors import BrokerError
 from lithify.kafka_client.client import Cluster
-from lithify.kafka_client.epochs import Cut, cut_of, leader_epoch, signs_at
+from lithify.kafka_client.epochs import Cut, cut_of, leader_epoch, signs_between
 from lithify.model.sources.source import signs_of
 
 CUT = (
@@ -119,4 +119,4 @@ class WithoutTime:
 def test_a_record_without_a_timestamp_has_that_of_copies() -> None:
     """C72: else its copy would be taken for one of another log."""
     consumer: Any = WithoutTime()
-    assert signs_at(answering(), consumer, "orders", {0: 0}) == {0: signs_of(-1, b"key", None)}
+    assert signs_between(answering(), consumer, "orders", {0: (0, 1)}) == {0: {0: signs_of(-1, b"key", None)}}

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, Producer
 from lithify.errors import SourceWentBackError
 from lithify.kafka.consumer.live_tail import LiveTail, ReadBefore
 from lithify.kafka_client.client import Cluster
-from lithify.kafka_client.epochs import LEAST, Cut, signs_at
+from lithify.kafka_client.epochs import LEAST, Cut, signs_between
 from lithify.model.record import Record
 from lithify.model.sources.source import EpochAt, Signs, signs_of
 from lithify.snapshot.live import Reached
@@ -50,10 +50,11 @@ def test_the_records_of_several_partitions_are_asked_for_again_and_again(broker:
     asking = cluster.consumer(**LEAST)
     try:
         for _ in range(3):
-            assert signs_at(cluster, asking, TOPIC, {0: 9, 1: 0, 2: FEW}) == {0: signs(1_009), 1: signs(1_000)}
-            assert signs_at(cluster, asking, TOPIC, {0: 4}) == {0: signs(1_004)}
-            assert signs_at(cluster, asking, TOPIC, {1: 100 * FEW}) == {}
-        assert signs_at(cluster, asking, TOPIC, {}) == {}
+            found = signs_between(cluster, asking, TOPIC, {0: (8, 20), 1: (0, 1), 2: (FEW, FEW + 1)})
+            assert found == {0: {8: signs(1_008), 9: signs(1_009)}, 1: {0: signs(1_000)}, 2: {}}
+            assert signs_between(cluster, asking, TOPIC, {0: (4, 5)}) == {0: {4: signs(1_004)}}
+            assert signs_between(cluster, asking, TOPIC, {1: (100 * FEW, 101 * FEW)}) == {1: {}}
+        assert signs_between(cluster, asking, TOPIC, {}) == {}
     finally:
         asking.close()
 

@@ -13,7 +13,9 @@ from lithify.lifecycle.copies.continuation import (
     SourceWentBack,
     copy_continuation,
     copy_continuations,
+    cuts_by_earlier,
     cuts_by_records,
+    earlier_to_compare,
     epochs_to_ask,
     records_to_compare,
     unproven,
@@ -133,3 +135,29 @@ def test_a_log_that_has_the_last_record_is_not_cut_where_its_broker_does_not_kno
     assert unproven(summed, unknown, {0: (own.timestamp_ms, 8)}) == unproven(summed, unknown, {}) == unknown
     assert unproven(summed, told, there) == told
     assert unproven(topic.state, unknown, there) == unknown
+
+
+@pytest.mark.parametrize(
+    ("start", "last", "compared"), [(0, 1, {0: (0, 1)}), (1, 1, {}), (0, 70, {0: (20, 70)}), (30, 70, {0: (30, 70)})]
+)
+def test_the_records_before_one_that_is_not_there_are_compared(start, last, compared):
+    topic = MemoryTopic()
+    topic.append(a_log("a=1 b=1").records)
+    assert earlier_to_compare(topic.state, {0: SourceLog(0, start, 90, 3)}, {0: last}) == compared
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "is_cut"),
+    [
+        ({1: (5, 7), 2: (5, 8)}, {1: (5, 7), 3: (5, 9)}, False),
+        ({1: (5, 7)}, {}, False),
+        ({1: (5, 7), 2: (5, 8)}, {1: (5, 7), 2: (5, 9)}, True),
+        ({1: (5, 7)}, {1: (6, 7)}, True),
+        ({1: (-2_208_988_800_001, 7)}, {1: (6, 7)}, False),  # as an earlier version copied it
+    ],
+)
+def test_another_record_at_an_offset_that_both_have_is_a_cut(ours, theirs, is_cut):
+    """C72: where a transaction's marker, or nothing, is at the offset of the copy's last record."""
+    topic = MemoryTopic()
+    topic.append(a_log("a=1 b=1").records)
+    assert cuts_by_earlier(topic.state, {0: ours}, {0: theirs}) == ({0: SourceWasCut(2, None)} if is_cut else {})

@@ -10,17 +10,19 @@ from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
 from lithify.kafka.consumer.live_tail import LiveTail, ReadBefore, check_reachable, cut_error
 from lithify.kafka.consumer.tail_watch import TailWatch
 from lithify.kafka_client.client import Cluster
-from lithify.kafka_client.epochs import LEAST, Cut, find_cut, leader_epoch, signs_at
+from lithify.kafka_client.epochs import LEAST, Cut, find_cut, leader_epoch, signs_between
+from lithify.lifecycle.copies.continuation import cuts_by_earlier, earlier_to_compare
 from lithify.lifecycle.copies.kafka import check_still_copy
 from lithify.lifecycle.copies.missed_deletes import needed
 from lithify.model.names import TopicName
 from lithify.model.sources.copied_topic import known_id
 from lithify.model.sources.ends import Ends
-from lithify.model.sources.source import EpochAt, compared_record, copied_in, record_to_compare
+from lithify.model.sources.source import EpochAt, Signs, SourceLog, compared_record, copied_in, record_to_compare
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.service.documents import source_ends_of
+from lithify.service.read.signs import copied_signs
 from lithify.snapshot.live import Reached, check_same
 
 if TYPE_CHECKING:
@@ -139,9 +141,7 @@ class KafkaTopic:
         if cut.offset is not None or log is None or at.offset > log.log_end_offset:
             return True
         last = record_to_compare(log, *self._ends(partition))
-        asked = {} if last is None else {partition: last.offset}
-        found = signs_at(self._cluster, self._asker(), self.topic, asked).get(partition)
-        if last is None or not last.is_proven(found):
+        if last is None or not last.is_proven(self._signs({partition: last.offset}).get(partition)):
             return True
         self._epochs_went_back.add(partition)
         return False
@@ -157,9 +157,26 @@ class KafkaTopic:
         """Raises `SourceWentBackError` if Kafka has another record in place of the copy's last one (C72)."""
         logs = {p: self._copied[p] for p in ends}
         asked = {p: last.offset for p, log in logs.items() if (last := record_to_compare(log, *ends[p])) is not None}
-        for p, signs in signs_at(self._cluster, self._asker(), self.topic, asked).items():
+        found = self._signs(asked)
+        for p, signs in found.items():
             if (last := compared_record(logs[p])) is not None and last.is_not(signs):
                 raise cut_error(f"{self.topic}-{p}", Cut(None), logs[p].log_end_offset)
+        if lasts := {p: at for p, at in asked.items() if p not in found}:
+            self._check_earlier({p: SourceLog(p, *ends[p]) for p in lasts}, lasts)
+
+    def _check_earlier(self, source: Mapping[int, SourceLog], lasts: Mapping[int, int]) -> None:
+        """Raises `SourceWentBackError` as well, for logs without a record at the offset of the copy's last one."""
+        state = self._warehouse.store.load(self._name)
+        ranges = earlier_to_compare(state, source, lasts)
+        theirs = signs_between(self._cluster, self._asker(), self.topic, ranges)
+        for p, cut in cuts_by_earlier(state, copied_signs(self._warehouse, state, ranges), theirs).items():
+            raise cut_error(f"{self.topic}-{p}", Cut(cut.cut), self._copied[p].log_end_offset)
+
+    def _signs(self, offsets: Mapping[int, int]) -> Mapping[int, Signs]:
+        """By partition those of Kafka's record at its offset, where there is one."""
+        ranges = {p: (at, at + 1) for p, at in offsets.items()}
+        found = signs_between(self._cluster, self._asker(), self.topic, ranges)
+        return {p: signs[offsets[p]] for p, signs in found.items() if signs}
 
     def _learn_from_copy(self) -> None:
         store = self._warehouse.store

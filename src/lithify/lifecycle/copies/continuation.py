@@ -24,9 +24,14 @@ from lithify.model.sources.source import (
     SourcePosition,
     compared_record,
     copied_in,
+    differ,
     record_to_compare,
 )
 from lithify.model.topic.state import TopicState
+
+EARLIER = 50
+"""Where the source has no record at the offset of the copy's last one, those at so many offsets before it are
+compared: a transaction's marker may be there, or the source's cleaner was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +123,27 @@ def cuts_by_records(state: TopicState, theirs: Mapping[int, Signs]) -> Mapping[i
         p: SourceWasCut(state.log(p).log_end_offset, None)
         for p, signs in theirs.items()
         if (last := compared_record(state.log(p))) is not None and last.is_not(signs)
+    }
+
+
+def earlier_to_compare(
+    state: TopicState, source: Mapping[int, SourceLog], lasts: Mapping[int, int]
+) -> Mapping[int, tuple[int, int]]:
+    """By partition of `lasts`, whose offset has no record in the source, the range of offsets before it to compare."""
+    starts = {
+        p: max(source[p].start_offset, state.log(p).log_start_offset, last - EARLIER) for p, last in lasts.items()
+    }
+    return {p: (start, lasts[p]) for p, start in starts.items() if start < lasts[p]}
+
+
+def cuts_by_earlier(
+    state: TopicState, ours: Mapping[int, Mapping[int, Signs]], theirs: Mapping[int, Mapping[int, Signs]]
+) -> Mapping[int, SourceWasCut]:
+    """Of partitions in which copy and source have different records at one offset, by offset as both have them now."""
+    return {
+        p: SourceWasCut(state.log(p).log_end_offset, None)
+        for p, mine in ours.items()
+        if differ(mine, theirs.get(p, {}))
     }
 
 

@@ -79,6 +79,11 @@ def checksum_of(key: bytes | None, value: bytes | None) -> int:
     return checksum
 
 
+def differ(ours: Mapping[int, Signs], theirs: Mapping[int, Signs]) -> bool:
+    """Whether a copy and its source, by offset, have another record at any. Of times before 1900 see below."""
+    return any(theirs.get(at, mine) != mine for at, mine in ours.items() if mine[0] >= _FROM_1900_MS)
+
+
 @dataclass(frozen=True, slots=True)
 class ComparedRecord:
     """The last record of a copy, which its source must have at that offset, unless it has none there (C72).

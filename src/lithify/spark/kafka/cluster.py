@@ -22,7 +22,7 @@ from lithify.model.settings.secrets import hidden, keep
 from lithify.model.sources.source import EpochAt, Signs, SourceLog, SourceTopic
 from lithify.ports.source import StopAsked
 from lithify.redaction import one_line
-from lithify.spark.kafka.compared import signs_at
+from lithify.spark.kafka.compared import signs_between
 from lithify.spark.kafka.connector import missing_connector
 from lithify.spark.session.reset import JVM_GONE
 
@@ -61,10 +61,9 @@ class KafkaCluster:
         self._jvm: Any = session._jvm
         self._config = dict(config)
         keep(self._config)
-        self._stops = stops
+        self._stops, self._answered = stops, False
         self._admin: Any = None
         self._waits_left = CALL_S * 1000 // SLICE_MS  # slices, until the cluster has answered for the first time
-        self._answered = False
 
     @property
     def where(self) -> str:
@@ -113,8 +112,7 @@ class KafkaCluster:
         """By partition the log start offset, and the end offset for `read_committed`. Raises as `topic`."""
         specs = self._jvm.org.apache.kafka.clients.admin.OffsetSpec
         with self._errors_converted(topic.name):
-            starts = self._offsets(topic, specs.earliest())
-            ends = self._offsets(topic, specs.latest())
+            starts, ends = (self._offsets(topic, spec()) for spec in (specs.earliest, specs.latest))
         return {p: SourceLog(p, starts[p][0], *ends[p]) for p in topic.partitions}
 
     def epochs(self, topic: SourceTopic) -> Mapping[int, int | None]:
@@ -133,20 +131,22 @@ class KafkaCluster:
         with self._errors_converted(topic), self._consumer() as consumer:
             return self._cuts(consumer, topic, asked)
 
-    def signs(self, topic: str, offsets: Mapping[int, int]) -> Mapping[int, Signs]:
-        """By partition those of the record at that offset, where there is one. Raises as `topic`."""
-        if not offsets:
+    def signs(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Mapping[int, Mapping[int, Signs]]:
+        """By partition and offset those of the records in its range. Raises as `topic`."""
+        if not ranges:
             return {}
-        places = {p: self._place(topic, p) for p in offsets}
+        places = {p: self._place(topic, p) for p in ranges}
         with self._errors_converted(topic), self._consumer() as consumer:
             consumer.assign(self._list([*places.values()]))
-            return signs_at(consumer, places, offsets, self._polls(consumer))
+            return signs_between(consumer, places, ranges, self._polls(consumer), self._list)
 
     def _polls(self, consumer: Any) -> Iterator[Any]:
-        for _ in range(CALL_S * 1000 // SLICE_MS):
+        left = CALL_S * 1000 // SLICE_MS
+        while left:
             if self._stops():
                 raise StopAsked
-            yield consumer.poll(self._jvm.java.time.Duration.ofMillis(SLICE_MS))
+            yield (fetched := consumer.poll(self._jvm.java.time.Duration.ofMillis(SLICE_MS)))
+            left -= bool(fetched.isEmpty())
 
     @contextmanager
     def _consumer(self) -> Iterator[Any]:

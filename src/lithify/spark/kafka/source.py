@@ -17,14 +17,16 @@ from lithify.lifecycle.copies.continuation import (
     SourceWasCut,
     SourceWentBack,
     copy_continuations,
+    cuts_by_earlier,
     cuts_by_records,
+    earlier_to_compare,
     epochs_to_ask,
     records_to_compare,
     unproven,
     with_cuts,
 )
 from lithify.model.sources.ends import DEFAULT_MS, StableEnds, delete_retention_ms
-from lithify.model.sources.source import IngestRequest, SourceLog, SourcePosition, SourceTopic
+from lithify.model.sources.source import IngestRequest, Signs, SourceLog, SourcePosition, SourceTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import CopyKeys, OnBatch, SourceStream
 from lithify.reports.ingest import IngestedLog, IngestNote, TellNote
@@ -49,6 +51,10 @@ _LIMITS = ("retention.ms", "retention.bytes")
 _NO_LIMIT = 2**63 - 1
 
 
+CopiedSigns = Callable[[TopicState, Mapping[int, tuple[int, int]]], Mapping[int, Mapping[int, Signs]]]
+"""By partition and offset the signs of the records of a copy, in these ranges of offsets."""
+
+
 class KafkaSource(KafkaCluster):
     """Streams of its topics are Spark's. A context manager, as the cluster is."""
 
@@ -59,9 +65,12 @@ class KafkaSource(KafkaCluster):
         session: SparkSession,
         request: IngestRequest,
         stops: Callable[[], bool],
-        notes: TellNote = lambda _note: None,
+        notes: TellNote,
+        copied: CopiedSigns,
     ) -> None:
+        """`copied` has what copies have."""
         super().__init__(session, request.config, stops)
+        self._copied = copied
         self._session, self._request, self._notes = session, request, notes
         self._streams: list[TopicStream] = []
 
@@ -113,8 +122,12 @@ class KafkaSource(KafkaCluster):
         logs: Mapping[int, SourceLog],
         cuts: Mapping[int, SourceWasCut],
     ) -> Mapping[int, CopyContinuation]:
-        theirs = self.signs(topic.name, records_to_compare(copy, logs))
-        found = {**cuts_by_records(copy, theirs), **unproven(copy, cuts, theirs)}
+        asked = records_to_compare(copy, logs)
+        there = self.signs(topic.name, {p: (at, at + 1) for p, at in asked.items()})
+        theirs = {p: signs[asked[p]] for p, signs in there.items() if signs}
+        earlier = earlier_to_compare(copy, logs, {p: at for p, at in asked.items() if p not in theirs})
+        others = cuts_by_earlier(copy, self._copied(copy, earlier), self.signs(topic.name, earlier))
+        found = {**cuts_by_records(copy, theirs), **others, **unproven(copy, cuts, theirs)}
         return with_cuts(copy_continuations(copy, logs), found)
 
     def stable_ends(self, topic: SourceTopic) -> StableEnds:

@@ -9,7 +9,7 @@ import pytest
 
 from lithify.errors import BrokerError
 from lithify.model.sources.source import Signs, signs_of
-from lithify.spark.kafka.compared import signs_at
+from lithify.spark.kafka.compared import signs_between
 
 POLLS = 5
 KEY = b"key"
@@ -17,20 +17,17 @@ KEY = b"key"
 
 @dataclass(frozen=True)
 class Fetched:
-    """What a poll has got: by partition the offset and the timestamp of its first record, None for a marker alone."""
+    """What a poll has got: by partition the offset and the timestamp of its last record, None for a marker alone."""
 
     got: Mapping[str, tuple[int, int] | None]
 
-    def records(self, place: str) -> list[tuple[int, int]]:
+    def records(self, place: str) -> Records:
         return Records([found] if (found := self.got.get(place)) else [])
-
-    def partitions(self) -> list[str]:
-        return [place for place, found in self.got.items() if found]
 
 
 class Records(list):
-    def isEmpty(self) -> bool:  # noqa: N802 - Java's name
-        return not self
+    def size(self) -> int:
+        return len(self)
 
     def get(self, row: int) -> Record:
         return Record(*self[row])
@@ -79,17 +76,24 @@ class Consumer:
             yield Fetched(got)
 
 
-def asked(answers: list[dict[str, tuple[int, int] | None]]) -> Mapping[int, Signs]:
+def asked(answers: list[dict[str, tuple[int, int] | None]], end: int = 8) -> Mapping[int, Mapping[int, Signs]]:
     consumer = Consumer(answers)
-    return signs_at(consumer, {0: "t-0", 1: "t-1"}, {0: 7, 1: 3}, consumer.polls())
+    ranges = {0: (7, end), 1: (3, 4)}
+    return signs_between(consumer, {0: "t-0", 1: "t-1"}, ranges, consumer.polls(), list)
 
 
 def test_each_partition_answers_in_its_own_time():
-    assert asked([{"t-0": (7, 70)}, {}, {"t-1": (3, 30)}]) == {0: signs_of(70, KEY, None), 1: signs_of(30, KEY, None)}
+    found = asked([{"t-0": (7, 70)}, {}, {"t-1": (3, 30)}])
+    assert found == {0: {7: signs_of(70, KEY, None)}, 1: {3: signs_of(30, KEY, None)}}
+
+
+def test_a_partition_answers_in_as_many_polls_as_its_range_takes():
+    found = asked([{"t-0": (7, 70), "t-1": (3, 30)}, {}, {"t-0": (9, 90)}, {"t-0": (10, 1)}], 10)
+    assert found[0] == {7: signs_of(70, KEY, None), 9: signs_of(90, KEY, None)}
 
 
 def test_an_offset_without_a_record_tells_nothing():
-    assert asked([{"t-0": (9, 90), "t-1": None}]) == {}
+    assert asked([{"t-0": (9, 90), "t-1": None}]) == {0: {}, 1: {}}
 
 
 def test_a_partition_that_has_not_answered_is_not_one_without_a_record():
