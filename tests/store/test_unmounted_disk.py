@@ -1,4 +1,7 @@
-"""Where a warehouse's disk was unmounted under a writer, nothing is written into the empty mount point."""
+"""Where a warehouse's disk was unmounted under a writer, nothing is written into the empty mount point.
+
+Only a warehouse that has nothing yet gets its folder.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from lithify.api.lake import Lake
 from lithify.columnar.files.access import FileAccess
+from lithify.errors import WarehouseError
+from lithify.ports.store import Warehouse
+from lithify.store.iceberg import open_store
 from lithify.store.iceberg.io.documents import write_document
+from support.fake_clock import FakeClock
+from support.store.catalogs import describe_catalog
 
 FOLDER = "default/orders-1"
 
@@ -37,3 +46,18 @@ def test_folders_of_a_topic_that_is_there_are_made(unmounted: Path) -> None:
         sink.write(b"PAR1")
     write_document(FileAccess(), f"{unmounted}/{FOLDER}/metadata/heartbeat.json", {"time": 1})
     assert sorted(path.name for path in (unmounted / FOLDER).iterdir()) == ["data", "metadata"]
+
+
+def test_the_first_topic_of_a_catalog_gets_the_folder_of_its_warehouse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "disk" / "lake" / "warehouse"
+    describe_catalog(monkeypatch, type="sql", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=folder.as_uri())
+    clock = FakeClock(1_000_000)
+    lake = Lake(Warehouse(*open_store(None, "prod", clock.new_id), clock))
+    with pytest.raises(WarehouseError, match="there is no warehouse yet"):
+        lake.throttle(read_rate=2**20)
+    assert not (tmp_path / "disk").exists()
+    lake.create_topic("orders", 1)
+    lake.throttle(read_rate=2**20)
+    assert sorted(path.name for path in folder.iterdir()) == [".lithify", "default"]

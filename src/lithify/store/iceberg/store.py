@@ -42,6 +42,7 @@ from lithify.store.iceberg.error_mapping import reaching
 from lithify.store.iceberg.io.checksums import ManifestList
 from lithify.store.iceberg.io.documents import read_document
 from lithify.store.iceberg.io.file_cache import FILE_CACHE, Recent
+from lithify.store.iceberg.io.folders import create_folder
 from lithify.store.iceberg.manifests.entries import read_segments
 from lithify.store.iceberg.state import topic_codec
 from lithify.store.iceberg.state.replica_codec import created
@@ -98,6 +99,7 @@ class IcebergStore(TopicFolders):
     def create_warehouse(self) -> None:
         """Raises `WarehouseError`."""
         self._source.created()
+        create_folder(self._source.root)
 
     def create_topic(
         self,

@@ -36,7 +36,7 @@ from lithify.store.iceberg.commit.referenced import all_closings, looks_with, na
 from lithify.store.iceberg.error_mapping import reaching, writing
 from lithify.store.iceberg.io.documents import read_document_if_there, write_document
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
-from lithify.store.iceberg.io.folders import delete_files, remove_empty_folders, stored_files, within
+from lithify.store.iceberg.io.folders import delete_files, is_missing, remove_empty_folders, stored_files, within
 from lithify.store.iceberg.state import topic_codec
 from lithify.store.iceberg.state.lineage import claimed_version
 
@@ -103,7 +103,7 @@ class TopicFolders:
         if topic is None and kind is DocumentKind.FORMAT:
             state_format(self._source, content)
             return
-        if topic is None and self._source.existing() is None:
+        if topic is None and (self._source.existing() is None or is_missing(self._source.root)):
             raise no_warehouse(self._source.where)
         path = self.document_path(topic, kind, key)
         with writing(path):

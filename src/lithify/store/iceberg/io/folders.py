@@ -14,6 +14,7 @@ from pyiceberg.io import load_file_io
 
 from lithify.columnar.files.access import local_path, normal_form
 from lithify.model.stored_file import StoredFile
+from lithify.store.iceberg.error_mapping import writing
 from lithify.store.iceberg.layout import kind_of
 
 DELETIONS_AT_ONCE = 16
@@ -95,6 +96,20 @@ def opened(location: str, properties: Mapping[str, str]) -> tuple[Any, str]:
 
     scheme, netloc, path = RemoteFileIO.parse_location(location)
     return RemoteFileIO(dict(properties)).fs_by_scheme(scheme, netloc), path
+
+
+def create_folder(location: str | None) -> None:
+    """Creates a local folder and those above it. Raises `WarehouseError`."""
+    local = None if location is None else local_path(location)
+    if local is not None:
+        with writing(str(location)):
+            Path(local).mkdir(parents=True, exist_ok=True)
+
+
+def is_missing(location: str | None) -> bool:
+    """Whether it is a local folder that is not there."""
+    local = None if location is None else local_path(location)
+    return local is not None and not Path(local).is_dir()
 
 
 def free_bytes(location: str) -> int | None:
