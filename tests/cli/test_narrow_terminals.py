@@ -6,8 +6,10 @@ import re
 
 import pytest
 
-from lithify.cli.terminal.drawing import columns
+from lithify.cli.terminal.drawing import columns, line, results, room_of
 from lithify.cli.verbs import SUBJECTS, lithify_group
+from lithify.model.settings.secrets import keep
+from lithify.reports.page import Page, Section, Table, result
 
 HEADER = ("LOG", "START", "RECORDS", "WHY")
 ROWS = [("0", "12", "1,000,000", "dirty ratio 1.00 > 0.5 by far"), ("1", "0", "3", "")]
@@ -23,6 +25,32 @@ def test_a_table_fits_or_is_folded_and_keeps_its_words(width, monkeypatch):
     for row in ROWS:
         for cell in row:
             assert set(cell.split()) <= set(words)
+
+
+def test_no_line_has_half_of_a_secret(monkeypatch):
+    keep({"token": "Qz7one two three four five"})
+    said = "Qz7one two three four five and password='Qz7 two three four five'"
+    page = Page(
+        "orders",
+        table=Table(HEADER, ["0"], lambda log: (log, "1", "2", said), left=("WHY",), notes=lambda _: [said]),
+        sections=[Section("of it", [("name", said)])],
+        lines=[result(said)],
+    )
+    for width in (1, 20, 30, 40, 60, 100):
+        monkeypatch.setenv("COLUMNS", str(width))
+        shown = "\n".join(map(line, results(page)))
+        assert "***" in shown and not re.search("Qz7|three|five", shown), width
+
+
+@pytest.mark.parametrize("word", ["日本語", "ｆｕｌｌ", "e\u0301a\u0308", "กำกำ", "👩"])
+def test_columns_are_below_each_other_whatever_letters_they_have(word, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "40")
+    header, *rows = columns(("NAME", "N", "WHY"), [("a", "1", "x"), (word, "2", f"{word} " * 20)], left=("NAME", "WHY"))
+    where = header.index("WHY")
+    for row in rows:
+        assert room_of(row[: row.rindex("  ") + 2]) == where
+        assert room_of(row) <= 40
 
 
 def test_a_folded_row_names_its_values(monkeypatch):

@@ -8,9 +8,10 @@ escapes in the text.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
-import textwrap
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -74,7 +75,7 @@ _Blocks = tuple[list[str], list[list[str]]]
 
 def _blocks(header: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[str], *, wrap: bool) -> _Blocks:
     rows = [[_inert(cell) for cell in row] for row in rows]
-    widths = [max(len(row[i]) for row in [list(header), *rows]) for i in range(len(header))]
+    widths = [max(room_of(row[i]) for row in [list(header), *rows]) for i in range(len(header))]
     wraps, between = wrap and header[-1] in left, 2 * (len(widths) - 1)
     if wraps:
         widths[-1] = min(widths[-1], max(LEAST_WRAPPED, width() - sum(widths[:-1]) - between))
@@ -83,7 +84,7 @@ def _blocks(header: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence
 
     def row_of(cells: Sequence[str]) -> str:
         pairs = zip(header, cells, widths, strict=True)
-        return "  ".join(c.ljust(w) if name in left else c.rjust(w) for name, c, w in pairs).rstrip()
+        return "  ".join(_padded(cell, room, left=name in left) for name, cell, room in pairs).rstrip()
 
     blocks = []
     for row in rows:
@@ -102,7 +103,7 @@ def _folded(header: Sequence[str], row: Sequence[str], left: Sequence[str]) -> l
     lines: list[str] = []
     room = width() - len(_FOLD)
     for pair in (f"{name} {value}" for name, value in pairs if value.strip()):
-        if lines and len(lines[-1]) + 2 + len(pair) <= room:
+        if lines and room_of(lines[-1]) + 2 + room_of(pair) <= room:
             lines[-1] += f"  {pair}"
         else:
             lines += _lines(pair, room)
@@ -113,8 +114,37 @@ _FOLD = "  "
 
 
 def _lines(text: str, room: int) -> list[str]:
-    """A text in lines of at most so many columns, unless a word has more: no word is taken apart."""
-    return textwrap.wrap(text, max(1, room), break_long_words=False, break_on_hyphens=False) or [""]
+    """A text in lines of at most so many columns, unless a word has more: no word is taken apart.
+
+    Without secrets: half of one is not recognized when its line is printed.
+    """
+    lines: list[list[str]] = [[]]
+    taken, blank = 0, ""
+    for word in re.split(r"(\s+)", redacted(text).rstrip()):
+        if not word.strip():
+            blank = " " * len(word)
+            continue
+        if lines[-1] and taken + len(blank) + room_of(word) > room:
+            lines.append([])
+            taken, blank = 0, ""
+        lines[-1].append(blank + word)
+        taken += len(blank) + room_of(word)
+    return ["".join(words) for words in lines]
+
+
+def room_of(text: str) -> int:
+    """The columns that a text takes on a terminal: two for a letter of Chinese, none for an accent on another one."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.category(one) in ("Mn", "Me") else 2 if unicodedata.east_asian_width(one) in "WF" else 1
+        for one in text
+    )
+
+
+def _padded(cell: str, room: int, *, left: bool) -> str:
+    blanks = " " * (room - room_of(cell))
+    return cell + blanks if left else blanks + cell
 
 
 def results(page: Page) -> list[str]:
@@ -157,7 +187,7 @@ _INDENT = "     "
 
 
 def _fitting(drawing: str) -> list[str]:
-    return [_INDENT + drawing] if drawing and len(_INDENT + drawing) <= width() else []
+    return [_INDENT + drawing] if drawing and room_of(_INDENT + drawing) <= width() else []
 
 
 def _below(notes: Sequence[str]) -> list[str]:
@@ -172,11 +202,11 @@ def wrapped(text: str) -> list[str]:
 def fields(pairs: Iterable[tuple[str, str]], *, indent: str = "  ") -> list[str]:
     """Lines of `name  value`, the values below each other, wrapped to the terminal."""
     pairs = list(pairs)
-    name_width = max((len(name) for name, _ in pairs), default=0)
+    name_width = max((room_of(name) for name, _ in pairs), default=0)
     lines = []
     for name, value in pairs:
         room = max(20, width() - len(indent) - name_width - 2)
         first, *more = _lines(value, room)
-        lines.append(f"{indent}{faint(name.ljust(name_width))}  {first}")
+        lines.append(f"{indent}{faint(_padded(name, name_width, left=True))}  {first}")
         lines += [f"{indent}{' ' * name_width}  {line}" for line in more]
     return lines
