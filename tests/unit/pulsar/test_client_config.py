@@ -12,7 +12,7 @@ import lithify
 from lithify.api.pulsar import client_config
 from lithify.errors import BrokerError, InvalidNameError, InvalidSettingError
 from lithify.pulsar.client import Admin, Cluster
-from lithify.pulsar.client.config import CERTIFICATE, OAUTH2, TOKEN, ClientConfig, conf_of
+from lithify.pulsar.client.config import CERTIFICATE, OAUTH2, PLUGINS, TOKEN, ClientConfig, conf_of
 from lithify.pulsar.client.login.oauth2 import OAuth2
 from lithify.pulsar.client.login.tls import Tls
 from lithify.pulsar.client.names import TopicName
@@ -21,6 +21,7 @@ from lithify.pulsar_consumer import PulsarSnapshotConsumer
 from support.servers.tcp_proxy import free_port
 
 URL = "pulsar://broker:6650"
+KEY_STORE = f"{PLUGINS}AuthenticationKeyStoreTls"
 OAUTH2_PARAMS = '{"issuerUrl": "%s", "privateKey": "%s"}'
 
 
@@ -219,6 +220,12 @@ def test_what_cannot_be_meant_is_refused_without_its_secrets(conf):
             "keytool -list -rfc -keystore /etc/t.jks > ca.pem; then set tlsTrustCerts",
         ),
         ({"tlsKeyStorePath": "/k.p12"}, "openssl pkcs12 -in client.p12 -nokeys -out client.pem"),
+        (
+            {"authPlugin": KEY_STORE, "authParams": "keyStoreType:JKS,keyStorePath:/k.jks,keyStorePassword:secret"},
+            "keytool -importkeystore -srckeystore /k.jks -destkeystore client.p12",
+        ),
+        ({"authPlugin": KEY_STORE, "authParams": '{"keyStorePath": "/k.jks"}'}, "-srckeystore /k.jks -dest"),
+        ({"authPlugin": KEY_STORE, "authParams": "env:STORES"}, "-srckeystore STORE -dest"),
         ({"useKeyStoreTls": "true"}, "keytool -list -rfc -keystore STORE > ca.pem"),
         ({"proxyServiceUrl": "pulsar+ssl://p:1"}, "give its address as brokerServiceUrl"),
     ],
@@ -228,6 +235,7 @@ def test_what_would_be_ignored_is_refused_with_what_to_do(conf, said):
     with pytest.raises(InvalidSettingError) as caught:
         ClientConfig.of(URL, conf=conf)
     assert said in str(caught.value.hint)
+    assert "secret" not in str(caught.value.hint)
     unused = {"useKeyStoreTls": "false", "tlsTrustStoreType": "JKS", "tlsTrustStorePath": ""}  # as Pulsar ships it
     assert ClientConfig.of(URL, conf=unused) == ClientConfig(URL)
 

@@ -1,11 +1,12 @@
 """What encrypted connections trust and show, to brokers, admin interfaces and issuers of tokens: files in PEM.
 
-Pulsar's Java clients can also have it in stores of Java (`useKeyStoreTls`), which are refused with the commands that
-write PEM files from them.
+Pulsar's Java clients can also have it in stores of Java (`useKeyStoreTls`, `AuthenticationKeyStoreTls`), which are
+refused with the commands that write PEM files from them.
 """
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ STORES: Final = {
     ),
 }
 """By name of the setting of a store, what to set instead, and how its file is made."""
+PLUGIN: Final = "AuthenticationKeyStoreTls"
+"""The `authPlugin` that shows the certificate of a store, which its `authParams` name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +63,17 @@ class Tls:
 
 def check_no_stores(conf: Mapping[str, str], *, is_on: bool) -> None:
     """Raises `InvalidSettingError` for a `client.conf` with stores of Java, or if `is_on` says that it uses some."""
-    given = [name for name in STORES if name in conf]
+    given = {name: conf[name] for name in STORES if name in conf}
+    names = list(given)
+    if conf.get("authPlugin", "").endswith(PLUGIN):
+        names.append(f"authPlugin={PLUGIN}")
+        found = re.search(r"""keyStorePath"?\s*:\s*"?([^,"}]+)""", conf.get("authParams", ""))
+        given.setdefault("tlsKeyStorePath", found[1] if found else "STORE")
     if not (given or is_on):
         return
-    what = " and ".join(given) or "useKeyStoreTls=true"
+    what = " and ".join(names) or "useKeyStoreTls=true"
     told = [
-        f"{command.format(store=conf.get(name, 'STORE'))}; then set {instead}"
+        f"{command.format(store=given.get(name, 'STORE'))}; then set {instead}"
         for name, (instead, command) in STORES.items()
         if name in given or not given
     ]
