@@ -54,6 +54,16 @@ def test_anything_else_is_refused_by_its_line(text, told, tmp_path):
     assert "group,topic,partition,offset" in refused.value.hint
 
 
+@pytest.mark.parametrize("text", ["", "\n\n", "GROUP TOPIC PARTITION CURRENT-OFFSET\nbilling orders 0 -\n"])
+def test_a_file_without_positions_is_refused(tmp_path, text):
+    """As the tool leaves it where it fails: without an error, groups would begin where their own settings say."""
+    path = tmp_path / "positions"
+    path.write_text(text)
+    with pytest.raises(RefusedError, match="it has no position of a group") as refused:
+        read_positions(path)
+    assert "--describe --offsets --all-groups" in refused.value.hint
+
+
 def test_a_mark_of_utf_8_is_not_of_the_first_groups_name(tmp_path):
     path = tmp_path / "positions"
     path.write_bytes(b"\xef\xbb\xbfbilling,orders,0,12\n")

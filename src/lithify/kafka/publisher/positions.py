@@ -38,16 +38,20 @@ class GroupOffset:
 
 
 def read_positions(path: Path) -> tuple[GroupOffset, ...]:
-    """The positions in a file. Raises `RefusedError` for another file."""
+    """The positions in a file. Raises `RefusedError` for another file, and for one without any."""
     try:
         text = read_given(path, LARGEST_FILE_BYTES, pipes=True).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise RefusedError(f"{path} cannot be read: {why}", hint=_HINT) from error
     try:
-        return parse_positions(text)
+        found = parse_positions(text)
     except ValueError as error:
         raise RefusedError(f"{path}: {error}", hint=_HINT) from error
+    if not found:  # as after a tool that failed: groups would begin anywhere
+        hint = "write it with kafka-consumer-groups --describe --offsets --all-groups, or go without"
+        raise RefusedError(f"{path}: it has no position of a group", hint=hint)
+    return found
 
 
 def parse_positions(text: str) -> tuple[GroupOffset, ...]:

@@ -189,12 +189,16 @@ def make(cluster: Cluster, wanted: Wanted, partitions: int, config: Mapping[str,
         try:
             cluster.answer(admin.create_topics([new], operation_timeout=cluster.timeout_s)[to])
         except client().KafkaException as error:
-            if error.args[0].code() != client().KafkaError.INVALID_CONFIG:
+            k = client().KafkaError
+            hints = {
+                k.INVALID_CONFIG: "--config NAME=VALUE gives another value, and NAME= leaves out what the copied "
+                "topic had",
+                k.INVALID_REPLICATION_FACTOR: "--replication-factor is at most the number of brokers",
+            }
+            hint = hints.get(error.args[0].code())
+            if hint is None:
                 raise
-            raise RefusedError(
-                f"Kafka does not create {to}: {error.args[0].str()}",
-                hint="--config NAME=VALUE gives another value, and NAME= leaves out what the copied topic had",
-            ) from error
+            raise RefusedError(f"Kafka does not create {to}: {error.args[0].str()}", hint=hint) from error
 
 
 def _config(cluster: Cluster, to: str) -> dict[str, str]:
