@@ -36,12 +36,12 @@ def modules(*arguments: str) -> list[str]:
         ("--version", 40, 60),
         ("--help", 130, 160),
         ("compact --help", 75, 95),
-        ("topic list", 262, 840),
-        ("status", 275, 870),
-        ("consume orders", 262, 840),
-        ("versions orders", 262, 840),
-        ("group list", 282, 880),
-        ("produce orders /dev/null", 262, 1160),
+        ("topic list", 252, 825),
+        ("status", 262, 855),
+        ("consume orders", 257, 830),
+        ("versions orders", 253, 825),
+        ("group list", 274, 865),
+        ("produce orders /dev/null", 258, 1150),
     ],
 )
 def test_a_small_command_imports_little(lithify, command, own, all_of_them):

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, overload
 
 from lithify.api.limits import DEFAULT_TASK_MEMORY, rates, run_limits
 from lithify.api.topic_cuts import TopicCuts
-from lithify.errors import LithifyError, RefusedError
+from lithify.errors import RefusedError
 from lithify.model.cursor import AtTime, Cursor, From, Start
 from lithify.model.message import MessagePosition
 from lithify.model.record import Record
 from lithify.model.topic.state import TopicState
-from lithify.ports.engine import START_SPARK, Progress
+from lithify.ports.engine import START_SPARK, Progress, silent, unsaid
 from lithify.ports.files import Batch
 from lithify.reading.message_positions import check_has_ids, message_position
 from lithify.reading.pieces import Reading
@@ -28,12 +27,9 @@ from lithify.reports.status import TopicStatus
 from lithify.reports.topics import TopicInfo, VersionReport
 from lithify.service.documents import reports_of, throttle
 from lithify.service.last_record import last_position
-from lithify.service.look.space import space_of
 from lithify.service.look.status import kept_versions, topic_info, topic_status
 from lithify.service.read.as_of import At, records_to, table_at
 from lithify.service.read.fetch import LogReader, TopicReader, open_reader, table_batches, version_of
-from lithify.service.round.compact import RunRequest, compact, plan_compact
-from lithify.service.round.run import silent
 from lithify.service.write.append import NOWHERE, AppendResult, append
 from lithify.wiring import spark_engine, spark_inspector, tasks_at_once
 from lithify.wiring.spark_choice import SparkChoice
@@ -182,6 +178,8 @@ class Topic(TopicCuts):
         task_memory: int | str = DEFAULT_TASK_MEMORY,
     ) -> PlanReport:
         """What `compact` would do now, with upper bounds of its cost. Starts no Spark."""
+        from lithify.service.round.compact import RunRequest, plan_compact
+
         request = RunRequest(partitions, now_ms, run_limits(task_memory))
         return plan_compact(self.warehouse, tasks_at_once(), self.topic_name, request)
 
@@ -196,22 +194,22 @@ class Topic(TopicCuts):
         spark: SparkSession | None = None,
         spark_conf: Mapping[str, str] | None = None,
         progress: Progress = silent,
+        notes: Callable[[str], None] = unsaid,
         allow_clock_jump: bool = False,
     ) -> RoundReport:
         """Runs a round now (C30), on the given session or on a local one that is created once and reused.
 
         `task_memory` is in bytes, the rates in bytes per second over the whole run; text with a unit
-        is accepted as well. A log that failed has an `error` in the report and is unchanged; the others
-        continue. Raises `RoundsFailedError`, which has the report, if all failed, and `ClockError` as
-        `retain` does.
+        is accepted as well. `notes` gets the line about the free space that the round may need, before it
+        begins. A log that failed has an `error` in the report and is unchanged; the others continue. Raises
+        `RoundsFailedError`, which has the report, if all failed, and `ClockError` as `retain` does.
         """
-        request = RunRequest(partitions, now_ms, run_limits(task_memory, read_rate, write_rate))
+        from lithify.service.round.compact import RunRequest, compact
+
+        request = RunRequest(partitions, now_ms, run_limits(task_memory, read_rate, write_rate), notes)
         self._trust_clock(allow_clock_jump)
         engine = spark_engine(self.warehouse, SparkChoice(spark, spark_conf or {}, partial(progress, START_SPARK)))
-        report = compact(self.warehouse, engine, self.topic_name, request, progress).unless_all_failed()
-        with suppress(LithifyError):  # the round has ended, whether its space can be read or not
-            report = replace(report, space=space_of(self.warehouse.store, self.state()))
-        return report
+        return compact(self.warehouse, engine, self.topic_name, request, progress).unless_all_failed()
 
     def throttle(self, *, read_rate: int | str | None = None, write_rate: int | str | None = None) -> RatesReport:
         """Changes the rates of the running rounds, within 10 seconds (C40).

@@ -28,6 +28,15 @@ Progress = Callable[[str, int, int], None]
 """Called as (phase, done, total) during a round, in bytes to read for a phase of `IN_BYTES`, else in steps. It may
 raise `RoundAbandonedError`: the engine then stops its work within a second or so, and the round raises the error."""
 
+
+def silent(_phase: str, _done: int, _total: int) -> None:
+    """Progress that is not shown."""
+
+
+def unsaid(_text: str) -> None:
+    """For what a round says before it begins, and nobody is told."""
+
+
 START_SPARK = "start_spark"
 """The phase in which a Spark session is started, where none is given or active: of one step."""
 STARTING_SPARK = "starting Spark: its JVM takes some seconds"

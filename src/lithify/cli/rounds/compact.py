@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,8 +14,8 @@ from lithify.cli.parameters import TimeType
 from lithify.cli.terminal.confirmation import allow_clock_jump, check_now
 from lithify.cli.terminal.output import print_page, say
 from lithify.cli.terminal.progress import phase_progress
-from lithify.errors import LithifyError, RefusedError, RoundsFailedError
-from lithify.reports.rounds.plan import space_needed
+from lithify.errors import RefusedError, RoundsFailedError
+from lithify.ports.engine import unsaid
 from lithify.reports.space import space_line
 
 if TYPE_CHECKING:
@@ -74,8 +73,6 @@ def compact(
             print_page(plan.page())
         return 0
     check_now(now_ms, yes, "what a round drops", "--plan shows what it would do")
-    if not invocation.json:
-        _say_needed(topic, now_ms, chosen)
     look, before = f"`lithify history {topic.name}`", "the logs of {} are as they were"
     with interruptible(invocation, topic.name, look=look, before=before) as work:
         report = _run(invocation, topic, work, now_ms=now_ms, partitions=chosen, **limits)
@@ -97,18 +94,11 @@ def _say_failed(invocation: Invocation, report: RoundReport) -> None:
         said.add(log.error)
 
 
-def _say_needed(topic: Topic, now_ms: int | None, partitions: list[int] | None) -> None:
-    """Says what the round may need meanwhile. It is read from metadata, in little time beside the start of Spark."""
-    with suppress(LithifyError):  # the round says it
-        needed = space_needed(topic.plan(now_ms=now_ms, partitions=partitions))
-        if needed:
-            say(needed)
-
-
 def _run(invocation: Invocation, topic: Topic, work: Work, **given: Any) -> RoundReport:
+    notes = unsaid if invocation.json else say
     try:
         with phase_progress(invocation.note) as progress:
-            return topic.compact(progress=work.watched(progress), **given)
+            return topic.compact(progress=work.watched(progress), notes=notes, **given)
     except RoundsFailedError as error:
         report: RoundReport = error.report
         return report

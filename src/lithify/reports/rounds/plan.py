@@ -112,12 +112,10 @@ def _plan_summary(plan: PlanReport) -> str:
     )
 
 
-def space_needed(plan: PlanReport) -> str:
-    """One line: the free space that the round may need, and until when; nothing if it needs none (C42)."""
-    if not plan.extra_bytes_needed or plan.old_version_until_ms is None:
-        return ""
-    until = f"{format_time(plan.old_version_until_ms)[:19]}Z"
+def space_needed(topic: str, extra_bytes: int, old_version_until_ms: int) -> str:
+    """One line: the free space that a round may need, and until when (C42)."""
+    until = f"{format_time(old_version_until_ms)[:19]}Z"
     return (
-        f"{plan.topic}: needs up to {format_bytes(plan.extra_bytes_needed)} free, until the files that it replaces go, "
+        f"{topic}: needs up to {format_bytes(extra_bytes)} free, until the files that it replaces go, "
         f"at {until} at the earliest"
     )

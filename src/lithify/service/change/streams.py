@@ -80,11 +80,16 @@ def inherit(warehouse: Warehouse, state: TopicState, attributes: StreamAttribute
     return alter(warehouse, state.name, {})
 
 
-def inherit_now(warehouse: Warehouse, name: TopicName) -> None:
-    """Does for one topic what an interrupted `edit_stream` has left undone. Raises what `inherit` raises."""
+def inherit_now(warehouse: Warehouse, name: TopicName) -> TopicState | None:
+    """Does for one topic what an interrupted `edit_stream` has left undone. Raises what `inherit` raises.
+
+    Returns the topic if it had to be loaded, and is still at that version.
+    """
     attributes = attributes_of(warehouse.store, name.stream)
-    if attributes is not None:
-        inherit(warehouse, warehouse.store.load(name), attributes)
+    if attributes is None:
+        return None
+    state = warehouse.store.load(name)
+    return state if inherit(warehouse, state, attributes) is None else None
 
 
 def as_inherited(warehouse: Warehouse, state: TopicState) -> TopicState:

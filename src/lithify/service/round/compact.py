@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from lithify.compaction.key_pass_shape import key_pass_shapes
 from lithify.compaction.round_report import plan_report
 from lithify.errors import LithifyError
 from lithify.model.names import TopicName
-from lithify.ports.engine import Progress, RewriteEngine, RunLimits
+from lithify.ports.engine import Progress, RewriteEngine, RunLimits, silent, unsaid
 from lithify.ports.store import Warehouse
 from lithify.reports.rounds.plan import PlanReport
 from lithify.reports.rounds.round import RoundReport
 from lithify.service.change.streams import as_inherited, inherit_now
 from lithify.service.group_reads import read_groups
-from lithify.service.round.run import Run, run_rounds, silent
+from lithify.service.look.space import space_of
+from lithify.service.round.run import Run, run_rounds
 from lithify.service.round.topic_run import plan_rounds
 
 
@@ -26,6 +28,8 @@ class RunRequest:
     partitions: Sequence[int] | None = None
     now_ms: int | None = None
     limits: RunLimits = RunLimits()
+    notes: Callable[[str], None] = unsaid
+    """Gets what a round says before it begins: how much free space it may need."""
 
 
 def plan_compact(warehouse: Warehouse, slots: int, name: TopicName, request: RunRequest) -> PlanReport:
@@ -58,13 +62,18 @@ def compact(
 ) -> RoundReport:
     """One round now over the logs of a topic, at any dirty ratio (C30), under what its stream says now (C56).
 
+    It loads the topic once before the round, and once for the commit.
+
     A log that fails has an `error` in the report. Raises `UnknownTopicError`, `PolicyError`, what `inherit_now`
     raises, or `UnknownOutcomeError` if the answer to the commit was lost and the outcome cannot be determined.
     """
-    inherit_now(warehouse, name)
-    run = Run(warehouse, engine, request.limits, request.now_ms, progress)
+    state = inherit_now(warehouse, name)
+    run = Run(warehouse, engine, request.limits, request.now_ms, progress, request.notes)
     wanted = None if request.partitions is None else tuple(request.partitions)
-    result = run_rounds(run, {name: wanted})[name]
+    result = run_rounds(run, {name: wanted}, {} if state is None else {name: state})[name]
     if isinstance(result, LithifyError):
         raise result
-    return result.report
+    report = result.report
+    with suppress(LithifyError):  # the round has ended, whether its space can be read or not
+        report = replace(report, space=space_of(warehouse.store, result.state))
+    return report

@@ -11,7 +11,7 @@ that fails stays unchanged and is reported; the others continue.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, groupby
 from types import MappingProxyType
@@ -25,8 +25,19 @@ from lithify.errors import InsufficientSpaceError, LithifyError, RoundAbandonedE
 from lithify.model.names import LogId, TopicName
 from lithify.model.settings.units import format_bytes
 from lithify.model.topic.state import TopicState
-from lithify.ports.engine import COMMIT, PlannedLog, Progress, RewriteEngine, Rewritten, Round, RunLimits
+from lithify.ports.engine import (
+    COMMIT,
+    PlannedLog,
+    Progress,
+    RewriteEngine,
+    Rewritten,
+    Round,
+    RunLimits,
+    silent,
+    unsaid,
+)
 from lithify.ports.store import Warehouse
+from lithify.reports.rounds.plan import space_needed
 from lithify.service.heartbeats import Heartbeats
 from lithify.service.round.stopwatch import Stopwatch
 from lithify.service.round.topic_run import LogOutcomes, TopicResult, TopicRun
@@ -42,10 +53,6 @@ Outcomes = Mapping[LogId, LogOutcome | LithifyError]
 """Of each log, what is to be committed, or why it failed."""
 
 
-def silent(_phase: str, _done: int, _total: int) -> None:
-    """Progress that is not shown."""
-
-
 @dataclass(frozen=True, slots=True)
 class Run:
     """What all logs of a run share. `now_ms` is the time for lags and expiry; None is the clock's."""
@@ -55,6 +62,8 @@ class Run:
     limits: RunLimits = RunLimits()
     now_ms: int | None = None
     progress: Progress = silent
+    notes: Callable[[str], None] = unsaid
+    """Gets what is to be said before the rounds begin, as lines of text."""
 
 
 def run_rounds(
@@ -85,10 +94,20 @@ def run_rounds(
         with watch.phase("plan"):
             plans = parallel(TopicRun.plan, pending, at_once)
             planned = dict(zip((topic.name for topic in pending), plans, strict=True))
+        if not attempt:
+            _say_needed(run, planned)
         outcomes = _outcomes(run, [log for logs in planned.values() for log in logs], watch, run_id)
         by_topic = {name: {log.id.partition: outcomes[log.id] for log in logs} for name, logs in planned.items()}
         _commit(run, pending, by_topic, run_id)
     return {topic.name: topic.result(REPLANS) for topic in topics}
+
+
+def _say_needed(run: Run, planned: Mapping[TopicName, Sequence[PlannedLog]]) -> None:
+    """Says what free space each topic's rounds may need meanwhile (C42)."""
+    for name, logs in planned.items():
+        if needed := sum(log.plan.bounds(1).bytes_written for log in logs):
+            until_ms = run.warehouse.clock.now_ms() + logs[0].topic.settings.versions_retention_ms
+            run.notes(space_needed(str(name), needed, until_ms))
 
 
 def _commit(run: Run, topics: Sequence[TopicRun], by_topic: Mapping[TopicName, LogOutcomes], run_id: str) -> None:

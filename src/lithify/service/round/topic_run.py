@@ -41,9 +41,10 @@ LogOutcomes = Mapping[int, LogOutcome | LithifyError]
 
 @dataclass(frozen=True, slots=True)
 class TopicResult:
-    """The result of one topic: its report, and by partition the errors of unchanged logs."""
+    """The result of one topic: its report, its state then, and by partition the errors of unchanged logs."""
 
     report: RoundReport
+    state: TopicState
     errors: Mapping[int, LithifyError]
 
 
@@ -143,7 +144,7 @@ class TopicRun:
             log = LogId(self.name, partition)
             self._fail(partition, ConflictError(f"{log}: {reason}, {attempts} times in a row", hint="try again"))
         logs = tuple(self.reports[partition] for partition in sorted(self.reports))
-        return TopicResult(self._report(self.state.version, logs), self.errors)
+        return TopicResult(self._report(self.state.version, logs), self.state, self.errors)
 
     def _planned(self) -> tuple[LogPlan, ...]:
         """Planned on the version that was read, or on the newest if that one expired meanwhile."""
