@@ -105,8 +105,8 @@ class _Copies:
         pattern, now_ms = self._request.pattern, self._warehouse.clock.monotonic_ms()
         if pattern is None or not self._request.continuous:
             return
-        if now_ms - self._looked_ms < self._source.look_interval_ms:
-            return
+        if now_ms - self._looked_ms < self._source.look_interval_ms or self._source.is_silent:
+            return  # waited for here, its silence would not be told
         self._looked_ms = now_ms
         found: Sequence[str] = ()
         with suppress(BrokerError):  # the next look may succeed; streams handle the outage themselves

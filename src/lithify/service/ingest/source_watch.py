@@ -152,6 +152,7 @@ class SourceWatch:
             or drops is None
             or self.resyncs
             or clock.monotonic_ms() - self._looked_ms < look_interval_ms(self.retention_ms)
+            or self.source.is_silent  # waited for here, its silence would not be told
         ):
             return
         self._looked_ms = clock.monotonic_ms()

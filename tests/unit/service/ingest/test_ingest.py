@@ -178,6 +178,20 @@ def test_a_look_that_finds_no_new_topic_ends_nothing(warehouse):
     assert (report.topic, report.error, report.records) == ("copy", None, 1)
 
 
+def test_a_source_that_does_not_answer_is_not_asked_for_new_topics(warehouse):
+    """An answer that it waits for would keep the ingest from telling that the source is away."""
+    source = GrowingSource(warehouse, {"orders": {0: some(0, 1)}}, {})
+    looks = []
+
+    def stops():
+        looks.append(source.looks)
+        source.is_silent = 2 < len(looks) < 20
+        return source.looks == 4
+
+    ingest(warehouse, source, IngestRequest({}, pattern=".*", continuous=True), lambda _batch: None, stops)
+    assert len(looks) >= 20 and len(set(looks[3:20])) == 1
+
+
 class SetBack(GrowingSource):
     """While its first topics are looked for, the clock is ahead; then it is set right."""
 

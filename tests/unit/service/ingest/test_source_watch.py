@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import pytest
 
 from lithify.errors import LithifyError
+from lithify.model.names import TopicName
 from lithify.model.sources.source import IngestRequest
 from lithify.ports.source import OnBatch
 from lithify.service.ingest.ingest import ingest
+from lithify.service.ingest.source_watch import SourceWatch
 from support.topics.cleaned_source import CleanedBatch, CleanedLog, CleanedSource
 from support.topics.listed_source import ListedStream
 from support.topics.memory_topic import a_warehouse
@@ -64,3 +66,20 @@ def test_a_copy_that_had_caught_up_is_not_called_too_slow(batch_ends: tuple[int,
     assert ("the copy takes longer than that" in report.error) is slow
     assert ("resync" in report.error) is not slow
     assert report.batches == len(batch_ends) - 1
+
+
+def test_a_source_that_does_not_answer_is_not_asked_for_its_ends() -> None:
+    """An answer that it waits for would keep the ingest from telling that the source is away."""
+    warehouse, log, asked = a_warehouse(now_ms=1_000_000), CleanedLog(RETENTION_MS), []
+    source = CleanedSource(warehouse, log)
+    grow(log, ALREADY)
+    (report,) = ingest(warehouse, source, IngestRequest({}, ("orders",)), lambda _batch: None, lambda: False)
+    assert report.error is None
+    state = warehouse.store.load(TopicName("default", "orders"))
+    watch = SourceWatch(warehouse, source, source.topic("orders"), state, accepts=False, resyncs=False)
+    watch.begin(warehouse.clock.now_ms(), {0: ALREADY}, lambda _note: None)
+    source.meanwhile = lambda: asked.append(source.is_silent)
+    for source.is_silent in (True, False):
+        warehouse.clock.advance(RETENTION_MS // 2)  # type: ignore[attr-defined]
+        watch.look()
+    assert asked and not any(asked)
