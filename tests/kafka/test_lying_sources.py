@@ -172,15 +172,15 @@ def test_a_cluster_whose_disks_were_restored_has_other_records_in_the_same_epoch
     One that has grown to just the copy's end has nothing new, and is no less another one. Consumers that wait for the
     cluster meanwhile go on, or say so: Kafka's client alone finds no leader whose epoch is lower than one it knows.
     """
-    cut, level, whole = (read(broker, session, tmp_path / name, endless(broker)) for name in RESTORED)
-    for told in (cut, level, whole):
+    every = cut, level, whole, beyond = [read(broker, session, tmp_path / name, endless(broker)) for name in RESTORED]
+    for told in every:
         told.copy.produce(0, 5)
-    assert whole.copy.ingest().error is None
+    assert [told.copy.ingest().error for told in (whole, beyond)] == [None, None]
     remember_disk(broker)
-    for told in (cut, level):
+    for told in (cut, level, beyond):
         told.copy.produce(5, 10, timestamp=AT_ONE_TIME)
-        assert told.copy.ingest().error is None
-    for told in (cut, level, whole):
+    assert [told.copy.ingest().error for told in (cut, level)] == [None, None]
+    for told in every:
         told.hydrate()
         with told.consumer("position") as consumer:
             consumer.fill({})
@@ -188,12 +188,17 @@ def test_a_cluster_whose_disks_were_restored_has_other_records_in_the_same_epoch
         told.live.fill({})
     epoch = cut.copy.lake.topic("copy").state().log(0).source_epoch
     put_back_disk(broker)
-    for told, end in ((cut, 110), (level, 105), (whole, 110)):
+    for told, end in ((cut, 110), (level, 105), (whole, 110), (beyond, 110)):
         told.copy.produce(100, end, timestamp=AT_ONE_TIME)
     for told in (cut, level):
         check_restored(told)
-    with pytest.raises(SourceWentBackError, match="has lost its records"):
-        taken_live(cut, 1)
+    for told in (cut, beyond):
+        with pytest.raises(SourceWentBackError, match="has lost its records below 10"):
+            taken_live(told, 1)
+    for refused in (beyond.hydrate, lambda: beyond.consumer("position")):
+        with pytest.raises(SourceWentBackError, match="has lost its records below 10"):
+            refused()
+    assert beyond.copy.ingest().error is None  # it had nothing of what was lost
     assert taken_live(whole, 10) == list(range(5, 15))
     assert whole.copy.ingest().error is None
     whole.copy.check_equal()
@@ -207,32 +212,38 @@ def test_a_cluster_that_was_restored_to_before_later_elections_goes_on_if_it_los
     broker: KafkaBroker, session: SparkSession, tmp_path: Path
 ) -> None:
     """C72: its brokers do not know the epoch of the copy, and call every log cut; the copy's last record tells."""
-    whole, cut = (read(broker, session, tmp_path / name, endless(broker)) for name in ("before", "after"))
-    for told in (whole, cut):
+    whole, cut, ahead = (
+        read(broker, session, tmp_path / name, endless(broker)) for name in ("before", "after", "ahead")
+    )
+    for told in (whole, cut, ahead):
         told.copy.produce(0, 5)
+    assert ahead.copy.ingest().error is None
+    ahead.copy.produce(5, 7)
     shutil.rmtree(broker.folder / "kept", ignore_errors=True)
     remember_disk(broker)
     with stopped(broker):
         """Its logs have another leader each time."""
     cut.copy.produce(5, 10, timestamp=AT_ONE_TIME)
-    for told in (whole, cut):
-        assert told.copy.ingest().error is None
+    assert [told.copy.ingest().error for told in (whole, cut)] == [None, None]
+    for told in (whole, cut, ahead):
         told.read_all()
     put_back_disk(broker)
-    for told in (whole, cut):
+    for told in (whole, cut, ahead):
         told.copy.produce(100, 110, timestamp=AT_ONE_TIME)
     check_restored(cut)
     with pytest.raises(SourceWentBackError, match="has lost its records"):
         taken_live(cut, 1)
-    assert taken_live(whole, 10) == list(range(5, 15))
-    whole.hydrate()
-    with whole.consumer("position") as consumer:
-        assert consumer.fill({}) == 10
+    for told, start in ((whole, 5), (ahead, 7)):
+        assert taken_live(told, 10) == list(range(start, start + 10))
+        told.hydrate()
+        with told.consumer("position") as consumer:
+            assert consumer.fill({}) == 10
     assert whole.copy.ingest().error is None
     whole.copy.check_equal()
 
 
-RESTORED = ("cut", "level", "whole")
+RESTORED = ("cut", "level", "whole", "beyond")
+"""Of the last one only consumers have read what is lost, and not its copy."""
 AT_ONE_TIME = 1_700_000_000_000
 
 

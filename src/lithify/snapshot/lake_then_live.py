@@ -95,7 +95,8 @@ class LakeThenLive:
             yield batch
         if log.log_end_offset >= self.read[partition].offset:
             beyond = at.message is not None and (log.copied_to is None or not log.copied_to.covers(at.message))
-            self.read[partition] = Reached(log.log_end_offset, at.message if beyond else log.copied_to, epoch)
+            message = at.message if beyond else log.copied_to
+            self.read[partition] = Reached(log.log_end_offset, message, epoch, self.read[partition].last)
 
     def _up_to_live(self, partition: int) -> Iterator[Sequence[Record]]:
         """Records that were ingested meanwhile, if the cluster has deleted them since."""

@@ -15,7 +15,7 @@ from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings.units import plural
 from lithify.model.sources.ends import Ends
-from lithify.model.sources.source import EpochAt
+from lithify.model.sources.source import ComparedRecord, EpochAt, as_read
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 
@@ -27,20 +27,23 @@ class Reached(NamedTuple):
     """Everything of a log below `offset` was read; of a copy with message ids, everything up to `message` too.
 
     Kafka's offsets are those of the copy. Pulsar has none: there `offset` counts on from the copy's log end. `epoch`
-    is Kafka's, of that offset or, where the records do not tell, of an earlier one (C72).
+    is Kafka's, of that offset or, where the records do not tell, of an earlier one, and `last` the last record (C72).
     """
 
     offset: int
     message: MessageId | None = None
     epoch: EpochAt | None = None
+    last: ComparedRecord | None = None
 
     @classmethod
     def by(cls, record: Record, epoch: EpochAt | None = None) -> Self:
         """Where a consumer is that has read this record, and has others up to `epoch` or not that far."""
         assert record.offset is not None
         end = record.offset + 1
-        message = None if record.envelope is None else record.envelope.id
-        return cls(end, message, None if epoch is None else epoch.below(end))
+        if record.envelope is not None:
+            return cls(end, record.envelope.id)
+        last = as_read(record.offset, record.timestamp or 0, record.key, record.value)
+        return cls(end, None, None if epoch is None else epoch.below(end), last)
 
     def has(self, end: Reached) -> bool:
         """Whether everything up to `end` was read; an end with an id is one of Pulsar, whatever its offset."""

@@ -3,7 +3,8 @@
 {"format": 2, "lake": "orders", "kafka": "orders", "kafka_id": "...", "places": {"0": {"offset": 17, ...}}}
 
 A place in a topic of Kafka may have `leader_epoch`, `[offset, epoch]`: everything below that offset was read in this
-epoch (C72); an earlier Lithify passes over it, and over `ends`, which is what `logs` is in `source_ends.json` (C71). Of
+epoch, and `last`, offset, timestamp and checksum of the last record (C72); an earlier Lithify passes over both, and
+over `ends`, which is what `logs` is in `source_ends.json` (C71). Of
 a topic of Pulsar the keys are `pulsar` and `pulsar_id`, and a place also has `message`, the id up to which all was
 processed: `[ledger, entry, batch index]`. Format 1 had no id of the topic, and its cursors no epochs.
 `checksum` is that of all else (C48); earlier versions neither write nor read it.
@@ -22,7 +23,7 @@ from lithify.errors import InvalidInputError
 from lithify.model.cursor import Cursor
 from lithify.model.message import MessageId
 from lithify.model.sources.ends import Ends, ends_from_json, ends_to_json
-from lithify.model.sources.source import EpochAt
+from lithify.model.sources.source import ComparedRecord, EpochAt
 from lithify.snapshot.live import Reached
 
 FORMAT = 2
@@ -43,17 +44,21 @@ class StoredPosition:
     epochs: Mapping[int, EpochAt] = field(default_factory=dict)
     ends: Ends = field(default_factory=dict)
     """What is known of the ends of the cluster's logs (C71); nothing in positions of earlier versions."""
+    lasts: Mapping[int, ComparedRecord] = field(default_factory=dict)
+    """Of topics of Kafka the last record (C72); nothing in positions of earlier versions."""
 
     @staticmethod
     def of(cursors: Mapping[int, Cursor], source_id: str, reached: Mapping[int, Reached], ends: Ends) -> StoredPosition:
         """What is stored of a consumer with these cursors that has `reached` the cluster's logs up to there."""
         message_ids = {p: at.message for p, at in reached.items() if at.message is not None}
         epochs = {p: at.epoch for p, at in reached.items() if at.epoch}
-        return StoredPosition(cursors, source_id, message_ids, epochs, ends)
+        lasts = {p: at.last for p, at in reached.items() if at.last}
+        return StoredPosition(cursors, source_id, message_ids, epochs, ends, lasts)
 
     def reached(self, partition: int, offset: int) -> Reached:
         """Where a consumer is in the cluster's log whose cursor is at `offset`."""
-        return Reached(offset, self.message_ids.get(partition), self.epochs.get(partition))
+        message, epoch = self.message_ids.get(partition), self.epochs.get(partition)
+        return Reached(offset, message, epoch, self.lasts.get(partition))
 
 
 class PositionStore(Protocol):
@@ -108,6 +113,11 @@ class PositionText:
                 for partition, at in found["places"].items()
                 if "leader_epoch" in at
             }
+            lasts = {
+                int(partition): ComparedRecord(*map(index, at["last"]))
+                for partition, at in found["places"].items()
+                if "last" in at
+            }
             ends = ends_from_json({"logs": found.get("ends", {})})
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InvalidInputError(f"{where}: not a position of ours: {error}", hint=hint) from error
@@ -117,7 +127,7 @@ class PositionText:
                 f"not of {self.lake_topic} with {self.source_topic}",
                 hint=hint.partition(",")[0],
             )
-        return StoredPosition(cursors, str(found.get(f"{key}_id", "")), message_ids, epochs, ends)
+        return StoredPosition(cursors, str(found.get(f"{key}_id", "")), message_ids, epochs, ends, lasts)
 
     def text(self, position: StoredPosition) -> str:
         key = self.system.lower()
@@ -126,6 +136,8 @@ class PositionText:
             places[str(partition)]["message"] = list(message)
         for partition, at in position.epochs.items():
             places[str(partition)]["leader_epoch"] = [at.offset, at.epoch]
+        for partition, last in position.lasts.items():
+            places[str(partition)]["last"] = [last.offset, last.timestamp_ms, last.checksum]
         told: dict[str, Any] = {
             "format": FORMAT,
             "lake": self.lake_topic,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from lithify.kafka.consumer.live_tail import LiveTail, ReadBefore
 from lithify.kafka_client.client import Cluster
 from lithify.kafka_client.epochs import LEAST, Cut, signs_between
 from lithify.model.record import Record
-from lithify.model.sources.source import EpochAt, Signs, signs_of
+from lithify.model.sources.source import EpochAt, Signs, as_read, signs_of
 from lithify.snapshot.live import Reached
 from lithify.wiring.clock import SystemClock
 
@@ -63,10 +63,12 @@ class Compared:
     """Counts how often it was asked whether the log is the one of before, which it is until `restored`."""
 
     def __init__(self) -> None:
-        self.times, self.restored = 0, False
+        self.times, self.restored, self.at = 0, False, 0
 
-    def __call__(self) -> None:
+    def __call__(self, reached: Mapping[int, Reached]) -> None:
         self.times += 1
+        assert reached[0].last == (as_read(self.at - 1, 999 + self.at, b"k", b"v") if self.at else None)
+        self.at += FEW
         if self.restored:
             raise SourceWentBackError("another log")
 
@@ -87,6 +89,7 @@ def test_a_log_is_compared_before_its_first_records_and_after_each_outage(broker
         assert len(taken(tail)) == FEW
         produce(broker, FEW)
         taken(tail)
+        compared.at += FEW
         assert compared.times == 1
         cluster.outages += 1
         produce(broker, 2 * FEW)

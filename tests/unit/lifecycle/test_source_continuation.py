@@ -21,7 +21,7 @@ from lithify.lifecycle.copies.continuation import (
     unproven,
     with_cuts,
 )
-from lithify.model.sources.source import EpochAt, SourceLog, signs_of
+from lithify.model.sources.source import ComparedRecord, EpochAt, SourceLog, as_read, checksum_of, signs_of
 from support.builders import a_log
 from support.topics.memory_topic import MemoryTopic
 
@@ -161,3 +161,10 @@ def test_another_record_at_an_offset_that_both_have_is_a_cut(ours, theirs, is_cu
     topic = MemoryTopic()
     topic.append(a_log("a=1 b=1").records)
     assert cuts_by_earlier(topic.state, {0: ours}, {0: theirs}) == ({0: SourceWasCut(2, None)} if is_cut else {})
+
+
+@pytest.mark.parametrize(("timestamp", "is_known"), [(5, True), (-1, True), (0, False), (-2_208_988_800_001, False)])
+def test_what_a_consumer_has_read_is_compared_if_its_timestamp_is_that_of_kafka(timestamp, is_known):
+    """C72: Kafka's client for Python gives 0 where there is none, and earlier versions copied others of old times."""
+    record = ComparedRecord(3, timestamp, checksum_of(b"k", None))
+    assert as_read(3, timestamp, b"k", None) == (record if is_known else None)

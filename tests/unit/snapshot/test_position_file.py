@@ -13,7 +13,7 @@ from lithify.errors import InvalidInputError, WarehouseError
 from lithify.model.cursor import Cursor
 from lithify.model.message import MessageId
 from lithify.model.sources.ends import KnownEnds, SourceEnd
-from lithify.model.sources.source import EpochAt
+from lithify.model.sources.source import ComparedRecord, EpochAt
 from lithify.snapshot.position import StoredPosition
 from lithify.snapshot.position_file import PositionFile
 
@@ -26,6 +26,15 @@ def test_what_is_stored_is_loaded(tmp_path):
         file.store(position)
         assert file.load() == position
     assert [path.name for path in tmp_path.iterdir()] == ["p"]
+
+
+def test_what_a_consumer_has_read_last_is_stored_beside_the_cursors(tmp_path):
+    """C72"""
+    file = PositionFile(tmp_path / "p", "lake", "kafka")
+    position = StoredPosition({0: Cursor("i", 0, 3, 5)}, epochs={0: EpochAt(3, 1)}, lasts={0: ComparedRecord(2, 77, 9)})
+    file.store(position)
+    assert file.load() == position
+    assert file.load().reached(0, 3).last == ComparedRecord(2, 77, 9)
 
 
 def test_ids_of_pulsar_are_stored_beside_the_cursors(tmp_path):

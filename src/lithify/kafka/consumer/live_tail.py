@@ -34,7 +34,7 @@ _COPIED = "`lithify kafka ingest` copies it, with � in that name; then start a
 class ReadBefore:
     """Compares what was read before with what the cluster has now (C72)."""
 
-    compare: Callable[[], None] = lambda: None
+    compare: Callable[[Mapping[int, Reached]], None] = lambda _reached: None
     """Raises `SourceWentBackError` if it has another log."""
     lacks: Callable[[int, EpochAt, Cut], bool] = lambda _partition, _at, _cut: True
     """Whether a log that its broker calls cut has lost what was read up to there."""
@@ -70,6 +70,7 @@ class LiveTail:
         self.offsets = {partition: at.offset for partition, at in starts.items()}
         """By partition, the offset after the last record taken."""
         self._epochs = {partition: at.epoch for partition, at in starts.items() if at.epoch is not None}
+        self._lasts = {partition: at.last for partition, at in starts.items()}
         self._fetched: dict[int, EpochAt] = {}
         """Of the records that wait, by partition."""
         self.ends: dict[int, int] = {}
@@ -88,13 +89,14 @@ class LiveTail:
         for record in taken:
             assert record.partition is not None and record.offset is not None
             self.offsets[record.partition] = record.offset + 1
+        self._lasts |= {partition: Reached.by(record).last for partition, record in last_of_each(taken).items()}
         self._epochs.update(self._fetched)
         self._adopt_ends()
         return taken
 
     @property
     def reached(self) -> Mapping[int, Reached]:
-        return {p: Reached(offset, None, self._epochs.get(p)) for p, offset in self.offsets.items()}
+        return {p: Reached(at, None, self._epochs.get(p), self._lasts.get(p)) for p, at in self.offsets.items()}
 
     @property
     def is_idle(self) -> bool:
@@ -152,6 +154,9 @@ class LiveTail:
 
     def _begins_without_epochs(self, told: Cut) -> bool:
         """After its client was told of a cut: whether no log lacks what was read, so that it goes on where it was."""
+        if told.offset is not None:
+            return False
+        self._before.compare(self.reached)
         if any(self._before.lacks(partition, at, told) for partition, at in self._epochs.items()):
             return False
         self._epochs, self._fetched, self._waiting = {}, {}, []
@@ -183,7 +188,7 @@ class LiveTail:
         A cluster whose disks were restored was away, and counts the same epochs again.
         """
         if (outages := self._cluster.outages) != self._outages:
-            self._before.compare()
+            self._before.compare(self.reached)
             self._outages = outages
 
     def _check_there(self) -> None:
@@ -237,6 +242,11 @@ class LiveTail:
                 if (cut := find_cut(self._cluster, self._topic, partition, at)) is not None:
                     return cut_error(f"{self._topic}-{partition}", cut, at.offset)
         return cut_error(self._topic, told, max(self.offsets.values()))
+
+
+def last_of_each(records: Sequence[Record]) -> Mapping[int, Record]:
+    """By partition the last of these records."""
+    return {record.partition: record for record in records if record.partition is not None}
 
 
 def check_reachable(topic: str, partition: int, ends: tuple[int, int], offset: int) -> None:

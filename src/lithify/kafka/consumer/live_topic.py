@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from functools import partial
 from typing import TYPE_CHECKING
 
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
@@ -17,7 +16,15 @@ from lithify.lifecycle.copies.missed_deletes import needed
 from lithify.model.names import TopicName
 from lithify.model.sources.copied_topic import known_id
 from lithify.model.sources.ends import Ends
-from lithify.model.sources.source import EpochAt, Signs, SourceLog, compared_record, copied_in, record_to_compare
+from lithify.model.sources.source import (
+    ComparedRecord,
+    EpochAt,
+    Signs,
+    SourceLog,
+    compared_record,
+    copied_in,
+    record_to_compare,
+)
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
@@ -43,6 +50,8 @@ class KafkaTopic:
         self._asking, self._asked_after = cluster.consumer(**LEAST), cluster.outages
         self._copied: dict[int, LogState] = {}
         """By partition, the log of the copy that was read last."""
+        self._read: dict[int, ComparedRecord] = {}
+        """By partition, the last record that this consumer has read, of the copy or of Kafka."""
         self._epochs_went_back: set[int] = set()
         """Partitions whose broker does not know the epoch any more in which they were read, and that lost nothing."""
         self._watch = TailWatch(cluster, topic, name, warehouse.clock, lambda partition: self._ends(partition)[1])
@@ -66,13 +75,14 @@ class KafkaTopic:
 
     def begin(self, partition: int, log: LogState, at: Reached) -> Reached | None:
         self._copied[partition] = log
+        self._note_read({partition: at})
         self._check_uncut(partition, at.epoch, copied_in(log))
         self.enter(partition, log, at)
         time_ms = self._clock.now_ms()
         end, ends = max(at.offset, log.log_end_offset), self._ends(partition)
         if end:
             check_reachable(self.topic, partition, ends, end)
-            self._check_last_copied({partition: ends})
+            self._check_last({partition: ends})
         start = end or ends[0]  # at Kafka's log start, as any consumer
         if (late := self._watch.begin(partition, start, ends[1], time_ms, anew=end == 0)) is not None:
             raise late
@@ -115,7 +125,7 @@ class KafkaTopic:
             self._clock,
             watch=self._watch,
             topic_id=self.topic_id,
-            before=ReadBefore(partial(self._compare, asked), self._lacks),
+            before=ReadBefore(self._compare, self._lacks),
         )
 
     def close(self) -> None:
@@ -133,25 +143,45 @@ class KafkaTopic:
                 raise cut_error(f"{self.topic}-{partition}", cut, at.offset)
 
     def _lacks(self, partition: int, at: EpochAt, cut: Cut) -> bool:
-        """Whether a log that its broker calls cut has lost what was read: not if it has the copy's last record.
+        """Whether a log that its broker calls cut has lost what was read: not if it has the last record of that.
 
         A cluster that was restored to before later elections does not know their epochs.
         """
-        log = self._copied.get(partition)
-        if cut.offset is not None or log is None or at.offset > log.log_end_offset:
+        if cut.offset is not None:
             return True
-        last = record_to_compare(log, *self._ends(partition))
-        if last is None or not last.is_proven(self._signs({partition: last.offset}).get(partition)):
+        log, last = self._copied.get(partition), self._read.get(partition)
+        if last is None or at.offset > last.offset + 1:
+            last = None if log is None or at.offset > log.log_end_offset else compared_record(log)
+        start, end = self._ends(partition)
+        if last is None or not start <= last.offset < end:
+            return True
+        if not last.is_proven(self._signs({partition: last.offset}).get(partition)):
             return True
         self._epochs_went_back.add(partition)
         return False
 
     def _compare(self, read: Mapping[int, Reached]) -> None:
         """Raises `SourceWentBackError` if what was read up to there is not what Kafka has there now."""
+        self._note_read(read)
         for partition, at in read.items():
             if at.epoch is not None and at.epoch.offset < at.offset:
                 self._check_uncut(partition, at.epoch)
-        self._check_last_copied({partition: self._ends(partition) for partition in read})
+        self._check_last({partition: self._ends(partition) for partition in read})
+
+    def _note_read(self, read: Mapping[int, Reached]) -> None:
+        self._read |= {partition: at.last for partition, at in read.items() if at.last is not None}
+
+    def _check_last(self, ends: Mapping[int, tuple[int, int]]) -> None:
+        """Raises `SourceWentBackError` if Kafka has another record in place of the last that was read, or copied."""
+        read = {
+            p: self._read[p]
+            for p, (start, end) in ends.items()
+            if p in self._read and start <= self._read[p].offset < end
+        }
+        for p, signs in self._signs({p: last.offset for p, last in read.items()}).items():
+            if read[p].is_not(signs):
+                raise cut_error(f"{self.topic}-{p}", Cut(None), read[p].offset + 1)
+        self._check_last_copied(ends)
 
     def _check_last_copied(self, ends: Mapping[int, tuple[int, int]]) -> None:
         """Raises `SourceWentBackError` if Kafka has another record in place of the copy's last one (C72)."""

@@ -86,7 +86,7 @@ def differ(ours: Mapping[int, Signs], theirs: Mapping[int, Signs]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRecord:
-    """The last record of a copy, which its source must have at that offset, unless it has none there (C72).
+    """The last record of a copy, or that a consumer has read, which Kafka must have there, if it has any there (C72).
 
     `checksum` is None in copies that an earlier Lithify made.
     """
@@ -103,6 +103,16 @@ class ComparedRecord:
     def is_proven(self, found: Signs | None) -> bool:
         """Whether the source has this very one there, and so all that was copied before it."""
         return found == (self.timestamp_ms, self.checksum)
+
+
+def as_read(offset: int, timestamp_ms: int, key: bytes | None, value: bytes | None) -> ComparedRecord | None:
+    """That record of one who has read it; None where its timestamp may be that of an earlier version.
+
+    Or none: Kafka's client for Python says 0 for that, and copies have -1.
+    """
+    if timestamp_ms < _FROM_1900_MS or timestamp_ms == 0:
+        return None
+    return ComparedRecord(offset, timestamp_ms, checksum_of(key, value))
 
 
 def compared_record(log: LogState) -> ComparedRecord | None:
