@@ -87,6 +87,7 @@ KEYWORDS = {
     "--partition": "partitions=[{}]",
     "--partitions": "partitions={}",
     "--read-rate": "read_rate={}",
+    "--replication-factor": "replication_factor={}",
     "--resync": "resyncs=True",
     "--retain-null-key": "retain_null_key=True",
     "--service-url": "service_url={}",

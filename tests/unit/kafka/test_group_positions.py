@@ -61,7 +61,7 @@ def test_a_file_without_positions_is_refused(tmp_path, text):
     path.write_text(text)
     with pytest.raises(RefusedError, match="it has no position of a group") as refused:
         read_positions(path)
-    assert "--describe --offsets --all-groups" in refused.value.hint
+    assert "kafka-consumer-groups prints" in refused.value.hint
 
 
 def test_a_mark_of_utf_8_is_not_of_the_first_groups_name(tmp_path):

@@ -49,7 +49,7 @@ def read_positions(path: Path) -> tuple[GroupOffset, ...]:
     except ValueError as error:
         raise RefusedError(f"{path}: {error}", hint=_HINT) from error
     if not found:  # as after a tool that failed: groups would begin anywhere
-        hint = "write it with kafka-consumer-groups --describe --offsets --all-groups, or go without"
+        hint = "kafka-consumer-groups prints the offsets of all groups; leave the file out if there are none"
         raise RefusedError(f"{path}: it has no position of a group", hint=hint)
     return found
 
