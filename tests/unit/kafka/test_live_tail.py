@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, Producer
 
-from lithify.errors import SourceWentBackError
+from lithify.errors import BrokerError, SourceWentBackError
 from lithify.kafka.consumer.live_tail import LiveTail, ReadBefore
 from lithify.kafka_client.client import Cluster
 from lithify.kafka_client.epochs import LEAST, Cut, signs_between
@@ -184,6 +184,40 @@ class RestoredToBefore(Cluster):
 
     def consumer(self, **_own: Any) -> Any:
         return self.made
+
+
+def test_a_cut_that_was_told_counts_where_it_cannot_be_asked_what_was_lost() -> None:
+    """C72: a client tells once, and reads on afterwards."""
+
+    def away(_reached: Mapping[int, Reached]) -> None:
+        raise BrokerError("the cluster does not answer")
+
+    class Away(Cluster):
+        def consumer(self, **_own: Any) -> Any:
+            return OfALowerEpoch()
+
+    starts = {0: Reached(10, None, EpochAt(10, 2))}
+    cluster = Away({"bootstrap.servers": "localhost:1"})
+    before = ReadBefore(away, lambda *_: False)
+    tail = LiveTail(cluster, TOPIC, starts, SystemClock(), before=before)
+    with pytest.raises(SourceWentBackError, match="has lost its records below 10"):
+        tail.take(1)
+
+
+def test_a_topic_that_was_recreated_and_has_no_leader_for_the_client_is_noticed(
+    broker: Producer, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that knows a later epoch than the new topic counts gets nothing, and no error."""
+    produce(broker, 0)
+    cluster.timeout_s = 1.0
+    monkeypatch.setattr(Cluster, "topic_id", lambda *_: "another")
+    tail = LiveTail(cluster, TOPIC, {0: Reached(FEW)}, SystemClock(), topic_id="that of before")
+    try:
+        with pytest.raises(SourceWentBackError, match="was deleted and recreated"):
+            for _ in range(100):
+                assert not tail.take(0.1)
+    finally:
+        tail.close()
 
 
 @pytest.mark.parametrize("lacks", [False, True])

@@ -156,8 +156,14 @@ class LiveTail:
         """After its client was told of a cut: whether no log lacks what was read, so that it goes on where it was."""
         if told.offset is not None:
             return False
-        self._before.compare(self.reached)
-        if any(self._before.lacks(partition, at, told) for partition, at in self._epochs.items()):
+        try:
+            self._check_same()
+            self._before.compare(self.reached)
+            if any(self._before.lacks(partition, at, told) for partition, at in self._epochs.items()):
+                return False
+        except SourceWentBackError:
+            raise
+        except LithifyError:  # its client does not tell again
             return False
         self._epochs, self._fetched, self._waiting = {}, {}, []
         self._consumer.close()
@@ -201,6 +207,7 @@ class LiveTail:
             return
         with self._cluster.asking() as asking:
             self._cluster.partitions(asking, self._topic)
+        self._check_same()  # a client that knows later epochs finds no leader in a topic that was recreated
         self._cluster.last_error, self._heard_ms = None, now_ms
 
     def _assign_anew_after_outages(self) -> None:
