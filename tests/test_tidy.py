@@ -227,6 +227,14 @@ def printing(file: File) -> Iterator[str]:
             yield file.at(node.lineno, "print")
 
 
+def echoing(file: File) -> Iterator[str]:
+    """One module prints what people read, as the other makes it harmless; a script for a shell is printed as it is."""
+    if file.path not in ("src/lithify/cli/terminal/output.py", "src/lithify/cli/completion.py"):
+        for node in ast.walk(file.tree):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("click.echo", "click.secho"):
+                yield file.at(node.lineno, "click.echo: call cli/terminal/output.py")
+
+
 def commits_beside_the_gate(file: File) -> Iterator[str]:
     if file.path != "src/lithify/service/commit.py":
         for line, call in ((n.lineno, ast.unparse(n.func)) for n in ast.walk(file.tree) if isinstance(n, ast.Call)):
@@ -311,6 +319,7 @@ RULES = {
     open_dataclasses: ("src",),
     banned_names: ("src", "scripts", "examples", "bench"),
     printing: ("src",),
+    echoing: ("src",),
     commits_beside_the_gate: ("src",),
     pyspark_outside: ("src",),
     clocks_below_wiring: ("src",),
@@ -328,6 +337,7 @@ BREAKS = {
     banned_phrases: "# the topic was Made Again",
     lost_modules: "service/" + "gone ──► store",
     printing: "print(1)",
+    echoing: "click.echo(1)",
     commits_beside_the_gate: "warehouse.store.commit(state, edit)",
     pyspark_outside: "def f():\n    from pyspark.sql import functions",
     clocks_below_wiring: "stamp = datetime.now()",

@@ -72,3 +72,14 @@ def test_what_it_cannot_take_is_refused(lithify):
     assert lithify.error("repair", "nope").startswith("nope: neither the catalog nor a folder")
     assert lithify.error("repair", "orders", "--all").startswith("--all names every topic")
     assert lithify.error("repair", "--folder", "x").startswith("--folder and --metadata are of one topic")
+
+
+def test_the_name_of_a_folder_steers_no_terminal(lithify, tmp_path):
+    there = tmp_path / "a\x1b[2J\u202eb"
+    lithify("topic", "create", "orders", "--warehouse", there)
+    (there / "catalog.db").unlink()
+
+    shown = lithify("repair", "orders", "--warehouse", there, code=2).out
+
+    assert r"a\x1b[2J\u202eb/default/orders-" in shown
+    assert "\x1b" not in shown and "\u202e" not in shown

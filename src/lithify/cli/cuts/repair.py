@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -9,7 +10,7 @@ import click
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.confirmation import refuse
-from lithify.cli.terminal.output import say
+from lithify.cli.terminal.output import say, show
 from lithify.errors import LithifyError, RefusedError
 from lithify.model.settings.units import plural
 
@@ -96,17 +97,23 @@ def _print(invocation: Invocation, report: RepairReport) -> None:
     if report.way == "nothing":
         say(_of(report.topic, *report.notes) if report.notes else f"{report.topic}: nothing is wrong with it")
         return
-    click.echo(_of(report.topic, report.trouble).replace(f"{report.location}/", ""))
-    click.echo(f"  in {report.location}")
-    for log in report.logs if report.way != "finish-deletion" else ():
-        offsets = f"offsets {log.log_start_offset} to {log.log_end_offset}"
-        click.echo(f"  partition {log.partition}: {offsets}, {plural(log.records, 'record')}")
-    for note in report.notes:
-        click.echo(f"  {note.replace(f'{report.location}/', '')}")
-    if report.way != "finish-deletion":
-        click.echo(f"  {'complete' if report.complete else 'not complete, or not known to be'}")
+    show(_lines(report))
     if report.repaired:
         say(f"{report.topic}: {_DONE[report.way].format(version=report.version)}")
+
+
+def _lines(report: RepairReport) -> Iterator[str]:
+    def inside(text: str) -> str:
+        return text.replace(f"{report.location}/", "")
+
+    yield inside(_of(report.topic, report.trouble))
+    yield f"  in {report.location}"
+    for log in report.logs if report.way != "finish-deletion" else ():
+        offsets = f"offsets {log.log_start_offset} to {log.log_end_offset}"
+        yield f"  partition {log.partition}: {offsets}, {plural(log.records, 'record')}"
+    yield from (f"  {inside(note)}" for note in report.notes)
+    if report.way != "finish-deletion":
+        yield f"  {'complete' if report.complete else 'not complete, or not known to be'}"
 
 
 def _of(topic: str, text: str) -> str:
