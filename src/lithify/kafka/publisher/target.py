@@ -193,7 +193,7 @@ def make(cluster: Cluster, wanted: Wanted, partitions: int, config: Mapping[str,
             hints = {
                 k.INVALID_CONFIG: "--config NAME=VALUE gives another value, and NAME= leaves out what the copied "
                 "topic had",
-                k.INVALID_REPLICATION_FACTOR: "give --replication-factor N, at most as many as there are brokers",
+                k.INVALID_REPLICATION_FACTOR: "give a --replication-factor of at most the number of brokers",
             }
             hint = hints.get(error.args[0].code())
             if hint is None:
