@@ -192,6 +192,16 @@ def test_a_package_that_cannot_be_imported(lithify, monkeypatch, broken, error):
     assert all(f"{type(error).__name__}: {error}" in detail for detail in wrong.values())
 
 
+@pytest.mark.parametrize("name", ["queue", "pyiceberg"])
+def test_a_module_in_the_place_of_another_is_named(lithify, monkeypatch, tmp_path, name):
+    """Errors of libraries that import it say only what it lacks."""
+    (tmp_path / f"{name}.py").write_text("x = 1")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'gone'}:{tmp_path}")
+    check = the("Python", lithify("doctor", "--json", code=3).json)
+    assert f"imports {tmp_path / name}.py in place of" in check["detail"]
+    assert check["hint"] == "rename that, or leave its folder out of PYTHONPATH"
+
+
 def test_a_verb_whose_library_cannot_be_imported_names_doctor(lithify, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark", None)
     monkeypatch.delitem(sys.modules, "lithify.spark.engine", raising=False)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from lithify.cli.doctor.check import Check
 from lithify.errors import LithifyError
@@ -20,9 +23,22 @@ LIBRARIES = ("duckdb", "pyarrow", "pyiceberg")
 
 
 def python() -> Check:
-    sound = LEAST_PYTHON <= sys.version_info[:2] < FIRST_PYTHON_BEYOND
-    hint = "" if sound else "use Python 3.11, 3.12 or 3.13"
-    return Check("Python", sound, f"{platform.python_version()} at {sys.executable}", hint)
+    found = f"{platform.python_version()} at {sys.executable}"
+    if not LEAST_PYTHON <= sys.version_info[:2] < FIRST_PYTHON_BEYOND:
+        return Check("Python", False, found, "use Python 3.11, 3.12 or 3.13")
+    if strange := next(_in_place_of_others(), None):
+        said = f"{found}, which imports {strange} in place of its own {strange.stem} or the library's"
+        return Check("Python", False, said, "rename that, or leave its folder out of PYTHONPATH")
+    return Check("Python", True, found)
+
+
+def _in_place_of_others() -> Iterator[Path]:
+    """Modules of PYTHONPATH that are imported before those of their name that everything else needs."""
+    for folder in filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)):
+        for name in sorted({*sys.stdlib_module_names, *LIBRARIES}):
+            module = Path(folder, f"{name}.py")
+            if os.path.isfile(module):  # noqa: PTH113 - False for whatever cannot be looked at
+                yield module
 
 
 def java() -> Check:
