@@ -203,7 +203,7 @@ def spark_error(error: Any, source: str, config: Mapping[str, str]) -> LithifyEr
     text = hidden(" ".join(str(error).split()), config)
     for signs, kind, hint in _SIGNS:
         if any(sign in text for sign in signs):
-            what = _LOST if kind is SourceLostError else _short(text)
+            what = _OURS.get(kind) or _short(text)
             return kind(f"{source}: {what}", hint=hint)
     what = f"{type(error).__name__}: {_short(text)}"
     return EngineError(f"{source}: the stream failed: {what}", hint="nothing was lost; start it again")
@@ -225,10 +225,22 @@ def noted_ends(text: str, source: str, path: str) -> Mapping[int, int]:
 
 
 _LOST = "Kafka has deleted records that were not copied yet, while they were to be read"
+_CHANGED = "Kafka's log ends before what was read of it, or lacks a partition that it had"
+_OURS: Mapping[type[LithifyError], str] = {SourceLostError: _LOST, SourceWentBackError: _CHANGED}
 """Spark's own text advises what the copy must not do: to go on without a word."""
 _WENT_BACK = "it was recreated, or has lost records, since this stream began; start again, and the copy is compared"
 _SIGNS: tuple[tuple[tuple[str, ...], type[LithifyError], str], ...] = (
-    (("offset was changed from",), SourceWentBackError, _WENT_BACK),
+    (
+        (
+            "offset was changed from",
+            "PARTITIONS_DELETED",
+            "have been deleted",
+            "INITIAL_OFFSET_NOT_FOUND",
+            "START_OFFSET_GREATER_THAN_END",
+        ),
+        SourceWentBackError,
+        _WENT_BACK,
+    ),
     (
         ("OffsetOutOfRange", "FAIL_ON_DATA_LOSS", "failOnDataLoss", "may have been lost", "data loss"),
         SourceLostError,

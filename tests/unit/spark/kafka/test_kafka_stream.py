@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from pyspark.errors import PySparkException
 
-from lithify.errors import BrokerError, ConflictError, ConnectorError, EngineError, SourceLostError
+from lithify.errors import BrokerError, ConflictError, ConnectorError, EngineError, SourceLostError, SourceWentBackError
 from lithify.spark.kafka.stream import StreamPlan, TopicStream, noted_ends, spark_error
 
 
@@ -140,3 +140,25 @@ def test_records_that_go_while_they_are_read_are_told_without_sparks_advice_to_g
         "orders: Kafka has deleted records that were not copied yet, while they were to be read "
         "(start it again: it names the offsets; accepts_loss=True continues after them)"
     )
+
+
+_DATA_LOSS = (
+    "Some data may have been lost because they are not available in Kafka any more; set failOnDataLoss to false."
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[KAFKA_DATA_LOSS.PARTITION_OFFSET_CHANGED] {_DATA_LOSS} Partition t-0 offset was changed from 9 to 3.",
+        f"[KAFKA_DATA_LOSS.PARTITIONS_DELETED] {_DATA_LOSS} Partitions Set(t-1) have been deleted.",
+        f"[KAFKA_DATA_LOSS.INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS] {_DATA_LOSS} They may have been deleted.",
+        "[RESOLVED_START_OFFSET_GREATER_THAN_END_OFFSET] The resolved start offset 9 is greater than 3.",
+    ],
+)
+def test_a_source_that_changed_under_a_stream_is_not_one_whose_loss_can_be_accepted(text):
+    """A topic that was recreated with fewer partitions, or less in it, while it was read."""
+    error = spark_error(RuntimeError(text), "t", {})
+    assert isinstance(error, SourceWentBackError)
+    assert "failOnDataLoss" not in str(error)
+    assert error.hint is not None and "start again, and the copy is compared" in error.hint
