@@ -133,3 +133,27 @@ def test_a_promotion_is_remembered_wherever_an_ingest_is_killed_that_had_begun_b
             known = source_of(warehouse.store, warehouse.store.load(NAME))
             assert known is not None and known.promoted, dies.calls
     assert not dies.reached and killed > 3
+
+
+def test_a_promotion_is_of_the_copy_that_was_asked_for() -> None:
+    """Where that is deleted at any call, and another copy has its name, this one stays a copy (C70)."""
+    refused = 0
+    for at in itertools.count(1):
+        warehouse = a_warehouse()
+        copied(warehouse)
+        asked = warehouse.store.load(NAME).identity
+
+        def another(warehouse: Warehouse = warehouse) -> None:
+            warehouse.store.drop_topic(NAME)
+            copied(warehouse)
+
+        freezer = Freezer(at, another)
+        done = promoted(faulty(warehouse, freezer))
+        if not freezer.reached:
+            break
+        state = warehouse.store.load(NAME)
+        assert state.identity != asked
+        if at > freezer.calls.index("load") + 1:  # else it was asked for this one
+            assert state.copy_of == "orders"
+            refused += not done
+    assert refused > 3

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lithify.errors import ConflictError
 from lithify.lifecycle.copies.kafka import PROMOTED, promoted
 from lithify.model.names import TopicName
 from lithify.model.sources.copied_topic import CopiedTopic
@@ -26,8 +27,8 @@ from lithify.service.documents import put_promotion, put_source, source_of
 def promote_copy(warehouse: Warehouse, name: TopicName) -> CopyPromoteReport:
     """Ends a copy irreversibly: appends continue at its log ends, and no ingest can continue with it.
 
-    Raises `PolicyError` for a replica, and for a topic that is no copy; `UnknownTopicError`, `DamagedError`, or what
-    `commit` raises.
+    Raises `PolicyError` for a replica, and for a topic that is no copy; `ConflictError` where it is another topic by
+    now, `UnknownTopicError`, `DamagedError`, or what `commit` raises.
     """
     run_id = warehouse.clock.new_id()
     state = warehouse.store.load(name)
@@ -37,10 +38,12 @@ def promote_copy(warehouse: Warehouse, name: TopicName) -> CopyPromoteReport:
     put_source(warehouse.store, state, replace(known, promoted=True))
 
     def decide(newest: TopicState) -> TopicEdit:
+        if newest.identity != state.identity:
+            raise ConflictError(f"{name}: the topic was deleted and recreated meanwhile", hint="promote again")
         promoted(newest)
         logs = {0: newest.log(0)}  # it tells that the commit landed (C6)
         return TopicEdit(run_id, warehouse.clock.now_ms(), logs, copy_of=PROMOTED)
 
-    state = commit(warehouse, name, run_id, decide)
-    put_source(warehouse.store, state, replace(known, promoted=True))
-    return CopyPromoteReport(str(name), state.version, source, warehouse.clock.now_ms())
+    done = commit(warehouse, name, run_id, decide)
+    put_source(warehouse.store, done, replace(known, promoted=True))
+    return CopyPromoteReport(str(name), done.version, source, warehouse.clock.now_ms())
