@@ -8,7 +8,7 @@ from threading import Event
 from typing import Any
 
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 
 import lithify
@@ -17,8 +17,9 @@ from lithify.ports.source import Copying
 from lithify.reports.ingest import IngestBatch, IngestNote, IngestReport
 from lithify.service.documents import source_of
 from lithify.service.ingest.commit_copied import commit_copied
+from lithify.spark.kafka.cluster import KafkaCluster
 from lithify.spark.kafka.copying import copied_logs
-from support.kafka.broker import KafkaBroker, read_all
+from support.kafka.broker import KafkaBroker, closed, read_all
 from support.kafka.ingest import KafkaCopy
 
 
@@ -40,6 +41,22 @@ def test_a_copy_is_equal_to_the_byte_and_goes_on_where_it_ends(place: KafkaCopy)
     assert place.ingest().records == 0
     known = source_of(place.lake.warehouse.store, place.lake.topic("copy").state())
     assert known is not None and known.config == {"cleanup.policy": "compact"}  # no defaults of the broker
+
+
+def test_a_look_at_records_leaves_the_positions_of_a_given_group(broker: KafkaBroker, session: SparkSession) -> None:
+    """As of the consumers that have the same file of settings: they would go on behind what they have not read."""
+    topic = broker.make_topic(1)
+    producer = broker.producer()
+    for n in range(5):
+        producer.produce(topic, key=b"k", value=b"%d" % n)
+    producer.flush()
+    settings = {"bootstrap.servers": broker.address, "group.id": topic}
+    place = TopicPartition(topic, 0)
+    with closed(Consumer({**settings, "enable.auto.commit": False})) as group:
+        group.commit(offsets=[TopicPartition(topic, 0, 1)], asynchronous=False)
+        with KafkaCluster(session, settings) as cluster:
+            assert [*cluster.signs(topic, {0: (3, 4)})[0]] == [3]
+        assert [at.offset for at in group.committed([place], timeout=20)] == [1]
 
 
 def test_timestamps_that_the_log_gives(tmp_path: Path, broker: KafkaBroker, session: SparkSession) -> None:

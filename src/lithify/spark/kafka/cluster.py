@@ -42,8 +42,8 @@ _SLICE_IS_OVER = "java.util.concurrent.TimeoutException"
 _BYTES = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
 _ASKING = {
     "auto.offset.reset": "none",
-    "key.deserializer": _BYTES,
-    "value.deserializer": _BYTES,
+    "enable.auto.commit": "false",  # a `group.id` may be given, of a group whose positions stay as they are
+    **dict.fromkeys(("key.deserializer", "value.deserializer"), _BYTES),
     "max.partition.fetch.bytes": "1024",
     "fetch.max.wait.ms": "10",
 }
