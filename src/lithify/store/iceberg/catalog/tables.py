@@ -29,7 +29,7 @@ from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.catalog.listing import table_locations, tables_of
 from lithify.store.iceberg.error_mapping import reaching
 from lithify.store.iceberg.io.checksums import ref_checksum, sealing
-from lithify.store.iceberg.io.folders import is_below, stored_files
+from lithify.store.iceberg.io.folders import create_folder, is_below, stored_files
 from lithify.store.iceberg.manifests.adapter import first_snapshot
 from lithify.store.iceberg.state import topic_codec
 from lithify.store.iceberg.state.lineage import rebuilt
@@ -142,6 +142,7 @@ class TopicTables:
                 f"{name}: {self._source.where} puts it into {given}, which has files already",
                 hint="move them away, or let the catalog take the place that a table asks for; nothing was changed",
             )
+        create_folder(given)
         return staged
 
     def drop(self, table: Table, look: Callable[[], T]) -> T:

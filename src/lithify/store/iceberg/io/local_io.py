@@ -17,7 +17,7 @@ from typing import IO
 from pyiceberg.io import FileIO as IcebergFileIO
 from pyiceberg.io import InputFile, OutputFile
 
-from lithify.columnar.files.access import check_file, check_small, local_path
+from lithify.columnar.files.access import check_file, check_small, local_path, make_folders
 from lithify.columnar.files.replaced import sync_folder
 
 IMPLEMENTATION = f"{__name__}.LocalFileIO"
@@ -59,7 +59,7 @@ class LocalInput(InputFile):
 
 
 class LocalOutput(OutputFile):
-    """A file to write; creates its folders."""
+    """A file to write; creates its folders, but for that of its stream."""
 
     def __len__(self) -> int:
         return _path(self.location).stat().st_size
@@ -71,9 +71,9 @@ class LocalOutput(OutputFile):
         return LocalInput(self.location)
 
     def create(self, overwrite: bool = False) -> LastingWriter:
-        """Raises `FileExistsError` unless `overwrite`."""
+        """Raises `FileExistsError` unless `overwrite`, and as `make_folders`."""
         path = _path(self.location)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folders(path)
         return LastingWriter(path, "w" if overwrite else "x", named=path.name.endswith(_LAST_OF_A_COMMIT))
 
 

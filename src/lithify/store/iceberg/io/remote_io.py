@@ -25,14 +25,15 @@ from typing import Any
 import pyarrow as pa
 from cachetools import TTLCache
 from pyarrow.fs import AwsStandardS3RetryStrategy, FileSelector, FileSystem, FileType, S3FileSystem
-from pyiceberg.io import S3_CONNECT_TIMEOUT, S3_REQUEST_TIMEOUT, S3_RETRY_STRATEGY_IMPL
+from pyiceberg.io import S3_CONNECT_TIMEOUT, S3_REQUEST_TIMEOUT, S3_RETRY_STRATEGY_IMPL, InputFile, OutputFile
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 from pyiceberg.typedef import EMPTY_DICT, Properties
 
-from lithify.columnar.files.access import check_small
+from lithify.columnar.files.access import check_small, local_path
 from lithify.errors import LithifyError, WarehouseError
 from lithify.store.iceberg.error_mapping import warehouse_error
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
+from lithify.store.iceberg.io.local_io import LocalInput, LocalOutput
 from lithify.waits.deadline import within
 
 IMPLEMENTATION = f"{__name__}.RemoteFileIO"
@@ -68,11 +69,11 @@ class RemoteFileIO(PyArrowFileIO):
         opening = frozenset((k, str(v)) for k, v in self.properties.items() if k.startswith(_OF_FILE_SYSTEMS))
         self.fs_by_scheme = partial(_file_system, opening)
 
-    def new_input(self, location: str) -> RemoteFile:
-        return self._file(location)
+    def new_input(self, location: str) -> InputFile:  # type: ignore[override]  # Arrow syncs no file of a local disk
+        return self._file(location) if local_path(location) is None else LocalInput(location)
 
-    def new_output(self, location: str) -> RemoteFile:
-        return self._file(location)
+    def new_output(self, location: str) -> OutputFile:  # type: ignore[override]
+        return self._file(location) if local_path(location) is None else LocalOutput(location)
 
     def delete(self, location: Any) -> None:
         """Raises `FileNotFoundError` or `WarehouseError`."""
