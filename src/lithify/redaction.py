@@ -19,6 +19,7 @@ from functools import lru_cache
 from html import escape
 from itertools import takewhile
 from threading import Lock
+from types import GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 from urllib.parse import unquote
 
@@ -160,13 +161,20 @@ def _without_password(word: re.Match[str]) -> str:
 def redact_handled() -> None:
     """Takes secrets out of the exception that is being handled and those before it: Python prints them as causes."""
     for error in _chain(sys.exc_info()[1]):
-        error.args = _cleaned(error.args)
-        own = vars(error)
-        own.update({name: _cleaned(value) for name, value in own.items()})
-        if isinstance(error, OSError):  # it has its text twice
-            for name in ("strerror", "filename"):
-                setattr(error, name, _cleaned(getattr(error, name)))
+        vars(error).update({name: _cleaned(value) for name, value in vars(error).items()})
+        for name in _attributes(type(error)):
+            with suppress(Exception):  # read-only, or not there
+                value = getattr(error, name)
+                if (clean := _cleaned(value)) != value:
+                    BaseException.__setattr__(error, name, clean)  # also of one that is frozen
         _say_without_secrets(error)
+
+
+def _attributes(kind: type[BaseException]) -> Iterator[str]:
+    """`args`, and what is kept beside it: a builtin exception has its text twice, as `msg` or `strerror`."""
+    slots = (MemberDescriptorType, GetSetDescriptorType)
+    for part in kind.__mro__:
+        yield from (name for name, at in vars(part).items() if isinstance(at, slots) and not name.startswith("__"))
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -186,12 +194,19 @@ def _cleaned(value: Any, depth: int = DEPTH) -> Any:
     match value:
         case str():
             return redacted(value)
-        case tuple() | list() if depth and type(value) in (tuple, list):
+        case bytes() if len(value) <= LARGE:  # else it is data, of an error of decoding
+            return redacted(value.decode(errors="surrogateescape")).encode(errors="surrogateescape")
+        case tuple() | list() | set() | frozenset() if depth and type(value) in _PLAIN:
             return type(value)(_cleaned(one, depth - 1) for one in value)
         case dict() if depth and type(value) is dict:
-            return {name: _cleaned(one, depth - 1) for name, one in value.items()}
+            return {_cleaned(name, depth - 1): _cleaned(one, depth - 1) for name, one in value.items()}
+        case tuple() | list() | set() | frozenset() | dict() if not depth and redacted(shown := repr(value)) != shown:
+            return HIDDEN
         case _:
             return value
+
+
+_PLAIN = (tuple, list, set, frozenset)
 
 
 def _say_without_secrets(error: BaseException) -> None:

@@ -10,6 +10,7 @@ import re
 import traceback
 from base64 import b64encode
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -286,6 +287,46 @@ def test_causes_lose_secrets_in_their_attributes_and_in_texts_that_are_made_else
     assert f"{inner}" == "no *** and no ***"
     assert isinstance(inner, OfAnotherError) and type(inner).__name__ == "OfAnotherError"
     assert (inner.parts, inner.more) == (["no ***", ("no ***", 5)], {"a": "no ***"})
+
+
+class SlottedError(Exception):
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class FrozenError(Exception):
+    text: str
+
+
+KINDS_OF_CAUSES: tuple[Exception, ...] = (
+    ImportError(f"no {SECRET}", name=SECRET, path=SECRET),
+    SyntaxError(f"bad {SECRET}", ("f", 1, 1, f"x={SECRET}")),
+    OSError(2, "no", SECRET, None, SECRET),
+    UnicodeDecodeError("utf-8", SECRET.encode(), 0, 1, SECRET),
+    KeyError(SECRET.encode()),
+    ValueError({SECRET: 1}, {SECRET}, frozenset([SECRET])),
+    ValueError([[[[SECRET]]]]),
+    SlottedError(SECRET),
+    FrozenError(SECRET),
+)
+
+
+@pytest.mark.parametrize("cause", KINDS_OF_CAUSES, ids=lambda cause: type(cause).__name__)
+def test_causes_lose_secrets_wherever_their_class_keeps_them(cause: Exception) -> None:
+    keep({"token": SECRET})
+    with pytest.raises(LithifyError) as failed:
+        try:
+            raise cause
+        except Exception as error:
+            raise LithifyError("it failed") from error
+    shown = "".join(traceback.format_exception(failed.value)).partition("The above exception")[0]
+    assert "Qz7" not in shown + repr(failed.value.__cause__)
 
 
 def test_a_cause_whose_text_cannot_be_made_stays() -> None:

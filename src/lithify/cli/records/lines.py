@@ -107,7 +107,7 @@ def _json_object(index: int, line: bytes) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise LineError(index, NOT_UTF8) from None
     except json.JSONDecodeError as error:
-        raise LineError(index, f"it is not JSON: {error.msg} at column {error.colno}") from None
+        raise LineError(index, f"it is not JSON: {error.msg.removesuffix(' at')} at column {error.colno}") from None
     except (RecursionError, ValueError) as error:  # nested too deeply, a number of thousands of digits
         raise LineError(index, f"it is not JSON that can be read: {error}") from None
     if type(found) is not dict:
