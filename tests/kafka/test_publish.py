@@ -107,7 +107,7 @@ def test_a_new_target_has_the_topics_settings_and_those_that_are_given(both, bro
     config = {"cleanup.policy": "compact,delete", "retention.ms": "604800000"}
     with pytest.raises(RefusedError, match=f"Kafka does not create {to}: .*replication factor of 3") as refused:
         publish(both.topic, both.conf, to, config=config, replication_factor=3)
-    assert refused.value.hint == "give a --replication-factor of at most the number of brokers"
+    assert refused.value.hint == "give a replication_factor=... of at most the number of brokers"
     report = publish(both.topic, both.conf, to, config=config, replication_factor=1, notes=notes.append)
     (created,) = (note.text for note in notes if note.event == "created")
     assert f"{both.name} → {to}: created with cleanup.policy=compact,delete, delete.retention.ms=" in created
