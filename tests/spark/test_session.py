@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from lithify.errors import JavaNotFoundError
+from lithify.redaction import redacted
 from lithify.spark.session import java
 from lithify.spark.session.java import Java, find_java, java_home
 from lithify.spark.session.start import session_factory, slots
@@ -105,6 +106,15 @@ def test_a_session_that_is_given_or_active_is_taken(session):
     assert session_factory(session, {}, lambda *step: started.append(step))() is session
     assert session_factory(None, {}, lambda *step: started.append(step))() is session
     assert started == []
+
+
+def test_the_secrets_of_a_session_that_its_owner_configured_are_known(session):
+    """An error that a task raises, or the driver of a database, may repeat one."""
+    own = session.newSession()
+    own.conf.set("spark.sql.catalog.lake.jdbc.password", "Qz7one-two-three")
+    own.conf.set("spark.sql.catalog.lake.uri", "jdbc:postgresql://h/db?user=me&password=Qz7four-five")
+    session_factory(own, {})()
+    assert redacted("no Qz7one-two-three, no Qz7four-five") == "no ***, no ***"
 
 
 def test_the_end_of_the_jvm_before_that_of_the_program_is_not_printed():

@@ -14,15 +14,18 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock, current_thread, main_thread
 from typing import cast
+from weakref import WeakSet
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lithify.errors import EngineUnavailableError, LithifyError
+from lithify.model.settings.secrets import keep
 from lithify.spark.session.java import find_java, java_home
 from lithify.spark.session.masters import check_master
 from lithify.spark.session.reasons import MASTER, start_failure
@@ -62,6 +65,7 @@ TellStart = Callable[[int, int], None]
 """Called with (0, 1) before a session is started, and with (1, 1) once it has started."""
 
 _making = Lock()
+_kept = WeakSet[SparkSession]()
 
 
 def session_factory(
@@ -85,9 +89,18 @@ def session_factory(
                     starts(1, 1)
                 usable = active
         check_workers(usable)
+        _keep_secrets(usable)
         return usable
 
     return make
+
+
+def _keep_secrets(session: SparkSession) -> None:
+    """Those of its settings, also of a session that its owner has configured: once, as each is a call of its JVM."""
+    if session not in _kept:
+        with suppress(PySparkException, Py4JError):  # what the session has to do next says what is wrong with it
+            keep(session.conf.getAll)
+            _kept.add(session)
 
 
 def slots(session: SparkSession | None, conf: Mapping[str, str]) -> int:
