@@ -19,7 +19,7 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import lithify
-from lithify.cleaner.work_finder import WorkFinder
+from lithify.daemons.cleaner.work_finder import WorkFinder
 from lithify.store.iceberg.io.local_io import LocalFileIO, LocalInput
 
 OPENED: list[str] = []

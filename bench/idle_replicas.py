@@ -16,11 +16,11 @@ import time
 from statistics import median
 
 import lithify
+from lithify.daemons.replicas.daemon import ReplicaDaemon
 from lithify.model.cursor import Cursor
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId
 from lithify.ports.leases import Lease
-from lithify.replicas.daemon import ReplicaDaemon
 from lithify.wiring import groups_of
 
 LOOKS = 15

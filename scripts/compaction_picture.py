@@ -1,7 +1,7 @@
 """Draws docs/images/compaction.svg; `just docs` calls it.
 
 What is left of the drawn log is not drawn by hand: the planner, the oracle and the decisions of
-`lithify.compaction` say which records survive two rounds and what becomes of each segment. A
+`lithify.rules.compaction` say which records survive two rounds and what becomes of each segment. A
 test compares the picture with what this draws.
 """
 
@@ -13,13 +13,13 @@ from html import escape
 from pathlib import Path
 from typing import assert_never
 
-from lithify.compaction.decisions import CountedSegment, Decision, Drop, Keep, Rewrite, decide, segments_of
-from lithify.compaction.planner import plan_log
-from lithify.compaction.survivors import survivors
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.log import LogState, TombstoneStep
+from lithify.rules.compaction.decisions import CountedSegment, Decision, Drop, Keep, Rewrite, decide, segments_of
+from lithify.rules.compaction.planner import plan_log
+from lithify.rules.compaction.survivors import survivors
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "images" / "compaction.svg"
 

@@ -1,6 +1,6 @@
 """Names the tests that a change of a file can break, nearest first, by who imports whom.
 
-    scripts/tests_for.py src/lithify/compaction/planner.py         the tests at most two imports away, and what is left
+    scripts/tests_for.py src/lithify/rules/compaction/planner.py   the tests at most two imports away, and what is left
     scripts/tests_for.py --away 1 FILE... | xargs pytest           only those that import it themselves
 
 A test that starts the program as a process imports all of it. Of a file that nobody imports, such as a page of `docs`,

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from lithify.redaction import KNOWN_SECRETS
+from lithify.errors.redaction import KNOWN_SECRETS
 from support.processes.class_archive import spark_options
 from support.processes.programs import SHORT_LIVED
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lithify.cleaner.failures import Failures
+from lithify.daemons.cleaner.failures import Failures
 from lithify.ports.store import Warehouse
 from lithify.reports.events import EventKind
 from lithify.service.documents import failures_of

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from lithify.cleaner.events import LOOKS
-from lithify.defects import as_lithify_error
+from lithify.daemons.cleaner.events import LOOKS
 from lithify.errors import Blame, DamagedError, EngineError, EngineUnavailableError, LithifyError, WarehouseError
+from lithify.errors.defects import as_lithify_error
 from lithify.model.names import LogId, TopicName
 from lithify.reports.events import EventKind
 from lithify.service.change.cut import delete_records

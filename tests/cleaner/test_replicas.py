@@ -6,8 +6,8 @@ import pytest
 
 from lithify.errors import PolicyError
 from lithify.model.names import TopicName
-from lithify.reading.pieces import Reading
 from lithify.reports.events import EventKind
+from lithify.rules.reading.pieces import Reading
 from lithify.service.change.cut import delete_records
 from lithify.service.change.streams import edit_stream
 from lithify.service.look.status import topic_status

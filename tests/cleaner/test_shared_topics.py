@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lithify.cleaner.cleaner import Waits
+from lithify.daemons.cleaner.cleaner import Waits
 from lithify.model.names import LogId, TopicName
 from lithify.ports.engine import PlannedLog
 from support.faults.ports import CrashError

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from leases.places import TroubledCoordination, down
-from lithify.cleaner.sharing import CleanerCount
-from lithify.leases.keeper import LeaseKeeper
-from lithify.leases.memory import MemoryCoordination
+from lithify.coordination.leases.keeper import LeaseKeeper
+from lithify.coordination.leases.memory import MemoryCoordination
+from lithify.daemons.cleaner.sharing import CleanerCount
 from lithify.model.cleaner_note import CleanerNote
 from lithify.model.settings.rates import Rates, RatesDocument
 from lithify.ports.documents import DocumentKind

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from lithify.cleaner.cleaner import Waits
+from lithify.daemons.cleaner.cleaner import Waits
 from lithify.errors import DamagedError, EngineError, UnknownVersionError, WarehouseError
 from lithify.model.failure import LogFailure
 from lithify.model.names import LogId
@@ -128,7 +128,7 @@ def test_retention_that_fails_is_reported_and_waits_whatever_the_error(lake, mon
     def fail(*_, **__):
         raise UnknownVersionError("orders: version 2 is not kept")
 
-    monkeypatch.setattr("lithify.cleaner.chores.retain", fail)
+    monkeypatch.setattr("lithify.daemons.cleaner.chores.retain", fail)
     alpha.work()
     assert [event.facts["error"] for event in alpha.told(EventKind.TROUBLE)] == ["orders: version 2 is not kept"]
     assert alpha.cleaner.finder.look(lake.clock.now_ms()).work == ()
@@ -149,14 +149,14 @@ def test_retention_that_fails_is_tried_ever_more_seldom_until_it_succeeds(lake, 
         return [event.time_ms - begun_ms for event in alpha.told(EventKind.TROUBLE) if event.time_ms >= begun_ms]
 
     with monkeypatch.context() as patched:
-        patched.setattr("lithify.cleaner.chores.retain", fail)
+        patched.setattr("lithify.daemons.cleaner.chores.retain", fail)
         first, second, third, fourth = tried_ms(150_000)
         assert first < second - first < third - second < fourth - third
     assert tried_ms(150_000) == []
     assert alpha.told(EventKind.RETAINED)
     lake.append(topic, "a=2", age_ms=61_000)
     with monkeypatch.context() as patched:
-        patched.setattr("lithify.cleaner.chores.retain", fail)
+        patched.setattr("lithify.daemons.cleaner.chores.retain", fail)
         again, soon = tried_ms(40_000)
         assert soon - again == pytest.approx(second - first, abs=5_000)
 
@@ -497,7 +497,7 @@ class TestSharing:
         assert [log.log_start_offset for log in lake.state(topic).logs] == [0, 1]
 
     def test_two_that_run_share_the_logs_of_a_large_topic(self, lake, monkeypatch):
-        monkeypatch.setattr("lithify.schedule.agenda.SMALL_RECORDS", 1)
+        monkeypatch.setattr("lithify.rules.schedule.agenda.SMALL_RECORDS", 1)
         topic = lake.topic("orders", partitions=8)
         for partition in range(8):
             lake.append(topic, "a=1 a=2", partition)

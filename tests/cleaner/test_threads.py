@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from lithify.cleaner import liveness, loop
-from lithify.cleaner.loop import Loop, make_loop
-from lithify.cleaner.options import CleanerOptions
+from lithify.coordination.leases.memory import MemoryCoordination
+from lithify.daemons.cleaner import liveness, loop
+from lithify.daemons.cleaner.loop import Loop, make_loop
+from lithify.daemons.cleaner.options import CleanerOptions
 from lithify.errors import CoordinationError, WarehouseError
-from lithify.leases.memory import MemoryCoordination
 from lithify.ports.leases import Lease
 from lithify.ports.store import Warehouse
 from lithify.reports.events import CleanerEvent, EventKind
@@ -214,7 +214,7 @@ def test_a_machine_that_slept_ends_no_cleaner(lake: LiveLake) -> None:
 
 
 def test_an_idle_cleaner_says_now_and_then_that_it_has_looked(lake: LiveLake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lithify.cleaner.cleaner.REPORT_MS", 200)
+    monkeypatch.setattr("lithify.daemons.cleaner.cleaner.REPORT_MS", 200)
     lake.topic("idle")
     with lake.running():
         until(lambda: len(lake.told(EventKind.LOOKED)) > 2, "no event is reported")

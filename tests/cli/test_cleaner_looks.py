@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from lithify.coordination.leases.sql import open_coordination
 from lithify.errors import CoordinationError
-from lithify.leases.sql import open_coordination
 from lithify.model.cleaner_note import CleanerNote
 from lithify.ports.engine import OVER, WAITS
 from lithify.waits import sql
@@ -72,7 +72,7 @@ def test_what_jobs_wait_for_is_in_the_log_of_a_cleaner_once_at_each_end(lithify,
         return once
 
     lithify("topic", "create", "orders")
-    monkeypatch.setattr("lithify.cleaner.loop.Loop.run", run)
+    monkeypatch.setattr("lithify.daemons.cleaner.loop.Loop.run", run)
     outcome = lithify("cleaner", "run", "--once", "--id", "c", *["--json"] * as_json)
     said = [("waiting", "waiting for executors: yarn has given none yet")]
     said += [("waited", "executors have registered, after 9.0 s")]

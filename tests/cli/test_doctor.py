@@ -10,7 +10,7 @@ import pytest
 
 import lithify as package
 from lithify.cli.doctor import doctor
-from lithify.extras import KAFKA, POSTGRES
+from lithify.errors.extras import KAFKA, POSTGRES
 from lithify.spark.kafka.connector import NEEDED
 
 PARTS = ["Python", "Java", "Spark", "libraries", "executors", "Kafka", "Pulsar", "PostgreSQL"]

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from lithify.redaction import LONGEST
+from lithify.errors.redaction import LONGEST
 
 LONG = "x" * 1_000_000
 KAFKA = ("--bootstrap-servers", "127.0.0.1:1", "--topic", "t")

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from lithify.errors import LithifyError, WarehouseError
-from lithify.redaction import redacted
+from lithify.errors.redaction import redacted
 from lithify.waits import sql
 
 BETWEEN = ["@", ":", "/", "?", "#", "%", "%40", "@:/", "@@", "[", "%zz"]

@@ -14,8 +14,8 @@ import lithify as package
 from lithify.cli.kafka.settings import kafka_settings
 from lithify.cli.pulsar.settings import cluster_config
 from lithify.errors import LithifyError
+from lithify.errors.redaction import HIDDEN, redacted
 from lithify.pulsar.client.config import OAUTH2, TOKEN
-from lithify.redaction import HIDDEN, redacted
 from lithify.waits import sql
 from lithify.wiring.spark_choice import SparkChoice
 from support.store.catalogs import describe_catalog

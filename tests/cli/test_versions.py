@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 import lithify as lithify_package
-from lithify.lifecycle.sweeping import UNUSUAL_SEGMENTS
 from lithify.model.record import Record
 from lithify.model.topic.edit import KeptVersion
+from lithify.rules.lifecycle.sweeping import UNUSUAL_SEGMENTS
 from lithify.service.change.undo import plan_undo
 from lithify.service.look.status import kept_versions
 from support.topics.memory_topic import ORDERS, MemoryTopic

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 import pytest
 
 from lithify.api.topic import Topic
-from lithify.compaction.planner import plan_log
 from lithify.errors import InvalidRecordError, InvalidSettingError, OffsetOutOfRangeError, RefusedError
 from lithify.model.cursor import Start
 from lithify.model.message import EARLIEST, LATEST, Envelope, MessageId, MessagePosition
@@ -20,6 +19,7 @@ from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.topic.log import LastRecord
 from lithify.pulsar.format.wire_pb2 import MessageMetadata
+from lithify.rules.compaction.planner import plan_log
 from lithify.service.proof.verify import verify
 from lithify.service.round.compact import RunRequest, compact
 from support.builders import some_settings

@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from lithify.errors import CoordinationError, EngineError, LithifyError, RefusedError
-from lithify.lifecycle.clocks import LEAP_MS
 from lithify.model.names import TopicName
 from lithify.model.settings.rates import Rates
 from lithify.model.sources.copied_topic import CopiedTopic
@@ -17,6 +16,7 @@ from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import WrittenBatch
 from lithify.ports.documents import DocumentKind
 from lithify.ports.store import Warehouse
+from lithify.rules.lifecycle.clocks import LEAP_MS
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.expire import expire_versions

@@ -25,11 +25,11 @@ from lithify.columnar.segment.positions import DeadPositions
 from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import SEGMENT_SCHEMA, VALUE
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
-from lithify.compaction.rules import SurvivorRules
 from lithify.errors import DamagedError
 from lithify.model.finding import Finding
 from lithify.model.record import Record
 from lithify.model.segment import Segment
+from lithify.rules.compaction.rules import SurvivorRules
 from support.generated.parquet_bombs import write_bomb
 from support.topics.stored_topics import segment_table
 

@@ -9,7 +9,7 @@ from lithify.model.scan import AsOfPoint, AsOfVersion, Everywhere, Listed, Match
 from lithify.model.sources.source import IngestRequest
 from lithify.ports.engine import RunLimits
 from lithify.ports.store import Warehouse
-from lithify.reading.pieces import Reading
+from lithify.rules.reading.pieces import Reading
 from lithify.service.change.alter import plan_uncompact
 from lithify.service.change.cut import plan_delete_records, plan_truncate
 from lithify.service.change.sweep import refuse_sweep, sweep

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
+from lithify.coordination.leases.database import engine_at
+from lithify.coordination.leases.groups_memory import MemoryCopies, MemoryGroups
+from lithify.coordination.leases.groups_sql import SqlGroups
+from lithify.coordination.leases.transactions import Transactions
 from lithify.errors import LithifyError
-from lithify.leases.database import engine_at
-from lithify.leases.groups_memory import MemoryCopies, MemoryGroups
-from lithify.leases.groups_sql import SqlGroups
-from lithify.leases.transactions import Transactions
 from lithify.model.cursor import Cursor
 from lithify.model.groups.copies import CopiedPositions, at_replica
 from lithify.model.groups.positions import GroupTopic, Position
@@ -28,7 +28,7 @@ from lithify.model.record import Record
 from lithify.model.topic.state import TopicState
 from lithify.ports.leases import Lease
 from lithify.ports.store import LogStore, Warehouse
-from lithify.reading.continuation import BeyondEnd, Continues, Restored, continuation
+from lithify.rules.reading.continuation import BeyondEnd, Continues, Restored, continuation
 from lithify.service.replica.positions import ReadPositions, load_between, read_positions, store_positions
 from lithify.service.replica.promote import promote
 from lithify.service.round.compact import RunRequest, compact

@@ -16,17 +16,17 @@ from typing import TypeVar
 import pytest
 
 from lithify.api.topic import Topic
-from lithify.groups.member import Member
-from lithify.groups.reader import GroupReader
+from lithify.coordination.groups.member import Member
+from lithify.coordination.groups.reader import GroupReader
+from lithify.coordination.leases.groups_memory import MemoryGroups
 from lithify.hydration import hydrate
-from lithify.leases.groups_memory import MemoryGroups
 from lithify.model.groups.positions import GroupTopic
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
-from lithify.reading.pieces import Reading
+from lithify.rules.reading.pieces import Reading
 from lithify.service.round.compact import RunRequest, compact
+from lithify.service.snapshot.consumer import STORE_MS
 from lithify.service.write.append import append
-from lithify.snapshot.consumer import STORE_MS
 from support.engines.oracle import OracleEngine
 from support.fake_clock import FakeClock
 from support.faults.interrupts import interrupts

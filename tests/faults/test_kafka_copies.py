@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from lithify.errors import LithifyError
-from lithify.lifecycle.copies.kafka import PROMOTED
 from lithify.model.names import TopicName, TopicReference
 from lithify.model.record import Record
 from lithify.model.sources.source import IngestRequest
 from lithify.model.topic.log import WrittenBatch
 from lithify.ports.store import Warehouse
+from lithify.rules.lifecycle.copies.kafka import PROMOTED
 from lithify.service.creation import create_topic
 from lithify.service.documents import source_of
 from lithify.service.ingest.ingest import ingest

@@ -16,7 +16,7 @@ import pytest
 from lithify.errors import LithifyError, PolicyError
 from lithify.model.settings.topic_settings import settings_of
 from lithify.ports.store import Warehouse
-from lithify.reading.pieces import Reading
+from lithify.rules.reading.pieces import Reading
 from lithify.service.change.alter import alter
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.expire import expire_versions

@@ -24,11 +24,11 @@ from faults.history import (
 )
 from faults.standing import Standing
 from lithify.errors import RunExpiredError, UnknownVersionError
-from lithify.lifecycle.sweeping import RUNS_REMEMBERED
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
 from lithify.ports.store import Warehouse
 from lithify.reports.rounds.round import RoundReport
+from lithify.rules.lifecycle.sweeping import RUNS_REMEMBERED
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.expire import expire_versions
 from lithify.service.change.sweep import sweep

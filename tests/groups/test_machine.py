@@ -20,15 +20,15 @@ from random import Random
 import pytest
 
 from leases.places import TroubledCoordination
+from lithify.coordination.groups.alone import Alone, reset
+from lithify.coordination.groups.member import Member
+from lithify.coordination.groups.reader import GroupReader
+from lithify.coordination.leases.groups_memory import MemoryGroups
 from lithify.errors import CoordinationError, LogTruncatedError, PartitionTakenOverError, PolicyError
-from lithify.groups.alone import Alone, reset
-from lithify.groups.member import Member
-from lithify.groups.reader import GroupReader
-from lithify.leases.groups_memory import MemoryGroups
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId
 from lithify.model.record import Record
-from lithify.reading.pieces import Reading
+from lithify.rules.reading.pieces import Reading
 from lithify.service.change.alter import alter
 from lithify.service.change.cut import truncate
 from lithify.service.read.fetch import open_log

@@ -13,6 +13,8 @@ import lithify
 from groups.conftest import LEASE_MS, PARTITIONS, Join, pulled, put, wait_until
 from lithify import AtTime, Lake, Record, Topic
 from lithify.api.groups import Group, Membership
+from lithify.coordination.groups.reader import GroupReader
+from lithify.coordination.leases import database as databases
 from lithify.errors import (
     CoordinationError,
     InvalidNameError,
@@ -22,9 +24,7 @@ from lithify.errors import (
     RefusedError,
     UnknownGroupError,
 )
-from lithify.groups.reader import GroupReader
 from lithify.kafka import GroupOffset, group_offsets
-from lithify.leases import database as databases
 from lithify.model.sources.copied_topic import CopiedTopic
 from lithify.service.documents import put_source
 from lithify.service.round.compact import RunRequest, compact

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from leases.places import LeasePlace
-from lithify.leases.memory import MemoryCoordination
+from lithify.coordination.leases.memory import MemoryCoordination
 from lithify.model.cleaner_note import CleanerNote
 from lithify.ports.leases import Coordination, Lease
 

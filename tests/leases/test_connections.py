@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import Connection, create_engine, text
 
 from leases.conftest import SHARED
+from lithify.coordination.leases.database import engine_at
+from lithify.coordination.leases.groups_sql import open_groups
+from lithify.coordination.leases.transactions import Transactions, shared_database
 from lithify.errors import CoordinationError
-from lithify.leases.database import engine_at
-from lithify.leases.groups_sql import open_groups
-from lithify.leases.transactions import Transactions, shared_database
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from support.servers.postgres import Postgres
 from support.servers.tcp_proxy import a_proxy, wait_until

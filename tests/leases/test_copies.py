@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from leases.conftest import SHARED
-from lithify.leases import copies_sql
-from lithify.leases.database import engine_at
-from lithify.leases.groups_memory import MemoryGroups
-from lithify.leases.groups_sql import SqlGroups
-from lithify.leases.transactions import Transactions
+from lithify.coordination.leases import copies_sql
+from lithify.coordination.leases.database import engine_at
+from lithify.coordination.leases.groups_memory import MemoryGroups
+from lithify.coordination.leases.groups_sql import SqlGroups
+from lithify.coordination.leases.transactions import Transactions
 from lithify.model.cursor import Cursor
 from lithify.model.groups.copies import CopiedPositions
 from lithify.model.groups.positions import GroupTopic, Position

@@ -8,10 +8,10 @@ from itertools import count
 import pytest
 
 from leases.test_groups import ALPHA, BETA, ORDERS, SCOPE, at
+from lithify.coordination.leases.database import engine_at
+from lithify.coordination.leases.groups_sql import SqlGroups
+from lithify.coordination.leases.transactions import Transactions
 from lithify.errors import CoordinationError
-from lithify.leases.database import engine_at
-from lithify.leases.groups_sql import SqlGroups
-from lithify.leases.transactions import Transactions
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId
 from lithify.ports.leases import Lease

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from sqlalchemy import BigInteger, Column, Integer, String, Table
 
+from lithify.coordination.leases.database import engine_at
+from lithify.coordination.leases.groups_sql import SqlGroups
+from lithify.coordination.leases.replicas_sql import SqlReplicas
+from lithify.coordination.leases.sql import NOTES, SqlCoordination
+from lithify.coordination.leases.tables.groups import COPIED, FENCES, POSITIONS
+from lithify.coordination.leases.tables.replicas import PROGRESS, REPLICAS
+from lithify.coordination.leases.transactions import Transactions
 from lithify.errors import CoordinationError
-from lithify.leases.database import engine_at
-from lithify.leases.groups_sql import SqlGroups
-from lithify.leases.replicas_sql import SqlReplicas
-from lithify.leases.sql import NOTES, SqlCoordination
-from lithify.leases.tables.groups import COPIED, FENCES, POSITIONS
-from lithify.leases.tables.replicas import PROGRESS, REPLICAS
-from lithify.leases.transactions import Transactions
 from lithify.model.cleaner_note import CleanerNote
 from lithify.model.cursor import Cursor
 from lithify.model.groups.positions import GroupTopic, Position

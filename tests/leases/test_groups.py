@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from sqlalchemy import create_engine, text
 
 from leases.conftest import SHARED
+from lithify.coordination.leases.database import engine_at
+from lithify.coordination.leases.groups_memory import MemoryGroups
+from lithify.coordination.leases.groups_sql import SqlGroups
+from lithify.coordination.leases.transactions import Transactions
 from lithify.errors import CoordinationError, InvalidNameError
-from lithify.leases.database import engine_at
-from lithify.leases.groups_memory import MemoryGroups
-from lithify.leases.groups_sql import SqlGroups
-from lithify.leases.transactions import Transactions
 from lithify.model.cursor import Cursor
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId, TopicName, checked_group

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from leases.places import TroubledCoordination, down
+from lithify.coordination.leases.keeper import LeaseKeeper
+from lithify.coordination.leases.memory import MemoryCoordination
 from lithify.errors import CoordinationError
-from lithify.leases.keeper import LeaseKeeper
-from lithify.leases.memory import MemoryCoordination
 
 LEASE_MS = 30_000
 NAMES = ("orders", "payments", "clicks")

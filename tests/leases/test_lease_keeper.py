@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from leases.places import TroubledCoordination, down, nothing
+from lithify.coordination.leases.keeper import LeaseKeeper
+from lithify.coordination.leases.memory import MemoryCoordination
+from lithify.coordination.leases.outcomes import Refused, Registered, Renewal, Waiting
 from lithify.errors import CoordinationError
-from lithify.leases.keeper import LeaseKeeper
-from lithify.leases.memory import MemoryCoordination
-from lithify.leases.outcomes import Refused, Registered, Renewal, Waiting
 from lithify.ports.leases import Lease
 
 LEASE_MS = 30_000

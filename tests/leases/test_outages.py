@@ -12,11 +12,11 @@ import pytest
 from sqlalchemy import create_engine, make_url, text
 from sqlalchemy.exc import DBAPIError
 
+from lithify.coordination.leases.database import parsed
+from lithify.coordination.leases.sql import open_coordination
+from lithify.coordination.leases.transactions import Transactions
 from lithify.errors import CoordinationError
-from lithify.extras import POSTGRES_DRIVERS
-from lithify.leases.database import parsed
-from lithify.leases.sql import open_coordination
-from lithify.leases.transactions import Transactions
+from lithify.errors.extras import POSTGRES_DRIVERS
 from lithify.store.iceberg.catalog import configured
 from lithify.waits import sql
 from lithify.waits.deadline import ENDING
@@ -122,7 +122,7 @@ def test_a_statement_is_judged_by_its_sqlstate(server: Postgres, code: str, pass
 def test_a_url_without_a_driver_gets_one_that_is_installed(
     installed: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lithify.extras.find_spec", lambda name: name if name in installed else None)
+    monkeypatch.setattr("lithify.errors.extras.find_spec", lambda name: name if name in installed else None)
     expected = "postgresql+" + (installed or POSTGRES_DRIVERS)[0]
     assert parsed("postgresql://u@h/d").drivername == expected
     assert configured._bounded("postgresql://u:p%40@h/d").startswith(f"{expected}://u:p%40@h/d?")

@@ -15,8 +15,8 @@ import pytest
 
 from leases.conftest import SHARED
 from leases.workers import TIMEOUT_S, keep, monotonic_ms, race
-from lithify.leases.keeper import LeaseKeeper
-from lithify.leases.sql import open_coordination
+from lithify.coordination.leases.keeper import LeaseKeeper
+from lithify.coordination.leases.sql import open_coordination
 from support.processes.store_workers import together
 
 PROCESSES, ROUNDS = 4, 12

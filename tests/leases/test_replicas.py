@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from sqlalchemy import create_engine, text
 
 from leases.conftest import SHARED
+from lithify.coordination.leases.database import engine_at
+from lithify.coordination.leases.replicas_memory import MemoryReplicas
+from lithify.coordination.leases.replicas_sql import SqlReplicas, open_replicas
+from lithify.coordination.leases.transactions import Transactions
 from lithify.errors import InvalidNameError, RefusedError
-from lithify.leases.database import engine_at
-from lithify.leases.replicas_memory import MemoryReplicas
-from lithify.leases.replicas_sql import SqlReplicas, open_replicas
-from lithify.leases.transactions import Transactions
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.names import TopicName
 from lithify.model.replicas.definition import ReplicaDefinition, checked_replica, default_name

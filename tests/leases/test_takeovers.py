@@ -12,12 +12,12 @@ from sqlalchemy import text
 from leases.conftest import SHARED
 from leases.test_groups import ALPHA, CLICKS, ORDERS, at
 from leases.test_replicas import a_replica
+from lithify.coordination.leases.database import engine_at
+from lithify.coordination.leases.groups_sql import SqlGroups, open_groups
+from lithify.coordination.leases.replicas_sql import SqlReplicas, open_replicas
+from lithify.coordination.leases.scopes import SCOPES
+from lithify.coordination.leases.transactions import Transactions
 from lithify.errors import CoordinationError
-from lithify.leases.database import engine_at
-from lithify.leases.groups_sql import SqlGroups, open_groups
-from lithify.leases.replicas_sql import SqlReplicas, open_replicas
-from lithify.leases.scopes import SCOPES
-from lithify.leases.transactions import Transactions
 from lithify.model.cursor import Cursor
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.groups.positions import GroupTopic, Position

@@ -17,12 +17,12 @@ from pyiceberg.catalog.sql import SqlCatalog
 from sqlalchemy import Column, Integer, MetaData, Table, create_engine
 
 from leases.conftest import SHARED
+from lithify.coordination.leases import database as databases
+from lithify.coordination.leases.database import engine_at
+from lithify.coordination.leases.memory import MemoryCoordination
+from lithify.coordination.leases.sql import SqlCoordination, open_coordination
+from lithify.coordination.leases.transactions import Transactions, has_table, make_table
 from lithify.errors import CoordinationError
-from lithify.leases import database as databases
-from lithify.leases.database import engine_at
-from lithify.leases.memory import MemoryCoordination
-from lithify.leases.sql import SqlCoordination, open_coordination
-from lithify.leases.transactions import Transactions, has_table, make_table
 from lithify.ports.leases import Lease
 from lithify.waits import sql
 from support.servers.postgres import PASSWORD, Postgres

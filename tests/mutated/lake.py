@@ -22,8 +22,8 @@ from lithify.model.settings.topic_settings import settings_of
 from lithify.model.sources.copied_topic import CopiedTopic, Hole
 from lithify.model.sources.ends import KnownEnds, SourceEnd
 from lithify.ports.store import Warehouse
-from lithify.reading.pieces import Reading
 from lithify.reports.overview import Standing
+from lithify.rules.reading.pieces import Reading
 from lithify.service.creation import create_warehouse
 from lithify.service.documents import (
     failures_of,

@@ -19,8 +19,8 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from lithify.coordination.leases.groups_memory import MemoryGroups
 from lithify.errors import LithifyError, RefusedError
-from lithify.leases.groups_memory import MemoryGroups
 from lithify.model.cursor import From
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId, TopicName
@@ -28,8 +28,8 @@ from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.state import TopicState
 from lithify.ports.leases import Lease
 from lithify.ports.store import LogStore, Warehouse
-from lithify.reading.continuation import BeyondEnd, Continues, Restored, continuation
-from lithify.reading.pieces import Reading
+from lithify.rules.reading.continuation import BeyondEnd, Continues, Restored, continuation
+from lithify.rules.reading.pieces import Reading
 from lithify.service.change.cut import truncate
 from lithify.service.read.fetch import open_log
 from lithify.service.replica.copying import MirrorRequest

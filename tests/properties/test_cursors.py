@@ -19,7 +19,7 @@ from lithify.errors import LithifyError
 from lithify.model.cursor import Cursor
 from lithify.model.record import Record
 from lithify.model.topic.log import LogState
-from lithify.reading.continuation import Continuation, Continues, MissedDeletes, continuation
+from lithify.rules.reading.continuation import Continuation, Continues, MissedDeletes, continuation
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import truncate
 from lithify.service.change.undo import undo

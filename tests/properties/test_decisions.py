@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.compaction.decisions import (
+from lithify.rules.compaction.decisions import (
     MANY_SMALL,
     CountedSegment,
     Decision,

@@ -8,7 +8,7 @@ from unittest.mock import patch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.cleaner.failures import MOST_UNWRITTEN, Failures
+from lithify.daemons.cleaner.failures import MOST_UNWRITTEN, Failures
 from lithify.errors import DamagedError, WarehouseError
 from lithify.service.documents import failures_of
 from support.topics.memory_topic import MemoryTopic

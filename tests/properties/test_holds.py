@@ -21,7 +21,7 @@ from lithify.model.cursor import Cursor
 from lithify.model.groups.positions import Position
 from lithify.model.names import LogId
 from lithify.model.record import Record
-from lithify.reading.pieces import Reading
+from lithify.rules.reading.pieces import Reading
 from lithify.service.change.alter import alter
 from lithify.service.change.retain import retain
 from lithify.service.change.undo import undo

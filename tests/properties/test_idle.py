@@ -14,15 +14,15 @@ from hypothesis import Phase, find, given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 
-from lithify.compaction.eligible.retention import gone_segments
-from lithify.lifecycle.cuts import records_deleted, retained
 from lithify.model.groups.reads import GroupRead, LogReads
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment, Volume
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.log import LogState
-from lithify.schedule.assessment import assess
-from lithify.schedule.idle import may_be_due_at_ms
+from lithify.rules.compaction.eligible.retention import gone_segments
+from lithify.rules.lifecycle.cuts import records_deleted, retained
+from lithify.rules.schedule.assessment import assess
+from lithify.rules.schedule.idle import may_be_due_at_ms
 from support.builders import some_settings
 from support.generated.logs import some_records, with_whole_entries
 from support.topics.pure_rounds import PureLog
@@ -100,7 +100,7 @@ def cases(draw: st.DrawFn) -> Case:
     for _ in range(draw(st.integers(1, 6))):
         grow(draw, log, settings, now_ms)
         now_ms += draw(st.sampled_from([0, 1, 10, 60]))
-    # A changed setting leaves the state as it is (C43), apart from what `lifecycle/setting_changes.py` does.
+    # A changed setting leaves the state as it is (C43), apart from what `rules/lifecycle/setting_changes.py` does.
     lags = ("min_compaction_lag_ms", "min_compaction_lag_bytes", "retention_ms", "retention_bytes")
     changed = dict(zip(lags, (0, 0, -1, -1), strict=True)) if draw(st.integers(0, 4)) == 0 else {}
     required = draw(st.sampled_from(["", "", "", "", "changed: null.key"]))

@@ -14,7 +14,6 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from lithify.errors import BrokerError
-from lithify.lifecycle.copies.missed_deletes import ENDS_KEPT, begun, learned, lost_error, missed_deletes
 from lithify.model.names import LogId, TopicName
 from lithify.model.record import Record
 from lithify.model.sources.ends import KnownEnds, SourceEnd
@@ -23,6 +22,7 @@ from lithify.model.topic.edit import TopicEdit
 from lithify.ports.source import OnBatch
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import IngestReport
+from lithify.rules.lifecycle.copies.missed_deletes import ENDS_KEPT, begun, learned, lost_error, missed_deletes
 from lithify.service.commit import commit
 from lithify.service.documents import source_ends_of
 from lithify.service.ingest.ingest import ingest

@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from lithify.errors import LithifyError, LogTruncatedError, RefusedError
-from lithify.lifecycle.own_views import may_compact
 from lithify.model.cursor import Cursor
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
-from lithify.reading.continuation import advanced
-from lithify.reading.pieces import Reading
+from lithify.rules.lifecycle.own_views import may_compact
+from lithify.rules.reading.continuation import advanced
+from lithify.rules.reading.pieces import Reading
 from lithify.service.change.alter import alter
 from lithify.service.change.expire import expire_versions
 from lithify.service.change.sweep import sweep

@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from lithify.errors import LithifyError, OffsetOutOfRangeError, RefusedError
 from lithify.model.cursor import AtTime
 from lithify.model.record import Record
-from lithify.reading.pieces import Reading
+from lithify.rules.reading.pieces import Reading
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.retain import retain

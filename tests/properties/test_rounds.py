@@ -15,15 +15,15 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-import lithify.compaction.tombstones as steps_module
-from lithify.compaction.decisions import rewrites_of
-from lithify.compaction.eligible.retention import gone_segments
-from lithify.compaction.outcome import LogOutcome
-from lithify.lifecycle.cuts import records_deleted, retained
+import lithify.rules.compaction.tombstones as steps_module
 from lithify.model.log_arithmetic import measured, view_of
 from lithify.model.names import LogId, TopicName
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.rules.compaction.decisions import rewrites_of
+from lithify.rules.compaction.eligible.retention import gone_segments
+from lithify.rules.compaction.outcome import LogOutcome
+from lithify.rules.lifecycle.cuts import records_deleted, retained
 from support.builders import some_settings
 from support.engines.oracle import step_of
 from support.generated.logs import STRATEGIES, some_records, with_whole_entries

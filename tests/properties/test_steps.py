@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.compaction.tombstones import (
+from lithify.rules.compaction.tombstones import (
     STEPS_KEPT,
     Expiry,
     Steps,

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from lithify.errors import InvalidRecordError, LogTruncatedError, OffsetOutOfRangeError
 from lithify.model.cursor import AtTime
 from lithify.model.record import Record
-from lithify.reading.continuation import MissedDeletes, continuation
+from lithify.rules.reading.continuation import MissedDeletes, continuation
 from lithify.service.documents import reports_of
 from lithify.service.look.status import topic_status
 from lithify.service.proof.verify import metadata_findings

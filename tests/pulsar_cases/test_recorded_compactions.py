@@ -19,8 +19,8 @@ from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.log import LogState
 from lithify.ports.engine import RewriteEngine
 from lithify.ports.store import Warehouse
-from lithify.reading.pieces import Reading
 from lithify.reports.rounds.round import RoundReport
+from lithify.rules.reading.pieces import Reading
 from lithify.service.read.fetch import LogReader, open_log
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append

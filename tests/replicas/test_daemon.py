@@ -12,10 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from lithify.cleaner.outages import LEASES
+from lithify.coordination.leases.groups_memory import MemoryGroups
+from lithify.coordination.leases.replicas_memory import MemoryReplicas
+from lithify.daemons.cleaner.outages import LEASES
+from lithify.daemons.replicas import status
+from lithify.daemons.replicas.daemon import ReplicaDaemon
+from lithify.daemons.replicas.defining import ReplicaRequest, add_replica, change_replica, paused, resumed
+from lithify.daemons.replicas.options import DaemonOptions
+from lithify.daemons.replicas.status import replica_statuses
+from lithify.daemons.replicas.world import Place, ReplicaWorld
 from lithify.errors import CoordinationError, DamagedError, WarehouseError
-from lithify.leases.groups_memory import MemoryGroups
-from lithify.leases.replicas_memory import MemoryReplicas
 from lithify.model.cleaner_note import CleanerNote
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.names import TopicName
@@ -25,12 +31,6 @@ from lithify.model.replicas.progress import ReplicaStanding
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
-from lithify.replicas import status
-from lithify.replicas.daemon import ReplicaDaemon
-from lithify.replicas.defining import ReplicaRequest, add_replica, change_replica, paused, resumed
-from lithify.replicas.options import DaemonOptions
-from lithify.replicas.status import replica_statuses
-from lithify.replicas.world import Place, ReplicaWorld
 from lithify.reports.replicas.events import ReplicaEvent, ReplicaEventKind
 from lithify.service.change.alter import alter
 from lithify.service.write.append import append

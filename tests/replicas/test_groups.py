@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import pytest
 
+from lithify.coordination.leases.groups_memory import MemoryGroups
+from lithify.daemons.replicas import groups as syncing
+from lithify.daemons.replicas.defining import ReplicaRequest, add_replica, change_replica
+from lithify.daemons.replicas.status import replica_statuses
 from lithify.errors import CoordinationError, RefusedError
-from lithify.leases.groups_memory import MemoryGroups
 from lithify.model.cursor import Cursor
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId, TopicName
 from lithify.model.settings.topic_settings import settings_of
 from lithify.ports.leases import Lease
-from lithify.replicas import groups as syncing
-from lithify.replicas.defining import ReplicaRequest, add_replica, change_replica
-from lithify.replicas.status import replica_statuses
 from lithify.reports.replicas.events import ReplicaEventKind
 from lithify.service.replica.promote import promote
 from replicas.test_daemon import World, waited

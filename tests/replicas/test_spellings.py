@@ -12,9 +12,9 @@ from sqlalchemy import text
 
 import lithify
 from lithify import Lake, Record
+from lithify.coordination.leases.database import engine_at
+from lithify.coordination.leases.scopes import SCOPES
 from lithify.errors import CoordinationError, RefusedError
-from lithify.leases.database import engine_at
-from lithify.leases.scopes import SCOPES
 from lithify.wiring import cleaner_notes, groups_of, open_warehouse
 from lithify.wiring.glance import Glance
 from lithify.wiring.replicas import replicas_of

@@ -34,11 +34,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
-from lithify.compaction.round_report import plan_report
 from lithify.errors import LithifyError
+from lithify.errors.words import of_the_command_line
 from lithify.model.segment import Segment
 from lithify.model.settings.units import format_duration, parse_duration_ms
 from lithify.ports.groups import NoGroups
+from lithify.rules.compaction.round_report import plan_report
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.expire import expire_versions
@@ -51,7 +52,6 @@ from lithify.service.look.status import topic_status
 from lithify.service.read.fetch import table_batches
 from lithify.service.round.topic_run import plan_rounds
 from lithify.service.write.append import append
-from lithify.words import of_the_command_line
 from scenarios.shown import cut_lines, file_name, log_lines, ranges, round_line, segment_range, status_lines
 from support.builders import a_log, draw_record, with_id
 from support.faults.ports import FaultyEngine, Freezer, faulty

@@ -11,8 +11,8 @@ from lithify.model.record import Record
 from lithify.model.segment import Segment, segments_of
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
-from lithify.proof.consistency import metadata_findings
-from lithify.reading.pieces import Reading
+from lithify.rules.proof.consistency import metadata_findings
+from lithify.rules.reading.pieces import Reading
 from lithify.service.read.fetch import open_log
 from soak.feeder import FedTopic
 from soak.journal import LogJournal, Wanted

@@ -4,7 +4,7 @@
     deleted       up to where `delete-records` has cut           (C26)
     truncated     records that are as if they had never been
 
-What is left at the end is the oracle's word (`compaction/survivors.py`) on the whole journal in one
+What is left at the end is the oracle's word (`rules/compaction/survivors.py`) on the whole journal in one
 round, however many rounds there were. Where the contract leaves it open, `Wanted.may` says what may
 be there as well.
 """
@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lithify.compaction.rules import SurvivorRules, order_of
-from lithify.compaction.survivors import survivors
 from lithify.model.record import Record, is_tombstone
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.rules.compaction.rules import SurvivorRules, order_of
+from lithify.rules.compaction.survivors import survivors
 from soak.topics import DAY_MS
 
 

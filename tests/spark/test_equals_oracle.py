@@ -7,13 +7,13 @@ from random import Random
 import pytest
 
 from lithify.columnar.segment.writer import ROW_GROUP_RECORDS
-from lithify.compaction.decisions import rewrites_of
-from lithify.compaction.key_pass_shape import KeyPassShape
-from lithify.compaction.rules import Cause
 from lithify.model.message import Envelope, MessageId
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.ports.engine import RunLimits
+from lithify.rules.compaction.decisions import rewrites_of
+from lithify.rules.compaction.key_pass_shape import KeyPassShape
+from lithify.rules.compaction.rules import Cause
 from spark.engines import engine_without_session
 from support.chunks import chunk_metadata
 from support.generated.records import HARD_KEYS
@@ -31,7 +31,7 @@ def shape(request, monkeypatch):
         "three ranges": KeyPassShape(3, shuffled=False),
         "shuffled": KeyPassShape(3, shuffled=True),
     }[request.param]
-    monkeypatch.setattr("lithify.compaction.key_pass_shape.key_pass_shape", lambda _plan, **_: forced)
+    monkeypatch.setattr("lithify.rules.compaction.key_pass_shape.key_pass_shape", lambda _plan, **_: forced)
     return forced
 
 
@@ -178,7 +178,9 @@ def test_logs_cut_in_different_ways_in_one_run(engine, topic, monkeypatch):
         1: KeyPassShape(3, shuffled=True),
         2: KeyPassShape(2, shuffled=True),
     }
-    monkeypatch.setattr("lithify.compaction.key_pass_shape.key_pass_shape", lambda plan, **_: shapes[plan.partition])
+    monkeypatch.setattr(
+        "lithify.rules.compaction.key_pass_shape.key_pass_shape", lambda plan, **_: shapes[plan.partition]
+    )
     random = Random(9)
     for _ in range(2):
         for partition in shapes:
@@ -242,7 +244,7 @@ def test_small_neighbours_without_losers_merge_in_order(engine, topic):
 def test_a_range_that_does_not_fit_is_cut(engine, topic, monkeypatch):
     random = Random(8)
     whole = KeyPassShape(1, shuffled=False)
-    monkeypatch.setattr("lithify.compaction.key_pass_shape.key_pass_shape", lambda _plan, **_: whole)
+    monkeypatch.setattr("lithify.rules.compaction.key_pass_shape.key_pass_shape", lambda _plan, **_: whole)
     for _ in range(2):
         topic.append(0, [Record(random.randbytes(200), b"v") for _ in range(60_000)])
     outcome = topic.round(engine, limits=RunLimits(task_memory_bytes=1))[0]

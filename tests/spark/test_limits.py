@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from lithify.compaction.key_pass_shape import LEAST_RECORDS, MAX_READS, key_pass_shape, key_pass_shapes
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import Strategy
 from lithify.ports.engine import RunLimits
+from lithify.rules.compaction.key_pass_shape import LEAST_RECORDS, MAX_READS, key_pass_shape, key_pass_shapes
 from lithify.spark.tasks import partitions, spread
 from support.builders import a_segment, some_rules
 from support.topics.stored_topics import StoredTopic

@@ -25,7 +25,7 @@ import json, os, secrets, sys
 from functools import partial
 from pathlib import Path
 import lithify
-from lithify.compaction import key_pass_shape
+from lithify.rules.compaction import key_pass_shape
 
 ours, folder = sys.argv[1] == "ours", Path(sys.argv[2])
 conf = {

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lithify.errors import JavaNotFoundError
-from lithify.redaction import redacted
+from lithify.errors.redaction import redacted
 from lithify.spark.session import java
 from lithify.spark.session.java import Java, find_java, java_home
 from lithify.spark.session.start import session_factory, slots

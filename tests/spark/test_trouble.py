@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from lithify.compaction.decisions import CountedSegment, Rewrite
-from lithify.compaction.key_pass_shape import KeyPassShape
-from lithify.compaction.outcome import LogFindings
-from lithify.compaction.rules import Cause
 from lithify.errors import DamagedError, EngineError
 from lithify.model.names import LogId
 from lithify.model.record import Record
 from lithify.ports.engine import PlannedLog, Rewritten, RunLimits
+from lithify.rules.compaction.decisions import CountedSegment, Rewrite
+from lithify.rules.compaction.key_pass_shape import KeyPassShape
+from lithify.rules.compaction.outcome import LogFindings
+from lithify.rules.compaction.rules import Cause
 from lithify.spark.tasks import job_errors
 from spark.engines import engine_on
 from support.topics.stored_topics import records_in, silent
@@ -43,7 +43,7 @@ def topic_of_three(topic):
 @pytest.fixture(params=["read by ranges", "shuffled"])
 def way(request, monkeypatch):
     forced = KeyPassShape(2, shuffled=request.param == "shuffled")
-    monkeypatch.setattr("lithify.compaction.key_pass_shape.key_pass_shape", lambda _plan, **_: forced)
+    monkeypatch.setattr("lithify.rules.compaction.key_pass_shape.key_pass_shape", lambda _plan, **_: forced)
 
 
 def open_round(engine, topic, run_id="run"):

@@ -15,16 +15,16 @@ import pytest
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment.schema import ENVELOPE_SCHEMA, SEGMENT_SCHEMA
-from lithify.compaction.rules import SurvivorRules
-from lithify.compaction.survivors import survivors
 from lithify.model.finding import FindingKind, TombstoneCount
 from lithify.model.message import Envelope, MessageId
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.ports.engine import RunLimits
 from lithify.ports.inspector import RecordFinding
-from lithify.proof.inspection import inspected
-from lithify.proof.transition import Proof, Source
+from lithify.rules.compaction.rules import SurvivorRules
+from lithify.rules.compaction.survivors import survivors
+from lithify.rules.proof.inspection import inspected
+from lithify.rules.proof.transition import Proof, Source
 from lithify.spark.proof.inspector import SparkInspector
 from lithify.spark.tasks import Pace, Workers
 from lithify.store.memory_files import MemoryFiles

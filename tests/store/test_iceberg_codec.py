@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from pyiceberg.catalog import Catalog
 
 from lithify.errors import DamagedError, UnknownTopicError, UnsupportedFormatError
-from lithify.lifecycle.clocks import BEHIND_MS
 from lithify.model.missed import DroppedDeletes, Undone
 from lithify.model.segment import Segment, Volume
 from lithify.model.settings.table import SETTINGS
@@ -27,6 +26,7 @@ from lithify.model.topic.log import (
     View,
     WrittenBatch,
 )
+from lithify.rules.lifecycle.clocks import BEHIND_MS
 from lithify.store.iceberg.commit.kept_versions import closings
 from lithify.store.iceberg.state import topic_codec
 from lithify.store.iceberg.state.log_codec import log_from_json, log_to_json

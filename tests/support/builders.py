@@ -17,8 +17,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from lithify.compaction.planner import LogPlan, plan_log
-from lithify.compaction.rules import SurvivorRules
 from lithify.model.log_arithmetic import measured
 from lithify.model.message import Envelope, MessageId
 from lithify.model.names import TopicName
@@ -27,6 +25,8 @@ from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings, settings_of
 from lithify.model.topic.log import LastRecord, LogState, TombstoneStep
 from lithify.model.topic.state import TopicState
+from lithify.rules.compaction.planner import LogPlan, plan_log
+from lithify.rules.compaction.rules import SurvivorRules
 from lithify.store.memory_files import segment_of
 from support.chunks import chunk_metadata
 

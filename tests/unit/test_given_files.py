@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from lithify import given_files
-from lithify.errors import LithifyError
-from lithify.given_files import read_given
+from lithify.errors import LithifyError, given_files
+from lithify.errors.given_files import read_given
 from lithify.kafka.publisher.positions import parse_positions, read_positions
 from lithify.kafka_client.properties import read_properties
 from lithify.kafka_client.stores import check_stores
@@ -23,7 +22,7 @@ from lithify.pulsar.client import ClientConfig, conf_of
 from lithify.pulsar.client.config import TOKEN
 from lithify.pulsar.client.login.oauth2 import OAuth2
 from lithify.pulsar.client.login.tls import Tls
-from lithify.snapshot.position_file import PositionFile
+from lithify.service.snapshot.position_file import PositionFile
 
 PULSAR = "pulsar://h:1"
 READERS: dict[str, Callable[[Path], Any]] = {

@@ -18,10 +18,10 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from lithify.cli.terminal import output
-from lithify.defects import as_lithify_error
 from lithify.errors import DamagedError, LithifyError, RefusedError
+from lithify.errors.defects import as_lithify_error
+from lithify.errors.redaction import HIDDEN, KNOWN, KNOWN_SECRETS, LONGEST, keep_secret, one_line, redacted, told
 from lithify.model.settings.secrets import keep
-from lithify.redaction import HIDDEN, KNOWN, KNOWN_SECRETS, LONGEST, keep_secret, one_line, redacted, told
 from lithify.reports.page.html import text_html
 from lithify.store.iceberg.error_mapping import reaching
 

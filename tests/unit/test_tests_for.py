@@ -23,7 +23,7 @@ def imports():
 @pytest.mark.parametrize(
     ("changed", "test", "away"),
     [
-        ("src/lithify/compaction/survivors.py", "tests/unit/compaction/test_survivors.py", 1),
+        ("src/lithify/rules/compaction/survivors.py", "tests/unit/compaction/test_survivors.py", 1),
         ("tests/cli/conftest.py", "tests/cli/test_completion.py", 1),
         ("tests/support/processes/shells.py", "tests/shells/test_other_shells.py", 1),
         ("src/lithify/cli/topics/list.py", "tests/cli/test_completion.py", 2),  # by the name that verbs have of it

@@ -7,11 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 
+from lithify.coordination.groups.alone import Alone, TellWait, delete, reset
+from lithify.coordination.groups.lost_identity import check_group_not_elsewhere
+from lithify.coordination.groups.member import LEASE_MS, Member
+from lithify.coordination.groups.reader import GroupReader
 from lithify.errors import LithifyError, RefusedError, UnknownGroupError, UnknownTopicError
-from lithify.groups.alone import Alone, TellWait, delete, reset
-from lithify.groups.lost_identity import check_group_not_elsewhere
-from lithify.groups.member import LEASE_MS, Member
-from lithify.groups.reader import GroupReader
 from lithify.model.cursor import Cursor, Start
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.message import MessageId, MessagePosition
@@ -20,9 +20,9 @@ from lithify.model.settings.units import format_time
 from lithify.ports.groups import Groups
 from lithify.ports.leases import LEAST_LEASE_MS
 from lithify.ports.store import Warehouse
-from lithify.reading.pieces import Reading
 from lithify.reports.groups import ChangedPosition, GroupInfo, GroupLag, GroupReset
 from lithify.reports.report import Reports
+from lithify.rules.reading.pieces import Reading
 from lithify.service.look.lag import group_lag
 from lithify.service.read.fetch import open_logs
 from lithify.wiring import groups_of, machine

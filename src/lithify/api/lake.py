@@ -14,7 +14,7 @@ from lithify.api.limits import DEFAULT_TASK_MEMORY, run_limits
 from lithify.api.stream import Stream
 from lithify.api.topic import Topic
 from lithify.api.warehouse import WholeWarehouse
-from lithify.cleaner.options import INTERVAL_MS, LEASE_MS, SWEEP_INTERVAL_MS, CleanerOptions, EventListener
+from lithify.daemons.cleaner.options import INTERVAL_MS, LEASE_MS, SWEEP_INTERVAL_MS, CleanerOptions, EventListener
 from lithify.model.names import in_order, parse_stream, parse_topic
 from lithify.model.settings.topic_settings import preset
 from lithify.model.sources.source import IngestRequest
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from lithify.api.groups import Group
     from lithify.api.replicas import LakeReplicas
-    from lithify.cleaner.loop import Loop
+    from lithify.daemons.cleaner.loop import Loop
     from lithify.pulsar.client import ClientConfig
     from lithify.reports.groups import GroupInfo
     from lithify.reports.ingest import IngestReport, TellBatch, TellNote

@@ -7,11 +7,8 @@ from dataclasses import dataclass, replace
 from types import EllipsisType
 
 from lithify.api.limits import Size, rate_bytes
-from lithify.errors import RefusedError, UnknownTopicError
-from lithify.model.names import in_order, parse_topic
-from lithify.ports.store import Warehouse
-from lithify.replicas.daemon import ReplicaDaemon
-from lithify.replicas.defining import (
+from lithify.daemons.replicas.daemon import ReplicaDaemon
+from lithify.daemons.replicas.defining import (
     ReplicaRequest,
     add_replica,
     change_replica,
@@ -20,9 +17,12 @@ from lithify.replicas.defining import (
     remove_replica,
     resumed,
 )
-from lithify.replicas.options import INTERVAL_MS, LEASE_MS, THREADS, DaemonOptions, EventListener
-from lithify.replicas.status import replica_statuses, verify_all
-from lithify.replicas.world import ReplicaWorld
+from lithify.daemons.replicas.options import INTERVAL_MS, LEASE_MS, THREADS, DaemonOptions, EventListener
+from lithify.daemons.replicas.status import replica_statuses, verify_all
+from lithify.daemons.replicas.world import ReplicaWorld
+from lithify.errors import RefusedError, UnknownTopicError
+from lithify.model.names import in_order, parse_topic
+from lithify.ports.store import Warehouse
 from lithify.reports.replicas import PromoteReport, ReplicaVerification
 from lithify.reports.replicas.status import ReplicaInfo, ReplicaStatus
 from lithify.reports.report import Reports

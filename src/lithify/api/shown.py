@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from lithify.errors import LithifyError
+from lithify.errors.redaction import redacted
 from lithify.model.names import TopicName
 from lithify.model.settings.units import plural
 from lithify.ports.store import Warehouse
-from lithify.redaction import redacted
 from lithify.service.look.status import topic_info
 
 

@@ -17,14 +17,14 @@ from lithify.model.record import Record
 from lithify.model.topic.state import TopicState
 from lithify.ports.engine import START_SPARK, Progress, silent, unsaid
 from lithify.ports.files import Batch
-from lithify.reading.message_positions import check_has_ids, message_position
-from lithify.reading.pieces import Reading
 from lithify.reports.report import Reports
 from lithify.reports.rounds.plan import PlanReport
 from lithify.reports.rounds.rate_limits import RatesReport
 from lithify.reports.rounds.round import RoundReport
 from lithify.reports.status import TopicStatus
 from lithify.reports.topics import TopicInfo, VersionReport
+from lithify.rules.reading.message_positions import check_has_ids, message_position
+from lithify.rules.reading.pieces import Reading
 from lithify.service.documents import reports_of, throttle
 from lithify.service.last_record import last_position
 from lithify.service.look.status import kept_versions, topic_info, topic_status
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lithify.api.groups import Membership
-    from lithify.groups.reader import GroupReader
+    from lithify.coordination.groups.reader import GroupReader
     from lithify.reports.quarantine import ReleaseReport
     from lithify.reports.verification import VerifyReport
-    from lithify.snapshot.lake_consumer import LakeConsumer
-    from lithify.snapshot.table_fold import Table
+    from lithify.service.snapshot.lake_consumer import LakeConsumer
+    from lithify.service.snapshot.table_fold import Table
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -143,7 +143,7 @@ class Topic(TopicCuts):
         self, *, partitions: Sequence[int] | None = None, position: str | PathLike[str] | None = None
     ) -> LakeConsumer:
         """A consumer of the compacted records, then of new ones; `position` is the file of its cursors (C49)."""
-        from lithify.snapshot.lake_consumer import LakeConsumer
+        from lithify.service.snapshot.lake_consumer import LakeConsumer
 
         return LakeConsumer(self.warehouse, self.topic_name, partitions=partitions, position=position)
 
@@ -153,7 +153,7 @@ class Topic(TopicCuts):
         With `position` it continues where the last one with that file ended: give it the table of that one. Without,
         it replaces what the table has, at the end.
         """
-        from lithify.snapshot.table_fold import refill
+        from lithify.service.snapshot.table_fold import refill
 
         with self.consumer(position=position) as consumer:
             return consumer.fill(table) if position is not None else refill(table, consumer.fill)

@@ -18,8 +18,8 @@ import click
 from lithify.cli.completing import names
 from lithify.cli.terminal.output import print_json, say, say_error, say_json, say_lines
 from lithify.errors import RefusedError
+from lithify.errors.redaction import told
 from lithify.model.names import parse_topic
-from lithify.redaction import told
 
 if TYPE_CHECKING:
     from lithify.api.lake import Lake

@@ -21,9 +21,9 @@ from lithify.cli.invocation import INTERRUPTED, Invocation
 from lithify.cli.terminal.output import flush, put, say_lines, show
 from lithify.cli.terminal.stopping import end_in_time, leave
 from lithify.cli.verbs import lithify_group
-from lithify.defects import NOT_INSTALLED, OF_THE_MACHINE
 from lithify.errors import DefectError, LithifyError, UnusableEnvironmentError
-from lithify.words import of_the_command_line
+from lithify.errors.defects import NOT_INSTALLED, OF_THE_MACHINE
+from lithify.errors.words import of_the_command_line
 
 _STDIN, _STDOUT, _STDERR = range(3)
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lithify.errors import RefusedError
 from lithify.hydration.rows import ORDERS, POSITIONS, BusyError, Change, TableName, unusable
-from lithify.snapshot.changes import LogKey
+from lithify.service.snapshot.changes import LogKey
 
 _KEYS = (("partition", pa.int32()), ("key", pa.binary()))
 _ROWS = pa.schema(

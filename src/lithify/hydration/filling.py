@@ -16,9 +16,9 @@ from lithify.hydration.rows import BusyError, Change, StoredTable, row_of
 from lithify.model.record import Record
 from lithify.ports.clock import Clock
 from lithify.ports.source import StopAsked
-from lithify.snapshot.changes import Changes
-from lithify.snapshot.narration import WAIT_S, Narration
-from lithify.snapshot.position import PositionText, StoredPosition
+from lithify.service.snapshot.changes import Changes
+from lithify.service.snapshot.narration import WAIT_S, Narration
+from lithify.service.snapshot.position import PositionText, StoredPosition
 
 T = TypeVar("T")
 

@@ -2,7 +2,7 @@
 
     lake ─► what a cluster has more, if there is one, up to its end now ─► the end, or with `continuous` what comes
 
-A consumer reads (`snapshot/consumer.py`); the table stores its position in the transaction of the rows.
+A consumer reads (`service/snapshot/consumer.py`); the table stores its position in the transaction of the rows.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from lithify.hydration.targets import Kind, Target, parse_target
 from lithify.model.names import TopicName
 from lithify.ports.source import StopAsked
 from lithify.ports.store import Warehouse
-from lithify.snapshot.changes import Changes
-from lithify.snapshot.consumer import LakeAndLive
-from lithify.snapshot.live import Reached
-from lithify.snapshot.narration import FollowedLog, Following, Narration, TellNote
-from lithify.snapshot.position import PositionText, StoredPosition
+from lithify.service.snapshot.changes import Changes
+from lithify.service.snapshot.consumer import LakeAndLive
+from lithify.service.snapshot.live import Reached
+from lithify.service.snapshot.narration import FollowedLog, Following, Narration, TellNote
+from lithify.service.snapshot.position import PositionText, StoredPosition
 
 AGAIN_S = 1.0
 """Between two tries where the warehouse is away."""

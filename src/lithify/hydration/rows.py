@@ -19,7 +19,7 @@ from typing import Protocol
 
 from lithify.errors import ConflictError, RefusedError, UnusableEnvironmentError
 from lithify.model.record import Header, Record
-from lithify.snapshot.changes import LogKey
+from lithify.service.snapshot.changes import LogKey
 
 POSITIONS, ORDERS = "lithify_positions", "lithify_orders"
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from lithify.errors import RefusedError
 from lithify.hydration.rows import ORDERS, POSITIONS, BusyError, Change, Row, TableName, unusable
-from lithify.snapshot.changes import LogKey
+from lithify.service.snapshot.changes import LogKey
 
 BUSY_S = 2.0
 """The wait for another writer, before the next try."""

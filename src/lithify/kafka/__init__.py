@@ -16,7 +16,7 @@ from lithify.kafka.promoting import promote
 from lithify.kafka.publisher.positions import GroupOffset, read_positions
 from lithify.kafka.publisher.publishing import group_offsets, publish
 from lithify.kafka.publisher.reports import PublishReport, TranslatedPosition
-from lithify.snapshot.narration import KafkaNote
+from lithify.service.snapshot.narration import KafkaNote
 
 __all__ = [
     "GroupOffset",

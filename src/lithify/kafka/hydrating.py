@@ -15,9 +15,9 @@ from lithify.kafka_client.first_look import ASKED_S, asking, look_at
 from lithify.ports.source import StopAsked
 from lithify.ports.topic import OpenTopic
 from lithify.service.documents import source_of
-from lithify.snapshot.consumer import LakeAndLive
-from lithify.snapshot.narration import KafkaNote, TellNote
-from lithify.snapshot.position import PositionText, StartAt, StoredPosition
+from lithify.service.snapshot.consumer import LakeAndLive
+from lithify.service.snapshot.narration import KafkaNote, TellNote
+from lithify.service.snapshot.position import PositionText, StartAt, StoredPosition
 
 
 def hydrate(  # noqa: PLR0913 - the flags of the verb, by name

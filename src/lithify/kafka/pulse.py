@@ -15,7 +15,7 @@ from lithify.errors import BrokerError, LithifyError
 from lithify.kafka_client.client import SLICE_S, Cluster, Conf
 from lithify.ports.clock import Clock
 from lithify.service.ingest.outages import Outages
-from lithify.snapshot.narration import WAIT_S, KafkaNote, TellNote
+from lithify.service.snapshot.narration import WAIT_S, KafkaNote, TellNote
 
 FAILURES = 3
 

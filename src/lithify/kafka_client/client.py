@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lithify.errors import ConnectorError, InvalidSettingError, LithifyError
-from lithify.extras import KAFKA
+from lithify.errors.extras import KAFKA
 from lithify.kafka_client.dialects import SERVERS, for_librdkafka
 from lithify.kafka_client.failures import refusals, said, silence
 from lithify.model.settings.secrets import hidden, keep

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lithify.errors import BrokerError, ConnectorError, InvalidSettingError, LithifyError
+from lithify.errors.redaction import one_line
 from lithify.kafka_client.client import SLICE_S, Cluster, client
 from lithify.kafka_client.names import without_unknown
-from lithify.redaction import one_line
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from lithify.errors import RefusedError
-from lithify.given_files import read_given
+from lithify.errors.given_files import read_given
 
 MOST_SETTINGS = 1000
 """Of one file: Kafka's clients have some 300, and each that is not theirs is compared with all of these."""

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Mapping
 
 from lithify.errors import InvalidSettingError
-from lithify.given_files import head_of_given
+from lithify.errors.given_files import head_of_given
 
 TRUST, KEYS = "ssl.truststore", "ssl.keystore"
 NAMES = frozenset(f"{store}.{what}" for store in (TRUST, KEYS) for what in ("type", "location", "password"))

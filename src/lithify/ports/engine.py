@@ -15,14 +15,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from lithify.compaction.decisions import Rewrite
-from lithify.compaction.outcome import LogFindings
-from lithify.compaction.planner import LogPlan
 from lithify.errors import LithifyError
 from lithify.model.names import LogId
 from lithify.model.segment import Segment
 from lithify.model.settings.rates import RatesNote
 from lithify.model.topic.state import TopicState
+from lithify.rules.compaction.decisions import Rewrite
+from lithify.rules.compaction.outcome import LogFindings
+from lithify.rules.compaction.planner import LogPlan
 
 Progress = Callable[[str, int, int], None]
 """Called as (phase, done, total) during a round, in bytes to read for a phase of `IN_BYTES`, else in steps. It may

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from lithify.compaction.rules import SurvivorRules
 from lithify.model.finding import Finding
 from lithify.model.message import MessageId
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.topic.state import TopicState
-from lithify.reading.lag import Left
+from lithify.rules.compaction.rules import SurvivorRules
+from lithify.rules.reading.lag import Left
 
 
 class Batch(Protocol):

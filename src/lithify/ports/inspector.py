@@ -11,8 +11,8 @@ from typing import Protocol
 
 from lithify.model.finding import Finding, FindingKind
 from lithify.ports.engine import Progress
-from lithify.proof.inspection import InspectedSegment
-from lithify.proof.transition import Proof
+from lithify.rules.proof.inspection import InspectedSegment
+from lithify.rules.proof.transition import Proof
 
 
 @dataclass(frozen=True, slots=True)

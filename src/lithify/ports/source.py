@@ -13,15 +13,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from lithify.compaction.rules import SurvivorRules
 from lithify.errors import LithifyError
-from lithify.lifecycle.copies.continuation import CopyContinuation
 from lithify.model.sources.ends import StableEnds
 from lithify.model.sources.source import SourcePosition, SourceTopic
 from lithify.model.staged import Destination, StagedLog
 from lithify.model.topic.state import TopicState
-from lithify.reading.pieces import Piece
 from lithify.reports.ingest import IngestedEntries, IngestedLog
+from lithify.rules.compaction.rules import SurvivorRules
+from lithify.rules.lifecycle.copies.continuation import CopyContinuation
+from lithify.rules.reading.pieces import Piece
 
 
 class StopAsked(Exception):  # noqa: N818 - no error

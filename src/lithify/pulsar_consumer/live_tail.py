@@ -30,7 +30,7 @@ from lithify.pulsar.lake.compared import behind
 from lithify.pulsar.lake.continuation import first_entry
 from lithify.pulsar.lake.records import records_of
 from lithify.pulsar_consumer.kept_whole import KeptWhole
-from lithify.snapshot.live import COPY_AGAIN, Reached
+from lithify.service.snapshot.live import COPY_AGAIN, Reached
 
 PAUSE_S: Final = 0.2
 """Between two looks at all partitions while there are no messages."""

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TypeVar
 
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
-from lithify.lifecycle.copies.continuation import NeverCopied, SourceWasCut, SourceWentBack
 from lithify.model.message import MessageId
 from lithify.model.sources.ends import Ends
 from lithify.model.topic.log import LogState
@@ -20,7 +19,8 @@ from lithify.pulsar.lake.compared import published_there, replaced_message
 from lithify.pulsar.lake.continuation import Ledgers, continuation, subscription_of
 from lithify.pulsar_consumer.kept_whole import KeptWhole
 from lithify.pulsar_consumer.live_tail import PulsarTail
-from lithify.snapshot.live import COPY_AGAIN, LiveTail, Reached, check_same
+from lithify.rules.lifecycle.copies.continuation import NeverCopied, SourceWasCut, SourceWentBack
+from lithify.service.snapshot.live import COPY_AGAIN, LiveTail, Reached, check_same
 
 T = TypeVar("T")
 

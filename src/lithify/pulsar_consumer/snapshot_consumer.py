@@ -10,10 +10,10 @@ from lithify.errors import InvalidSettingError, RefusedError
 from lithify.ports.topic import OpenTopic
 from lithify.pulsar.client import ClientConfig
 from lithify.pulsar_consumer.live_topic import PulsarTopic
-from lithify.reading.message_positions import check_has_ids
+from lithify.rules.reading.message_positions import check_has_ids
 from lithify.service.documents import source_of
-from lithify.snapshot.consumer import LakeAndLive
-from lithify.snapshot.position_file import PositionFile
+from lithify.service.snapshot.consumer import LakeAndLive
+from lithify.service.snapshot.position_file import PositionFile
 
 
 class PulsarSnapshotConsumer(LakeAndLive):

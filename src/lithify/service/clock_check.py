@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from lithify.errors import ClockError
-from lithify.lifecycle.clocks import clock_fault, without_times_to_come
 from lithify.model.names import TopicName
 from lithify.model.topic.edit import TopicEdit, Verb
 from lithify.model.topic.state import TopicState
 from lithify.ports.clock import Clock
 from lithify.ports.store import Warehouse
+from lithify.rules.lifecycle.clocks import clock_fault, without_times_to_come
 from lithify.service.commit import commit
 
 

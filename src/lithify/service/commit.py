@@ -24,7 +24,6 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from lithify.compaction.eligible.horizon import committed_after
 from lithify.errors import (
     ConflictError,
     DamagedError,
@@ -33,15 +32,16 @@ from lithify.errors import (
     UnknownOutcomeError,
     UnknownTopicError,
 )
-from lithify.lifecycle.clocks import vouched_ms
-from lithify.lifecycle.copies.kafka import check_appends
-from lithify.lifecycle.landing import Landing, landing
-from lithify.lifecycle.replicas import check_done_to
-from lithify.lifecycle.sweeping import run_of
 from lithify.model.names import TopicName
 from lithify.model.topic.edit import KEEPS_EPOCH, TopicEdit, Verb
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import CommitUnknownError, StaleVersionError, Warehouse
+from lithify.rules.compaction.eligible.horizon import committed_after
+from lithify.rules.lifecycle.clocks import vouched_ms
+from lithify.rules.lifecycle.copies.kafka import check_appends
+from lithify.rules.lifecycle.landing import Landing, landing
+from lithify.rules.lifecycle.replicas import check_done_to
+from lithify.rules.lifecycle.sweeping import run_of
 
 ATTEMPTS = 25
 """Swaps tried before a commit gives up."""

@@ -6,8 +6,6 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 
 from lithify.errors import InvalidSettingError, TopicExistsError, UnknownTopicError, WarehouseError
-from lithify.lifecycle.admission import check_partitions
-from lithify.lifecycle.copies.kafka import check_takes_records
 from lithify.model.formats.warehouse import NEWEST_FORMAT, UNSTATED_FORMAT, WarehouseFormat
 from lithify.model.names import TopicName, TopicReference, check_printable, nearest, original_name, original_stream
 from lithify.model.settings.inheritance import in_force
@@ -15,6 +13,8 @@ from lithify.model.settings.stream_attributes import StreamAttributes, with_attr
 from lithify.model.topic.state import TopicState
 from lithify.ports.documents import DocumentKind
 from lithify.ports.store import LogStore, Warehouse
+from lithify.rules.lifecycle.admission import check_partitions
+from lithify.rules.lifecycle.copies.kafka import check_takes_records
 from lithify.service.documents import put_warehouse_format, warehouse_format
 
 

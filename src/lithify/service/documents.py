@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
-from lithify.defects import readable
 from lithify.errors import DamagedError
+from lithify.errors.defects import readable
 from lithify.model.failure import LogFailure, failures_from_json, failures_to_json
 from lithify.model.formats.warehouse import UNSTATED_FORMAT, WarehouseFormat, check_supported
 from lithify.model.names import TopicName

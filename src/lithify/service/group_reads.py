@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from threading import Lock
 
-from lithify.defects import as_lithify_error
 from lithify.errors import LithifyError
+from lithify.errors.defects import as_lithify_error
 from lithify.model.groups.positions import Position
 from lithify.model.groups.reads import NO_READS, TopicReads, groups_of, reads_of
 from lithify.model.names import TopicName

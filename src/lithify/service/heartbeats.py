@@ -10,9 +10,9 @@ from contextlib import suppress
 from threading import Lock
 
 from lithify.errors import LithifyError
-from lithify.lifecycle.sweeping import HEARTBEATS_PER_GRACE
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
+from lithify.rules.lifecycle.sweeping import HEARTBEATS_PER_GRACE
 from lithify.service.documents import put_heartbeat
 
 

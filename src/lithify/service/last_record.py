@@ -13,8 +13,8 @@ from lithify.model.topic.log import LastRecord
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.pulsar.lake.positions import last_index_in
-from lithify.reading.message_positions import check_has_ids
-from lithify.reading.pieces import Reading
+from lithify.rules.reading.message_positions import check_has_ids
+from lithify.rules.reading.pieces import Reading
 
 
 def last_record(warehouse: Warehouse, segments: tuple[Segment, ...], known: LastRecord | None) -> LastRecord | None:

@@ -19,13 +19,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lithify.columnar.keypass.tally import log_findings
 from lithify.columnar.segment.writer import SegmentSpec
-from lithify.compaction.decisions import CountedSegment, Rewrite
-from lithify.compaction.key_pass_shape import key_pass_shapes
-from lithify.compaction.outcome import LogFindings
-from lithify.compaction.planner import LogPlan
 from lithify.errors import EngineError, LithifyError
 from lithify.model.names import LogId
 from lithify.ports.engine import PlannedLog, Progress, Rewrites, Rewritten, RunLimits, Written
+from lithify.rules.compaction.decisions import CountedSegment, Rewrite
+from lithify.rules.compaction.key_pass_shape import key_pass_shapes
+from lithify.rules.compaction.outcome import LogFindings
+from lithify.rules.compaction.planner import LogPlan
 from lithify.spark.keypass.job import LogWork, key_pass_job
 from lithify.spark.keypass.results import Counts, collect_counts
 from lithify.spark.rewrite import RewriteTask, SourceTask, collect_outcomes, rewritten

@@ -26,8 +26,8 @@ from pyspark.sql import functions as F
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.pace import FollowedRates, TaskRates, Throttle
 from lithify.columnar.rewrite import Throttles
-from lithify.defects import OF_THE_MACHINE
 from lithify.errors import EngineError, EngineUnavailableError, LithifyError
+from lithify.errors.defects import OF_THE_MACHINE
 from lithify.model.settings.rates import Rates
 from lithify.ports.engine import RunLimits
 from lithify.spark.payloads import packed

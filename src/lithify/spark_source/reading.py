@@ -3,7 +3,7 @@
     driver   states ─► offsets [start, end) ─► tasks      metadata only
     task     piece  ─► row groups ─► requested columns ─► record batches of some 16,000
 
-The offset of a stream, in Spark's sense, is the cursors of its logs (`lithify.reading.stream_cursors`).
+The offset of a stream, in Spark's sense, is the cursors of its logs (`lithify.rules.reading.stream_cursors`).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from pyspark.sql.types import StructType
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import OFFSET
+from lithify.coordination.groups.progress import Progress
 from lithify.errors import DamagedError
-from lithify.groups.progress import Progress
 from lithify.model.scan import Everywhere, Offsets, ScanPiece, ScanTask
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
-from lithify.reading.stream_cursors import (
+from lithify.rules.reading.stream_cursors import (
     Cursors,
     check_continues,
     cursors_at,

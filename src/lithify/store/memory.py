@@ -17,7 +17,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lithify.lifecycle.expiring import unexpired
 from lithify.model.names import TopicName
 from lithify.model.replicas.replica_of import ReplicaOf
 from lithify.model.segment import Segment
@@ -31,6 +30,7 @@ from lithify.ports.clock import Clock
 from lithify.ports.documents import DocumentKind
 from lithify.ports.store import StaleVersionError, Warehouse
 from lithify.reports.rounds.round import REPORTS_KEPT
+from lithify.rules.lifecycle.expiring import unexpired
 from lithify.store.errors import check_removed, topic_exists, unknown_topic, unknown_version
 from lithify.store.memory_files import MemoryFiles
 from lithify.store.memory_streams import MemoryStreams

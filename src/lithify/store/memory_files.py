@@ -19,11 +19,7 @@ from lithify.columnar.arrivals.columns import given_batches, given_schema, refus
 from lithify.columnar.arrivals.partitioner import partition_of
 from lithify.columnar.segment.convert import to_records
 from lithify.columnar.segment.schema import TIMESTAMP_TYPE
-from lithify.compaction.rules import SurvivorRules
-from lithify.compaction.survivors import survivors
 from lithify.errors import DamagedError
-from lithify.lifecycle.admission import keeps_times, message_id_refusal, offset_refusal, partition_refusal, refusal
-from lithify.lifecycle.sweeping import run_of
 from lithify.model.finding import Finding, FindingKind
 from lithify.model.message import EnvelopeFacts
 from lithify.model.record import Record
@@ -33,7 +29,17 @@ from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import FileKind, StoredFile
 from lithify.model.topic.state import TopicState
 from lithify.ports.files import Arrivals
-from lithify.reading.lag import Left
+from lithify.rules.compaction.rules import SurvivorRules
+from lithify.rules.compaction.survivors import survivors
+from lithify.rules.lifecycle.admission import (
+    keeps_times,
+    message_id_refusal,
+    offset_refusal,
+    partition_refusal,
+    refusal,
+)
+from lithify.rules.lifecycle.sweeping import run_of
+from lithify.rules.reading.lag import Left
 from lithify.store.memory_batches import RecordArrivals, RecordBatch, offset_of
 
 RECORD_BYTES = 16

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lithify.lifecycle.expiring import without_restored
 from lithify.model.formats.features import format_with
 from lithify.model.segment import Segment, sizes_of, without
 from lithify.model.topic.edit import KeptVersion, TopicEdit, Verb
 from lithify.model.topic.state import TopicState
+from lithify.rules.lifecycle.expiring import without_restored
 
 
 @dataclass(frozen=True, slots=True)

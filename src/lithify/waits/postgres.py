@@ -15,7 +15,7 @@ import struct
 
 from sqlalchemy import URL
 
-from lithify.extras import postgres_driver
+from lithify.errors.extras import postgres_driver
 from lithify.waits.deadline import within
 
 ASKED_S = 3.0

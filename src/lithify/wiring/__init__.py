@@ -25,8 +25,8 @@ from lithify.wiring.scopes import database_of, scope_of, source_of
 from lithify.wiring.spark_choice import SparkChoice
 
 if TYPE_CHECKING:
-    from lithify.cleaner.loop import Loop
-    from lithify.cleaner.options import CleanerOptions, EventListener
+    from lithify.daemons.cleaner.loop import Loop
+    from lithify.daemons.cleaner.options import CleanerOptions, EventListener
     from lithify.model.cleaner_note import CleanerNote
     from lithify.model.sources.source import IngestRequest
     from lithify.ports.engine import RewriteEngine, RunLimits
@@ -227,7 +227,7 @@ def cleaner_loop(
     warehouse: Warehouse, choice: SparkChoice, options: CleanerOptions, coordination: Coordination, tell: EventListener
 ) -> Loop:
     """A cleaner of all topics of a warehouse, not started yet."""
-    from lithify.cleaner.loop import make_loop
+    from lithify.daemons.cleaner.loop import make_loop
 
     engine = spark_engine(warehouse, SparkChoice(choice.session, {**FAIR, **choice.conf}))
     return make_loop(warehouse, engine, coordination, options, tell)
@@ -238,7 +238,7 @@ def coordination_of(warehouse: Warehouse, url: str | None) -> Coordination:
 
     Raises `CoordinationError` or `RefusedError` for a URL that cannot be used.
     """
-    from lithify.leases.sql import open_coordination
+    from lithify.coordination.leases.sql import open_coordination
 
     return open_coordination(url, database_of(source_of(warehouse).created() if url is None else None))
 
@@ -248,7 +248,7 @@ def groups_of(warehouse: Warehouse, url: str | None, *, makes: bool = False) -> 
 
     Who is to change positions `makes` the identity of the warehouse.
     """
-    from lithify.leases.groups_sql import open_groups
+    from lithify.coordination.leases.groups_sql import open_groups
 
     url = url or os.environ.get(COORDINATION_VARIABLE) or None
     return open_groups(url, database_of(source_of(warehouse).existing()), scope_of(warehouse, makes=makes))
@@ -256,7 +256,7 @@ def groups_of(warehouse: Warehouse, url: str | None, *, makes: bool = False) -> 
 
 def with_groups(warehouse: Warehouse, url: str | None) -> Warehouse:
     """The warehouse with the positions of these groups; the database is connected to when they are first asked for."""
-    from lithify.leases.group_positions import GroupPositionsOf
+    from lithify.coordination.leases.group_positions import GroupPositionsOf
 
     return replace(warehouse, groups=GroupPositionsOf(partial(groups_of, warehouse, url, makes=True)))
 
@@ -273,7 +273,7 @@ def cleaner_notes(warehouse: Warehouse, url: str | None) -> tuple[CleanerNote, .
 
     Creates no table. Raises `CoordinationError`.
     """
-    from lithify.leases.sql import open_coordination
+    from lithify.coordination.leases.sql import open_coordination
 
     coordination = open_coordination(url, database_of(source_of(warehouse).existing()), makes_table=False)
     if not coordination.shared:

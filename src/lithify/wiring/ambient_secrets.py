@@ -13,8 +13,8 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
+from lithify.errors.redaction import keep_secret
 from lithify.model.settings.secrets import is_secret, keep, keep_login
-from lithify.redaction import keep_secret
 
 _READ = re.compile(r"(AWS|AZURE|GOOGLE|PG|PYICEBERG|LITHIFY)_?|.*_PROXY$", re.I)
 """Beginnings of variables that are read by PyIceberg, Arrow, libpq and Lithify, and those of proxies."""

@@ -13,16 +13,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lithify.daemons.replicas.world import Place, ReplicaWorld
 from lithify.errors import RefusedError, WarehouseError
 from lithify.model.names import nearest
 from lithify.ports.groups import Groups, PositionCopies
 from lithify.ports.store import Warehouse
-from lithify.replicas.world import Place, ReplicaWorld
 from lithify.wiring import COORDINATION_VARIABLE, groups_of, open_warehouse
 from lithify.wiring.scopes import database_of, scope_of, scope_of_place, source_of
 
 if TYPE_CHECKING:
-    from lithify.leases.replicas_sql import SqlReplicas
+    from lithify.coordination.leases.replicas_sql import SqlReplicas
 
 
 def replicas_of(warehouse: Warehouse, url: str | None, *, makes: bool = False) -> SqlReplicas:
@@ -30,7 +30,7 @@ def replicas_of(warehouse: Warehouse, url: str | None, *, makes: bool = False) -
 
     Raises `WarehouseError` where there is no warehouse: of one that is not mounted, all topics would seem deleted.
     """
-    from lithify.leases.replicas_sql import open_replicas
+    from lithify.coordination.leases.replicas_sql import open_replicas
 
     catalog, scope = source_of(warehouse).existing(), scope_of(warehouse, makes=makes)
     if catalog is None:
@@ -95,8 +95,8 @@ def _groups_at(warehouse: Warehouse) -> Groups:
 
     `$LITHIFY_COORDINATION_URL` is for the warehouse of the source, and perhaps lost with it. Raises `RefusedError`.
     """
-    from lithify.leases.groups_sql import open_groups
-    from lithify.leases.transactions import shared_database
+    from lithify.coordination.leases.groups_sql import open_groups
+    from lithify.coordination.leases.transactions import shared_database
 
     catalogs = database_of(source_of(warehouse).existing())
     if shared_database(None, catalogs) is None:

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from random import Random
 
 from lithify.api.groups import Membership
+from lithify.coordination.groups.reader import GroupReader
 from lithify.errors import CoordinationError, LithifyError, LogTruncatedError, UnknownGroupError
-from lithify.groups.reader import GroupReader
 from lithify.model.record import Record
 from soak.feeder import FedTopic
 from soak.groups.reasons import Interruption

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from lithify.api.lake import Lake
 from lithify.model.names import TopicName
 from lithify.model.topic.state import TopicState
-from lithify.reading.pieces import Reading
+from lithify.rules.reading.pieces import Reading
 from lithify.service.read.fetch import open_log
 from soak.checks import AT_ONCE
 

@@ -11,8 +11,8 @@ from lithify.model.groups.positions import Position
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.ports.groups import Groups
-from lithify.reading.continuation import Continues, continuation
-from lithify.reading.pieces import Reading
+from lithify.rules.reading.continuation import Continues, continuation
+from lithify.rules.reading.pieces import Reading
 from lithify.service.read.fetch import open_log
 from lithify.wiring import groups_of
 from soak.checks import AT_ONCE

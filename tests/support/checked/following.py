@@ -16,7 +16,7 @@ from lithify.errors import LogTruncatedError
 from lithify.model.cursor import Cursor
 from lithify.model.record import Record
 from lithify.model.topic.log import TRUNCATIONS_KEPT
-from lithify.reading.pieces import Reading
+from lithify.rules.reading.pieces import Reading
 from lithify.service.read.fetch import LogReader, open_log
 from support.checked.topic import CheckedTopic
 from support.textbook.log import TextbookLog

@@ -18,7 +18,7 @@ from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.log import LastRecord, LogState
 from lithify.model.topic.state import TopicState
-from lithify.reading.pieces import Reading
+from lithify.rules.reading.pieces import Reading
 from lithify.service.look.status import topic_status
 from lithify.service.proof.verify import verify
 from lithify.service.read.fetch import LogReader, open_log, table_batches

@@ -22,7 +22,7 @@ from lithify.model.settings.topic_settings import TopicSettings, changed, settin
 from lithify.model.topic.log import WrittenBatch
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
-from lithify.reading.pieces import Reading
+from lithify.rules.reading.pieces import Reading
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.retain import retain

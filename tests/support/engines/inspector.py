@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
 
-from lithify.compaction.rules import SurvivorRules
-from lithify.compaction.survivors import survivors
 from lithify.errors import LithifyError
 from lithify.model.finding import Finding, FindingKind
 from lithify.model.record import Record, is_tombstone
@@ -18,8 +16,10 @@ from lithify.model.segment import Segment
 from lithify.ports.engine import Progress
 from lithify.ports.files import SegmentFiles
 from lithify.ports.inspector import InspectionResult, RecordFinding
-from lithify.proof.inspection import InspectedSegment
-from lithify.proof.transition import Proof
+from lithify.rules.compaction.rules import SurvivorRules
+from lithify.rules.compaction.survivors import survivors
+from lithify.rules.proof.inspection import InspectedSegment
+from lithify.rules.proof.transition import Proof
 from lithify.store.memory_files import MemoryFiles, segment_of
 from support.engines.oracle import records_of
 

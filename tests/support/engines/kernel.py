@@ -24,14 +24,14 @@ from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.columnar.rewrite import Source, rewrite
 from lithify.columnar.segment.positions import DeadPositions, DeadRecords, Integers, ordinal_starts
 from lithify.columnar.segment.writer import SegmentSpec
-from lithify.compaction.decisions import CountedSegment, Rewrite
-from lithify.compaction.key_pass_shape import KeyPassShape
-from lithify.compaction.outcome import LogFindings
-from lithify.compaction.planner import LogPlan
 from lithify.errors import LithifyError
 from lithify.model.names import LogId
 from lithify.ports.engine import PlannedLog, Progress, Rewrites, Rewritten, RunLimits, Written
 from lithify.reports.rounds.round import RoundReport
+from lithify.rules.compaction.decisions import CountedSegment, Rewrite
+from lithify.rules.compaction.key_pass_shape import KeyPassShape
+from lithify.rules.compaction.outcome import LogFindings
+from lithify.rules.compaction.planner import LogPlan
 from lithify.service.round.compact import RunRequest, compact
 from lithify.spark.keypass.job import LogWork
 

@@ -11,18 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from lithify.compaction.decisions import Rewrite
-from lithify.compaction.outcome import LogFindings
-from lithify.compaction.planner import LogPlan
-from lithify.compaction.rules import SurvivorRules
-from lithify.compaction.survivors import Survivors, survivors
-from lithify.compaction.tombstones import Steps
 from lithify.errors import LithifyError
 from lithify.model.names import LogId
 from lithify.model.record import Record, is_tombstone
 from lithify.model.segment import Segment
 from lithify.ports.engine import PlannedLog, Progress, Rewrites, Rewritten, RunLimits, Written
 from lithify.ports.files import SegmentFiles
+from lithify.rules.compaction.decisions import Rewrite
+from lithify.rules.compaction.outcome import LogFindings
+from lithify.rules.compaction.planner import LogPlan
+from lithify.rules.compaction.rules import SurvivorRules
+from lithify.rules.compaction.survivors import Survivors, survivors
+from lithify.rules.compaction.tombstones import Steps
 
 
 class OracleEngine:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from lithify.compaction.outcome import LogFindings
 from lithify.errors import LithifyError
 from lithify.model.names import LogId
 from lithify.ports.engine import PlannedLog, Progress, RewriteEngine, Rewrites, Round, RunLimits, Written
+from lithify.rules.compaction.outcome import LogFindings
 
 
 class PhasedEngine:

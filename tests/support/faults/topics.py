@@ -10,7 +10,7 @@ from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
 from lithify.ports.store import Warehouse
-from lithify.reading.pieces import Reading
+from lithify.rules.reading.pieces import Reading
 from lithify.service.documents import put_failures
 from lithify.service.read.fetch import open_log
 from lithify.service.round.compact import RunRequest, compact

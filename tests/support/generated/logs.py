@@ -8,9 +8,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from lithify.compaction.rules import SurvivorRules
 from lithify.model.message import Envelope, MessageId
 from lithify.model.record import Record
+from lithify.rules.compaction.rules import SurvivorRules
 from support.chunks import chunk_metadata
 
 ALL_KEYS = (b"a", b"b", b"c", b"aa", b"", b"\x00", b"\xff\xff", None)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from lithify.errors import LithifyError
-from lithify.lifecycle.copies.continuation import CopyContinuation
 from lithify.model.message import MessageId
 from lithify.model.settings.topic_settings import preset
 from lithify.model.sources.source import SourcePosition, SourceTopic
@@ -21,6 +20,7 @@ from lithify.pulsar.format.entry import RawEntry
 from lithify.pulsar.lake.continuation import continuation
 from lithify.pulsar.lake.records import records_of
 from lithify.reports.ingest import IngestedEntries
+from lithify.rules.lifecycle.copies.continuation import CopyContinuation
 
 
 @dataclass(slots=True)

@@ -11,8 +11,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lithify.errors import LithifyError
-from lithify.lifecycle.copies.continuation import CopyContinuation, copy_continuations
-from lithify.lifecycle.copies.missed_deletes import no_room
 from lithify.model.names import LogId
 from lithify.model.record import Record
 from lithify.model.sources.ends import StableEnds
@@ -22,6 +20,8 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.source import Copying, CopyKeys, OnBatch
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import IngestedLog
+from lithify.rules.lifecycle.copies.continuation import CopyContinuation, copy_continuations
+from lithify.rules.lifecycle.copies.missed_deletes import no_room
 from lithify.service.read.fetch import table_batches
 from support.topics.listed_source import ListedStream
 

@@ -7,13 +7,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from lithify.cleaner.cleaner import Cleaner, Waits
-from lithify.cleaner.loop import make_cleaner
-from lithify.cleaner.options import CleanerOptions
-from lithify.cleaner.stop import Stop
+from lithify.coordination.leases.keeper import LeaseKeeper
+from lithify.coordination.leases.memory import MemoryCoordination
+from lithify.daemons.cleaner.cleaner import Cleaner, Waits
+from lithify.daemons.cleaner.loop import make_cleaner
+from lithify.daemons.cleaner.options import CleanerOptions
+from lithify.daemons.cleaner.stop import Stop
 from lithify.errors import CoordinationError, LithifyError
-from lithify.leases.keeper import LeaseKeeper
-from lithify.leases.memory import MemoryCoordination
 from lithify.model.names import LogId, TopicName
 from lithify.model.record import Record
 from lithify.model.topic.state import TopicState

@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from lithify.errors import LithifyError
-from lithify.lifecycle.copies.continuation import CopyContinuation, copy_continuations
 from lithify.model.record import Record
 from lithify.model.sources.source import SourceLog, SourceTopic
 from lithify.model.staged import StagedLog
@@ -15,6 +14,7 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.source import Copying, OnBatch
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import IngestedLog
+from lithify.rules.lifecycle.copies.continuation import CopyContinuation, copy_continuations
 
 MARKERS = 2
 """Offsets behind the last record of a log that are no records."""

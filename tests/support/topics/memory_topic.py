@@ -14,8 +14,8 @@ from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
-from lithify.reading.pieces import Reading
 from lithify.reports.rounds.round import RoundReport
+from lithify.rules.reading.pieces import Reading
 from lithify.service.read.fetch import LogReader, open_log
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import AppendResult, append

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from lithify.compaction.audit import audit
-from lithify.compaction.decisions import Rewrite, rewrites_of
-from lithify.compaction.outcome import LogOutcome, applied, decisions_of
-from lithify.compaction.planner import LogPlan, plan_log
-from lithify.compaction.round_commit import After, state_after
-from lithify.compaction.survivors import survivors
 from lithify.model.log_arithmetic import measured
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.log import LastRecord, LogState
+from lithify.rules.compaction.audit import audit
+from lithify.rules.compaction.decisions import Rewrite, rewrites_of
+from lithify.rules.compaction.outcome import LogOutcome, applied, decisions_of
+from lithify.rules.compaction.planner import LogPlan, plan_log
+from lithify.rules.compaction.round_commit import After, state_after
+from lithify.rules.compaction.survivors import survivors
 from lithify.store.memory_files import segment_of
 from support.builders import a_log
 from support.engines.oracle import findings_of

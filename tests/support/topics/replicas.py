@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lithify.lifecycle.own_views import content_of_replica, content_of_source, settings_of_copy
 from lithify.model.names import TopicName
 from lithify.model.replicas.file_names import origin
 from lithify.model.segment import Segment
 from lithify.ports.store import Warehouse
 from lithify.reports.replicas import MirrorReport
+from lithify.rules.lifecycle.own_views import content_of_replica, content_of_source, settings_of_copy
 from lithify.service.replica.copying import MirrorRequest
 from lithify.service.replica.mirror import mirror
 from lithify.store.iceberg import open_store

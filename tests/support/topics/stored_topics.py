@@ -19,12 +19,6 @@ from lithify.columnar.segment.convert import envelope_columns, to_records, to_ta
 from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import LEDGER_ID, SEGMENT_SCHEMA, VALUE, VALUE_SIZE, schema_of
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
-from lithify.compaction.audit import audit
-from lithify.compaction.decisions import Decision, rewrites_of
-from lithify.compaction.outcome import LogFindings, LogOutcome, applied, decisions_of
-from lithify.compaction.planner import LogPlan, plan_log
-from lithify.compaction.round_commit import After, state_after
-from lithify.compaction.survivors import survivors
 from lithify.errors import LithifyError
 from lithify.model.log_arithmetic import measured
 from lithify.model.names import TopicName
@@ -34,6 +28,12 @@ from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.log import LastRecord, LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.engine import PlannedLog, Progress, RewriteEngine, Rewritten, RunLimits
+from lithify.rules.compaction.audit import audit
+from lithify.rules.compaction.decisions import Decision, rewrites_of
+from lithify.rules.compaction.outcome import LogFindings, LogOutcome, applied, decisions_of
+from lithify.rules.compaction.planner import LogPlan, plan_log
+from lithify.rules.compaction.round_commit import After, state_after
+from lithify.rules.compaction.survivors import survivors
 from support.builders import with_id
 from support.engines.oracle import findings_of
 

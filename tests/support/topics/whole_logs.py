@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from lithify.compaction.planner import plan_log
-from lithify.compaction.survivors import survivors
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.segment import segments_of
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
-from lithify.proof.consistency import metadata_findings
+from lithify.rules.compaction.planner import plan_log
+from lithify.rules.compaction.survivors import survivors
+from lithify.rules.proof.consistency import metadata_findings
 from lithify.service.read.fetch import open_log
 
 Contents = tuple[tuple[Record, ...], ...]

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.compaction.audit import audit
-from lithify.compaction.decisions import CountedSegment, Drop, Keep, Rewrite
-from lithify.compaction.outcome import Applied
-from lithify.compaction.rules import Cause
 from lithify.errors import AuditError
 from lithify.model.topic.log import TombstoneStep
+from lithify.rules.compaction.audit import audit
+from lithify.rules.compaction.decisions import CountedSegment, Drop, Keep, Rewrite
+from lithify.rules.compaction.outcome import Applied
+from lithify.rules.compaction.rules import Cause
 from support.builders import some_settings
 from support.topics.pure_rounds import a_pure_log
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.compaction.round_commit import conflict
 from lithify.model.topic.log import View
+from lithify.rules.compaction.round_commit import conflict
 from support.builders import a_log
 
 LOG = a_log("a=1 | b=2 | a=3")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lithify.compaction.decisions import MANY_SMALL, CountedSegment, Drop, Keep, Rewrite, decide, rewrites_of
+from lithify.rules.compaction.decisions import MANY_SMALL, CountedSegment, Drop, Keep, Rewrite, decide, rewrites_of
 from support.builders import a_segment
 
 LIMIT = 1000

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.compaction.tombstones import DROPS_KEPT, delete_retention_point, missed_deletes, with_drop
-from lithify.lifecycle.cuts import uncompacted
 from lithify.model.missed import DroppedDeletes
 from lithify.model.topic.log import FIRST_EPOCH, LogState
+from lithify.rules.compaction.tombstones import DROPS_KEPT, delete_retention_point, missed_deletes, with_drop
+from lithify.rules.lifecycle.cuts import uncompacted
 from support.builders import some_settings
 from support.topics.pure_rounds import a_pure_log
 

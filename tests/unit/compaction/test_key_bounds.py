@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.compaction.key_bounds import KeyBounds, key_bounds_of
+from lithify.rules.compaction.key_bounds import KeyBounds, key_bounds_of
 from support.builders import a_segment
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lithify.compaction.round_commit import After, state_after
 from lithify.model.log_arithmetic import measured
 from lithify.model.segment import volume_of
 from lithify.model.topic.log import HeldTombstones, LastRecord, TombstoneStep
+from lithify.rules.compaction.round_commit import After, state_after
 from support.builders import draw, some_settings
 from support.topics.pure_rounds import a_pure_log, offsets
 

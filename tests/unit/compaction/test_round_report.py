@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lithify.compaction.round_report import failed_report, idle_outcome, outcome_report, plan_report
 from lithify.errors import DamagedError
 from lithify.reports.rounds.round import Losers
+from lithify.rules.compaction.round_report import failed_report, idle_outcome, outcome_report, plan_report
 from support.builders import a_log, some_settings
 from support.topics.pure_rounds import a_pure_log
 

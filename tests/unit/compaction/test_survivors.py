@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lithify.compaction.rules import Cause
-from lithify.compaction.survivors import Survivors, survivors
 from lithify.model.record import Record
+from lithify.rules.compaction.rules import Cause
+from lithify.rules.compaction.survivors import Survivors, survivors
 from support.builders import a_log, draw, some_rules
 from support.tables import cases_of
 

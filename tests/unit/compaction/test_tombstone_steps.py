@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lithify.compaction.tombstones import (
+from lithify.model.groups.reads import EVERYTHING
+from lithify.model.topic.log import TombstoneStep
+from lithify.rules.compaction.tombstones import (
     STEPS_KEPT,
     Expiry,
     folded,
@@ -12,8 +14,6 @@ from lithify.compaction.tombstones import (
     tombstones_expire_below,
     with_round,
 )
-from lithify.model.groups.reads import EVERYTHING
-from lithify.model.topic.log import TombstoneStep
 from support.engines.oracle import step_of
 from support.tables import cases_of
 

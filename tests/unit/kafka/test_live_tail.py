@@ -14,7 +14,7 @@ from lithify.kafka_client.client import Cluster
 from lithify.kafka_client.epochs import LEAST, Cut, signs_between
 from lithify.model.record import Record
 from lithify.model.sources.source import EpochAt, Signs, as_read, signs_of
-from lithify.snapshot.live import Reached
+from lithify.service.snapshot.live import Reached
 from lithify.wiring.clock import SystemClock
 
 TOPIC = "orders"

@@ -12,7 +12,7 @@ from lithify.hydration.rows import BusyError
 from lithify.kafka.pulse import FAILURES, Retries
 from lithify.ports.source import StopAsked
 from lithify.service.ingest.outages import QUIET_MS
-from lithify.snapshot.narration import PROGRESS_MS, FollowedLog, KafkaNote, Narration
+from lithify.service.snapshot.narration import PROGRESS_MS, FollowedLog, KafkaNote, Narration
 from support.fake_clock import FakeClock
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lithify.lifecycle.admission import refusal
 from lithify.model.record import Record
+from lithify.rules.lifecycle.admission import refusal
 from support.builders import some_settings
 
 NOW = 10_000

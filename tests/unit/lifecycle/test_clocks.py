@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.lifecycle.clocks import BEHIND_MS, LEAP_MS, clock_fault, vouched_ms
+from lithify.rules.lifecycle.clocks import BEHIND_MS, LEAP_MS, clock_fault, vouched_ms
 from support.builders import some_settings
 from support.topics.memory_topic import MemoryTopic
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from lithify.errors import OffsetOutOfRangeError, PolicyError
-from lithify.lifecycle.cuts import Cut, Truncation, records_deleted, retained, truncated, truncation, uncompacted
 from lithify.model.missed import DroppedDeletes
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Volume, volume_of
 from lithify.model.topic.log import TRUNCATIONS_KEPT, HeldTombstones, LastRecord, TombstoneStep, View
+from lithify.rules.lifecycle.cuts import Cut, Truncation, records_deleted, retained, truncated, truncation, uncompacted
 from support.builders import a_log, some_settings
 
 ID = LogId(TopicName("default", "orders"), 0)

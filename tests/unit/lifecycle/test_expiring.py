@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.lifecycle.expiring import expiry_ms, unexpired, without_restored
-from lithify.lifecycle.sweeping import may_be_swept
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.stored_file import Closing, StoredFile
 from lithify.model.topic.edit import KeptVersion
+from lithify.rules.lifecycle.expiring import expiry_ms, unexpired, without_restored
+from lithify.rules.lifecycle.sweeping import may_be_swept
 
 TIMES = st.integers(-(2**40), 2**42)
 

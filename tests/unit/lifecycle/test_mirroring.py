@@ -7,9 +7,6 @@ from dataclasses import replace
 import pytest
 
 from lithify.errors import ConflictError, DamagedError, PolicyError
-from lithify.lifecycle.mirroring import Copied, TopicFiles, changed_logs, difference, mirrored, reusable
-from lithify.lifecycle.own_views import NO_RUN, Step
-from lithify.lifecycle.replicas import check_replicates, replica_of
 from lithify.model.replicas.file_names import copied_name, origin
 from lithify.model.replicas.replica_of import ReplicaOf
 from lithify.model.segment import Segment
@@ -17,6 +14,9 @@ from lithify.model.stored_file import FileKind, StoredFile
 from lithify.model.topic.edit import Verb
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
+from lithify.rules.lifecycle.mirroring import Copied, TopicFiles, changed_logs, difference, mirrored, reusable
+from lithify.rules.lifecycle.own_views import NO_RUN, Step
+from lithify.rules.lifecycle.replicas import check_replicates, replica_of
 from support.builders import some_settings
 from support.topics.memory_topic import ORDERS
 

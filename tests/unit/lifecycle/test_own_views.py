@@ -6,7 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.lifecycle.own_views import (
+from lithify.model.cursor import Cursor
+from lithify.model.groups.copies import at_replica
+from lithify.model.groups.positions import Position
+from lithify.model.missed import DroppedDeletes
+from lithify.model.names import LogId
+from lithify.model.replicas.replica_of import CopiedLog, ReplicaOf
+from lithify.model.segment import Segment, Volume
+from lithify.model.topic.log import LogState, TombstoneStep, View
+from lithify.model.topic.state import TopicState
+from lithify.rules.lifecycle.own_views import (
     LogFiles,
     Step,
     copied_logs,
@@ -17,16 +26,7 @@ from lithify.lifecycle.own_views import (
     settings_of_copy,
     why_not_compacting,
 )
-from lithify.model.cursor import Cursor
-from lithify.model.groups.copies import at_replica
-from lithify.model.groups.positions import Position
-from lithify.model.missed import DroppedDeletes
-from lithify.model.names import LogId
-from lithify.model.replicas.replica_of import CopiedLog, ReplicaOf
-from lithify.model.segment import Segment, Volume
-from lithify.model.topic.log import LogState, TombstoneStep, View
-from lithify.model.topic.state import TopicState
-from lithify.reading.continuation import Continues, MissedDeletes, continuation
+from lithify.rules.reading.continuation import Continues, MissedDeletes, continuation
 from lithify.store.iceberg.state.replica_codec import replica_from_json, replica_to_json
 from support.builders import some_settings
 from support.topics.memory_topic import ORDERS

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from lithify.errors import RefusedError
-from lithify.lifecycle.repairing import Way, clusters, plan_repair
 from lithify.model.names import TopicName
 from lithify.model.remains import ClosedState, Entry, MetadataFile, Remains
 from lithify.model.topic.log import LogState, View
 from lithify.model.topic.state import TopicState
+from lithify.rules.lifecycle.repairing import Way, clusters, plan_repair
 from support.builders import a_segment, a_topic, some_settings
 
 NAME = TopicName("default", "orders")

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from lithify.errors import PolicyError
-from lithify.lifecycle.setting_changes import altered
 from lithify.model.segment import Volume
 from lithify.model.settings.table import SETTINGS
 from lithify.model.topic.log import HeldTombstones, LogState, TombstoneStep, View
+from lithify.rules.lifecycle.setting_changes import altered
 from support.builders import a_log, a_topic, some_settings
 
 LOG = a_log("a=1 b=∅ | c='' | d=1")

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.lifecycle.copies.continuation import (
+from lithify.model.sources.source import ComparedRecord, EpochAt, SourceLog, as_read, checksum_of, signs_of
+from lithify.rules.lifecycle.copies.continuation import (
     CopyContinues,
     NeverCopied,
     SourceWasCut,
@@ -21,7 +22,6 @@ from lithify.lifecycle.copies.continuation import (
     unproven,
     with_cuts,
 )
-from lithify.model.sources.source import ComparedRecord, EpochAt, SourceLog, as_read, checksum_of, signs_of
 from support.builders import a_log
 from support.topics.memory_topic import MemoryTopic
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from lithify.lifecycle.sweeping import (
+from lithify.model.settings.topic_settings import settings_of
+from lithify.model.stored_file import Closing, FileKind, NamedFiles, StoredFile
+from lithify.rules.lifecycle.sweeping import (
     RUNS_AT_ONCE,
     RUNS_REMEMBERED,
     SweepPlan,
@@ -12,8 +14,6 @@ from lithify.lifecycle.sweeping import (
     run_of,
     still_abandoned,
 )
-from lithify.model.settings.topic_settings import settings_of
-from lithify.model.stored_file import Closing, FileKind, NamedFiles, StoredFile
 
 GRACE_MS, RETENTION_MS = 60_000, 1_000
 SETTINGS = settings_of({"sweep.grace.ms": GRACE_MS, "versions.retention.ms": RETENTION_MS})

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.compaction.round_report import outcome_report
-from lithify.lifecycle.cuts import records_deleted
-from lithify.lifecycle.undoing import LogFiles, files_after, obstacle, state_after_undo
 from lithify.model.missed import Undone
 from lithify.model.names import LogId, TopicName
 from lithify.model.topic.log import LastRecord
+from lithify.rules.compaction.round_report import outcome_report
+from lithify.rules.lifecycle.cuts import records_deleted
+from lithify.rules.lifecycle.undoing import LogFiles, files_after, obstacle, state_after_undo
 from support.builders import a_log, some_settings
 from support.topics.pure_rounds import PureLog, offsets
 

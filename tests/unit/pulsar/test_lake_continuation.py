@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from lithify.errors import BrokerError
-from lithify.lifecycle.copies.continuation import CopyContinues, NeverCopied, SourceWasCut, SourceWentBack
 from lithify.model.message import MessageId
 from lithify.pulsar.lake.continuation import (
     CLOCKS_MS,
@@ -17,6 +16,7 @@ from lithify.pulsar.lake.continuation import (
     unexpired,
     whole_entries,
 )
+from lithify.rules.lifecycle.copies.continuation import CopyContinues, NeverCopied, SourceWasCut, SourceWentBack
 
 AT = MessageId(7, 41)
 LAST = MessageId(12, 8, 3)

@@ -12,7 +12,7 @@ from lithify.model.names import LogId, TopicName
 from lithify.model.record import Record
 from lithify.model.topic.log import LogState, View
 from lithify.model.topic.state import TopicState
-from lithify.reading.continuation import (
+from lithify.rules.reading.continuation import (
     BeyondEnd,
     Continues,
     Gone,

@@ -8,7 +8,7 @@ import pytest
 
 from lithify.model.missed import DroppedDeletes
 from lithify.model.topic.log import LogState, View
-from lithify.reading.points import points_of
+from lithify.rules.reading.points import points_of
 from support.topics.memory_topic import MemoryTopic
 
 LOG = LogState(0, log_start_offset=0, first_dirty_offset=6, log_end_offset=9, losers_removed=True)

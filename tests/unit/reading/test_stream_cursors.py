@@ -13,7 +13,7 @@ from lithify.model.names import LogId, TopicName
 from lithify.model.scan import ScanSettings
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
-from lithify.reading.stream_cursors import check_continues, cursors_at, from_json, log_ends, offsets_of, to_json
+from lithify.rules.reading.stream_cursors import check_continues, cursors_at, from_json, log_ends, offsets_of, to_json
 from support.builders import a_topic
 
 NAME = TopicName("default", "t")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
-from lithify.replicas.throttle import SharedThrottle
+from lithify.daemons.replicas.throttle import SharedThrottle
 from support.fake_clock import FakeClock
 
 

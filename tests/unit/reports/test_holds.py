@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from lithify.cli.terminal.drawing import results
-from lithify.compaction.round_report import plan_report
 from lithify.model.settings.topic_settings import settings_of, to_config
 from lithify.reports.changed_settings import creation_notes
 from lithify.reports.rounds.plan import PlanReport
+from lithify.rules.compaction.round_report import plan_report
 from lithify.service.group_reads import read_groups
 from lithify.service.look.status import topic_status
 from lithify.service.round.topic_run import plan_rounds

@@ -10,7 +10,6 @@ import pytest
 from lithify.api.lake import Lake
 from lithify.api.topic import Topic
 from lithify.cli.terminal.drawing import results, texts
-from lithify.compaction.round_report import plan_report
 from lithify.model.finding import Finding, FindingKind
 from lithify.model.groups.reads import NO_READS
 from lithify.model.names import TopicName
@@ -33,6 +32,7 @@ from lithify.reports.space import SweepReport, SweptFile
 from lithify.reports.streams import StreamInfo
 from lithify.reports.topics import VersionReport
 from lithify.reports.verification import VerifyReport
+from lithify.rules.compaction.round_report import plan_report
 from lithify.service.look.status import topic_info, topic_status
 from lithify.service.round.topic_run import plan_rounds
 from support.builders import a_log

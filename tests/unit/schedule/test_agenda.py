@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from lithify.model.names import TopicName
 from lithify.model.segment import Volume
-from lithify.schedule import agenda
-from lithify.schedule.agenda import (
+from lithify.rules.schedule import agenda
+from lithify.rules.schedule.agenda import (
     BATCH_BYTES,
     BATCH_LOGS,
     BATCH_RECORDS,

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.compaction.eligible.horizon import Horizon, compaction_horizon
 from lithify.model.groups.reads import NONE_NAMED
 from lithify.model.segment import Volume, volume_of
 from lithify.model.topic.log import HeldTombstones, LogState, TombstoneStep, View
-from lithify.schedule.assessment import Assessment, Dirtiness, Due, assess, dirtiness, next_tombstone_expiry_ms
+from lithify.rules.compaction.eligible.horizon import Horizon, compaction_horizon
+from lithify.rules.schedule.assessment import Assessment, Dirtiness, Due, assess, dirtiness, next_tombstone_expiry_ms
 from support.builders import a_log, a_segment, some_settings
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from lithify.errors import DamagedError
 from lithify.model.failure import LogFailure
-from lithify.schedule.backoff import (
+from lithify.rules.schedule.backoff import (
     ERROR_CHARACTERS,
     FAILURES_ALLOWED,
     LONGEST_BACKOFF_MS,

@@ -8,8 +8,8 @@ import pytest
 
 from lithify.model.segment import Volume
 from lithify.model.topic.log import HeldTombstones, LogState, TombstoneStep, View
-from lithify.schedule.assessment import Due
-from lithify.schedule.idle import assess_idle, may_be_due_at_ms
+from lithify.rules.schedule.assessment import Due
+from lithify.rules.schedule.idle import assess_idle, may_be_due_at_ms
 from support.builders import some_settings
 from support.tables import cases_of
 

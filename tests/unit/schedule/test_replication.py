@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lithify.model.names import TopicName
 from lithify.model.replicas.progress import ReplicaStanding, TopicProgress
-from lithify.schedule.replication import JITTER, LONGEST_BACKOFF_MS, Tokens, is_due, retry_after_ms
+from lithify.rules.schedule.replication import JITTER, LONGEST_BACKOFF_MS, Tokens, is_due, retry_after_ms
 
 SEEN = Tokens("s1", "t1")
 WELL = TopicProgress("r", TopicName("default", "orders"), ReplicaStanding.REPLICATING, 1_000, "d")

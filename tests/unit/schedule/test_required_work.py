@@ -7,8 +7,8 @@ import pytest
 from lithify.model.failure import LogFailure
 from lithify.model.record import Record
 from lithify.model.segment import segments_of
-from lithify.schedule.agenda import RequiredWork, required_work
-from lithify.schedule.assessment import assess
+from lithify.rules.schedule.agenda import RequiredWork, required_work
+from lithify.rules.schedule.assessment import assess
 from support.topics.memory_topic import MemoryTopic
 
 NOW_MS = 1_000

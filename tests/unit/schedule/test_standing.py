@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.compaction.eligible.horizon import Horizon
 from lithify.model.failure import LogFailure
 from lithify.model.segment import Volume
 from lithify.model.topic.log import LogState
 from lithify.reports.overview import CatalogOverview, Standing, TopicOverview
-from lithify.schedule.assessment import Assessment, Dirtiness, Due
-from lithify.schedule.standing import log_standing, topic_overview, worst_first
+from lithify.rules.compaction.eligible.horizon import Horizon
+from lithify.rules.schedule.assessment import Assessment, Dirtiness, Due
+from lithify.rules.schedule.standing import log_standing, topic_overview, worst_first
 from support.builders import a_topic, some_settings
 
 DIRTY = LogState(0, log_end_offset=10, dirty=Volume(10, 100))

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from lithify.model.record import Record
-from lithify.snapshot.changes import Changes, LogKey
-from lithify.snapshot.table_fold import TableFold
+from lithify.service.snapshot.changes import Changes, LogKey
+from lithify.service.snapshot.table_fold import TableFold
 from support.builders import some_settings
 
 NOW = 1_700_000_000_000

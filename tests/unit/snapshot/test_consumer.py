@@ -9,14 +9,14 @@ import pytest
 
 from lithify.api.lake import open_lake
 from lithify.errors import LithifyError, PolicyError, SourceLostError
-from lithify.lifecycle.copies.kafka import check_still_copy
 from lithify.model.record import Record
 from lithify.model.sources.ends import Ends, KnownEnds, SourceEnd
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
-from lithify.snapshot.consumer import STORE_MS, LakeAndLive
-from lithify.snapshot.live import Reached
+from lithify.rules.lifecycle.copies.kafka import check_still_copy
+from lithify.service.snapshot.consumer import STORE_MS, LakeAndLive
+from lithify.service.snapshot.live import Reached
 from support.engines.kernel import compact_without_spark
 from support.fake_clock import FakeClock
 

@@ -9,7 +9,7 @@ import pytest
 from lithify.errors import LogTruncatedError
 from lithify.model.cursor import Cursor
 from lithify.model.topic.log import LogState, View
-from lithify.snapshot.cursors import check_continues, first_cursor, log_of
+from lithify.service.snapshot.cursors import check_continues, first_cursor, log_of
 from support.builders import a_topic
 
 LOG = LogState(0, first_dirty_offset=50, log_end_offset=100, epoch=9)

@@ -9,8 +9,8 @@ from lithify.errors import LogTruncatedError
 from lithify.model.message import MessageId
 from lithify.pulsar.columns import messages_of
 from lithify.pulsar.lake.records import records_of
-from lithify.snapshot.live import Reached
-from lithify.snapshot.numbering import check_numbering
+from lithify.service.snapshot.live import Reached
+from lithify.service.snapshot.numbering import check_numbering
 from support.engines.kernel import compact_without_spark
 from support.pulsar.entries import Sent, batch, single
 

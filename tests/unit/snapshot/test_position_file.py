@@ -14,8 +14,8 @@ from lithify.model.cursor import Cursor
 from lithify.model.message import MessageId
 from lithify.model.sources.ends import KnownEnds, SourceEnd
 from lithify.model.sources.source import ComparedRecord, EpochAt
-from lithify.snapshot.position import StoredPosition
-from lithify.snapshot.position_file import PositionFile
+from lithify.service.snapshot.position import StoredPosition
+from lithify.service.snapshot.position_file import PositionFile
 
 
 def test_what_is_stored_is_loaded(tmp_path):

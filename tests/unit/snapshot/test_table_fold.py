@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from lithify.compaction.rules import table_rules
-from lithify.compaction.survivors import survivors
 from lithify.model.record import Record
 from lithify.model.topic.log import LogState
-from lithify.snapshot.table_fold import TableFold
+from lithify.rules.compaction.rules import table_rules
+from lithify.rules.compaction.survivors import survivors
+from lithify.service.snapshot.table_fold import TableFold
 from support.builders import some_settings
 
 

@@ -8,7 +8,7 @@ from importlib import import_module
 
 from lithify.cli.doctor.check import Check
 from lithify.errors import ConnectorError, LithifyError
-from lithify.extras import KAFKA, POSTGRES, POSTGRES_DRIVERS
+from lithify.errors.extras import KAFKA, POSTGRES, POSTGRES_DRIVERS
 
 
 def kafka() -> Check:

@@ -15,7 +15,7 @@ from lithify.cli.doctor.programs import cannot_be_used, java, libraries, package
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.drawing import fields, styled
 from lithify.cli.terminal.output import print_json, show
-from lithify.redaction import redacted
+from lithify.errors.redaction import redacted
 
 SOMETHING_MISSING = 3
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lithify.cli.doctor.check import Check
 from lithify.errors import LithifyError
-from lithify.redaction import one_line
+from lithify.errors.redaction import one_line
 
 LEAST_PYTHON, FIRST_PYTHON_BEYOND = (3, 11), (3, 14)
 

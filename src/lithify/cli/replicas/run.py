@@ -16,7 +16,7 @@ from lithify.cli.terminal.output import flush, say
 from lithify.ports.leases import LEAST_LEASE_MS
 
 if TYPE_CHECKING:
-    from lithify.replicas.daemon import ReplicaDaemon
+    from lithify.daemons.replicas.daemon import ReplicaDaemon
     from lithify.reports.replicas.events import ReplicaEvent
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from lithify.redaction import redacted
+from lithify.errors.redaction import redacted
 from lithify.reports.page import Accent, Line, Outlet, Page, Section, Table
 from lithify.reports.page.wording import visible
 

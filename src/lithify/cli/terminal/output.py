@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from lithify.cli.terminal.drawing import line, results, styled, texts
-from lithify.redaction import redacted
+from lithify.errors.redaction import redacted
 from lithify.reports.page import Outlet, Page
 
 _STEERING = re.compile(

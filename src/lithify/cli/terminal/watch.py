@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 
 from lithify.cli.terminal.drawing import faint, line, width
 from lithify.cli.terminal.output import print_json, say, say_error, show
-from lithify.defects import as_lithify_error
 from lithify.errors import LithifyError
+from lithify.errors.defects import as_lithify_error
 from lithify.model.settings.units import format_duration, format_time
 
 

@@ -43,9 +43,9 @@ from lithify.columnar.segment.schema import (
     VALUE_SIZE,
 )
 from lithify.errors import InvalidInputError, InvalidRecordError
-from lithify.lifecycle.admission import UNWANTED_MESSAGE_ID
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.rules.lifecycle.admission import UNWANTED_MESSAGE_ID
 
 GIVEN_SCHEMA = pa.schema(
     [

@@ -37,11 +37,17 @@ from lithify.columnar.segment.schema import (
     schema_in,
     schema_of,
 )
-from lithify.lifecycle.admission import keeps_times, message_id_refusal, offset_refusal, partition_refusal, refusal
 from lithify.model.message import Envelope, MessageId
 from lithify.model.record import LAST_OFFSET, TIMESTAMP_TYPES, Record
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.staged import Destination
+from lithify.rules.lifecycle.admission import (
+    keeps_times,
+    message_id_refusal,
+    offset_refusal,
+    partition_refusal,
+    refusal,
+)
 
 _LARGEST = 2**63 - 1
 

@@ -21,13 +21,13 @@ from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import KEY, OFFSET, PARTITION, TIMESTAMP, VALUE
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.errors import InvalidRecordError
-from lithify.lifecycle.admission import check_offsets
 from lithify.model.message import MessageId
 from lithify.model.names import LogId
 from lithify.model.segment import Segment
 from lithify.model.sources.source import checksum_of
 from lithify.model.staged import Destination, StagedLog
 from lithify.model.topic.state import TopicState
+from lithify.rules.lifecycle.admission import check_offsets
 
 GATHERED_RECORDS = 64 * 1024
 GATHERED_BYTES = 32 * 2**20

@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any
 
 from lithify.errors import DamagedError
-from lithify.redaction import one_line
+from lithify.errors.redaction import one_line
 
 CHECKSUM = "checksum"
 CHECKSUM_DIGITS = 16

@@ -34,8 +34,8 @@ from lithify.columnar.keypass.ranks import (
 from lithify.columnar.segment.entries import chunk_keys
 from lithify.columnar.segment.positions import Integers
 from lithify.columnar.segment.schema import HEADERS, KEY, METADATA, OFFSET, PASSED_THROUGH, TIMESTAMP, VALUE_SIZE
-from lithify.compaction.rules import ORDER_BYTES, SurvivorRules
 from lithify.model.segment import Segment
+from lithify.rules.compaction.rules import ORDER_BYTES, SurvivorRules
 
 
 @dataclass(frozen=True, slots=True)

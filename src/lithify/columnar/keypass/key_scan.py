@@ -24,8 +24,8 @@ from lithify.columnar.segment.convert import pieces
 from lithify.columnar.segment.positions import DeadRecords, ordinal_starts
 from lithify.columnar.segment.reader import SegmentReader
 from lithify.columnar.segment.schema import HEADERS
-from lithify.compaction.rules import SurvivorRules
 from lithify.model.segment import Segment
+from lithify.rules.compaction.rules import SurvivorRules
 
 PIECE_BYTES = 4 * 2**20
 """Bytes per piece of keys: small, so that `dirty_read` is precise when memory is full."""

@@ -23,10 +23,10 @@ from lithify.columnar.keypass.ranks import (
     tombstones_by_step,
 )
 from lithify.columnar.segment.positions import Integers
-from lithify.compaction.outcome import LogFindings
-from lithify.compaction.planner import LogPlan
-from lithify.compaction.rules import Cause
 from lithify.errors import EngineError, LithifyError
+from lithify.rules.compaction.outcome import LogFindings
+from lithify.rules.compaction.planner import LogPlan
+from lithify.rules.compaction.rules import Cause
 
 
 @dataclass(slots=True)

@@ -25,10 +25,10 @@ from lithify.columnar.segment.facts import facts
 from lithify.columnar.segment.schema import HEADERS, OFFSET, SEGMENT_SCHEMA, schema_in
 from lithify.columnar.segment.writer import HEADER_KEY_PATH, OWN_PATH
 from lithify.errors import DamagedError, LithifyError
+from lithify.errors.redaction import one_line
 from lithify.model.replicas.file_names import was_written_to
 from lithify.model.segment import Segment
 from lithify.model.settings.units import format_bytes
-from lithify.redaction import one_line
 
 WHOLE_BYTES = 256 * 2**10
 """Segments in an object store up to this size are read in a single request."""

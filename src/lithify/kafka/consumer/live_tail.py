@@ -16,11 +16,11 @@ from lithify.kafka.consumer.tail_watch import TailWatch
 from lithify.kafka_client.client import SLICE_S, Cluster, client
 from lithify.kafka_client.epochs import Cut, cut_of, find_cut
 from lithify.kafka_client.headers import headers_of
-from lithify.lifecycle.copies.continuation import NeverCopied, SourceWentBack, copy_continuation
 from lithify.model.record import TIMESTAMP_TYPES, Record
 from lithify.model.sources.source import EpochAt, SourceLog
 from lithify.ports.clock import Clock
-from lithify.snapshot.live import COPY_AGAIN, Reached, check_same
+from lithify.rules.lifecycle.copies.continuation import NeverCopied, SourceWentBack, copy_continuation
+from lithify.service.snapshot.live import COPY_AGAIN, Reached, check_same
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message, TopicPartition

@@ -10,9 +10,6 @@ from lithify.kafka.consumer.live_tail import LiveTail, ReadBefore, check_reachab
 from lithify.kafka.consumer.tail_watch import TailWatch
 from lithify.kafka_client.client import Cluster
 from lithify.kafka_client.epochs import LEAST, Cut, find_cut, leader_epoch, signs_between
-from lithify.lifecycle.copies.continuation import cuts_by_earlier, earlier_to_compare
-from lithify.lifecycle.copies.kafka import check_still_copy
-from lithify.lifecycle.copies.missed_deletes import needed
 from lithify.model.names import TopicName
 from lithify.model.sources.copied_topic import known_id
 from lithify.model.sources.ends import Ends
@@ -28,9 +25,12 @@ from lithify.model.sources.source import (
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
+from lithify.rules.lifecycle.copies.continuation import cuts_by_earlier, earlier_to_compare
+from lithify.rules.lifecycle.copies.kafka import check_still_copy
+from lithify.rules.lifecycle.copies.missed_deletes import needed
 from lithify.service.documents import source_ends_of
 from lithify.service.read.signs import copied_signs
-from lithify.snapshot.live import Reached, check_same
+from lithify.service.snapshot.live import Reached, check_same
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer

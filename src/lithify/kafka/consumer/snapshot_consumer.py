@@ -10,8 +10,8 @@ from typing import Any
 from lithify.kafka.consumer.live_topic import KafkaTopic
 from lithify.kafka_client.client import Cluster
 from lithify.ports.topic import OpenTopic
-from lithify.snapshot.consumer import LakeAndLive
-from lithify.snapshot.position_file import PositionFile
+from lithify.service.snapshot.consumer import LakeAndLive
+from lithify.service.snapshot.position_file import PositionFile
 
 
 class SnapshotConsumer(LakeAndLive):

@@ -15,7 +15,11 @@ from contextlib import suppress
 
 from lithify.errors import BrokerError, LithifyError, SourceLostError
 from lithify.kafka_client.client import Cluster
-from lithify.lifecycle.copies.missed_deletes import (
+from lithify.model.names import LogId, TopicName
+from lithify.model.sources.ends import DEFAULT_MS, Ends, KnownEnds, StableEnds, delete_retention_ms
+from lithify.model.topic.log import LogState
+from lithify.ports.clock import Clock
+from lithify.rules.lifecycle.copies.missed_deletes import (
     all_learned,
     begun,
     begun_at,
@@ -25,10 +29,6 @@ from lithify.lifecycle.copies.missed_deletes import (
     of_reader,
     together,
 )
-from lithify.model.names import LogId, TopicName
-from lithify.model.sources.ends import DEFAULT_MS, Ends, KnownEnds, StableEnds, delete_retention_ms
-from lithify.model.topic.log import LogState
-from lithify.ports.clock import Clock
 
 HINT = "`lithify kafka ingest --resync` brings the copy up to date; then start again, from the beginning"
 

@@ -13,7 +13,7 @@ from io import StringIO
 from pathlib import Path
 
 from lithify.errors import RefusedError
-from lithify.given_files import read_given
+from lithify.errors.given_files import read_given
 
 LARGEST_FILE_BYTES = 64 * 2**20
 _LARGEST = 2**63 - 1

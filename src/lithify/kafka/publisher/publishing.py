@@ -32,8 +32,8 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.source import StopAsked
 from lithify.ports.topic import OpenTopic
 from lithify.service.documents import source_of
-from lithify.snapshot.cursors import check_continues
-from lithify.snapshot.narration import WAIT_S, KafkaNote, Narration, TellNote
+from lithify.service.snapshot.cursors import check_continues
+from lithify.service.snapshot.narration import WAIT_S, KafkaNote, Narration, TellNote
 
 if TYPE_CHECKING:
     from lithify.api.groups import Group

@@ -14,7 +14,7 @@ from lithify.model.settings.table import NO_LIMIT
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.settings.units import parse_duration_ms, parse_size_bytes, plural
 from lithify.ports.clock import Clock
-from lithify.snapshot.live import Reached
+from lithify.service.snapshot.live import Reached
 
 OVERHEAD_BYTES = 4096
 """An upper bound of what a batch adds to the bytes of a record."""

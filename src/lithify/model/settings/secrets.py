@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from lithify.redaction import HIDDEN, keep_secret
+from lithify.errors.redaction import HIDDEN, keep_secret
 
 SECRET_NAMES = (
     "(?i)secret|passw(or)?d|passphrase|token$|jaas|oauthbearer[.]config$|keystore[.]key$|(private|ssl)[.]key([.]pem)?$"

@@ -7,10 +7,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from lithify.errors import InvalidSettingError
+from lithify.errors.redaction import told
 from lithify.model.names import nearest
 from lithify.model.settings.foreign import counterpart
 from lithify.model.settings.table import LEAST_SWEEP_GRACE_MS, NO_LIMIT, SETTINGS
-from lithify.redaction import told
 
 CompactionMode = Literal["in-place", "side-by-side"]
 Strategy = Literal["offset", "timestamp", "header"]

@@ -19,11 +19,11 @@ from typing import NoReturn
 from urllib.parse import unquote, urlsplit
 
 from lithify.errors import BrokerError, InvalidSettingError
-from lithify.given_files import read_given
+from lithify.errors.given_files import read_given
+from lithify.errors.redaction import keep_secret
 from lithify.model.settings.secrets import keep
 from lithify.pulsar.client.login.oauth2 import OAuth2, token_of
 from lithify.pulsar.client.login.tls import Tls, check_no_stores
-from lithify.redaction import keep_secret
 
 ANSWER_S = 30.0
 OUTAGE_S = 120.0

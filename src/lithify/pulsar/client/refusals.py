@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from lithify.errors import BrokerError, LithifyError, SubscriptionBusyError, UnknownSourceError
-from lithify.redaction import one_line
+from lithify.errors.redaction import one_line
 
 NAMES: Final = (
     "UnknownError",

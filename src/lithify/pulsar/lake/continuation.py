@@ -26,14 +26,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from lithify.errors import BrokerError
-from lithify.lifecycle.copies.continuation import (
+from lithify.model.message import NO_BATCH, MessageId
+from lithify.rules.lifecycle.copies.continuation import (
     CopyContinuation,
     CopyContinues,
     NeverCopied,
     SourceWasCut,
     SourceWentBack,
 )
-from lithify.model.message import NO_BATCH, MessageId
 
 NOTES: Final = ("lithify-ledger", "lithify-entry", "lithify-seen")
 NOTED_EVERY_MS: Final = 60_000

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from typing import Any, TypeVar
 
-from lithify.redaction import redacted
+from lithify.errors.redaction import redacted
 from lithify.reports.page import Page, Section, Table
 from lithify.reports.page.wording import count, visible
 

@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from lithify.errors import DamagedError, PolicyError
-from lithify.lifecycle.copies.kafka import check_takes_partitions
-from lithify.lifecycle.cuts import uncompacted
-from lithify.lifecycle.replicas import check_own
-from lithify.lifecycle.setting_changes import altered
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment, segments_of
 from lithify.model.settings.inheritance import after_change
@@ -20,6 +16,10 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.changed_settings import AlterReport, SettingChange
 from lithify.reports.cut import CutReport, LogCut, cut_report, log_cut
+from lithify.rules.lifecycle.copies.kafka import check_takes_partitions
+from lithify.rules.lifecycle.cuts import uncompacted
+from lithify.rules.lifecycle.replicas import check_own
+from lithify.rules.lifecycle.setting_changes import altered
 from lithify.service.commit import commit
 from lithify.service.creation import attributes_of
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from lithify.lifecycle.cuts import Cut, records_deleted, truncated, truncation
-from lithify.lifecycle.replicas import check_own
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment
 from lithify.model.topic.edit import TopicEdit, Verb
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.cut import CutReport, LogCut, cut_report, log_cut
+from lithify.rules.lifecycle.cuts import Cut, records_deleted, truncated, truncation
+from lithify.rules.lifecycle.replicas import check_own
 from lithify.service.commit import commit
 from lithify.service.last_record import first_message_id, last_record
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lithify.lifecycle.expiring import expiry_ms, unexpired
 from lithify.model.names import TopicName
 from lithify.model.topic.edit import TopicEdit, Verb
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.report import Report
+from lithify.rules.lifecycle.expiring import expiry_ms, unexpired
 from lithify.service.clock_check import check_clock
 from lithify.service.commit import commit
 

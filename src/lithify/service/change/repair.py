@@ -1,6 +1,6 @@
 """Recreates a topic whose catalog entry or metadata is lost, from the files in its folder.
 
-    remains ─► plan (`lifecycle/repairing.py`) ─► shown ─► with `repair`: register, or rebuild
+    remains ─► plan (`rules/lifecycle/repairing.py`) ─► shown ─► with `repair`: register, or rebuild
 
 It works where `commit` cannot, since there is no version to commit on. It is atomic nevertheless: afterwards
 the catalog has the topic as it was, or as it was planned, or not at all.
@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lithify.lifecycle.copies.ids import with_copied
-from lithify.lifecycle.repairing import RepairPlan, Way, clusters, plan_repair
 from lithify.model.names import TopicName
 from lithify.model.remains import Remains
 from lithify.model.segment import Segment, volume_of
@@ -20,6 +18,8 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.repair import Salvage
 from lithify.ports.store import Warehouse
 from lithify.reports.warehouse import RepairedLog, RepairReport
+from lithify.rules.lifecycle.copies.ids import with_copied
+from lithify.rules.lifecycle.repairing import RepairPlan, Way, clusters, plan_repair
 from lithify.service.last_record import last_record
 
 

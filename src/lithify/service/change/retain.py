@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from lithify.compaction.eligible.retention import gone_segments
 from lithify.errors import PolicyError
-from lithify.lifecycle.cuts import retained
-from lithify.lifecycle.replicas import check_own
 from lithify.model.groups.reads import NO_READS
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment, segments_of
@@ -17,6 +14,9 @@ from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.cut import CutReport, LogCut, cut_report, log_cut
+from lithify.rules.compaction.eligible.retention import gone_segments
+from lithify.rules.lifecycle.cuts import retained
+from lithify.rules.lifecycle.replicas import check_own
 from lithify.service.change.streams import inherit_now
 from lithify.service.clock_check import check_clock
 from lithify.service.commit import commit

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from lithify.defects import as_lithify_error
 from lithify.errors import ConflictError, InvalidSettingError, RefusedError, UnknownStreamError, UnknownTopicError
-from lithify.lifecycle.setting_changes import altered
+from lithify.errors.defects import as_lithify_error
 from lithify.model.names import TopicName, original_stream
 from lithify.model.settings.inheritance import inheriting
 from lithify.model.settings.stream_attributes import StreamAttributes, with_attributes
@@ -21,6 +20,7 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.store import LogStore, Warehouse
 from lithify.reports.changed_settings import AlterReport, SettingChange
 from lithify.reports.streams import EditedTopic, StreamDeleteReport, StreamEditReport
+from lithify.rules.lifecycle.setting_changes import altered
 from lithify.service.change.alter import alter
 from lithify.service.creation import attributes_of, create_warehouse
 from lithify.waits.parallel import parallel

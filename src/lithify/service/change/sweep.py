@@ -18,7 +18,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lithify.errors import ConflictError, DamagedError, UnusualSweepError
-from lithify.lifecycle.sweeping import (
+from lithify.model.names import TopicName
+from lithify.model.stored_file import NamedFiles, StoredFile
+from lithify.model.topic.edit import TopicEdit, Verb
+from lithify.model.topic.state import TopicState
+from lithify.ports.store import Warehouse
+from lithify.reports.space import SweepReport, SweptFile
+from lithify.rules.lifecycle.sweeping import (
     RUNS_REMEMBERED,
     SweepPlan,
     lost_from_listing,
@@ -26,12 +32,6 @@ from lithify.lifecycle.sweeping import (
     remembered,
     still_abandoned,
 )
-from lithify.model.names import TopicName
-from lithify.model.stored_file import NamedFiles, StoredFile
-from lithify.model.topic.edit import TopicEdit, Verb
-from lithify.model.topic.state import TopicState
-from lithify.ports.store import Warehouse
-from lithify.reports.space import SweepReport, SweptFile
 from lithify.service.clock_check import check_clock
 from lithify.service.commit import commit
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lithify.errors import NothingToUndoError
-from lithify.lifecycle.replicas import check_own
-from lithify.lifecycle.undoing import LogFiles, files_after, obstacle, state_after_undo
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment, segments_of, without
 from lithify.model.topic.edit import TopicEdit, Verb
@@ -19,6 +17,8 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.cut import CutReport, LogCut, log_cut
 from lithify.reports.rounds.round import LogReport
+from lithify.rules.lifecycle.replicas import check_own
+from lithify.rules.lifecycle.undoing import LogFiles, files_after, obstacle, state_after_undo
 from lithify.service.commit import commit
 from lithify.service.documents import reports_of
 from lithify.service.last_record import last_record

@@ -18,7 +18,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lithify.errors import ConflictError
-from lithify.lifecycle.copies.kafka import was_promoted
 from lithify.model.message import MessageId
 from lithify.model.names import LogId, TopicName
 from lithify.model.sources.source import SourcePosition
@@ -27,6 +26,7 @@ from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
+from lithify.rules.lifecycle.copies.kafka import was_promoted
 from lithify.service.commit import commit
 from lithify.service.write.append import appended, ended
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from lithify.errors import SourceWentBackError
-from lithify.lifecycle.copies.continuation import NeverCopied, SourceWasCut
 from lithify.model.message import MessageId
 from lithify.model.names import LogId
 from lithify.model.settings.units import plural
 from lithify.model.sources.copied_topic import Hole, IdHole
 from lithify.model.sources.source import SourceTopic
 from lithify.model.topic.state import TopicState
+from lithify.rules.lifecycle.copies.continuation import NeverCopied, SourceWasCut
 
 
 def hole_of(partition: int, gone: NeverCopied) -> Hole | IdHole:

@@ -13,13 +13,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lithify.errors import ConflictError
-from lithify.lifecycle.copies.kafka import PROMOTED, promoted
 from lithify.model.names import TopicName
 from lithify.model.sources.copied_topic import CopiedTopic
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import CopyPromoteReport
+from lithify.rules.lifecycle.copies.kafka import PROMOTED, promoted
 from lithify.service.commit import commit
 from lithify.service.documents import put_promotion, put_source, source_of
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lithify.compaction.rules import table_rules
 from lithify.model.segment import segments_of
 from lithify.model.settings.units import plural
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import CopyKeys, DropsDeletes, SourceBatch
 from lithify.ports.store import Warehouse
-from lithify.reading.pieces import Reading, pieces_of
 from lithify.reports.ingest import IngestNote, TellNote
+from lithify.rules.compaction.rules import table_rules
+from lithify.rules.reading.pieces import Reading, pieces_of
 from lithify.service.ingest.source_watch import SourceWatch
 
 

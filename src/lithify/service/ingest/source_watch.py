@@ -16,7 +16,15 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from lithify.errors import LithifyError
-from lithify.lifecycle.copies.missed_deletes import (
+from lithify.model.names import LogId
+from lithify.model.sources.ends import Ends, KnownEnds, StableEnds
+from lithify.model.sources.source import SourcePosition, SourceTopic
+from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
+from lithify.ports.source import Source
+from lithify.ports.store import Warehouse
+from lithify.reports.ingest import IngestNote, MissedRange, TellNote
+from lithify.rules.lifecycle.copies.missed_deletes import (
     MissedDeletes,
     accepted,
     all_learned,
@@ -27,14 +35,6 @@ from lithify.lifecycle.copies.missed_deletes import (
     missed_deletes,
     seen,
 )
-from lithify.model.names import LogId
-from lithify.model.sources.ends import Ends, KnownEnds, StableEnds
-from lithify.model.sources.source import SourcePosition, SourceTopic
-from lithify.model.topic.log import LogState
-from lithify.model.topic.state import TopicState
-from lithify.ports.source import Source
-from lithify.ports.store import Warehouse
-from lithify.reports.ingest import IngestNote, MissedRange, TellNote
 from lithify.service.documents import put_source_ends, source_ends_of
 
 HINT = (

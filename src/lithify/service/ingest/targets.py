@@ -6,13 +6,13 @@ from contextlib import suppress
 from dataclasses import replace
 
 from lithify.errors import LithifyError, RefusedError, UnknownTopicError
-from lithify.lifecycle.copies.kafka import PROMOTED, another_source, check_ingested, was_promoted
-from lithify.lifecycle.replicas import check_own
 from lithify.model.names import parse_topic
 from lithify.model.sources.copied_topic import CopiedTopic
 from lithify.model.sources.source import IngestRequest
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import LogStore
+from lithify.rules.lifecycle.copies.kafka import PROMOTED, another_source, check_ingested, was_promoted
+from lithify.rules.lifecycle.replicas import check_own
 from lithify.service.documents import put_source, source_of
 
 

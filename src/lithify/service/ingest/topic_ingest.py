@@ -15,10 +15,6 @@ from lithify.errors import (
     TopicExistsError,
     UnknownTopicError,
 )
-from lithify.lifecycle.copies import continuation
-from lithify.lifecycle.copies.continuation import CopyContinuation, CopyContinues, NeverCopied, SourceWentBack
-from lithify.lifecycle.copies.kafka import check_ingested, check_still_copy
-from lithify.lifecycle.replicas import check_own
 from lithify.model.message import DAMAGED_NAMED_AT_MOST
 from lithify.model.names import LogId, TopicName, TopicReference
 from lithify.model.segment import volume_of
@@ -31,6 +27,10 @@ from lithify.ports.source import Copying, Source, SourceBatch
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import IngestBatch, IngestNote, IngestReport, TellBatch
 from lithify.reports.pulsar.damaged import kept_whole
+from lithify.rules.lifecycle.copies import continuation
+from lithify.rules.lifecycle.copies.continuation import CopyContinuation, CopyContinues, NeverCopied, SourceWentBack
+from lithify.rules.lifecycle.copies.kafka import check_ingested, check_still_copy
+from lithify.rules.lifecycle.replicas import check_own
 from lithify.service.change.alter import alter
 from lithify.service.commit import commit
 from lithify.service.creation import create_topic

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
-from lithify.defects import as_lithify_error
 from lithify.errors import DamagedError, LithifyError, UnknownTopicError, UnknownVersionError
+from lithify.errors.defects import as_lithify_error
 from lithify.model.groups.positions import Position
 from lithify.model.groups.reads import TopicReads, groups_of, waiting_for_groups
 from lithify.model.names import TopicName
@@ -28,8 +28,8 @@ from lithify.model.segment import Segment
 from lithify.model.topic.state import TopicState
 from lithify.ports.groups import GroupPositions, NoGroups
 from lithify.ports.store import LogStore
-from lithify.schedule.assessment import Assessment, assess
-from lithify.schedule.idle import assess_idle, assess_replica
+from lithify.rules.schedule.assessment import Assessment, assess
+from lithify.rules.schedule.idle import assess_idle, assess_replica
 from lithify.service.group_reads import PositionsOfLook
 from lithify.waits.parallel import for_each, parallel
 

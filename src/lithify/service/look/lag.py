@@ -9,9 +9,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from lithify.compaction.holds import holding
-from lithify.defects import as_lithify_error
 from lithify.errors import DamagedError, LithifyError, UnknownTopicError, UnusableEnvironmentError
+from lithify.errors.defects import as_lithify_error
 from lithify.model.groups.positions import Position
 from lithify.model.groups.reads import TopicReads, reads_of
 from lithify.model.names import LogId, TopicName
@@ -20,10 +19,11 @@ from lithify.model.settings.units import format_time
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
-from lithify.reading.continuation import Continues, Gone, continuation, lost_error
-from lithify.reading.lag import Left, left_from
-from lithify.reading.pieces import Reading
 from lithify.reports.groups import GroupLag
+from lithify.rules.compaction.holds import holding
+from lithify.rules.reading.continuation import Continues, Gone, continuation, lost_error
+from lithify.rules.reading.lag import Left, left_from
+from lithify.rules.reading.pieces import Reading
 
 
 def group_lag(warehouse: Warehouse, group: str, name: TopicName, positions: Sequence[Position]) -> list[GroupLag]:

@@ -14,7 +14,7 @@ from lithify.model.cleaner_note import CleanerNote
 from lithify.model.names import TopicName
 from lithify.ports.store import Warehouse
 from lithify.reports.overview import CatalogOverview, Standing, TopicOverview
-from lithify.schedule.standing import log_standing, topic_overview, worst_first
+from lithify.rules.schedule.standing import log_standing, topic_overview, worst_first
 from lithify.service.cleaner_rates import rates_of_cleaners
 from lithify.service.documents import failures_of
 from lithify.service.look.catalog_watch import AssessedTopic, CatalogWatch, Finding

@@ -8,11 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from lithify.compaction.eligible.retention import segments_awaiting_round
-from lithify.compaction.holds import Hold, holds
-from lithify.compaction.tombstones import delete_retention_point
 from lithify.errors import LithifyError, UnknownVersionError
-from lithify.lifecycle.own_views import why_not_compacting
 from lithify.model.failure import LogFailure
 from lithify.model.groups.reads import LogReads
 from lithify.model.names import TopicName, in_order
@@ -26,7 +22,11 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.status import GroupHold, LogStatus, TopicStatus, ViewStatus
 from lithify.reports.topics import TopicInfo, VersionReport, version_report, volumes_of
-from lithify.schedule.assessment import OF_A_REPLICA, assess, entries_that_may_hide_values
+from lithify.rules.compaction.eligible.retention import segments_awaiting_round
+from lithify.rules.compaction.holds import Hold, holds
+from lithify.rules.compaction.tombstones import delete_retention_point
+from lithify.rules.lifecycle.own_views import why_not_compacting
+from lithify.rules.schedule.assessment import OF_A_REPLICA, assess, entries_that_may_hide_values
 from lithify.service.creation import all_attributes
 from lithify.service.documents import failures_of
 from lithify.service.group_reads import read_groups

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from lithify.errors import UnknownVersionError
-from lithify.lifecycle.undoing import LogFiles
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment, segments_of
 from lithify.model.topic.edit import KeptVersion, Verb
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
-from lithify.proof.transition import LogVersion, Transition
 from lithify.reports.rounds.round import LogReport, RoundReport
+from lithify.rules.lifecycle.undoing import LogFiles
+from lithify.rules.proof.transition import LogVersion, Transition
 from lithify.service.documents import reports_of
 
 REMOVING = (Verb.COMPACT, Verb.RETAIN, Verb.TRUNCATE, Verb.UNCOMPACT, Verb.UNDO)

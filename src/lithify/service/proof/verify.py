@@ -6,7 +6,7 @@
 
 It reads every file of these versions whole, computes what each commit had to leave, by other
 means than the round did, and compares record by record. It uses no results or counts of the
-compactor; `proof/transition.py` says what metadata alone cannot decide.
+compactor; `rules/proof/transition.py` says what metadata alone cannot decide.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.engine import Progress
 from lithify.ports.inspector import InspectionResult, Inspector, RecordFinding
 from lithify.ports.store import Warehouse
-from lithify.proof.consistency import metadata_findings
-from lithify.proof.inspection import inspected
-from lithify.proof.transition import Proof, Transition, left_behind, proofs, view_proof
 from lithify.reports.verification import FINDINGS_KEPT, VerifyReport
+from lithify.rules.proof.consistency import metadata_findings
+from lithify.rules.proof.inspection import inspected
+from lithify.rules.proof.transition import Proof, Transition, left_behind, proofs, view_proof
 from lithify.service.last_record import last_record
 from lithify.service.proof.trail import Trail, VersionSeen, trail_to
 

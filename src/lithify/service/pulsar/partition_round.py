@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from lithify.defects import as_lithify_error
 from lithify.errors import LithifyError, UnknownOutcomeError
+from lithify.errors.defects import as_lithify_error
 from lithify.model.message import MessageId
 from lithify.ports.clock import Clock
 from lithify.ports.pulsar.cluster import Hold, PulsarCluster, TopicLook

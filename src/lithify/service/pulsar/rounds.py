@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from lithify.defects import as_lithify_error
 from lithify.errors import BrokerError, LithifyError, RoundAbandonedError
+from lithify.errors.defects import as_lithify_error
 from lithify.ports.engine import COMMIT, Progress, RunLimits
 from lithify.ports.pulsar.cluster import PulsarCluster
 from lithify.ports.pulsar.views import ViewRules, WrittenView

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from lithify.compaction.rules import table_rules
 from lithify.errors import OffsetOutOfRangeError, RefusedError, UnknownVersionError, VersionSweptError
 from lithify.model.cursor import AtTime, From, whole_offset
 from lithify.model.names import LogId, TopicName
@@ -20,8 +19,9 @@ from lithify.model.settings.units import format_time
 from lithify.model.topic.state import TopicState
 from lithify.ports.files import Batch
 from lithify.ports.store import Warehouse
-from lithify.reading.pieces import Reading, pieces_of
-from lithify.reading.points import Points, points_of
+from lithify.rules.compaction.rules import table_rules
+from lithify.rules.reading.pieces import Reading, pieces_of
+from lithify.rules.reading.points import Points, points_of
 from lithify.service.read.fetch import open_log
 
 At = int | AtTime | Mapping[int, int]

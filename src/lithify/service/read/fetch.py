@@ -13,7 +13,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from inspect import GEN_CLOSED, getgeneratorstate
 from typing import Any, TypeVar
 
-from lithify.compaction.rules import table_rules
 from lithify.errors import RefusedError
 from lithify.model.cursor import AtTime, Cursor, From, Start, offsets_text
 from lithify.model.message import MessageId, MessagePosition
@@ -24,7 +23,8 @@ from lithify.model.topic.log import LastRecord
 from lithify.model.topic.state import TopicState
 from lithify.ports.files import Batch
 from lithify.ports.store import Warehouse
-from lithify.reading.pieces import Reading, pieces_of
+from lithify.rules.compaction.rules import table_rules
+from lithify.rules.reading.pieces import Reading, pieces_of
 from lithify.service.read.open_version import OpenVersion
 from lithify.service.read.version_reader import VersionReader
 

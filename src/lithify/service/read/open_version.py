@@ -12,7 +12,7 @@ from itertools import groupby
 from lithify.model.segment import Segment
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
-from lithify.reading.pieces import Piece, Reading, pieces_of
+from lithify.rules.reading.pieces import Piece, Reading, pieces_of
 
 
 class OpenVersion:

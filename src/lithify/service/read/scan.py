@@ -38,7 +38,7 @@ from lithify.model.segment import segments_of
 from lithify.model.settings.units import format_time
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
-from lithify.reading.pieces import Reading, pieces_of
+from lithify.rules.reading.pieces import Reading, pieces_of
 from lithify.service.read.as_of import AsOf as LogAsOf
 from lithify.service.read.as_of import as_of
 from lithify.service.read.open_version import OpenVersion

@@ -22,9 +22,9 @@ from lithify.model.topic.log import LastRecord, LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.files import Batch
 from lithify.ports.store import Warehouse
-from lithify.reading.continuation import Continues, Restored, continuation, lost_error
-from lithify.reading.message_positions import check_has_ids
-from lithify.reading.pieces import Piece, Reading
+from lithify.rules.reading.continuation import Continues, Restored, continuation, lost_error
+from lithify.rules.reading.message_positions import check_has_ids
+from lithify.rules.reading.pieces import Piece, Reading
 from lithify.service.last_record import last_position
 from lithify.service.read.open_version import OpenVersion
 

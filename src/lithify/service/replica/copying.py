@@ -16,8 +16,6 @@ from threading import Lock
 import google_crc32c
 
 from lithify.errors import DamagedError, InsufficientSpaceError
-from lithify.lifecycle.mirroring import reusable
-from lithify.lifecycle.sweeping import run_of
 from lithify.model.names import TopicName
 from lithify.model.replicas.file_names import origin
 from lithify.model.segment import Segment
@@ -25,6 +23,8 @@ from lithify.model.settings.units import format_bytes
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import StopAsked
 from lithify.ports.store import LogStore, Warehouse
+from lithify.rules.lifecycle.mirroring import reusable
+from lithify.rules.lifecycle.sweeping import run_of
 from lithify.service.documents import put_heartbeat
 from lithify.service.heartbeats import Heartbeats
 from lithify.waits.parallel import parallel

@@ -23,9 +23,6 @@ from lithify.errors import (
     UnknownVersionError,
     WarehouseError,
 )
-from lithify.lifecycle.mirroring import Copied, Difference, TopicFiles, changed_logs, difference, mirrored
-from lithify.lifecycle.own_views import Step
-from lithify.lifecycle.replicas import check_replicates, check_still_there, is_current, replica_of
 from lithify.model.formats.features import features_of_copy
 from lithify.model.formats.warehouse import check_holds
 from lithify.model.names import TopicName
@@ -37,6 +34,9 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.source import StopAsked
 from lithify.ports.store import Warehouse
 from lithify.reports.replicas import MirrorReport, ReplicaLag
+from lithify.rules.lifecycle.mirroring import Copied, Difference, TopicFiles, changed_logs, difference, mirrored
+from lithify.rules.lifecycle.own_views import Step
+from lithify.rules.lifecycle.replicas import check_replicates, check_still_there, is_current, replica_of
 from lithify.service.commit import commit
 from lithify.service.creation import create_warehouse
 from lithify.service.documents import put_source, put_source_ends, source_ends_of, source_of, warehouse_format

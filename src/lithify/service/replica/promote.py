@@ -8,7 +8,6 @@ holds also if this process ends right after the commit; the second one stops a c
 
 from __future__ import annotations
 
-from lithify.lifecycle.replicas import check_promotable
 from lithify.model.names import TopicName
 from lithify.model.replicas.replica_of import ReplicaOf
 from lithify.model.topic.edit import TopicEdit, Verb
@@ -16,6 +15,7 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.groups import PositionCopies
 from lithify.ports.store import Warehouse
 from lithify.reports.replicas import PromoteReport
+from lithify.rules.lifecycle.replicas import check_promotable
 from lithify.service.commit import commit
 
 

@@ -13,17 +13,17 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from lithify.errors import DamagedError, UnknownVersionError, VersionSweptError
-from lithify.lifecycle.mirroring import TopicFiles
-from lithify.lifecycle.replicas import check_promotable, check_same_source
 from lithify.model.finding import Finding, FindingKind
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
-from lithify.proof.consistency import metadata_findings
-from lithify.proof.replica import copies_of, file_findings, state_findings
 from lithify.reports.replicas import ReplicaVerification
 from lithify.reports.verification import FINDINGS_KEPT
+from lithify.rules.lifecycle.mirroring import TopicFiles
+from lithify.rules.lifecycle.replicas import check_promotable, check_same_source
+from lithify.rules.proof.consistency import metadata_findings
+from lithify.rules.proof.replica import copies_of, file_findings, state_findings
 from lithify.service.replica.copying import COPIES_AT_ONCE, checksum
 from lithify.waits.parallel import parallel
 

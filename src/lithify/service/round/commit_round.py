@@ -10,9 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from lithify.compaction.outcome import LogOutcome
-from lithify.compaction.planner import LogPlan
-from lithify.compaction.round_commit import After, conflict, state_after
 from lithify.errors import ConflictError
 from lithify.model.segment import Segment, segments_of, without
 from lithify.model.topic.edit import TopicEdit, Verb
@@ -20,6 +17,9 @@ from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.rounds.round import RoundReport
+from lithify.rules.compaction.outcome import LogOutcome
+from lithify.rules.compaction.planner import LogPlan
+from lithify.rules.compaction.round_commit import After, conflict, state_after
 from lithify.service.commit import commit
 from lithify.service.documents import put_report
 from lithify.service.last_record import last_record

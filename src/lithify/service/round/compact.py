@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from lithify.compaction.key_pass_shape import key_pass_shapes
-from lithify.compaction.round_report import plan_report
 from lithify.errors import LithifyError
 from lithify.model.names import TopicName
 from lithify.ports.engine import Progress, RewriteEngine, RunLimits, silent, unsaid
 from lithify.ports.store import Warehouse
 from lithify.reports.rounds.plan import PlanReport
 from lithify.reports.rounds.round import RoundReport
+from lithify.rules.compaction.key_pass_shape import key_pass_shapes
+from lithify.rules.compaction.round_report import plan_report
 from lithify.service.change.streams import as_inherited, inherit_now
 from lithify.service.group_reads import read_groups
 from lithify.service.look.space import space_of

@@ -16,12 +16,8 @@ from dataclasses import dataclass, replace
 from itertools import count, groupby
 from types import MappingProxyType
 
-from lithify.compaction.audit import audit
-from lithify.compaction.decisions import Decision, rewrites_of
-from lithify.compaction.outcome import LogFindings, LogOutcome, applied, decisions_of
-from lithify.compaction.round_report import idle_outcome
-from lithify.defects import as_lithify_error
 from lithify.errors import InsufficientSpaceError, LithifyError, RoundAbandonedError
+from lithify.errors.defects import as_lithify_error
 from lithify.model.names import LogId, TopicName
 from lithify.model.settings.units import format_bytes
 from lithify.model.topic.state import TopicState
@@ -38,6 +34,10 @@ from lithify.ports.engine import (
 )
 from lithify.ports.store import Warehouse
 from lithify.reports.rounds.plan import space_needed
+from lithify.rules.compaction.audit import audit
+from lithify.rules.compaction.decisions import Decision, rewrites_of
+from lithify.rules.compaction.outcome import LogFindings, LogOutcome, applied, decisions_of
+from lithify.rules.compaction.round_report import idle_outcome
 from lithify.service.heartbeats import Heartbeats
 from lithify.service.round.stopwatch import Stopwatch
 from lithify.service.round.topic_run import LogOutcomes, TopicResult, TopicRun

@@ -8,10 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from lithify.compaction.outcome import LogOutcome
-from lithify.compaction.planner import LogPlan, of_view_alone, plan_log
-from lithify.compaction.round_report import failed_report, outcome_report
-from lithify.defects import as_lithify_error
 from lithify.errors import (
     ConflictError,
     DamagedError,
@@ -20,7 +16,7 @@ from lithify.errors import (
     UnknownOutcomeError,
     UnknownVersionError,
 )
-from lithify.lifecycle.replicas import check_takes_rounds
+from lithify.errors.defects import as_lithify_error
 from lithify.model.groups.reads import NO_READS, TopicReads
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import segments_of
@@ -29,6 +25,10 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.engine import PlannedLog
 from lithify.ports.store import Warehouse
 from lithify.reports.rounds.round import LogReport, RoundReport
+from lithify.rules.compaction.outcome import LogOutcome
+from lithify.rules.compaction.planner import LogPlan, of_view_alone, plan_log
+from lithify.rules.compaction.round_report import failed_report, outcome_report
+from lithify.rules.lifecycle.replicas import check_takes_rounds
 from lithify.service.clock_check import check_clock
 from lithify.service.documents import rates_note
 from lithify.service.group_reads import read_groups

@@ -16,8 +16,6 @@ from types import MappingProxyType
 from typing import Any
 
 from lithify.errors import ConflictError, FencedError, InvalidInputError, InvalidRecordError
-from lithify.lifecycle.admission import check_offsets
-from lithify.lifecycle.copies.ids import check_not_copied, with_copied
 from lithify.model.message import MessageId
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment, volume_of
@@ -26,6 +24,8 @@ from lithify.model.topic.log import LastRecord, LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.files import Arrivals
 from lithify.ports.store import Warehouse
+from lithify.rules.lifecycle.admission import check_offsets
+from lithify.rules.lifecycle.copies.ids import check_not_copied, with_copied
 from lithify.service.commit import commit
 from lithify.service.creation import load_or_create
 

@@ -17,10 +17,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from lithify.errors import ConflictError, LithifyError, RefusedError
-from lithify.lifecycle.admission import check_offsets
-from lithify.lifecycle.copies.ids import check_not_copied
-from lithify.lifecycle.copies.kafka import check_takes_records
-from lithify.lifecycle.sweeping import run_of
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment, volume_of
 from lithify.model.staged import StagedLog, by_partition, segments_of_parts
@@ -28,6 +24,10 @@ from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import LogState, WrittenBatch
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
+from lithify.rules.lifecycle.admission import check_offsets
+from lithify.rules.lifecycle.copies.ids import check_not_copied
+from lithify.rules.lifecycle.copies.kafka import check_takes_records
+from lithify.rules.lifecycle.sweeping import run_of
 from lithify.service.commit import check_not_abandoned, commit
 from lithify.service.write.append import appended
 

@@ -17,11 +17,11 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from lithify.errors import BrokerError, UnknownSourceError
+from lithify.errors.redaction import one_line
 from lithify.kafka_client.client import as_kafka_writes
 from lithify.model.settings.secrets import hidden, keep
 from lithify.model.sources.source import EpochAt, Signs, SourceLog, SourceTopic
 from lithify.ports.source import StopAsked
-from lithify.redaction import one_line
 from lithify.spark.kafka.compared import signs_between
 from lithify.spark.kafka.connector import missing_connector
 from lithify.spark.session.reset import JVM_GONE

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyspark
 
 from lithify.errors import ConnectorError
-from lithify.redaction import one_line
+from lithify.errors.redaction import one_line
 from lithify.spark.session.java import find_java, java_home
 
 FETCHED_WITHIN_S = 600.0

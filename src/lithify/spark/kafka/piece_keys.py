@@ -13,8 +13,8 @@ from lithify.columnar.files.access import FileAccess
 from lithify.columnar.keypass.key_rows import header_orders
 from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import HEADERS, KEY, OFFSET, PARTITION, TIMESTAMP, VALUE_SIZE
-from lithify.compaction.rules import SurvivorRules
-from lithify.reading.pieces import Piece
+from lithify.rules.compaction.rules import SurvivorRules
+from lithify.rules.reading.pieces import Piece
 from lithify.spark.payloads import Unpacking
 from lithify.spark.tasks import PAYLOAD, Batches, columns, in_worker
 

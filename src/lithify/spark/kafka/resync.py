@@ -31,12 +31,12 @@ from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import HEADERS, KEY, OFFSET, PARTITION, TIMESTAMP, VALUE
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
-from lithify.compaction.rules import ORDER_BYTES, SurvivorRules
 from lithify.errors import LithifyError, PolicyError
-from lithify.lifecycle.copies.missed_deletes import no_room
 from lithify.model.names import LogId
 from lithify.model.staged import StagedLog, by_partition, segments_of_parts
 from lithify.ports.source import Copying, CopyKeys, StopAsked
+from lithify.rules.compaction.rules import ORDER_BYTES, SurvivorRules
+from lithify.rules.lifecycle.copies.missed_deletes import no_room
 from lithify.spark.kafka.copying import RESULT
 from lithify.spark.kafka.exact import Ranges, copied_exactly, is_of_times
 from lithify.spark.kafka.piece_keys import LIVE, ORDER, OUR_KEYS, KeysOf, PieceKeys

@@ -12,7 +12,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from lithify.errors import BrokerError
-from lithify.lifecycle.copies.continuation import (
+from lithify.model.sources.ends import DEFAULT_MS, StableEnds, delete_retention_ms
+from lithify.model.sources.source import IngestRequest, Signs, SourceLog, SourcePosition, SourceTopic
+from lithify.model.topic.state import TopicState
+from lithify.ports.source import CopyKeys, OnBatch, SourceStream
+from lithify.reports.ingest import IngestedLog, IngestNote, TellNote
+from lithify.rules.lifecycle.copies.continuation import (
     CopyContinuation,
     SourceWasCut,
     SourceWentBack,
@@ -25,11 +30,6 @@ from lithify.lifecycle.copies.continuation import (
     unproven,
     with_cuts,
 )
-from lithify.model.sources.ends import DEFAULT_MS, StableEnds, delete_retention_ms
-from lithify.model.sources.source import IngestRequest, Signs, SourceLog, SourcePosition, SourceTopic
-from lithify.model.topic.state import TopicState
-from lithify.ports.source import CopyKeys, OnBatch, SourceStream
-from lithify.reports.ingest import IngestedLog, IngestNote, TellNote
 from lithify.spark.kafka.batch_limit import offsets_at_once
 from lithify.spark.kafka.cluster import KafkaCluster
 from lithify.spark.kafka.resync import ResyncBatch
@@ -101,7 +101,7 @@ class KafkaSource(KafkaCluster):
         return None
 
     def continuations(self, topic: SourceTopic, copy: TopicState) -> Mapping[int, CopyContinuation]:
-        """By offsets, leader epochs and last records (`lifecycle/copies/continuation.py`). Raises `BrokerError`."""
+        """By offsets, epochs and last records (`rules/lifecycle/copies/continuation.py`). Raises `BrokerError`."""
         logs = self.logs(topic)
         asked = epochs_to_ask(copy, logs)
         cuts = {p: SourceWasCut(asked[p].offset, cut) for p, cut in self.cuts(topic.name, asked).items()}

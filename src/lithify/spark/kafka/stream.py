@@ -32,10 +32,10 @@ from lithify.errors import (
     SourceWentBackError,
     UnknownSourceError,
 )
+from lithify.errors.redaction import one_line
 from lithify.model.settings.secrets import hidden
 from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying, OnBatch, StopAsked
-from lithify.redaction import one_line
 from lithify.spark.kafka.cluster import CALL_S
 from lithify.spark.kafka.connector import missing_connector
 from lithify.spark.kafka.exact import Ranges, copied_exactly

@@ -16,10 +16,10 @@ from lithify.columnar.keypass.key_hash import HashRange
 from lithify.columnar.keypass.key_scan import LogScan
 from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.columnar.segment.positions import ordinal_starts
-from lithify.compaction.key_pass_shape import KeyPassShape, winners_memory
-from lithify.compaction.planner import LogPlan
 from lithify.model.segment import Segment
 from lithify.ports.engine import RunLimits
+from lithify.rules.compaction.key_pass_shape import KeyPassShape, winners_memory
+from lithify.rules.compaction.planner import LogPlan
 from lithify.spark.keypass.direct import RangeTask, direct_winners
 from lithify.spark.keypass.shuffle import BlocksTask, SegmentTask, shuffled_winners
 from lithify.spark.payloads import Unpacking

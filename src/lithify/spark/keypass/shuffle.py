@@ -25,8 +25,8 @@ from lithify.columnar.keypass.key_scan import KeyScan, LogScan, keys_schema
 from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.columnar.segment.positions import Integers
-from lithify.compaction.rules import SurvivorRules
 from lithify.errors import LithifyError
+from lithify.rules.compaction.rules import SurvivorRules
 from lithify.spark.keypass.results import (
     RESULT,
     UNIT,

@@ -26,8 +26,8 @@ from lithify.errors import LithifyError
 from lithify.model.finding import Finding, FindingKind
 from lithify.ports.engine import Progress, RunLimits
 from lithify.ports.inspector import InspectionResult, RecordFinding
-from lithify.proof.inspection import InspectedSegment
-from lithify.proof.transition import Proof
+from lithify.rules.proof.inspection import InspectedSegment
+from lithify.rules.proof.transition import Proof
 from lithify.spark.proof.verdicts import header_names, rules_frame, verdicts
 from lithify.spark.session.progress import Watch, watched
 from lithify.spark.tasks import TaskPace, Workers, job_errors

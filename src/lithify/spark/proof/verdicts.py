@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from lithify.model.finding import FindingKind
-from lithify.proof.transition import Proof
+from lithify.rules.proof.transition import Proof
 
 WAITS, COMPETES, NEITHER = 0, 1, 2
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, SparkSession
 
 from lithify.columnar.keypass.winners import WinnerFinder
-from lithify.compaction.key_pass_shape import winners_memory
 from lithify.errors import EngineError, LithifyError
 from lithify.ports.engine import Progress, RunLimits
 from lithify.ports.pulsar.views import PlannedView, ViewRules, WrittenView
@@ -23,6 +22,7 @@ from lithify.pulsar.compaction.rules import order_of
 from lithify.pulsar.rounds.judged import RoundRules
 from lithify.pulsar.rounds.scan import numbered
 from lithify.pulsar.rounds.view_ledger import NewView, OpenLedgers
+from lithify.rules.compaction.key_pass_shape import winners_memory
 from lithify.spark.pulsar.keypass import found_dead
 from lithify.spark.pulsar.tasks import FindTask, ReaderOf, ScanTask, SharedRates, TaskTools, WriteTask
 from lithify.spark.pulsar.writing import NotAlone, Outcome, collect_outcomes, not_sole, written_views

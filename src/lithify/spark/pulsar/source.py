@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from lithify.errors import BrokerError, RefusedError, SubscriptionBusyError
-from lithify.lifecycle.copies.continuation import CopyContinuation, CopyContinues, SourceWasCut
 from lithify.model.message import MessageId
 from lithify.model.settings.topic_settings import preset
 from lithify.model.sources.source import IngestRequest, SourcePosition, SourceTopic
@@ -35,6 +34,7 @@ from lithify.pulsar.lake.continuation import (
     whole_entries,
 )
 from lithify.reports.ingest import IngestedEntries, IngestNote, TellNote
+from lithify.rules.lifecycle.copies.continuation import CopyContinuation, CopyContinues, SourceWasCut
 from lithify.spark.pulsar.copying import Limits
 from lithify.spark.pulsar.stream import EntryStream, Look, StreamPlan
 

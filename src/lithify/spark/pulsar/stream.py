@@ -18,12 +18,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lithify.errors import BrokerError, EngineError, LithifyError, SourceWentBackError
+from lithify.errors.redaction import one_line
 from lithify.model.message import MessageId
 from lithify.model.sources.source import SourcePosition
 from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying, OnBatch, StopAsked
 from lithify.pulsar.client import ClientConfig
-from lithify.redaction import one_line
 from lithify.spark.pulsar.copying import EntryRange, Limits, copy_ranges
 from lithify.spark.session.reset import JVM_GONE
 

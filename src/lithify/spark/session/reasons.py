@@ -8,7 +8,7 @@ import socket
 from collections.abc import Mapping
 
 from lithify.errors import EngineUnavailableError
-from lithify.redaction import one_line
+from lithify.errors.redaction import one_line
 
 MASTER = "spark.master"
 _OF_PY4J = "An error occurred while calling "

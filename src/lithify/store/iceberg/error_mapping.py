@@ -31,8 +31,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from lithify.errors import LithifyError, WarehouseError
-from lithify.extras import POSTGRES_URL, lacks_postgres
-from lithify.redaction import one_line
+from lithify.errors.extras import POSTGRES_URL, lacks_postgres
+from lithify.errors.redaction import one_line
 from lithify.waits.postgres import sqlstate
 from lithify.waits.sql import is_outage
 

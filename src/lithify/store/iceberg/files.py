@@ -30,7 +30,6 @@ from lithify.columnar.segment.pieces import checked_pieces, stored_pieces, write
 from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import OFFSET, PARTITION, TIMESTAMP
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
-from lithify.compaction.rules import SurvivorRules
 from lithify.model.finding import Finding
 from lithify.model.message import MessageId
 from lithify.model.record import Record
@@ -39,7 +38,8 @@ from lithify.model.segment import Segment
 from lithify.model.staged import Destination
 from lithify.model.topic.state import TopicState
 from lithify.ports.files import Arrivals
-from lithify.reading.lag import Left
+from lithify.rules.compaction.rules import SurvivorRules
+from lithify.rules.reading.lag import Left
 from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.error_mapping import writing
 from lithify.store.iceberg.io.folders import free_bytes

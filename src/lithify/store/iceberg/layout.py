@@ -43,11 +43,11 @@ from lithify.columnar.segment.schema import (
     VALUE,
     VALUE_SIZE,
 )
-from lithify.lifecycle.sweeping import run_of
 from lithify.model.names import TopicName
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import FileKind
 from lithify.ports.documents import DocumentKind
+from lithify.rules.lifecycle.sweeping import run_of
 
 NO_RETRIES = ("commit.retry.num-retries", "0")
 """PyIceberg's own retry sends stale properties and so loses state: Lithify refuses to write to a table that does

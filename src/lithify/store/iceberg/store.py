@@ -21,7 +21,6 @@ from pyiceberg.table.refs import MAIN_BRANCH
 
 from lithify.columnar.files.access import local_path
 from lithify.errors import DamagedError, LithifyError, UnknownTopicError
-from lithify.lifecycle.landing import Landing, landing
 from lithify.model.names import TopicName
 from lithify.model.replicas.replica_of import ReplicaOf
 from lithify.model.segment import Segment
@@ -29,6 +28,7 @@ from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.edit import KeptVersion, TopicEdit
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import CommitUnknownError, StaleVersionError
+from lithify.rules.lifecycle.landing import Landing, landing
 from lithify.store.errors import no_warehouse, unknown_version
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.catalog.embedded import CatalogSource

@@ -10,7 +10,7 @@ import pytest
 
 from lithify.cli.kafka.settings import kafka_settings
 from lithify.errors import InvalidSettingError, LithifyError, RefusedError
-from lithify.given_files import LARGEST_FILE_BYTES
+from lithify.errors.given_files import LARGEST_FILE_BYTES
 from lithify.kafka_client.dialects import for_java, for_librdkafka
 from lithify.kafka_client.logins import read_login
 from lithify.kafka_client.properties import MOST_SETTINGS, read_properties

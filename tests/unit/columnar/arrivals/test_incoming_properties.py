@@ -14,12 +14,12 @@ from lithify.columnar.arrivals.incoming import receive, with_offsets
 from lithify.columnar.arrivals.partitioner import partition_of
 from lithify.columnar.segment.convert import to_records, to_table
 from lithify.errors import InvalidRecordError
-from lithify.lifecycle.admission import refusal
 from lithify.model.record import TIMESTAMP_TYPES, Record
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.staged import Destination
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
+from lithify.rules.lifecycle.admission import refusal
 from support.builders import a_topic
 from support.generated.logs import a_record
 

@@ -18,9 +18,9 @@ from lithify.columnar.keypass.ranks import RANKED_KEYS, Portion
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.keypass.winners import WinnerFinder, latest_offsets
 from lithify.columnar.segment.positions import DeadRecords
-from lithify.compaction.survivors import survivors
 from lithify.errors import DamagedError
 from lithify.model.record import Record
+from lithify.rules.compaction.survivors import survivors
 from support.builders import some_rules
 from support.engines.kernel import goes_and_stays
 from support.engines.keys_in_memory import KeysInMemory, ranked

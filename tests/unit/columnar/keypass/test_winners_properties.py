@@ -15,11 +15,11 @@ from lithify.columnar.keypass.key_rows import header_orders
 from lithify.columnar.keypass.winners import WinnerFinder, latest_offsets
 from lithify.columnar.segment import writer
 from lithify.columnar.segment.convert import to_table
-from lithify.compaction.rules import NO_ORDER, header_order, table_rules
-from lithify.compaction.survivors import survivors
-from lithify.lifecycle.setting_changes import altered
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.rules.compaction.rules import NO_ORDER, header_order, table_rules
+from lithify.rules.compaction.survivors import survivors
+from lithify.rules.lifecycle.setting_changes import altered
 from support.engines.kernel import KernelEngine
 from support.generated.logs import with_whole_entries
 from support.generated.records import ORDER_HEADER, order_headers, records

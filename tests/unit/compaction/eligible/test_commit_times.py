@@ -7,15 +7,15 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.compaction.eligible.horizon import (
+from lithify.model.record import Record
+from lithify.model.topic.log import CommittedEnd, LogState
+from lithify.rules.compaction.eligible.horizon import (
     COMMITTED_KEPT,
     LAG_PARTS,
     committed_after,
     committed_ms,
     compaction_horizon,
 )
-from lithify.model.record import Record
-from lithify.model.topic.log import CommittedEnd, LogState
 from lithify.service.change.alter import alter
 from lithify.service.change.cut import truncate
 from lithify.service.change.undo import undo

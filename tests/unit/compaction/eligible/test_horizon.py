@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.compaction.eligible.horizon import Horizon, compaction_horizon
+from lithify.rules.compaction.eligible.horizon import Horizon, compaction_horizon
 from support.builders import a_log, some_settings
 
 LOG = a_log("a=1!100 b=2!100 | c=3!200 | d=4!300 e=5!300")

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.lifecycle.cuts import records_deleted
 from lithify.model.log_arithmetic import measured
 from lithify.model.names import LogId, TopicName
-from lithify.schedule.assessment import assess
+from lithify.rules.lifecycle.cuts import records_deleted
+from lithify.rules.schedule.assessment import assess
 from support.builders import some_settings
 from support.topics.pure_rounds import a_pure_log, offsets
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.compaction.eligible.retention import (
+from lithify.model.topic.log import LogState
+from lithify.rules.compaction.eligible.retention import (
     expired_bytes,
     gone_segments,
     may_age,
@@ -14,7 +15,6 @@ from lithify.compaction.eligible.retention import (
     start_after,
     values_expire_before_ms,
 )
-from lithify.model.topic.log import LogState
 from support.builders import a_log, a_segment, some_settings
 
 OLD_AND_YOUNG = a_log("a=1!10 b=1!5 | c=1!20 | d=1!90 | e=1!10")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.lifecycle.sweeping import run_of
 from lithify.model.replicas.file_names import copied_name, is_copy, origin, was_written_to
 from lithify.model.stored_file import FileKind
+from lithify.rules.lifecycle.sweeping import run_of
 from lithify.store.iceberg.layout import is_ours, kind_of
 
 IDS = st.text("0123456789abcdef", min_size=12, max_size=12)

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from lithify.errors import InvalidSettingError
+from lithify.errors.words import in_python
 from lithify.model.settings import foreign
 from lithify.model.settings.foreign import counterpart
 from lithify.model.settings.stream_attributes import ATTRIBUTES, StreamAttributes, with_attributes
 from lithify.model.settings.table import SETTINGS
 from lithify.model.settings.topic_settings import settings_of
-from lithify.words import in_python
 
 
 @pytest.mark.parametrize(

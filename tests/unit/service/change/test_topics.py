@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lithify.errors import InvalidNameError, RefusedError
-from lithify.lifecycle.admission import MAX_PARTITIONS
 from lithify.model.names import TopicName, TopicReference, parse_topic
+from lithify.rules.lifecycle.admission import MAX_PARTITIONS
 from lithify.service.change.alter import alter
 from lithify.service.creation import create_topic
 from support.topics.memory_topic import a_warehouse

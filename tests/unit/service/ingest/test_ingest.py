@@ -7,19 +7,19 @@ from dataclasses import replace
 import pytest
 
 from lithify.errors import BrokerError, EngineError, LithifyError, RefusedError, UnknownSourceError
-from lithify.lifecycle.admission import MAX_PARTITIONS
-from lithify.lifecycle.copies.continuation import (
+from lithify.model.names import TopicName
+from lithify.model.record import Record
+from lithify.model.segment import volume_of
+from lithify.model.sources.copied_topic import CopiedTopic, Hole
+from lithify.model.sources.source import IngestRequest, SourceTopic, signs_of
+from lithify.rules.lifecycle.admission import MAX_PARTITIONS
+from lithify.rules.lifecycle.copies.continuation import (
     SourceWasCut,
     cuts_by_records,
     epochs_to_ask,
     records_to_compare,
     with_cuts,
 )
-from lithify.model.names import TopicName
-from lithify.model.record import Record
-from lithify.model.segment import volume_of
-from lithify.model.sources.copied_topic import CopiedTopic, Hole
-from lithify.model.sources.source import IngestRequest, SourceTopic, signs_of
 from lithify.service.change.cut import truncate
 from lithify.service.documents import put_source, source_of
 from lithify.service.ingest.ingest import ingest

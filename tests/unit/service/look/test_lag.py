@@ -10,8 +10,8 @@ from lithify.model.cursor import Cursor
 from lithify.model.groups.positions import Position
 from lithify.model.names import LogId
 from lithify.ports.store import Warehouse
-from lithify.reading.pieces import Reading
 from lithify.reports.groups import GroupLag
+from lithify.rules.reading.pieces import Reading
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.look.lag import group_lag
 from lithify.service.read.fetch import open_log

@@ -13,11 +13,11 @@ from pyspark.cloudpickle import dumps
 from pyspark.sql.types import BinaryType, StructType
 
 from lithify.columnar.files.access import FileAccess
-from lithify.lifecycle.admission import MAX_PARTITIONS
 from lithify.model.staged import Destination
 from lithify.model.topic.log import LogState, TombstoneStep
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import Copying
+from lithify.rules.lifecycle.admission import MAX_PARTITIONS
 from lithify.spark_source.options import write_options
 from lithify.spark_source.writing import BatchWriter
 from support.builders import a_topic

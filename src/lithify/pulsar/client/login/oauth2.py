@@ -23,11 +23,11 @@ from urllib.parse import unquote, unquote_to_bytes, urlsplit
 import requests
 
 from lithify.errors import BrokerError, InvalidSettingError
-from lithify.given_files import read_given
+from lithify.errors.given_files import read_given
+from lithify.errors.redaction import keep_secret
 from lithify.pulsar.client.login.answers import bounded, reason_of
 from lithify.pulsar.client.login.tls import Adapter, Tls
 from lithify.pulsar.client.refusals import TransientBrokerError
-from lithify.redaction import keep_secret
 from lithify.waits.deadline import Deadline, within
 
 METADATA: Final = "/.well-known/openid-configuration"

@@ -15,7 +15,7 @@ from typing import Any, Final
 from requests.adapters import HTTPAdapter
 
 from lithify.errors import InvalidSettingError
-from lithify.given_files import check_given
+from lithify.errors.given_files import check_given
 
 STORES: Final = {
     "tlsTrustStorePath": (

@@ -16,8 +16,8 @@ from pyiceberg.exceptions import NoSuchNamespaceError
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.files.sealed import parsed_object
-from lithify.defects import readable
 from lithify.errors import DamagedError, WarehouseError
+from lithify.errors.defects import readable
 from lithify.model.formats.warehouse import WarehouseFormat, check_supported
 from lithify.ports.documents import DocumentKind
 from lithify.store.errors import no_warehouse

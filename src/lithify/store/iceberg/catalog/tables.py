@@ -19,10 +19,10 @@ from pyiceberg.table import CreateTableTransaction, Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
 from lithify.errors import ConflictError, DamagedError, LithifyError, UnknownTopicError, WarehouseError
+from lithify.errors.redaction import one_line
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
 from lithify.model.topic.state import TopicState
-from lithify.redaction import one_line
 from lithify.store.errors import outside, topic_exists, unknown_topic
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.catalog.embedded import CatalogSource

@@ -19,15 +19,15 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot
 
-from lithify.defects import readable
 from lithify.errors import DamagedError
-from lithify.lifecycle.clocks import BEHIND_MS
+from lithify.errors.defects import readable
 from lithify.model.segment import Segment, segments_of, volume_of
 from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import stored_settings, to_stored
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import View
 from lithify.model.topic.state import TopicState
+from lithify.rules.lifecycle.clocks import BEHIND_MS
 from lithify.store.iceberg.io import checksums
 from lithify.store.iceberg.layout import VIEW_BRANCH
 from lithify.store.iceberg.state.log_codec import log_from_json, log_to_json

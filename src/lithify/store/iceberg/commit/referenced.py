@@ -23,7 +23,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from lithify.columnar.files.access import FileAccess
-from lithify.defects import readable
+from lithify.errors.defects import readable
 from lithify.model.stored_file import Closing, FileKind, NamedFiles, StoredFile
 from lithify.model.topic.state import TopicState
 from lithify.ports.documents import DocumentKind

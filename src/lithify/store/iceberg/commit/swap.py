@@ -39,11 +39,11 @@ from pyiceberg.table.update import (
 )
 
 from lithify.columnar.files.access import FileAccess
-from lithify.lifecycle.expiring import unexpired, without_restored
 from lithify.model.segment import Segment, sizes_of
 from lithify.model.topic.edit import TopicEdit, Verb
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import CommitUnknownError, StaleVersionError
+from lithify.rules.lifecycle.expiring import unexpired, without_restored
 from lithify.store.errors import check_removed
 from lithify.store.iceberg.commit.kept_versions import closing_record, stated_refs_after, tag, view_gone, view_tag
 from lithify.store.iceberg.error_mapping import moved_on, never_landed, warehouse_error, writing

@@ -40,9 +40,9 @@ from lithify.columnar.segment.schema import (
     VALUE_SIZE,
 )
 from lithify.errors import DamagedError, LithifyError
+from lithify.errors.redaction import one_line
 from lithify.model.message import EnvelopeFacts
 from lithify.model.segment import Segment
-from lithify.redaction import one_line
 from lithify.store.iceberg.io.checksums import MANIFESTS, RESTORE, ManifestList, Stated
 from lithify.store.iceberg.io.file_cache import FILE_CACHE, Recent
 from lithify.store.iceberg.layout import SORT_ORDER_ID

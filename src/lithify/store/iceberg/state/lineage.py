@@ -17,11 +17,11 @@ from pyiceberg.table.metadata import TableMetadata
 
 from lithify.columnar.files.access import local_path
 from lithify.errors import LithifyError, RefusedError
+from lithify.errors.redaction import one_line
 from lithify.model.remains import ClosedState
 from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.state import TopicState
-from lithify.redaction import one_line
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.state import topic_codec
 from lithify.store.iceberg.state.log_codec import log_from_json

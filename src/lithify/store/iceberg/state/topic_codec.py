@@ -34,8 +34,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from lithify.columnar.files.access import normal_form
-from lithify.defects import readable
 from lithify.errors import DamagedError, LocationChangedError, UnknownTopicError, UnsupportedFormatError
+from lithify.errors.defects import readable
 from lithify.model.formats.features import FEATURES_FORMAT, TOPIC_FORMAT, check_known, format_with
 from lithify.model.names import TopicName
 from lithify.model.settings.inheritance import own_names

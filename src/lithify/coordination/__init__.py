@@ -1,0 +1,1 @@
+"""What machines share beside the catalog: leases, groups and definitions of replicas."""

@@ -1,0 +1,93 @@
+"""What is done to the positions of a group while it has no members: reset and delete (C58).
+
+Leases tell whether a member is there only while it renews them: one that is there is seen within seconds, one that
+has died is known to be dead after the time of a lease. The leases of all partitions are taken then, so that no
+member begins at the old positions meanwhile, and one that stalled cannot commit afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+
+from lithify.coordination.leases.keeper import LeaseKeeper
+from lithify.coordination.leases.outcomes import Watched
+from lithify.errors import ConflictError, RefusedError
+from lithify.model.groups.positions import GroupTopic, Position
+from lithify.model.names import LogId
+from lithify.ports.clock import Clock
+from lithify.ports.groups import Groups
+
+LOOK_S = 0.5
+TURNS = 5
+"""Tries to take leases that nobody holds, before others are said to be faster."""
+
+TellWait = Callable[[str, int], None]
+"""Gets what is waited for, and how long at most, in ms."""
+
+
+def reset(alone: Alone, part: GroupTopic, positions: Collection[Position]) -> None:
+    """Replaces positions of a group that has no members. Raises `RefusedError` or `ConflictError`."""
+    partitions = [position.log.partition for position in positions]
+    with alone.holding(part, partitions):
+        _check_stored(part, alone.groups.reset(tuple(positions), alone.owner))
+
+
+def delete(alone: Alone, part: GroupTopic, partitions: Collection[int]) -> None:
+    """Deletes positions of a group that has no members. Raises `RefusedError` or `ConflictError`."""
+    logs = [LogId(part.topic, partition) for partition in partitions]
+    with alone.holding(part, partitions):
+        _check_stored(part, alone.groups.delete(part.group, logs, alone.owner))
+
+
+class Alone:
+    """Makes sure that nobody else is in a group. `owner` is as unique as the id of a member."""
+
+    def __init__(self, groups: Groups, owner: str, lease_ms: int, clock: Clock, tell: TellWait) -> None:
+        self.groups, self.owner = groups, owner
+        self._lease_ms, self._clock, self._tell = lease_ms, clock, tell
+
+    @contextmanager
+    def holding(self, part: GroupTopic, partitions: Collection[int]) -> Iterator[None]:
+        """Holds the leases of all these partitions. Raises `RefusedError` where a member is there."""
+        keeper = LeaseKeeper(self.groups.leases, self.owner, self._lease_ms, self._clock.monotonic_ms, part.prefix)
+        names = {part.partition(partition) for partition in partitions}
+        try:
+            self._take(keeper, part, names)
+            yield
+        finally:
+            keeper.leave()
+
+    def _take(self, keeper: LeaseKeeper, part: GroupTopic, names: Collection[str]) -> None:
+        left, told = set(names), False
+        for _ in range(TURNS):
+            while waits := self._others(keeper, part):
+                if not told:
+                    self._tell(f"whether {waits[0].owner} is still there", max(lease.left_ms for lease in waits))
+                    told = True
+                self._clock.sleep(LOOK_S)
+            left -= keeper.take(left)
+            if not left:
+                return
+        raise ConflictError(
+            f"group {part.group}: members of it start all the time on {part.topic}", hint="stop them, then try again"
+        )
+
+    def _others(self, keeper: LeaseKeeper, part: GroupTopic) -> list[Watched]:
+        """Leases of members that may have died. Raises `RefusedError` for one that has not."""
+        keeper.observe()
+        others = [
+            lease for name, lease in keeper.watched().items() if part.read(name) is not None and lease.left_ms > 0
+        ]
+        for lease in others:
+            if lease.renewed:
+                raise RefusedError(
+                    f"group {part.group} has members that read {part.topic}, such as {lease.owner}",
+                    hint="stop them first: positions change only while nobody reads",
+                )
+        return others
+
+
+def _check_stored(part: GroupTopic, refused: Collection[LogId]) -> None:
+    if refused:
+        raise ConflictError(f"group {part.group}: a member took over {min(refused)} meanwhile", hint="try again")

@@ -1,0 +1,164 @@
+"""Short transactions in a database that processes share, each repeated once, on a new connection if need be.
+
+So what a transaction does must have the same result when it is done twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary, WeakValueDictionary, finalize
+
+from sqlalchemy import URL, Connection, Engine, Table, inspect
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.schema import CreateTable
+
+from lithify.coordination.leases.database import engine_at, engine_beside, shown
+from lithify.errors import CoordinationError, RefusedError
+from lithify.errors.redaction import one_line
+from lithify.waits.sql import is_outage
+
+T = TypeVar("T")
+
+NAMES_AT_ONCE = 500
+"""Names in one statement, below every database's limit of parameters."""
+
+
+class Transactions:
+    """Transactions of one database: PostgreSQL, or an SQLite file."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.many_rows = Lock()
+        """Held for a transaction that locks several rows, as two of this process could deadlock."""
+        self._first: dict[str, Callable[[Connection], None] | None] = {}
+
+    def begin_with(self, name: str, work: Callable[[Connection], None]) -> None:
+        """Has a transaction done before all that come from now on, once, unless one of that name was done already."""
+        self._first.setdefault(name, work)
+
+    def done(self, work: Callable[[Connection], T]) -> T:
+        """Runs a transaction, a second time if it fails. Raises `CoordinationError`."""
+        for name, first in list(self._first.items()):
+            if first is not None:
+                self._tried(first)
+                self._first[name] = None
+        return self._tried(work)
+
+    def _tried(self, work: Callable[[Connection], T]) -> T:
+        try:
+            return self._once(work)
+        except SQLAlchemyError:
+            pass  # SQLAlchemy has also dropped the other old connections of the pool
+        try:
+            return self._once(work)
+        except SQLAlchemyError as error:
+            raise self._unusable(error) from error
+
+    def check_there(self) -> None:
+        """Raises `CoordinationError` for an SQLite file that is not there: a connection would make an empty one."""
+        url = self._engine.url
+        is_file = url.get_backend_name() == "sqlite" and url.database and not url.database.startswith("file:")
+        if is_file and not Path(str(url.database)).exists():
+            raise CoordinationError(
+                f"the database of leases cannot be used: there is no {shown(url)}",
+                hint="check the path, or name another with --coordination-url",
+            )
+
+    def _once(self, work: Callable[[Connection], T]) -> T:
+        with self._engine.begin() as connection:
+            return work(connection)
+
+    def insert_into(self, table: Table) -> Any:
+        """An INSERT that may say what to do about an existing row."""
+        return (postgresql if self._engine.dialect.name == "postgresql" else sqlite).insert(table)
+
+    def upsert_into(self, table: Table) -> Any:
+        """An INSERT of whole rows, which takes the place of the row of the same primary key."""
+        insert, key = self.insert_into(table), tuple(table.primary_key.columns)
+        new = {column.name: insert.excluded[column.name] for column in table.columns if column not in key}
+        return insert.on_conflict_do_update(index_elements=key, set_=new)
+
+    def _unusable(self, error: SQLAlchemyError) -> CoordinationError:
+        # Not SQLAlchemy's own text, which has the statement and its parameters.
+        cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+        text = one_line(str(cause), 300) or type(cause).__name__
+        unusable = CoordinationError(
+            f"the database of leases cannot be used: {text}",
+            hint=f"check {shown(self._engine.url)}, or name another with --coordination-url",
+        )
+        unusable.is_outage = is_outage(error)
+        return unusable
+
+
+def shared_database(url: str | None, catalogs: Engine | None) -> Transactions | None:
+    """The database at a SQLAlchemy URL, else that of a catalog, on separate connections; opens none yet.
+
+    In one process all who name the same database share its connections, so that a hundred readers of groups need no
+    more of them than one. None if no other process can reach it. Raises `CoordinationError`.
+    """
+    if url is not None:
+        return _shared(engine_at(url))
+    if catalogs is None:
+        return None
+    beside = engine_beside(catalogs)
+    if beside is None:
+        return None
+    shared = _shared(beside)
+    _OF_CATALOGS[catalogs] = shared
+    return shared
+
+
+def required_database(url: str | None, catalogs: Engine | None, scope: str, need: str) -> Transactions:
+    """The same. Raises `RefusedError` if there is none, with `need`: what of the warehouse `scope` needs one."""
+    shared = shared_database(url, catalogs)
+    if shared is None:
+        raise RefusedError(
+            f"{scope}: {need}, and its catalog is none",
+            hint="name one with --coordination-url or $LITHIFY_COORDINATION_URL: postgresql://..., sqlite:////PATH",
+        )
+    return shared
+
+
+_IN_USE: WeakValueDictionary[URL, Transactions] = WeakValueDictionary()
+_OF_CATALOGS: WeakKeyDictionary[Engine, Transactions] = WeakKeyDictionary()
+"""Kept for as long as the catalog is, so that one reader after the other finds connections that are open."""
+_OPENING = Lock()
+
+
+def _shared(engine: Engine) -> Transactions:
+    """The transactions of that database that this process has, or else new ones on this engine.
+
+    Connections are closed when the last user is gone, and not some time later by the garbage collector.
+    """
+    with _OPENING:
+        found = _IN_USE.get(engine.url)
+        if found is None:
+            found = _IN_USE[engine.url] = Transactions(engine)
+            finalize(found, engine.dispose).atexit = False
+        return found
+
+
+def make_table(connection: Connection, table: Table) -> None:
+    """Creates a table unless it is there."""
+    # Checked first, as a user of an existing table may have no right to create tables.
+    if has_table(connection, table):
+        return
+    try:
+        with connection.begin_nested():  # PostgreSQL fails all but one of concurrent CREATEs nevertheless
+            connection.execute(CreateTable(table, if_not_exists=True))
+    except DBAPIError:
+        if connection.invalidated or not has_table(connection, table):  # on a lost one that would hide why
+            raise
+
+
+def has_table(connection: Connection, table: Table) -> bool:
+    return inspect(connection).has_table(table.name)
+
+
+def in_parts(these: Sequence[T]) -> list[Sequence[T]]:
+    """So many at once as one statement may name."""
+    return [these[start : start + NAMES_AT_ONCE] for start in range(0, len(these), NAMES_AT_ONCE)]

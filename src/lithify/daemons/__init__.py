@@ -1,0 +1,1 @@
+"""What runs until it is stopped: cleaners, and daemons of replicas."""

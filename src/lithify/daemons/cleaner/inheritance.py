@@ -1,0 +1,63 @@
+"""Lets topics inherit what a `stream edit` that was interrupted has left undone (C43, C56).
+
+    look ─► attributes of all streams, read once ─► as at the last look: nothing to do for their topics
+                                                 └► changed: their topics are read again
+
+    topic that is read ─► has what its stream says ─► its work is found as it is
+                       └► does not ─► altered, and its work found under the new settings
+
+No round runs under other settings than those that the stream has now: a topic that cannot inherit them fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+
+from lithify.daemons.cleaner.events import EventReporter
+from lithify.model.settings.stream_attributes import StreamAttributes, with_attributes
+from lithify.model.topic.state import TopicState
+from lithify.ports.store import Warehouse
+from lithify.service.change.streams import inherit
+
+Stored = Mapping[str, Mapping[str, str]]
+
+
+@dataclass(slots=True)
+class Inheritance:
+    """The attributes of streams as of the last look; several threads may ask for them."""
+
+    warehouse: Warehouse
+    reporter: EventReporter
+    _stored: dict[str, Mapping[str, str] | None] = field(default_factory=dict)
+    """By stream; None where nothing is known of it."""
+    _lock: Lock = field(default_factory=Lock)
+
+    def refresh(self, streams: Collection[str]) -> frozenset[str]:
+        """Reads the attributes of these streams; returns those that changed. Raises `WarehouseError`."""
+        found = self.warehouse.store.stream_attributes(streams) if streams else {}
+        with self._lock:
+            before, self._stored = self._stored, {stream: found.get(stream) for stream in streams}
+        return frozenset(s for s in streams if s in before and before[s] != found.get(s))
+
+    def settled(self, state: TopicState) -> TopicState:
+        """The topic once it has what its stream says.
+
+        Raises `InvalidSettingError` where that contradicts settings of its own, or what `alter` raises.
+        """
+        stored = None if state.replica is not None else self._of(state.name.stream)
+        if stored is None:
+            return state
+        report = inherit(self.warehouse, state, with_attributes(StreamAttributes(), stored))
+        if report is None:
+            return state
+        if report.changed:  # else another cleaner was first
+            self.reporter.inherited(state.name, report)
+        return self.warehouse.store.load(state.name)
+
+    def _of(self, stream: str) -> Mapping[str, str] | None:
+        with self._lock:  # of a stream that is seen for the first time, one thread reads them
+            if stream not in self._stored:
+                self._stored[stream] = self.warehouse.store.stream_attributes([stream]).get(stream)
+            return self._stored[stream]

@@ -1,0 +1,300 @@
+"""The daemon that keeps replicas up: looks, a lane for each target, and an orderly end.
+
+    main      waits for the end, or for a signal; checks that looks make progress
+    look      definitions and the source's change tokens ─► an offer to the lane of each target, every interval
+    lanes     one for each target, with threads of its own (`lane.py`)
+    heartbeat renews the leases, reads the definitions and stores the notes, a few times in each lease
+
+After a request to stop no new pass begins. Running ones have `FINISH_S` to complete and are then asked to stop; the end
+of the process ends threads that still hang after `GIVE_UP_S`: what is not committed has changed nothing. The process
+ends by itself, for its supervisor to restart it, if its looks make no progress or it can no longer report events (C50).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from itertools import groupby
+from threading import Event, Lock, Thread
+
+from lithify.coordination.leases.keeper import LeaseKeeper
+from lithify.daemons.cleaner.liveness import Watchdog
+from lithify.daemons.cleaner.outages import LEASES
+from lithify.daemons.cleaner.stop import Stop
+from lithify.daemons.replicas.groups import TokensOfSource
+from lithify.daemons.replicas.lane import Lane, Offer
+from lithify.daemons.replicas.notes import ProgressNotes
+from lithify.daemons.replicas.options import DaemonOptions, EventListener
+from lithify.daemons.replicas.passes import DaemonParts
+from lithify.daemons.replicas.reporter import LOOKS, ReplicaReporter
+from lithify.daemons.replicas.status import daemon_scope
+from lithify.daemons.replicas.throttle import SharedThrottle
+from lithify.daemons.replicas.world import ReplicaWorld
+from lithify.errors import CoordinationError, LithifyError, UnusableEnvironmentError
+from lithify.errors.defects import as_lithify_error
+from lithify.model.cleaner_note import CleanerNote
+from lithify.model.names import TopicName
+from lithify.model.replicas.definition import ReplicaDefinition
+from lithify.model.settings.units import format_duration
+from lithify.reports.replicas.events import ReplicaEventKind
+
+TICK_S = 0.1
+FINISH_S = 4.0
+GIVE_UP_S = 4.0
+FAREWELL_S = 1.0
+"""For the release of the leases, the last notes and the last event."""
+HEARTBEATS_PER_LEASE = 6
+STORE_MS = 2_000
+"""The longest time between two heartbeats: so soon the others see notes, and a pass that its replica was paused."""
+AFTER_A_DEFECT_S = 5.0
+
+
+class ReplicaDaemon:
+    """One process that keeps the replicas of one warehouse up. `run` is called once."""
+
+    def __init__(self, world: ReplicaWorld, options: DaemonOptions, listener: EventListener) -> None:
+        self.stop = Stop()
+        self.failed = False
+        """Whether, with `once`, a replica has not caught up."""
+        clock = world.warehouse.clock
+        self._world, self._options, self._clock = world, options, clock
+        self._reporter = ReplicaReporter(clock, options.daemon_id, listener)
+        owner = f"{options.daemon_id}/{clock.new_id()}"
+        self._leases = LeaseKeeper(world.replicas.leases, owner, options.lease_ms, clock.monotonic_ms)
+        self._notes = ProgressNotes(world.replicas)
+        self._tokens = TokensOfSource(world.groups, clock.monotonic_ms, self._reporter)
+        self._lanes: dict[str, Lane] = {}
+        self._current: dict[str, ReplicaDefinition] = {}
+        self._throttles: dict[tuple[str, int], SharedThrottle] = {}
+        self._looks, self._last_trouble = 0, ""
+        self._started_ms = self._noted_ms = clock.now_ms()
+        self._lock = Lock()
+
+    def run(self, *, once: bool = False) -> bool:
+        """Runs until it is asked to stop, or with `once` until every replica has caught up or failed.
+
+        Returns whether all threads have ended. Raises `CoordinationError`, of an outage only with `once`.
+        """
+        if not self._reached(waits=not once):
+            self._report_stopped()
+            return True
+        self._reporter.report(
+            ReplicaEventKind.STARTED,
+            id=self._options.daemon_id,
+            threads=self._options.threads,
+            interval_ms=self._options.interval_ms,
+            lease_ms=self._options.lease_ms,
+        )
+        work = self._until_caught_up if once else self._for_ever
+        looking = _started(partial(self._guarded, work, self.stop.asked))
+        _started(partial(self._guarded, self._heartbeat, self.stop.gives_up))
+        watchdog = Watchdog(self._options.interval_ms)
+        while looking.is_alive() and not self.stop.asked.wait(TICK_S):
+            if not once and watchdog.stands_still(self._looks, self._clock.monotonic_ms()):
+                self.stop.fail(self._no_look(watchdog.limit_ms))
+        self.stop.ask("every replica has caught up, is paused or has failed")
+        return self._end()
+
+    def _end(self) -> bool:
+        for lane in self._all_lanes():
+            lane.end()
+        ended = self._idle_within(FINISH_S, self.stop.gives_up)
+        if not ended:
+            self.stop.gives_up.set()
+            ended = self._idle_within(GIVE_UP_S, Event())
+        self.stop.gives_up.set()
+        farewell = _started(self._leave)
+        farewell.join(FAREWELL_S)
+        return ended and not farewell.is_alive()
+
+    def _leave(self) -> None:
+        with suppress(CoordinationError):
+            self._notes.store()
+            self._world.replicas.leases.drop_note(_note_id(self._options))
+        self._leases.leave()
+        self._report_stopped()
+
+    def _report_stopped(self) -> None:
+        with suppress(OSError):  # the reader of the events may have closed the pipe
+            self._reporter.report(ReplicaEventKind.STOPPED, reason=self.stop.reason)
+
+    def _reached(self, *, waits: bool) -> bool:
+        """Reads the definitions, once the database is there; False if it is asked to stop before."""
+        while True:
+            try:
+                self._refresh()
+                self._leases.observe()
+                self._reporter.well(LEASES)
+                return True
+            except CoordinationError as error:
+                if not (waits and error.is_outage):
+                    raise
+                self._reporter.trouble(LEASES, error)
+            if self.stop.asked.wait(TICK_S):
+                return False
+
+    def _idle_within(self, seconds: float, ends: Event) -> bool:
+        """Whether all passes have ended; waits until then, or until `ends` is set."""
+        ends_ms = self._clock.monotonic_ms() + round(seconds * 1000)
+        while not all(lane.is_idle for lane in self._all_lanes()):
+            if self._clock.monotonic_ms() >= ends_ms or ends.wait(TICK_S / 2):
+                return False
+        return True
+
+    def _for_ever(self) -> bool:
+        begun_ms = self._clock.monotonic_ms()
+        self._look_or_report(ignores_waits=False)
+        took_ms = self._clock.monotonic_ms() - begun_ms
+        self.stop.asked.wait(max(self._options.interval_ms - took_ms, took_ms, 1) / 1000)
+        return True
+
+    def _until_caught_up(self) -> bool:
+        """A look of `once`; False when every topic has had a pass of this daemon, or failed."""
+        if not self._look_or_report(ignores_waits=self._looks == 0):
+            self.failed = True
+            return False
+        while not all(lane.is_idle for lane in self._all_lanes()):
+            if self.stop.asked.wait(TICK_S):
+                return False
+        outcomes = [lane.outcome for lane in self._all_lanes()]
+        self.failed = self._tokens.failed or any(outcome.failed or outcome.without_positions for outcome in outcomes)
+        if not any(outcome.wanted - outcome.caught_up - outcome.failed for outcome in outcomes):
+            return False
+        self.stop.asked.wait(self._options.interval_ms / 1000)  # other daemons copy the rest
+        return True
+
+    def _look_or_report(self, *, ignores_waits: bool) -> bool:
+        try:
+            self._look(ignores_waits)
+        except Exception as error:  # the next look is tried
+            trouble = as_lithify_error(error, "the look at the replicas")
+            self._last_trouble = str(trouble)
+            self._reporter.trouble(LEASES if isinstance(trouble, CoordinationError) else LOOKS, trouble)
+            return False
+        self._reporter.well(LOOKS)
+        self._looks, self._last_trouble = self._looks + 1, ""
+        return True
+
+    def _look(self, ignores_waits: bool) -> None:
+        """Offers the replicas of each target, and what the source has, to its lane."""
+        self._refresh()
+        self._notes.refresh()
+        active = sorted((d for d in self._current.values() if not d.paused), key=lambda d: (d.target, d.name))
+        streams: dict[str, dict[TopicName, str | None]] = {}
+        for name, token in self._world.warehouse.store.change_tokens() if active else ():
+            streams.setdefault(name.stream, {})[name] = token
+        tokens = self._tokens.look(active, now=ignores_waits)
+        offers = {
+            target: Offer(tuple(some), streams, ignores_waits, tokens)
+            for target, some in groupby(active, key=lambda d: d.target)
+        }
+        for target, lane in list(self._lanes.items()):
+            if target not in offers:
+                lane.end()
+                del self._lanes[target]
+        for target, offer in offers.items():
+            self._lane(target).offer(offer)
+        self._note_presence()
+
+    def _lane(self, target: str) -> Lane:
+        """The lane of a target, with its thread."""
+        if target not in self._lanes:
+            parts = DaemonParts(
+                self._world.warehouse,
+                self._world.groups,
+                self._world.scope.where,
+                self._leases,
+                self._notes,
+                self._reporter,
+                self.stop,
+                self._options.daemon_id,
+                self._current_definition,
+                self._throttle,
+            )
+            lane = Lane(parts, self._world.open_place, target, self._options.threads)
+            self._lanes[target] = lane
+            _started(partial(self._guarded, lane.run, self.stop.gives_up))
+        return self._lanes[target]
+
+    def _all_lanes(self) -> list[Lane]:
+        return list(self._lanes.values())
+
+    def _refresh(self) -> None:
+        """Reads the definitions, so that running passes notice those that were changed. Raises `CoordinationError`."""
+        self._current = {definition.name: definition for definition in self._world.replicas.definitions()}
+        known = {(definition.name, definition.created_ms) for definition in self._current.values()}
+        with self._lock:
+            self._throttles = {key: throttle for key, throttle in self._throttles.items() if key in known}
+
+    def _current_definition(self, name: str) -> ReplicaDefinition | None:
+        return self._current.get(name)
+
+    def _throttle(self, definition: ReplicaDefinition) -> SharedThrottle:
+        """The one that all passes of a replica share."""
+
+        def rate_bytes() -> int | None:
+            return self._current.get(definition.name, definition).throttle_bytes
+
+        with self._lock:
+            key = definition.name, definition.created_ms
+            return self._throttles.setdefault(key, SharedThrottle(rate_bytes, self._clock.monotonic_ms))
+
+    def _heartbeat(self) -> bool:
+        wait_ms = min(STORE_MS, self._options.lease_ms // HEARTBEATS_PER_LEASE)
+        if self.stop.gives_up.wait(wait_ms / 1000):
+            return False
+        try:
+            renewal = self._leases.renew()
+            if renewal.error is not None:
+                raise renewal.error
+            self._leases.observe()
+            self._refresh()
+            self._notes.store()
+            if self._looks:
+                self._note_presence()
+        except CoordinationError as error:
+            self._reporter.trouble(LEASES, error)
+        else:
+            self._reporter.well(LEASES)
+        return True
+
+    def _note_presence(self) -> None:
+        """Notes that this daemon is there: for `replica status`, to which each note has to look different."""
+        with self._lock:
+            self._noted_ms = max(self._clock.now_ms(), self._noted_ms + 1)
+            noted_ms = self._noted_ms
+        options, scope = self._options, daemon_scope(self._world.replicas.scope)
+        note = CleanerNote(_note_id(options), scope, options.interval_ms, self._started_ms, noted_ms)
+        self._world.replicas.leases.put_note(note)
+
+    def _no_look(self, limit_ms: int) -> LithifyError:
+        trouble = f": {self._last_trouble}" if self._last_trouble else ""
+        return UnusableEnvironmentError(
+            f"no look at the replicas has been completed for {format_duration(limit_ms)}{trouble}; this process ends "
+            "so that another one is started"
+        )
+
+    def _guarded(self, work: Callable[[], bool | None], ends: Event) -> None:
+        """Repeats `work` while it returns true. A defect ends the process only where it cannot be reported."""
+        goes_on: bool | None = True
+        try:
+            while goes_on and not ends.is_set():
+                try:
+                    goes_on = work()
+                except Exception as error:
+                    self._reporter.defect(as_lithify_error(error, "a step of the replica daemon"))
+                    ends.wait(AFTER_A_DEFECT_S)
+        except Exception as error:
+            self.stop.fail(as_lithify_error(error, "its events cannot be written"))
+
+
+def _started(work: Callable[[], object]) -> Thread:
+    thread = Thread(target=work, daemon=True)
+    thread.start()
+    return thread
+
+
+def _note_id(options: DaemonOptions) -> str:
+    """Beside the ids of cleaners, whose notes are in the same table."""
+    return f"replicas:{options.daemon_id}"

@@ -1,0 +1,218 @@
+"""Adds, changes and removes definitions of replicas.
+
+    a/orders ──► b/orders ──► c/orders          may be added
+       ▲                          │
+       └──────────────────────────┘             a loop: refused, however many warehouses it leads through
+    d/orders ──► b/orders                       a second source: refused
+
+What a definition cannot know (one added at the same time, another database, a warehouse that cannot be reached) is
+decided by every copy, which compares the two topics themselves (`rules/lifecycle/replicas.py`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from lithify.daemons.replicas.world import Place, ReplicaWorld
+from lithify.errors import ConflictError, InvalidNameError, LithifyError, RefusedError, UnknownTopicError
+from lithify.model.names import TopicName, nearest, original_stream, parse_stream, parse_topic
+from lithify.model.replicas.definition import ReplicaDefinition, checked_replica, default_name
+from lithify.ports.store import LogStore, Warehouse
+from lithify.rules.lifecycle.replicas import check_replicates
+from lithify.waits.parallel import for_each
+
+WAREHOUSES_WALKED = 16
+"""Of those that the copies of a copy lead to: how many are looked at for a loop."""
+TRIES = 5
+"""Of a change that others are faster than."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaRequest:
+    """What is to be copied, as a person wrote it, and to which place."""
+
+    what: str
+    place: str
+    name: str | None = None
+    throttle_bytes: int | None = None
+    paused: bool = False
+    sync_groups: bool = False
+    compact: bool = False
+
+
+def add_replica(world: ReplicaWorld, request: ReplicaRequest) -> ReplicaDefinition:
+    """Defines a replica. Raises `UnknownTopicError`, `InvalidNameError`, `RefusedError` or `WarehouseError`."""
+    stream, topic = resolved(world.warehouse.store, request.what)
+    target = world.open_place(request.place)
+    definition = ReplicaDefinition(
+        name=checked_replica(request.name or default_name(stream, topic, request.place)),
+        scope=world.replicas.scope,
+        stream=stream,
+        topic=topic,
+        target=request.place,
+        target_scope=target.scope.name,
+        throttle_bytes=request.throttle_bytes,
+        paused=request.paused,
+        created_ms=world.warehouse.clock.now_ms(),
+        sync_groups=request.sync_groups,
+        compact=request.compact,
+    )
+    if target.scope.name == world.scope.name or target.scope.location == world.scope.location:
+        raise RefusedError(
+            f"{request.place} is the warehouse of {definition.what} itself", hint="a replica goes to another one"
+        )
+    if target.scope.holds(world.scope) or world.scope.holds(target.scope):
+        raise RefusedError(
+            f"{request.place} and the warehouse of {definition.what} lie one in the other",
+            hint="a replica goes to a folder beside it, or elsewhere: what deletes one must not delete the other",
+        )
+    if request.sync_groups:
+        check_groups(target)
+    _check_only_source(world, definition)
+    _check_no_loop(world, definition, target.warehouse)
+    _check_topics(world, target.warehouse, definition)
+    if not world.replicas.add(definition):
+        raise RefusedError(f"there is a replica {definition.name} already", hint="give this one another --name")
+    return definition
+
+
+def change_replica(
+    world: ReplicaWorld, name: str, change: Callable[[ReplicaDefinition], ReplicaDefinition]
+) -> ReplicaDefinition:
+    """Changes a definition. Raises `RefusedError` for an unknown one, `ConflictError` if others are always faster."""
+    for _ in range(TRIES):
+        before = world.definition(name)
+        after = change(before)
+        if world.replicas.replace(before, after):
+            return after
+    raise ConflictError(f"replica {name}: others change it all the time", hint="try again")
+
+
+def check_groups(target: Place) -> None:
+    """Raises `RefusedError` where a target can have no groups; a first topic makes a warehouse that can."""
+    if target.exists():
+        target.groups()
+
+
+def paused(definition: ReplicaDefinition) -> ReplicaDefinition:
+    """A change: its copies stop, and what is noted of them stays."""
+    return replace(definition, paused=True)
+
+
+def resumed(definition: ReplicaDefinition) -> ReplicaDefinition:
+    return replace(definition, paused=False)
+
+
+def remove_replica(world: ReplicaWorld, name: str) -> ReplicaDefinition:
+    """Forgets a definition; the topics at the target stay as they are. Raises `RefusedError` for an unknown one."""
+    definition = world.definition(name)
+    world.replicas.remove(name)
+    return definition
+
+
+def resolved(store: LogStore, text: str) -> tuple[str, str | None]:
+    """The stream that `text` names, and the topic unless it names the stream alone.
+
+    Raises `UnknownTopicError`, `InvalidNameError`, or `RefusedError` where both have the name.
+    """
+    stream = _existing_stream(store, text.removesuffix("/"))
+    topic = None if text.endswith("/") else _existing_topic(store, text)
+    if stream is not None and topic is not None:
+        raise RefusedError(
+            f"{text} is a stream and a topic", hint=f"write {text}/ for the stream, default/{text} for the topic"
+        )
+    if topic is not None:
+        return topic.stream, topic.topic
+    if stream is not None:
+        return stream, None
+    known = [*map(str, store.topics()), *map(original_stream, store.streams())]
+    raise UnknownTopicError(
+        f"there is no topic or stream {text}", hint=nearest(text, known, "`lithify topic list` shows what there is")
+    )
+
+
+def _existing_stream(store: LogStore, text: str) -> str | None:
+    with suppress(InvalidNameError):
+        stream = parse_stream(text)
+        return stream if stream in store.streams() else None
+    return None
+
+
+def _existing_topic(store: LogStore, text: str) -> TopicName | None:
+    try:
+        return store.load(parse_topic(text).whole("replicated")).name
+    except UnknownTopicError:
+        return None
+    except InvalidNameError:
+        if _is_stream(text):
+            return None
+        raise
+
+
+def _is_stream(text: str) -> bool:
+    with suppress(InvalidNameError):
+        parse_stream(text)
+        return True
+    return False
+
+
+def _check_only_source(world: ReplicaWorld, definition: ReplicaDefinition) -> None:
+    """Raises `RefusedError` where another definition copies one of its topics to its target."""
+    for other in world.replicas.into(definition.target_scope):
+        if not other.overlaps(definition):
+            continue
+        if other.scope == definition.scope:
+            raise RefusedError(
+                f"replica {other.name} copies {other.what} to {definition.target} already",
+                hint=f"`lithify replica edit {other.name}` changes it",
+            )
+        raise RefusedError(
+            f"{definition.target} gets {other.what} from another warehouse ({other.scope}) already, by its replica "
+            f"{other.name}",
+            hint="a replica has one source",
+        )
+
+
+def _check_no_loop(world: ReplicaWorld, definition: ReplicaDefinition, target: Warehouse) -> None:
+    """Raises `RefusedError` where definitions of the target, or of their targets, lead back to the source."""
+    seen = {definition.scope, definition.target_scope}
+    first: tuple[tuple[str, ...], Warehouse] = ((definition.target,), target)
+    found = deque([first])
+    while found:
+        path, warehouse = found.popleft()
+        for other in _definitions(world, warehouse):
+            if not other.overlaps(definition):
+                continue
+            if other.target_scope in (world.scope.name, world.scope.where):
+                raise RefusedError(
+                    f"a loop: {definition.what} would come back from {' by way of '.join(reversed(path))}, "
+                    f"by its replica {other.name}",
+                    hint="remove that one first",
+                )
+            if other.target_scope not in seen and len(seen) < WAREHOUSES_WALKED:
+                seen.add(other.target_scope)
+                with suppress(LithifyError):
+                    found.append(((*path, other.target), world.open_place(other.target).warehouse))
+
+
+def _definitions(world: ReplicaWorld, warehouse: Warehouse) -> tuple[ReplicaDefinition, ...]:
+    try:
+        return world.replicas_of(warehouse).definitions()
+    except LithifyError:  # it has no database, or it cannot be reached
+        return ()
+
+
+def _check_topics(world: ReplicaWorld, target: Warehouse, definition: ReplicaDefinition) -> None:
+    """Raises `PolicyError` or `ConflictError` where the target has a topic that is no replica of its source."""
+    source, where = world.warehouse, world.scope.where
+    there = {name for name, _ in target.store.change_tokens() if definition.covers(name)}
+    names = [name for name in source.store.stream_topics(definition.stream) if name in there]
+
+    def check(name: TopicName) -> None:
+        with suppress(UnknownTopicError):  # deleted meanwhile
+            check_replicates(source.store.load(name), where, target.store.load(name))
+
+    for_each(check, names, source.store.at_once)

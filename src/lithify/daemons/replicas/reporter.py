@@ -1,0 +1,83 @@
+"""Reports the events of a daemon, one at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+from lithify.daemons.cleaner.outages import ToldOutages
+from lithify.daemons.replicas.options import EventListener
+from lithify.errors import LithifyError
+from lithify.model.names import TopicName
+from lithify.model.replicas.progress import TopicProgress
+from lithify.ports.clock import Clock
+from lithify.reports.replicas import MirrorReport
+from lithify.reports.replicas.events import ReplicaEvent, ReplicaEventKind
+
+LOOKS = "checks of the replicas"
+"""What a daemon tries again and again, as texts name it."""
+
+
+@dataclass(slots=True)
+class ReplicaReporter:
+    """Reports what happened, with the time and the daemon's id."""
+
+    clock: Clock
+    daemon_id: str
+    listener: EventListener
+    _outages: ToldOutages = field(init=False)
+    _lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self._outages = ToldOutages(self.clock.monotonic_ms)
+
+    def report(
+        self, kind: ReplicaEventKind, replica: str | None = None, topic: TopicName | None = None, **facts: Any
+    ) -> None:
+        """Reports one event. Names of facts end with their units."""
+        name = None if topic is None else str(topic)
+        event = ReplicaEvent(kind, self.clock.now_ms(), self.daemon_id, replica, name, facts)
+        with self._lock:
+            self.listener(event)
+
+    def copied(self, replica: str, topic: TopicName, report: MirrorReport) -> None:
+        """The replica of a topic was given a newer version."""
+        self.report(
+            ReplicaEventKind.COPIED,
+            replica,
+            topic,
+            version=report.replica_version,
+            files_copied=report.files_copied,
+            bytes_copied=report.bytes_copied,
+            files_reused=report.files_reused,
+            bytes_reused=report.bytes_reused,
+            files_removed=report.files_removed,
+            duration_ms=report.duration_ms,
+        )
+
+    def failed(self, noted: TopicProgress) -> None:
+        """A pass failed, and left the replica as it was."""
+        self.report(
+            ReplicaEventKind.FAILED,
+            noted.replica,
+            noted.topic,
+            error=noted.error,
+            failures=noted.failures,
+            retry_ms=noted.retry_ms,
+        )
+
+    def trouble(self, what: str, error: LithifyError) -> None:
+        """Something that is tried again and again failed: reported when that begins, and seldom while it goes on."""
+        if self._outages.is_news(what, error.code):
+            self.report(ReplicaEventKind.TROUBLE, error=str(error), error_code=error.code)
+
+    def defect(self, error: LithifyError) -> None:
+        """The same of what nothing ends: one that stays the same is reported seldom."""
+        self.trouble(str(error), error)
+
+    def well(self, what: str) -> None:
+        """It succeeded: reported if it had failed before."""
+        duration_ms = self._outages.over(what)
+        if duration_ms is not None:
+            self.report(ReplicaEventKind.RECOVERED, what=what, duration_ms=duration_ms)

@@ -1,0 +1,1 @@
+"""What should happen, as pure functions on immutable values."""

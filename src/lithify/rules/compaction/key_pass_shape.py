@@ -1,0 +1,65 @@
+"""How the key pass of a log is cut: into how many hash ranges, and how often its keys are read for that (C38).
+
+    log, its keys    |  range 0  |  range 1  |  range 2  |      each read by a task of its own
+    few ranges       every task reads the keys of all segments and keeps its range
+    many ranges      the keys are read once, sorted to ranges and sent to them (`shuffled`)
+
+Numbers only; starts nothing, so that a plan can say what a run would read (C30).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lithify.rules.compaction.planner import LogPlan
+
+MAX_READS = 8
+"""Reading keys so often costs about as much as writing them to their parts once."""
+
+MOST_MEMORY_BYTES = 3 * 2**30
+"""Winners are found in no more. Half of it is keys, and Arrow puts no more than 2 GiB of them together."""
+
+BYTES_PER_KEY = 24
+"""Memory that finding the latest record of one key takes, besides the key itself."""
+
+BYTES_PER_ORDERED_KEY = 52
+"""The same where an order decides."""
+
+LEAST_RECORDS = 1_000_000
+"""A range of fewer is not worth a task of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPassShape:
+    """How the key pass of one log is cut."""
+
+    ranges: int
+    shuffled: bool
+
+    @property
+    def reads(self) -> int:
+        """How often the keys are read."""
+        return 1 if self.shuffled else self.ranges
+
+
+def winners_memory(task_memory_bytes: int) -> int:
+    """The part of a task's memory in which winners are found; Arrow and Python take the rest."""
+    return min(task_memory_bytes // 2, MOST_MEMORY_BYTES)
+
+
+def key_pass_shapes(plans: Sequence[LogPlan], task_memory_bytes: int, slots: int) -> tuple[KeyPassShape, ...]:
+    """How the key pass of each log of a run is cut that may do `slots` tasks at once."""
+    logs = sum(1 for plan in plans if plan.scanned)
+    return tuple(key_pass_shape(plan, task_memory_bytes=task_memory_bytes, slots=slots, logs=logs) for plan in plans)
+
+
+def key_pass_shape(plan: LogPlan, *, task_memory_bytes: int, slots: int, logs: int) -> KeyPassShape:
+    """Ranges for one of `logs` logs that share `slots` tasks at once."""
+    per_key = BYTES_PER_KEY if plan.rules.strategy == "offset" else BYTES_PER_ORDERED_KEY
+    needed_bytes = sum(s.records * per_key + s.scan_bytes for s in plan.dirty)  # what else is read passes by
+    by_memory = -(-needed_bytes // winners_memory(task_memory_bytes))
+    scanned = sum(s.records for s in plan.scanned + plan.above_horizon + plan.chunks)
+    by_slots = min(-(-slots // max(1, logs)), scanned // LEAST_RECORDS, MAX_READS)
+    ranges = max(1, by_memory, by_slots)
+    return KeyPassShape(max(ranges, slots) if by_memory > MAX_READS else ranges, by_memory > MAX_READS)

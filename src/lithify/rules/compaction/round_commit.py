@@ -1,0 +1,146 @@
+"""Whether a round that was planned on one version may commit on a newer one (C44), and the log's state then.
+
+LogOutcome ─┬─► conflict: plan again
+newest ─────┘   else ─► LogState: the round laid over the newest version, appends of the meantime included
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from lithify.model.log_arithmetic import last_readable, measured, view_of
+from lithify.model.missed import DroppedDeletes, Undone
+from lithify.model.segment import Segment
+from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.topic.log import HeldTombstones, LastRecord, LogState, View
+from lithify.rules.compaction.eligible.required import stored_deletion
+from lithify.rules.compaction.outcome import LogOutcome
+from lithify.rules.compaction.planner import LogPlan
+from lithify.rules.compaction.tombstones import Drops, Steps, folded, held_at_most_ms, with_drop, with_round
+
+
+def conflict(
+    plan: LogPlan, current: LogState, segments: tuple[Segment, ...], view: tuple[Segment, ...] = ()
+) -> str | None:
+    """Why the round must be planned again, or None if it may commit.
+
+    `current`, `segments` and `view` are the newest of the same log, under the same table identity
+    and settings. Every commit that invalidates the round has raised the epoch; an append or `delete-records`
+    has not. The other checks give a more precise reason, and cover commits of a Lithify without epochs.
+    """
+    if current.generation != plan.base.generation:
+        return "the log was truncated"
+    if current.first_dirty_offset != plan.base.first_dirty_offset and not _start_moved(plan, current):
+        return "another round was committed"
+    if plan.view is not None and [s.path for s in plan.view] != [s.path for s in view]:
+        return "the compacted view was changed"
+    here = {segment.path for segment in segments}
+    there = here | {segment.path for segment in view}
+    missing = [s.path for s in plan.gone if s.path not in here] + [s.path for s in plan.sources if s.path not in there]
+    gone = next(iter(missing), None)
+    if gone is not None:
+        return f"a segment was replaced in the meantime: {gone}"
+    if current.epoch != plan.base.epoch:
+        return "a round was committed or undone, or the log was cut or altered"
+    return None
+
+
+def _start_moved(plan: LogPlan, current: LogState) -> bool:
+    """`delete-records` moves S, and D with it where it overtakes it (C26): no conflict."""
+    moved = current.log_start_offset > plan.base.log_start_offset
+    return moved and current.first_dirty_offset == max(current.log_start_offset, plan.base.first_dirty_offset)
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """What is read off the newest version when a round is laid over it.
+
+    `segments` are those of the log after the commit, appends of the meantime included; the last
+    records are those of the log and of the view.
+    """
+
+    segments: tuple[Segment, ...]
+    last_record: LastRecord | None
+    view_last_record: LastRecord | None = None
+
+
+def state_after(
+    outcome: LogOutcome, current: LogState, after: After, settings: TopicSettings, *, run_id: str, now_ms: int
+) -> LogState:
+    """The state of a log once `outcome` is laid over `current`, the newest state."""
+    plan = outcome.plan
+    log_start = max(current.log_start_offset, plan.log_start)
+    view = None if plan.view is None else _view_after(outcome, current, after.view_last_record)
+    moved = replace(
+        current,
+        log_start_offset=log_start,
+        first_dirty_offset=max(plan.horizon.offset, log_start),
+        steps=steps_after(outcome, settings, now_ms),
+        last_record=last_readable(after.last_record, log_start),
+        last_round_ms=now_ms,
+        last_round=run_id,
+        losers_removed=current.losers_removed or (view is None and outcome.removes_losers),
+        uncovered=False,
+        held=_held_after(outcome),
+        aged_before_ms=plan.rules.values_expire_before_ms,
+        view=view,
+        dropped=_drops_after(outcome, current),
+        undone=_undone_after(plan, current.undone),
+    )
+    # What was deleted while the round went on, or lies above its horizon, requires another one (C26).
+    reason = stored_deletion(moved, () if plan.keeps_log else after.segments, outcome.result)
+    return measured(replace(moved, round_required=reason), after.segments)
+
+
+def steps_after(outcome: LogOutcome, settings: TopicSettings, now_ms: int) -> Steps:
+    """The tombstone steps after the round, its own included, folded (C18, C19)."""
+    plan, found = outcome.plan, outcome.findings
+    lost = found.clean_tombstones_lost or (0,) * len(plan.base.steps)
+    steps = tuple(
+        replace(step, tombstones=step.tombstones - gone) for step, gone in zip(plan.base.steps, lost, strict=True)
+    )
+    if plan.expires_tombstones:
+        steps = _counted_anew(steps, plan.rules.tombstones_expire_below, found.clean_tombstones_held)
+    if plan.moves:
+        kept = found.dirty_tombstones_kept
+        steps = with_round(steps, horizon=plan.horizon.offset, now_ms=now_ms, tombstones=kept)
+    # Where the log start has moved since the plan, what is below it is still there, and counted.
+    return folded(steps, log_start=plan.rules.log_start, held_ms=held_at_most_ms(settings), now_ms=now_ms)
+
+
+def _counted_anew(steps: Steps, expire_below: int, left: int) -> Steps:
+    """The steps that have expired, of which every tombstone was looked at: exactly `left` are left."""
+    expired = [index for index, step in enumerate(steps) if step.end_offset <= expire_below]
+    last = expired[-1] if expired else None
+    return tuple(
+        replace(step, tombstones=left if index == last else 0) if index in expired else step
+        for index, step in enumerate(steps)
+    )
+
+
+def _held_after(outcome: LogOutcome) -> HeldTombstones | None:
+    """What is held, reaching over steps that have expired since and count nothing: they become one with its own."""
+    held, expire_below = outcome.held, outcome.plan.rules.tombstones_expire_below
+    return held and replace(held, below=max(held.below, expire_below))
+
+
+def _drops_after(outcome: LogOutcome, current: LogState) -> Drops:
+    below = outcome.deletes_dropped_below
+    if below == 0:
+        return current.dropped
+    return with_drop(current.dropped, DroppedDeletes(current.next_epoch, below, outcome.plan.view is not None))
+
+
+def _undone_after(plan: LogPlan, undone: Undone | None) -> Undone | None:
+    """None where readers could pass the same values after this round as after those that were undone."""
+    if undone is None or (undone.below <= plan.horizon.offset and (undone.of_view or plan.view is None)):
+        return None
+    return undone
+
+
+def _view_after(outcome: LogOutcome, current: LogState, last_record: LastRecord | None) -> View:
+    """The view that a round leaves; it covers the log from where the first round began (C37)."""
+    base, before = outcome.plan.base, current.view
+    start = base.log_start_offset if base.view is None else base.view.start_offset
+    lacks = outcome.removes_losers or (before is not None and before.losers_removed)
+    return view_of(outcome.result, last_record, start, losers_removed=lacks)

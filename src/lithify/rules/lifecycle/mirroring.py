@@ -1,0 +1,163 @@
+"""What a replica lacks of a version of its source, and the one commit that gives it (C63, C65).
+
+    source     log  a b'd      view  a d        a file and its copies have one origin, whatever their paths
+    replica    log  a b c      view  a
+               add  b'd   remove  b c   view: add  d          files to copy: b' d, each once
+
+Only logs whose state differs are compared: whatever changes the files of a log changes its state, or at least the run
+that led to it. A view of the replica's own stays, or is dropped, as `own_views` has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from lithify.errors import DamagedError
+from lithify.model.formats.features import features_of_copy
+from lithify.model.replicas.file_names import is_copy, origin
+from lithify.model.segment import Segment, segments_of, without
+from lithify.model.stored_file import FileKind, StoredFile
+from lithify.model.topic.edit import TopicEdit, Verb
+from lithify.model.topic.log import LogState
+from lithify.rules.lifecycle.own_views import LogFiles, Step, followed, keeps_view, last_run, same_log, settings_of_copy
+
+ByOrigin = Mapping[str, Segment]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFiles:
+    """The segments of some logs of a topic at one version, and of their compacted views."""
+
+    segments: tuple[Segment, ...] = ()
+    view: tuple[Segment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What a replica lacks of its source, and what it has more, as segments of the side that has them."""
+
+    add: tuple[Segment, ...]
+    remove: tuple[Segment, ...]
+    view_add: tuple[Segment, ...]
+    view_remove: tuple[Segment, ...]
+    known: ByOrigin
+    """What the replica names of the origins in question, in a log or a view."""
+
+    @property
+    def to_copy(self) -> tuple[Segment, ...]:
+        """The files of the source that the replica has no copy of, each once."""
+        wanted = {origin(segment.path): segment for segment in (*self.add, *self.view_add)}
+        return tuple(segment for key, segment in wanted.items() if key not in self.known)
+
+
+def changed_logs(step: Step) -> tuple[int, ...]:
+    """The partitions whose logs the replica does not have as the source does, or whose rounds are to change."""
+    everything = step.changes_rounds
+    return tuple(log.partition for log in step.source.logs if everything or not same_log(log, step.replica))
+
+
+def difference(source: TopicFiles, target: TopicFiles) -> Difference:
+    """Compares the files of logs. Raises `DamagedError` where a file and its copy are not the same."""
+    ours, ours_in_view = _by_origin(source.segments), _by_origin(source.view)
+    theirs, theirs_in_view = _by_origin(target.segments), _by_origin(target.view)
+    known = {**theirs_in_view, **theirs}
+    for key, segment in {**ours_in_view, **ours}.items():
+        if key in known and replace(known[key], path=segment.path) != segment:
+            raise DamagedError(
+                f"{known[key].path}: the metadata of the replica does not say the same of it as that of its source "
+                f"says of {segment.path}",
+                hint="`lithify replica verify` compares both; nothing was changed",
+            )
+    return Difference(
+        add=_without(ours, theirs),
+        remove=_without(theirs, ours),
+        view_add=_without(ours_in_view, theirs_in_view),
+        view_remove=_without(theirs_in_view, ours_in_view),
+        known=known,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What a copy has found and made: what differs, the new files by origin, the replica's segments before it."""
+
+    found: Difference
+    copies: ByOrigin
+    segments: tuple[Segment, ...]
+    """Of the logs that change."""
+
+
+def mirrored(step: Step, copied: Copied, run_id: str, now_ms: int) -> TopicEdit:
+    """The commit that makes the replica what its source is.
+
+    The states of the logs are the source's; only the runs that led to them are those of the replica, by which a
+    commit whose answer was lost is found (C6), each after the source's run that it copied.
+    """
+    source, target, found = step.source, step.replica, copied.found
+    files = {**found.known, **copied.copies}
+
+    def named(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+        return tuple(files[origin(segment.path)] for segment in segments)
+
+    add = named(found.add)
+    moved = {p: segments_of((*add, *found.remove), p) for p in changed_logs(step)}
+    logs = {p: _changed_log(step, copied, add, moved[p], p) for p in moved}
+    settings, own = settings_of_copy(source, step.says)
+    clocks = [clock for clock in (source.clock_ms, target.clock_ms) if clock is not None]
+    return TopicEdit(
+        run_id=run_id,
+        time_ms=now_ms,
+        logs=logs,
+        add=add,
+        remove=found.remove,
+        view_add=named(found.view_add),
+        view_remove=tuple(s for s in found.view_remove if not keeps_view(step, s.partition, moved[s.partition])),
+        settings=None if settings == target.settings else settings,
+        own_settings=None if own == target.own_settings else own,
+        verb=Verb.REPLICATE,
+        clock_ms=max(clocks, default=now_ms),
+        written=tuple(copied.copies.values()),
+        features=features_of_copy(source),
+        copy_of=source.copy_of,
+        replica=step.says,
+    )
+
+
+def reusable(
+    stored: Iterable[StoredFile], wanted: Iterable[Segment], abandoned: Collection[str]
+) -> tuple[Segment, ...]:
+    """Files of the replica's folder that may be copies of `wanted` ones, one of each, as segments.
+
+    Whether a version has ever named them, and what is in them, is still to be checked. A run that was abandoned can
+    no longer commit (C45).
+    """
+    by_origin, found = _by_origin(wanted), dict[str, Segment]()
+    for file in stored:
+        if file.kind is FileKind.OUTPUT and file.run_id not in abandoned and is_copy(file.path):
+            segment = by_origin.get(key := origin(file.path))
+            if segment is not None and segment.size_bytes == file.size_bytes:
+                found[key] = replace(segment, path=file.path)
+    return tuple(found.values())
+
+
+def _changed_log(
+    step: Step, copied: Copied, add: tuple[Segment, ...], moved: tuple[Segment, ...], partition: int
+) -> LogState:
+    """The state of a log after the copy, with the runs of the replica and the one of the source."""
+    theirs, target = step.source.log(partition), step.replica
+    if step.says.copied:
+        left = (*without(segments_of(copied.segments, partition), copied.found.remove), *segments_of(add, partition))
+        log = followed(step, partition, LogFiles(tuple(sorted(left, key=lambda s: s.base_offset)), moved))
+    else:
+        log = theirs
+    own = target.log(partition).run_ids if partition in target.partitions else ()
+    return replace(log, run_ids=(*own, last_run(theirs)))
+
+
+def _by_origin(segments: Iterable[Segment]) -> ByOrigin:
+    return {origin(segment.path): segment for segment in segments}
+
+
+def _without(segments: ByOrigin, others: ByOrigin) -> tuple[Segment, ...]:
+    return tuple(segment for key, segment in segments.items() if key not in others)
