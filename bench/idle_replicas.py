@@ -41,7 +41,7 @@ def look_s(daemon: ReplicaDaemon, *, syncs: bool = False) -> float:
     daemon._tokens._tried_ms = None if syncs else daemon._tokens._tried_ms
     begun = time.perf_counter()
     daemon._look(ignores_waits=False)
-    while not all(lane.is_idle for lane in daemon._all_lanes()):
+    while not all(worker.is_idle for worker in daemon._all_workers()):
         time.sleep(0.001)
     return time.perf_counter() - begun
 

@@ -20,7 +20,7 @@ from random import Random
 import pytest
 
 from leases.places import TroubledCoordination
-from lithify.coordination.groups.alone import Alone, reset
+from lithify.coordination.groups.empty_group import EmptyGroup, reset
 from lithify.coordination.groups.member import Member
 from lithify.coordination.groups.reader import GroupReader
 from lithify.coordination.leases.groups_memory import MemoryGroups
@@ -192,7 +192,7 @@ class GroupUnderTest:
         for driven in members.values():
             driven.groups.trouble = None
             driven.reader.close()
-        alone = Alone(self.real, f"alone{self.joined}", LEASE_MS, self.topic.clock, lambda _, __: None)
+        alone = EmptyGroup(self.real, f"alone{self.joined}", LEASE_MS, self.topic.clock, lambda _, __: None)
         state = self.topic.state
         starts = {
             p: open_log(self.topic.warehouse, state, p, how=Reading(compacted=self.compacted)).cursor()

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from lithify.pulsar import compact_entries
 from lithify.pulsar.format.entry import RawEntry
 from lithify.pulsar.format.framing import unframed
-from lithify.pulsar.rounds.alone import NotAloneError
 from lithify.pulsar.rounds.judged import RoundRules
+from lithify.pulsar.rounds.one_task import NeedsShuffleError
 from support.pulsar.pure_rounds import lone_round, shuffled_round
 from support.pulsar.topics import ALL_KINDS, PLAIN_KINDS, StoredTopic, entries, ranges_of
 
@@ -59,6 +59,6 @@ def test_one_task_alone_is_right_or_refuses(topic, at):
         reader = StoredTopic.of(Path(folder), after, view)
         try:
             found = lone_round(reader, ranges_of(after, view), RoundRules())
-        except NotAloneError:
+        except NeedsShuffleError:
             return
     assert found == reference([*view, *after], RoundRules())

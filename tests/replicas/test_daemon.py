@@ -16,11 +16,11 @@ from lithify.coordination.leases.groups_memory import MemoryGroups
 from lithify.coordination.leases.replicas_memory import MemoryReplicas
 from lithify.daemons.cleaner.outages import LEASES
 from lithify.daemons.replicas import status
+from lithify.daemons.replicas.context import Place, ReplicaContext
 from lithify.daemons.replicas.daemon import ReplicaDaemon
 from lithify.daemons.replicas.defining import ReplicaRequest, add_replica, change_replica, paused, resumed
 from lithify.daemons.replicas.options import DaemonOptions
 from lithify.daemons.replicas.status import replica_statuses
-from lithify.daemons.replicas.world import Place, ReplicaWorld
 from lithify.errors import CoordinationError, DamagedError, WarehouseError
 from lithify.model.cleaner_note import CleanerNote
 from lithify.model.formats.warehouse_scope import WarehouseScope
@@ -62,7 +62,7 @@ class World:
     events: list[ReplicaEvent] = field(default_factory=list)
 
     @property
-    def parts(self) -> ReplicaWorld:
+    def parts(self) -> ReplicaContext:
         def open_place(place: str) -> Place:
             self.away.get(place, lambda: None)()
             return Place(self.targets[place], WarehouseScope.of(place), lambda: True, open_groups)
@@ -71,7 +71,7 @@ class World:
             self.groups_away()
             return self.groups_there
 
-        return ReplicaWorld(
+        return ReplicaContext(
             self.source,
             WarehouseScope.of("source"),
             self.replicas,

@@ -16,7 +16,7 @@ from lithify.coordination.leases.database import engine_at
 from lithify.coordination.leases.scopes import SCOPES
 from lithify.errors import CoordinationError, RefusedError
 from lithify.wiring import cleaner_notes, groups_of, open_warehouse
-from lithify.wiring.glance import Glance
+from lithify.wiring.completion_names import CompletionNames
 from lithify.wiring.replicas import replicas_of
 from lithify.wiring.scopes import scope_of, source_of
 from store.rest_catalog import a_rest_catalog
@@ -172,7 +172,7 @@ def test_what_was_stored_under_the_place_is_taken_over_once_c73(folder: Path, da
         places = [str(folder)] * 4
         found = list(pool.map(lambda place: groups_of(open_warehouse(place), None, makes=True).positions(), places))
     assert found == [before] * 4
-    assert {*Glance(warehouse=str(folder)).groups()} == {"g"}
+    assert {*CompletionNames(warehouse=str(folder)).groups()} == {"g"}
     (definition,) = replicas_of(lake.warehouse, None).definitions()
     assert definition.scope == scope_of(lake.warehouse).name != f"file://{folder}"
     daemon = lake.replicas().daemon(interval_ms=100)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 
-from lithify.coordination.groups.alone import Alone, TellWait, delete, reset
+from lithify.coordination.groups.empty_group import EmptyGroup, TellWait, delete, reset
 from lithify.coordination.groups.lost_identity import check_group_not_elsewhere
 from lithify.coordination.groups.member import LEASE_MS, Member
 from lithify.coordination.groups.reader import GroupReader
@@ -94,8 +94,8 @@ class Group:
         """
         groups, name = self._groups(makes=True), _topic(topic)
         moved, report = self._planned(groups, name, to, partition)
-        alone = Alone(groups, _new_id(self.warehouse), lease_ms, self.warehouse.clock, tell)
-        reset(alone, GroupTopic(groups.scope, self.name, name), moved)
+        empty = EmptyGroup(groups, _new_id(self.warehouse), lease_ms, self.warehouse.clock, tell)
+        reset(empty, GroupTopic(groups.scope, self.name, name), moved)
         return report
 
     def delete(
@@ -103,10 +103,10 @@ class Group:
     ) -> Reports[GroupReset]:
         """Deletes all positions, or those in one topic, only while no member reads it. Raises as `reset` does."""
         groups, reports = self._groups(makes=True), []
-        alone = Alone(groups, _new_id(self.warehouse), lease_ms, self.warehouse.clock, tell)
+        empty = EmptyGroup(groups, _new_id(self.warehouse), lease_ms, self.warehouse.clock, tell)
         for name, some in _by_topic(self.positions(topic) or _known(self.warehouse, groups, self.name)).items():
             before = {position.log.partition: position.cursor.offset for position in some}
-            delete(alone, GroupTopic(groups.scope, self.name, name), before)
+            delete(empty, GroupTopic(groups.scope, self.name, name), before)
             changed = tuple(ChangedPosition(partition, offset, None) for partition, offset in before.items())
             reports.append(GroupReset(self.name, str(name), changed))
         return Reports(reports)

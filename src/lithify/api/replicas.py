@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from types import EllipsisType
 
 from lithify.api.limits import Size, rate_bytes
+from lithify.daemons.replicas.context import ReplicaContext
 from lithify.daemons.replicas.daemon import ReplicaDaemon
 from lithify.daemons.replicas.defining import (
     ReplicaRequest,
@@ -19,7 +20,6 @@ from lithify.daemons.replicas.defining import (
 )
 from lithify.daemons.replicas.options import INTERVAL_MS, LEASE_MS, THREADS, DaemonOptions, EventListener
 from lithify.daemons.replicas.status import replica_statuses, verify_all
-from lithify.daemons.replicas.world import ReplicaWorld
 from lithify.errors import RefusedError, UnknownTopicError
 from lithify.model.names import in_order, parse_topic
 from lithify.ports.store import Warehouse
@@ -29,7 +29,7 @@ from lithify.reports.report import Reports
 from lithify.service.replica.promote import promote
 from lithify.service.replica.verify import verify_replica
 from lithify.wiring import machine
-from lithify.wiring.replicas import copies_into, place_of, replica_world
+from lithify.wiring.replicas import copies_into, place_of, replica_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class LakeReplicas:
         """
         rate = rate_bytes("throttle", throttle)
         request = ReplicaRequest(what, place_of(to), name, rate, paused, sync_groups, compact)
-        return ReplicaInfo.of(add_replica(self._world(makes=True), request))
+        return ReplicaInfo.of(add_replica(self._context(makes=True), request))
 
     def edit(
         self,
@@ -82,31 +82,31 @@ class LakeReplicas:
             given["sync_groups"] = sync_groups
         if compact is not None:
             given["compact"] = compact
-        world = self._world()
+        context = self._context()
         if sync_groups:
-            check_groups(world.open_place(world.definition(name).target))
-        return ReplicaInfo.of(change_replica(world, name, lambda before: replace(before, **given)))  # type: ignore[arg-type]
+            check_groups(context.open_place(context.definition(name).target))
+        return ReplicaInfo.of(change_replica(context, name, lambda before: replace(before, **given)))  # type: ignore[arg-type]
 
     def pause(self, name: str) -> ReplicaInfo:
         """Stops its copies within seconds; what is copied stays for later."""
-        return ReplicaInfo.of(change_replica(self._world(), name, paused))
+        return ReplicaInfo.of(change_replica(self._context(), name, paused))
 
     def resume(self, name: str) -> ReplicaInfo:
         """Undoes `pause`."""
-        return ReplicaInfo.of(change_replica(self._world(), name, resumed))
+        return ReplicaInfo.of(change_replica(self._context(), name, resumed))
 
     def remove(self, name: str) -> ReplicaInfo:
         """Forgets a replica; the topics at the target stay, as they are."""
-        return ReplicaInfo.of(remove_replica(self._world(), name))
+        return ReplicaInfo.of(remove_replica(self._context(), name))
 
     def definitions(self) -> Reports[ReplicaInfo]:
         """All replicas, as they are defined."""
-        definitions = sorted(self._world().replicas.definitions(), key=lambda definition: in_order(definition.name))
+        definitions = sorted(self._context().replicas.definitions(), key=lambda definition: in_order(definition.name))
         return Reports(map(ReplicaInfo.of, definitions))
 
     def status(self, name: str | None = None) -> Reports[ReplicaStatus]:
         """Every topic of a replica or of all: its state, how far it is behind, its error."""
-        return Reports(replica_statuses(self._world(), name))
+        return Reports(replica_statuses(self._context(), name))
 
     def daemon(
         self,
@@ -122,7 +122,7 @@ class LakeReplicas:
         `tell` is called with every event.
         """
         options = DaemonOptions(daemon_id or machine(), threads, interval_ms, lease_ms)
-        return ReplicaDaemon(self._world(makes=True), options, tell)
+        return ReplicaDaemon(self._context(makes=True), options, tell)
 
     def promote(self, topic: str) -> PromoteReport:
         """Makes a replica in this warehouse a topic of its own. Raises `PolicyError` or `UnknownTopicError`."""
@@ -137,14 +137,14 @@ class LakeReplicas:
         `UnknownTopicError`, `VersionSweptError` or `WarehouseError`.
         """
         try:
-            world = self._world()
-            definition = world.definition(what)
+            context = self._context()
+            definition = context.definition(what)
         except RefusedError as unknown:
             try:
                 return Reports([verify_replica(None, self.warehouse, parse_topic(what).whole("verified"), tell)])
             except UnknownTopicError:
                 raise unknown from None
-        return Reports(verify_all(world, definition, tell))
+        return Reports(verify_all(context, definition, tell))
 
-    def _world(self, *, makes: bool = False) -> ReplicaWorld:
-        return replica_world(self.warehouse, self.coordination_url, makes=makes)
+    def _context(self, *, makes: bool = False) -> ReplicaContext:
+        return replica_context(self.warehouse, self.coordination_url, makes=makes)

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lithify.daemons.replicas.world import Place, ReplicaWorld
+from lithify.daemons.replicas.context import Place, ReplicaContext
 from lithify.errors import RefusedError, WarehouseError
 from lithify.model.names import nearest
 from lithify.ports.groups import Groups, PositionCopies
@@ -41,7 +41,7 @@ def replicas_of(warehouse: Warehouse, url: str | None, *, makes: bool = False) -
     return open_replicas(url or os.environ.get(COORDINATION_VARIABLE) or None, database_of(catalog), scope)
 
 
-def replica_world(warehouse: Warehouse, url: str | None, *, makes: bool = False) -> ReplicaWorld:
+def replica_context(warehouse: Warehouse, url: str | None, *, makes: bool = False) -> ReplicaContext:
     """What replicas of a warehouse work with. Raises `RefusedError` where they can be defined nowhere.
 
     Who is to define or copy replicas `makes` the identities of their warehouses.
@@ -53,7 +53,7 @@ def replica_world(warehouse: Warehouse, url: str | None, *, makes: bool = False)
         replicas.know(found.scope)
         return found
 
-    return ReplicaWorld(
+    return ReplicaContext(
         warehouse,
         scope_of(warehouse),
         replicas,

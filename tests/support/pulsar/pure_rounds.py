@@ -12,11 +12,11 @@ from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.columnar.pace import unthrottled
 from lithify.columnar.segment.positions import DeadRecords
 from lithify.ports.pulsar.views import EntryRange
-from lithify.pulsar.rounds.alone import AloneRound
 from lithify.pulsar.rounds.entries import EntryReader
 from lithify.pulsar.rounds.finding import ArrivedKeys
 from lithify.pulsar.rounds.judged import RoundRules
 from lithify.pulsar.rounds.kept import KeptEntries
+from lithify.pulsar.rounds.one_task import OneTaskRound
 from lithify.pulsar.rounds.ranks import range_starts
 from lithify.pulsar.rounds.scan import EntryScan, numbered
 from lithify.pulsar.rounds.writing import ViewWriting, judged_range
@@ -63,11 +63,11 @@ def chunk_range(key: bytes | None, hash_ranges: int) -> int:
 
 
 def lone_round(reader: EntryReader, ranges: Sequence[EntryRange], rules: RoundRules) -> list[bytes]:
-    """The same by one task alone. Raises `NotAloneError`."""
+    """The same by one task alone. Raises `NeedsShuffleError`."""
     written: list[bytes] = []
     with tempfile.TemporaryDirectory() as folder:
         kept = KeptEntries(reader, Path(folder))
         writing = ViewWriting(kept, rules, written.extend)
-        for part in AloneRound(MEMORY_BYTES, SEED).judge(kept, rules, numbered(ranges), unthrottled):
+        for part in OneTaskRound(MEMORY_BYTES, SEED).judge(kept, rules, numbered(ranges), unthrottled):
             writing.write(part)
     return written

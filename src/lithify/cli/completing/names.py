@@ -12,7 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
-    from lithify.wiring.glance import Glance
+    from lithify.wiring.completion_names import CompletionNames
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -25,24 +25,24 @@ class _Place(Protocol):
 
 
 def topics(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    return _starting(_glance(ctx).topics(), incomplete)
+    return _starting(_completions(ctx).topics(), incomplete)
 
 
 def streams(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    return _starting(_glance(ctx).streams(), incomplete)
+    return _starting(_completions(ctx).streams(), incomplete)
 
 
 def groups(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    return _starting(_glance(ctx).groups(), incomplete)
+    return _starting(_completions(ctx).groups(), incomplete)
 
 
 def replicas(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    return _starting(_glance(ctx).replicas(), incomplete)
+    return _starting(_completions(ctx).replicas(), incomplete)
 
 
 def targets(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Topics, and streams as `STREAM/`, for topics to go into."""
-    there = _glance(ctx)
+    there = _completions(ctx)
     return _starting([*there.topics(), *(f"{stream}/" for stream in there.streams())], incomplete)
 
 
@@ -77,11 +77,11 @@ def _settings(ctx: click.Context) -> list[str]:
     return sorted((*ATTRIBUTES, *INHERITABLE) if of_stream else SETTINGS)
 
 
-def _glance(ctx: click.Context) -> Glance:
-    from lithify.wiring.glance import Glance
+def _completions(ctx: click.Context) -> CompletionNames:
+    from lithify.wiring.completion_names import CompletionNames
 
     place: _Place = ctx.obj
-    return Glance(place.warehouse, place.catalog, ctx.params.get("coordination_url"))
+    return CompletionNames(place.warehouse, place.catalog, ctx.params.get("coordination_url"))
 
 
 def _starting(names: Iterable[str], incomplete: str) -> list[CompletionItem]:

@@ -1,8 +1,8 @@
-"""The daemon that keeps replicas up: looks, a lane for each target, and an orderly end.
+"""The daemon that keeps replicas up: looks, a worker for each target, and an orderly end.
 
     main      waits for the end, or for a signal; checks that looks make progress
-    look      definitions and the source's change tokens ─► an offer to the lane of each target, every interval
-    lanes     one for each target, with threads of its own (`lane.py`)
+    look      definitions and the source's change tokens ─► an offer to the worker of each target, every interval
+    workers   one for each target, with threads of its own (`target_worker.py`)
     heartbeat renews the leases, reads the definitions and stores the notes, a few times in each lease
 
 After a request to stop no new pass begins. Running ones have `FINISH_S` to complete and are then asked to stop; the end
@@ -22,15 +22,15 @@ from lithify.coordination.leases.keeper import LeaseKeeper
 from lithify.daemons.cleaner.liveness import Watchdog
 from lithify.daemons.cleaner.outages import LEASES
 from lithify.daemons.cleaner.stop import Stop
+from lithify.daemons.replicas.context import ReplicaContext
 from lithify.daemons.replicas.groups import TokensOfSource
-from lithify.daemons.replicas.lane import Lane, Offer
 from lithify.daemons.replicas.notes import ProgressNotes
 from lithify.daemons.replicas.options import DaemonOptions, EventListener
 from lithify.daemons.replicas.passes import DaemonParts
 from lithify.daemons.replicas.reporter import LOOKS, ReplicaReporter
 from lithify.daemons.replicas.status import daemon_scope
+from lithify.daemons.replicas.target_worker import Offer, TargetWorker
 from lithify.daemons.replicas.throttle import SharedThrottle
-from lithify.daemons.replicas.world import ReplicaWorld
 from lithify.errors import CoordinationError, LithifyError, UnusableEnvironmentError
 from lithify.errors.defects import as_lithify_error
 from lithify.model.cleaner_note import CleanerNote
@@ -53,18 +53,18 @@ AFTER_A_DEFECT_S = 5.0
 class ReplicaDaemon:
     """One process that keeps the replicas of one warehouse up. `run` is called once."""
 
-    def __init__(self, world: ReplicaWorld, options: DaemonOptions, listener: EventListener) -> None:
+    def __init__(self, context: ReplicaContext, options: DaemonOptions, listener: EventListener) -> None:
         self.stop = Stop()
         self.failed = False
         """Whether, with `once`, a replica has not caught up."""
-        clock = world.warehouse.clock
-        self._world, self._options, self._clock = world, options, clock
+        clock = context.warehouse.clock
+        self._context, self._options, self._clock = context, options, clock
         self._reporter = ReplicaReporter(clock, options.daemon_id, listener)
         owner = f"{options.daemon_id}/{clock.new_id()}"
-        self._leases = LeaseKeeper(world.replicas.leases, owner, options.lease_ms, clock.monotonic_ms)
-        self._notes = ProgressNotes(world.replicas)
-        self._tokens = TokensOfSource(world.groups, clock.monotonic_ms, self._reporter)
-        self._lanes: dict[str, Lane] = {}
+        self._leases = LeaseKeeper(context.replicas.leases, owner, options.lease_ms, clock.monotonic_ms)
+        self._notes = ProgressNotes(context.replicas)
+        self._tokens = TokensOfSource(context.groups, clock.monotonic_ms, self._reporter)
+        self._workers: dict[str, TargetWorker] = {}
         self._current: dict[str, ReplicaDefinition] = {}
         self._throttles: dict[tuple[str, int], SharedThrottle] = {}
         self._looks, self._last_trouble = 0, ""
@@ -97,8 +97,8 @@ class ReplicaDaemon:
         return self._end()
 
     def _end(self) -> bool:
-        for lane in self._all_lanes():
-            lane.end()
+        for worker in self._all_workers():
+            worker.end()
         ended = self._idle_within(FINISH_S, self.stop.gives_up)
         if not ended:
             self.stop.gives_up.set()
@@ -111,7 +111,7 @@ class ReplicaDaemon:
     def _leave(self) -> None:
         with suppress(CoordinationError):
             self._notes.store()
-            self._world.replicas.leases.drop_note(_note_id(self._options))
+            self._context.replicas.leases.drop_note(_note_id(self._options))
         self._leases.leave()
         self._report_stopped()
 
@@ -137,7 +137,7 @@ class ReplicaDaemon:
     def _idle_within(self, seconds: float, ends: Event) -> bool:
         """Whether all passes have ended; waits until then, or until `ends` is set."""
         ends_ms = self._clock.monotonic_ms() + round(seconds * 1000)
-        while not all(lane.is_idle for lane in self._all_lanes()):
+        while not all(worker.is_idle for worker in self._all_workers()):
             if self._clock.monotonic_ms() >= ends_ms or ends.wait(TICK_S / 2):
                 return False
         return True
@@ -154,10 +154,10 @@ class ReplicaDaemon:
         if not self._look_or_report(ignores_waits=self._looks == 0):
             self.failed = True
             return False
-        while not all(lane.is_idle for lane in self._all_lanes()):
+        while not all(worker.is_idle for worker in self._all_workers()):
             if self.stop.asked.wait(TICK_S):
                 return False
-        outcomes = [lane.outcome for lane in self._all_lanes()]
+        outcomes = [worker.outcome for worker in self._all_workers()]
         self.failed = self._tokens.failed or any(outcome.failed or outcome.without_positions for outcome in outcomes)
         if not any(outcome.wanted - outcome.caught_up - outcome.failed for outcome in outcomes):
             return False
@@ -177,33 +177,33 @@ class ReplicaDaemon:
         return True
 
     def _look(self, ignores_waits: bool) -> None:
-        """Offers the replicas of each target, and what the source has, to its lane."""
+        """Offers the replicas of each target, and what the source has, to its worker."""
         self._refresh()
         self._notes.refresh()
         active = sorted((d for d in self._current.values() if not d.paused), key=lambda d: (d.target, d.name))
         streams: dict[str, dict[TopicName, str | None]] = {}
-        for name, token in self._world.warehouse.store.change_tokens() if active else ():
+        for name, token in self._context.warehouse.store.change_tokens() if active else ():
             streams.setdefault(name.stream, {})[name] = token
         tokens = self._tokens.look(active, now=ignores_waits)
         offers = {
             target: Offer(tuple(some), streams, ignores_waits, tokens)
             for target, some in groupby(active, key=lambda d: d.target)
         }
-        for target, lane in list(self._lanes.items()):
+        for target, worker in list(self._workers.items()):
             if target not in offers:
-                lane.end()
-                del self._lanes[target]
+                worker.end()
+                del self._workers[target]
         for target, offer in offers.items():
-            self._lane(target).offer(offer)
+            self._worker(target).offer(offer)
         self._note_presence()
 
-    def _lane(self, target: str) -> Lane:
-        """The lane of a target, with its thread."""
-        if target not in self._lanes:
+    def _worker(self, target: str) -> TargetWorker:
+        """The worker of a target, with its thread."""
+        if target not in self._workers:
             parts = DaemonParts(
-                self._world.warehouse,
-                self._world.groups,
-                self._world.scope.where,
+                self._context.warehouse,
+                self._context.groups,
+                self._context.scope.where,
                 self._leases,
                 self._notes,
                 self._reporter,
@@ -212,17 +212,17 @@ class ReplicaDaemon:
                 self._current_definition,
                 self._throttle,
             )
-            lane = Lane(parts, self._world.open_place, target, self._options.threads)
-            self._lanes[target] = lane
-            _started(partial(self._guarded, lane.run, self.stop.gives_up))
-        return self._lanes[target]
+            worker = TargetWorker(parts, self._context.open_place, target, self._options.threads)
+            self._workers[target] = worker
+            _started(partial(self._guarded, worker.run, self.stop.gives_up))
+        return self._workers[target]
 
-    def _all_lanes(self) -> list[Lane]:
-        return list(self._lanes.values())
+    def _all_workers(self) -> list[TargetWorker]:
+        return list(self._workers.values())
 
     def _refresh(self) -> None:
         """Reads the definitions, so that running passes notice those that were changed. Raises `CoordinationError`."""
-        self._current = {definition.name: definition for definition in self._world.replicas.definitions()}
+        self._current = {definition.name: definition for definition in self._context.replicas.definitions()}
         known = {(definition.name, definition.created_ms) for definition in self._current.values()}
         with self._lock:
             self._throttles = {key: throttle for key, throttle in self._throttles.items() if key in known}
@@ -264,9 +264,9 @@ class ReplicaDaemon:
         with self._lock:
             self._noted_ms = max(self._clock.now_ms(), self._noted_ms + 1)
             noted_ms = self._noted_ms
-        options, scope = self._options, daemon_scope(self._world.replicas.scope)
+        options, scope = self._options, daemon_scope(self._context.replicas.scope)
         note = CleanerNote(_note_id(options), scope, options.interval_ms, self._started_ms, noted_ms)
-        self._world.replicas.leases.put_note(note)
+        self._context.replicas.leases.put_note(note)
 
     def _no_look(self, limit_ms: int) -> LithifyError:
         trouble = f": {self._last_trouble}" if self._last_trouble else ""

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from lithify.daemons.replicas.world import Place, ReplicaWorld
+from lithify.daemons.replicas.context import Place, ReplicaContext
 from lithify.errors import ConflictError, InvalidNameError, LithifyError, RefusedError, UnknownTopicError
 from lithify.model.names import TopicName, nearest, original_stream, parse_stream, parse_topic
 from lithify.model.replicas.definition import ReplicaDefinition, checked_replica, default_name
@@ -43,50 +43,50 @@ class ReplicaRequest:
     compact: bool = False
 
 
-def add_replica(world: ReplicaWorld, request: ReplicaRequest) -> ReplicaDefinition:
+def add_replica(context: ReplicaContext, request: ReplicaRequest) -> ReplicaDefinition:
     """Defines a replica. Raises `UnknownTopicError`, `InvalidNameError`, `RefusedError` or `WarehouseError`."""
-    stream, topic = resolved(world.warehouse.store, request.what)
-    target = world.open_place(request.place)
+    stream, topic = resolved(context.warehouse.store, request.what)
+    target = context.open_place(request.place)
     definition = ReplicaDefinition(
         name=checked_replica(request.name or default_name(stream, topic, request.place)),
-        scope=world.replicas.scope,
+        scope=context.replicas.scope,
         stream=stream,
         topic=topic,
         target=request.place,
         target_scope=target.scope.name,
         throttle_bytes=request.throttle_bytes,
         paused=request.paused,
-        created_ms=world.warehouse.clock.now_ms(),
+        created_ms=context.warehouse.clock.now_ms(),
         sync_groups=request.sync_groups,
         compact=request.compact,
     )
-    if target.scope.name == world.scope.name or target.scope.location == world.scope.location:
+    if target.scope.name == context.scope.name or target.scope.location == context.scope.location:
         raise RefusedError(
             f"{request.place} is the warehouse of {definition.what} itself", hint="a replica goes to another one"
         )
-    if target.scope.holds(world.scope) or world.scope.holds(target.scope):
+    if target.scope.holds(context.scope) or context.scope.holds(target.scope):
         raise RefusedError(
             f"{request.place} and the warehouse of {definition.what} lie one in the other",
             hint="a replica goes to a folder beside it, or elsewhere: what deletes one must not delete the other",
         )
     if request.sync_groups:
         check_groups(target)
-    _check_only_source(world, definition)
-    _check_no_loop(world, definition, target.warehouse)
-    _check_topics(world, target.warehouse, definition)
-    if not world.replicas.add(definition):
+    _check_only_source(context, definition)
+    _check_no_loop(context, definition, target.warehouse)
+    _check_topics(context, target.warehouse, definition)
+    if not context.replicas.add(definition):
         raise RefusedError(f"there is a replica {definition.name} already", hint="give this one another --name")
     return definition
 
 
 def change_replica(
-    world: ReplicaWorld, name: str, change: Callable[[ReplicaDefinition], ReplicaDefinition]
+    context: ReplicaContext, name: str, change: Callable[[ReplicaDefinition], ReplicaDefinition]
 ) -> ReplicaDefinition:
     """Changes a definition. Raises `RefusedError` for an unknown one, `ConflictError` if others are always faster."""
     for _ in range(TRIES):
-        before = world.definition(name)
+        before = context.definition(name)
         after = change(before)
-        if world.replicas.replace(before, after):
+        if context.replicas.replace(before, after):
             return after
     raise ConflictError(f"replica {name}: others change it all the time", hint="try again")
 
@@ -106,10 +106,10 @@ def resumed(definition: ReplicaDefinition) -> ReplicaDefinition:
     return replace(definition, paused=False)
 
 
-def remove_replica(world: ReplicaWorld, name: str) -> ReplicaDefinition:
+def remove_replica(context: ReplicaContext, name: str) -> ReplicaDefinition:
     """Forgets a definition; the topics at the target stay as they are. Raises `RefusedError` for an unknown one."""
-    definition = world.definition(name)
-    world.replicas.remove(name)
+    definition = context.definition(name)
+    context.replicas.remove(name)
     return definition
 
 
@@ -159,9 +159,9 @@ def _is_stream(text: str) -> bool:
     return False
 
 
-def _check_only_source(world: ReplicaWorld, definition: ReplicaDefinition) -> None:
+def _check_only_source(context: ReplicaContext, definition: ReplicaDefinition) -> None:
     """Raises `RefusedError` where another definition copies one of its topics to its target."""
-    for other in world.replicas.into(definition.target_scope):
+    for other in context.replicas.into(definition.target_scope):
         if not other.overlaps(definition):
             continue
         if other.scope == definition.scope:
@@ -176,17 +176,17 @@ def _check_only_source(world: ReplicaWorld, definition: ReplicaDefinition) -> No
         )
 
 
-def _check_no_loop(world: ReplicaWorld, definition: ReplicaDefinition, target: Warehouse) -> None:
+def _check_no_loop(context: ReplicaContext, definition: ReplicaDefinition, target: Warehouse) -> None:
     """Raises `RefusedError` where definitions of the target, or of their targets, lead back to the source."""
     seen = {definition.scope, definition.target_scope}
     first: tuple[tuple[str, ...], Warehouse] = ((definition.target,), target)
     found = deque([first])
     while found:
         path, warehouse = found.popleft()
-        for other in _definitions(world, warehouse):
+        for other in _definitions(context, warehouse):
             if not other.overlaps(definition):
                 continue
-            if other.target_scope in (world.scope.name, world.scope.where):
+            if other.target_scope in (context.scope.name, context.scope.where):
                 raise RefusedError(
                     f"a loop: {definition.what} would come back from {' by way of '.join(reversed(path))}, "
                     f"by its replica {other.name}",
@@ -195,19 +195,19 @@ def _check_no_loop(world: ReplicaWorld, definition: ReplicaDefinition, target: W
             if other.target_scope not in seen and len(seen) < WAREHOUSES_WALKED:
                 seen.add(other.target_scope)
                 with suppress(LithifyError):
-                    found.append(((*path, other.target), world.open_place(other.target).warehouse))
+                    found.append(((*path, other.target), context.open_place(other.target).warehouse))
 
 
-def _definitions(world: ReplicaWorld, warehouse: Warehouse) -> tuple[ReplicaDefinition, ...]:
+def _definitions(context: ReplicaContext, warehouse: Warehouse) -> tuple[ReplicaDefinition, ...]:
     try:
-        return world.replicas_of(warehouse).definitions()
+        return context.replicas_of(warehouse).definitions()
     except LithifyError:  # it has no database, or it cannot be reached
         return ()
 
 
-def _check_topics(world: ReplicaWorld, target: Warehouse, definition: ReplicaDefinition) -> None:
+def _check_topics(context: ReplicaContext, target: Warehouse, definition: ReplicaDefinition) -> None:
     """Raises `PolicyError` or `ConflictError` where the target has a topic that is no replica of its source."""
-    source, where = world.warehouse, world.scope.where
+    source, where = context.warehouse, context.scope.where
     there = {name for name, _ in target.store.change_tokens() if definition.covers(name)}
     names = [name for name in source.store.stream_topics(definition.stream) if name in there]
 

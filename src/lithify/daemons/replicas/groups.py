@@ -16,9 +16,9 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from lithify.daemons.cleaner.outages import GROUPS
+from lithify.daemons.replicas.context import OpenGroups, Place
 from lithify.daemons.replicas.notes import Key
 from lithify.daemons.replicas.reporter import ReplicaReporter
-from lithify.daemons.replicas.world import OpenGroups, Place
 from lithify.errors import LithifyError, RefusedError, UnusableEnvironmentError
 from lithify.errors.defects import as_lithify_error
 from lithify.model.groups.copies import at_replica
@@ -72,7 +72,7 @@ class TokensOfSource:
 
 @dataclass(slots=True)
 class TargetGroups:
-    """What a lane knows of the positions at its target. For several threads."""
+    """What a worker knows of the positions at its target. For several threads."""
 
     _done: dict[Key, tuple[int, PositionToken | None, bool]] = field(default_factory=dict)
     """By topic, the tokens with which its last pass began, and whether nothing was left for a later one."""

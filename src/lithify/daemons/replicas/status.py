@@ -15,8 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from lithify.daemons.replicas.context import Place, ReplicaContext
 from lithify.daemons.replicas.groups import with_positions
-from lithify.daemons.replicas.world import Place, ReplicaWorld
 from lithify.errors import LithifyError, UnknownStreamError, UnknownTopicError, UnusableEnvironmentError
 from lithify.errors.defects import as_lithify_error
 from lithify.model.cleaner_note import CleanerNote
@@ -46,31 +46,31 @@ def daemon_scope(scope: str) -> str:
     return f"replicas@{scope}"
 
 
-def replica_statuses(world: ReplicaWorld, name: str | None = None) -> tuple[ReplicaStatus, ...]:
+def replica_statuses(context: ReplicaContext, name: str | None = None) -> tuple[ReplicaStatus, ...]:
     """All topics of one replica or of all. Raises `RefusedError` for an unknown one, or `CoordinationError`."""
-    wanted = world.replicas.definitions() if name is None else (world.definition(name),)
-    progress = {(noted.replica, noted.topic): noted for noted in world.replicas.progress()}
-    before, since_ms = _notes(world), world.warehouse.clock.monotonic_ms()
-    look = _Look(world, progress, world.warehouse.clock.now_ms())
+    wanted = context.replicas.definitions() if name is None else (context.definition(name),)
+    progress = {(noted.replica, noted.topic): noted for noted in context.replicas.progress()}
+    before, since_ms = _notes(context), context.warehouse.clock.monotonic_ms()
+    look = _Look(context, progress, context.warehouse.clock.now_ms())
     by_target = sorted(wanted, key=lambda definition: definition.target)
     targets = [tuple(some) for _, some in groupby(by_target, key=lambda definition: definition.target)]
     found = [status for some in parallel(look.target, targets, TARGETS_AT_ONCE) for status in some]
-    if wanted and not _changes(world, before, since_ms):
+    if wanted and not _changes(context, before, since_ms):
         found = [_without_daemon(status) for status in found]
     return tuple(sorted(found, key=lambda status: (status.name, status.topic or "")))
 
 
 def verify_all(
-    world: ReplicaWorld, definition: ReplicaDefinition, tell: Callable[[int, int], None]
+    context: ReplicaContext, definition: ReplicaDefinition, tell: Callable[[int, int], None]
 ) -> tuple[ReplicaVerification, ...]:
     """Holds every topic of a replica against its source, or by itself where the source has no such topic any more.
 
     A topic of several that cannot be verified has that as its finding (C50). Raises what `verify_replica` raises for
     the only one, and what is wrong with a whole warehouse.
     """
-    source, target = world.warehouse, world.open_place(definition.target).warehouse
+    source, target = context.warehouse, context.open_place(definition.target).warehouse
     there = frozenset(source.store.topics())
-    names = {noted.topic for noted in world.replicas.progress() if noted.replica == definition.name} | there
+    names = {noted.topic for noted in context.replicas.progress() if noted.replica == definition.name} | there
     if definition.topic is not None:
         names.add(TopicName(definition.stream, definition.topic))
     wanted = sorted(name for name in names if definition.covers(name))
@@ -90,22 +90,22 @@ def verify_all(
     return tuple(map(verified, wanted))
 
 
-def _notes(world: ReplicaWorld) -> frozenset[CleanerNote]:
+def _notes(context: ReplicaContext) -> frozenset[CleanerNote]:
     """Those of daemons of the warehouse."""
-    scope = daemon_scope(world.replicas.scope)
-    return frozenset(note for note in world.replicas.leases.notes() if note.scope == scope)
+    scope = daemon_scope(context.replicas.scope)
+    return frozenset(note for note in context.replicas.leases.notes() if note.scope == scope)
 
 
-def _changes(world: ReplicaWorld, before: frozenset[CleanerNote], since_ms: int) -> bool:
+def _changes(context: ReplicaContext, before: frozenset[CleanerNote], since_ms: int) -> bool:
     """Whether a daemon runs: whether one has noted that since, or does so soon. Clocks are not compared."""
-    clock = world.warehouse.clock
+    clock = context.warehouse.clock
     while before:
-        if _notes(world) - before:
+        if _notes(context) - before:
             return True
         if clock.monotonic_ms() - since_ms >= NOTED_WITHIN_MS:
             return False
         clock.sleep(LOOK_S)
-    return bool(_notes(world))  # one has started just now
+    return bool(_notes(context))  # one has started just now
 
 
 def standing(definition: ReplicaDefinition, noted: TopicProgress | None) -> ReplicaStanding:
@@ -125,7 +125,7 @@ def _without_daemon(status: ReplicaStatus) -> ReplicaStatus:
 class _Look:
     """One look at the replicas of a warehouse."""
 
-    world: ReplicaWorld
+    context: ReplicaContext
     progress: Progress
     now_ms: int
 
@@ -135,7 +135,7 @@ class _Look:
         trouble: LithifyError | None = None
         found = []
         try:
-            target = self.world.open_place(definitions[0].target)
+            target = self.context.open_place(definitions[0].target)
         except LithifyError as error:
             trouble = error
         for definition in definitions:
@@ -160,7 +160,7 @@ class _Look:
             found.add(TopicName(definition.stream, definition.topic))
         else:
             with suppress(UnknownStreamError):  # deleted
-                found.update(self.world.warehouse.store.stream_topics(definition.stream))
+                found.update(self.context.warehouse.store.stream_topics(definition.stream))
         return sorted(found) or [None]
 
     def _noted(self, definition: ReplicaDefinition, topic: TopicName | None) -> ReplicaStatus:
@@ -187,10 +187,10 @@ class _Look:
     def _compared(
         self, status: ReplicaStatus, definition: ReplicaDefinition, name: TopicName, place: Place
     ) -> ReplicaStatus:
-        source, target = self.world.warehouse, place.warehouse
+        source, target = self.context.warehouse, place.warehouse
         theirs, ours = _loaded(source, name), _loaded(target, name)
         if theirs is not None and ours is not None and definition.sync_groups:
-            status = with_positions(status, self.world.groups, place.groups, theirs, ours)
+            status = with_positions(status, self.context.groups, place.groups, theirs, ours)
         status = replace(
             status,
             source_version=None if theirs is None else theirs.version,
@@ -202,9 +202,9 @@ class _Look:
         if theirs is None:  # a daemon has noted what to do
             return status
         if ours is not None and _version(ours) == theirs.version:
-            check_replicates(theirs, self.world.scope.where, ours)
+            check_replicates(theirs, self.context.scope.where, ours)
             return replace(status, lag_records=0, lag_bytes=0, lag_ms=0)
-        found = lag(source, target, name, self.world.scope.where)
+        found = lag(source, target, name, self.context.scope.where)
         behind_since_ms = self._behind_since_ms(definition, name, theirs)
         return replace(
             status,

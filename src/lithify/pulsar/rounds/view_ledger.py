@@ -13,9 +13,9 @@ from lithify.errors import BrokerError, EngineError, LithifyError
 from lithify.model.message import MessageId
 from lithify.ports.pulsar.views import WrittenView
 from lithify.pulsar.format.framing import unframed
-from lithify.pulsar.rounds.alone import NotAloneError
 from lithify.pulsar.rounds.entries import EntryReader
 from lithify.pulsar.rounds.judged import RoundRules
+from lithify.pulsar.rounds.one_task import NeedsShuffleError
 from lithify.pulsar.rounds.writing import JudgedRange, ViewWriting
 from lithify.waits.overlap import one_behind
 
@@ -96,7 +96,7 @@ def write_view(
             try:
                 ledgers.delete(ledger)
             except LithifyError:  # the end of this round, or the next one deletes it
-                if isinstance(error, NotAloneError):
+                if isinstance(error, NeedsShuffleError):
                     error.left_ledger = True
             raise
     return WrittenView(

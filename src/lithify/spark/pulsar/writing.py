@@ -24,9 +24,9 @@ from lithify.columnar.rewrite import Throttles
 from lithify.columnar.segment.positions import DeadPositions
 from lithify.errors import EngineError, LithifyError
 from lithify.ports.pulsar.views import WrittenView
-from lithify.pulsar.rounds.alone import AloneRound, NotAloneError
 from lithify.pulsar.rounds.entries import EntriesRead, EntryReader
 from lithify.pulsar.rounds.kept import KeptEntries
+from lithify.pulsar.rounds.one_task import NeedsShuffleError, OneTaskRound
 from lithify.pulsar.rounds.view_ledger import opened_early, write_view
 from lithify.pulsar.rounds.writing import JudgedRange, judged_range
 from lithify.spark.pulsar import tasks
@@ -120,7 +120,7 @@ def _outcome(task: WriteTask, found: _Found, tools: TaskTools) -> Outcome:
                 reader = KeptEntries(reader, folder)
             judged = _judged(task, found, reader, throttles)
             written = write_view(open_ledgers, task.view, reader, task.rules, judged, throttles)
-    except NotAloneError as error:
+    except NeedsShuffleError as error:
         return NotAlone(_is_sole_attempt(tools) and not error.left_ledger)
     except LithifyError as error:
         return error
@@ -135,7 +135,7 @@ def _is_sole_attempt(tools: TaskTools) -> bool:
 
 def _judged(task: WriteTask, found: _Found, reader: EntryReader, throttles: Throttles) -> Iterable[JudgedRange]:
     if task.finder is not None:
-        alone = AloneRound(task.finder.memory_bytes, task.finder.seed)
+        alone = OneTaskRound(task.finder.memory_bytes, task.finder.seed)
         return alone.judge(reader, task.rules, task.ranges, throttles.read)
     if found.error is not None:
         raise found.error

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from lithify.columnar.files.access import local_path
-from lithify.wiring.glance import Glance
+from lithify.wiring.completion_names import CompletionNames
 
 SPELLINGS = ["/lake/eu", "file:///lake/eu", "file:/lake/eu", "file://localhost/lake/eu"]
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_a_path_of_this_machine(spelling: str) -> None:
-    assert local_path(spelling) == str(Glance(spelling, None)._folder()) == "/lake/eu"
+    assert local_path(spelling) == str(CompletionNames(spelling, None)._folder()) == "/lake/eu"
 
 
 @pytest.mark.parametrize("spelling", ["file://server/lake/eu", "s3://bucket/lake", "memory://x", "lake/eu"])

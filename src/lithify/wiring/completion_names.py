@@ -37,7 +37,7 @@ _REPLICAS = "SELECT name FROM lithify_replicas WHERE scope = ?"
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
+class CompletionNames:
     """The place to look at: as the flags name it, else the default one. Raises nothing: what cannot be read is empty.
 
     `coordination_url` is that of groups and replicas.

@@ -4,7 +4,7 @@
                                                               └─► what stays of the new entries
 
 The keys of a view are unique, so that a message of it loses only if its key is among the new ones. Pulsar's own
-compactor reads the view twice. What needs more than that is left to the key pass with a shuffle (`NotAlone`).
+compactor reads the view twice. What needs more than that is left to the key pass with a shuffle (`NeedsShuffleError`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LEAST_BITS, BITS_MORE, MOST_BITS = 16, 3, 24
 """Of the hashes of new keys, for a table with a byte for each: 8 places for a key, and 16 MiB at most."""
 
 
-class NotAloneError(Exception):
+class NeedsShuffleError(Exception):
     """The round needs the key pass with a shuffle: too many keys, or chunks or sealed batches."""
 
     left_ledger = False
@@ -40,7 +40,7 @@ class NotAloneError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class AloneRound:
+class OneTaskRound:
     """The memory that finding the latest messages may take, in bytes, and the secret seed of hashes."""
 
     memory_bytes: int
@@ -49,7 +49,7 @@ class AloneRound:
     def judge(
         self, reader: EntryReader, rules: RoundRules, ranges: Sequence[NumberedRange], acquire: Callable[[int], None]
     ) -> list[JudgedRange]:
-        """Reads the new entries of `ranges`; all ranges judged. Raises `NotAloneError`."""
+        """Reads the new entries of `ranges`; all ranges judged. Raises `NeedsShuffleError`."""
         old = [one for one in ranges if one.entries.compacted]
         new = [one for one in ranges if not one.entries.compacted]
         scan = EntryScan(reader, new, rules, acquire)
@@ -57,9 +57,9 @@ class AloneRound:
         try:
             latest = KeyComparison(scan, WHOLE, hashes, self.memory_bytes).latest()
         except MemoryExceededError:
-            raise NotAloneError from None
+            raise NeedsShuffleError from None
         if scan.unsettled.chunks or scan.unsettled.sealed:
-            raise NotAloneError
+            raise NeedsShuffleError
         stays = latest.ranks[~has(latest.ranks, EMPTY_BIT)]
         scan.dead.spare(stays >> ORDINAL_SHIFT)
         found = scan.dead.by_segment()
@@ -84,9 +84,9 @@ class NewKeys:
         self._there[found & self._last_bits] = True
 
     def verdict(self, judged: Judged, _first: int) -> Flags:
-        """Which messages of a view go. Raises `NotAloneError`."""
+        """Which messages of a view go. Raises `NeedsShuffleError`."""
         if judged.chunks or judged.sealed.any():
-            raise NotAloneError
+            raise NeedsShuffleError
         competes = judged.competes & ~judged.messages.empty
         rows = np.flatnonzero(competes)
         competes[rows[self.have(judged.messages.key.take(pa.array(rows)))]] = False

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from threading import Condition, Thread
 
 from lithify.daemons.cleaner.outages import LEASES
+from lithify.daemons.replicas.context import OpenPlace, Place
 from lithify.daemons.replicas.groups import PositionsPass, PositionTokens, TargetGroups
 from lithify.daemons.replicas.notes import Key
 from lithify.daemons.replicas.passes import DaemonParts, Item, ReplicaPass, failure_of
-from lithify.daemons.replicas.world import OpenPlace, Place
 from lithify.errors import CoordinationError, LithifyError, WarehouseError
 from lithify.errors.defects import as_lithify_error
 from lithify.model.formats.warehouse_scope import WarehouseScope
@@ -52,7 +52,7 @@ class Offer:
 
 @dataclass(slots=True)
 class Outcome:
-    """What has become of the topics of a lane since it began."""
+    """What has become of the topics of a worker since it began."""
 
     wanted: set[Key] = field(default_factory=set)
     """As of the last look."""
@@ -62,7 +62,7 @@ class Outcome:
     """Of those that have caught up, where the positions of groups could not be copied."""
 
 
-class Lane:
+class TargetWorker:
     """One target. `run` is for a thread of its own; the other methods are for any."""
 
     def __init__(self, parts: DaemonParts, open_place: OpenPlace, target: str, threads: int) -> None:

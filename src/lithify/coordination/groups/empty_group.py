@@ -26,21 +26,21 @@ TellWait = Callable[[str, int], None]
 """Gets what is waited for, and how long at most, in ms."""
 
 
-def reset(alone: Alone, part: GroupTopic, positions: Collection[Position]) -> None:
+def reset(empty: EmptyGroup, part: GroupTopic, positions: Collection[Position]) -> None:
     """Replaces positions of a group that has no members. Raises `RefusedError` or `ConflictError`."""
     partitions = [position.log.partition for position in positions]
-    with alone.holding(part, partitions):
-        _check_stored(part, alone.groups.reset(tuple(positions), alone.owner))
+    with empty.holding(part, partitions):
+        _check_stored(part, empty.groups.reset(tuple(positions), empty.owner))
 
 
-def delete(alone: Alone, part: GroupTopic, partitions: Collection[int]) -> None:
+def delete(empty: EmptyGroup, part: GroupTopic, partitions: Collection[int]) -> None:
     """Deletes positions of a group that has no members. Raises `RefusedError` or `ConflictError`."""
     logs = [LogId(part.topic, partition) for partition in partitions]
-    with alone.holding(part, partitions):
-        _check_stored(part, alone.groups.delete(part.group, logs, alone.owner))
+    with empty.holding(part, partitions):
+        _check_stored(part, empty.groups.delete(part.group, logs, empty.owner))
 
 
-class Alone:
+class EmptyGroup:
     """Makes sure that nobody else is in a group. `owner` is as unique as the id of a member."""
 
     def __init__(self, groups: Groups, owner: str, lease_ms: int, clock: Clock, tell: TellWait) -> None:

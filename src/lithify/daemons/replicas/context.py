@@ -34,7 +34,7 @@ OpenPlace = Callable[[str], Place]
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicaWorld:
+class ReplicaContext:
     """The source is `warehouse`; its replicas go to other warehouses."""
 
     warehouse: Warehouse
