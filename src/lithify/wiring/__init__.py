@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from lithify.columnar.files.ambient_secrets import keep_ambient_secrets
 from lithify.errors import BrokerError
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import IngestNote
-from lithify.wiring.ambient_secrets import keep_ambient_secrets
 from lithify.wiring.clock import SystemClock
 from lithify.wiring.place import default_place
 from lithify.wiring.scopes import database_of, scope_of, source_of

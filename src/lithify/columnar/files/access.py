@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -73,11 +74,19 @@ class FileAccess:
         from pyiceberg.io import load_file_io
 
         keep(self.properties)  # in a task too, whose process has read no configuration
+        _keep_ambient_secrets_once()
         return load_file_io(dict(self.properties), path)
 
 
+@cache
+def _keep_ambient_secrets_once() -> None:
+    from lithify.columnar.files.ambient_secrets import keep_ambient_secrets
+
+    keep_ambient_secrets()
+
+
 def make_folders(file: Path) -> None:
-    """Creates the two folders below its topic's in which a file is. Raises `FileNotFoundError` without the topic's.
+    """Creates the two folders above a file, and no more: raises `FileNotFoundError` where the one above them is gone.
 
     So nothing is written into the mount point of a warehouse whose disk was unmounted meanwhile.
     """
