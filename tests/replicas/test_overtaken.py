@@ -3,10 +3,12 @@ and a replica that was deleted and created again meanwhile gets no files of the 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from lithify.errors import UnknownTopicError
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
@@ -81,3 +83,17 @@ def test_one_whose_replica_is_deleted_and_made_anew_meanwhile_c47_c64(call: str,
         calls = freezer.calls
         check_same(source, target)
         sweep(target, NAME, delete=True, allow_unusual=True)  # refused where a file is in another folder
+
+
+def test_one_whose_replica_is_deleted_meanwhile_says_so(tmp_path: Path) -> None:
+    source, target = two_warehouses("iceberg", tmp_path)
+    source.store.create_topic(NAME, "orders", settings_of({}), 1, source.clock.now_ms())
+    append(source, NAME, [record._replace(partition=0) for record in records(range(9), keys=3)])
+
+    def dropped(_done_bytes: int, _all_bytes: int) -> None:
+        with suppress(UnknownTopicError):
+            target.store.drop_topic(NAME)
+
+    append(source, NAME, [record._replace(partition=0) for record in records(range(9, 18), keys=3)])
+    with pytest.raises(UnknownTopicError, match="no such topic"):
+        mirror(source, target, NAME, MirrorRequest(SOURCE, tell=dropped))

@@ -270,10 +270,11 @@ def _files(warehouse: Warehouse, state: TopicState, partitions: Sequence[int]) -
 
 
 def _is_another(warehouse: Warehouse, state: TopicState) -> bool:
-    """Whether another topic has the name by now; one that is gone is not recreated where a disk is unmounted."""
-    with suppress(UnknownTopicError):
-        return warehouse.store.load(state.name).identity != state.identity
-    return False
+    """Whether another topic has the name by now. Raises `UnknownTopicError` for one that is gone.
+
+    A second start would recreate it, in the mount point of a disk that is not mounted perhaps.
+    """
+    return warehouse.store.load(state.name).identity != state.identity
 
 
 def _moved_on(warehouse: Warehouse, state: TopicState) -> bool:
