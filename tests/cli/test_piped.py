@@ -61,3 +61,9 @@ def test_a_terminal_says_itself_how_wide_it_is(failed):
     os.close(terminal)
     shown = os.read(controller, 65_536).decode()
     assert REASON not in shown and "".join(REASON.split()) in "".join(shown.split())
+
+
+@pytest.mark.parametrize("columns", ["9" * 5_000, "0", "00", "-1", "²", "eighty"])
+def test_a_width_that_is_none_fails_no_command(failed, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    assert failed("status").code == 0

@@ -78,6 +78,9 @@ def _logged(text: str) -> None:
 
 
 CONFIGURATIONS = {
+    "a URL with a token as its user": {"uri": f"https://{quote(SECRET, safe='')}@host/v1"},
+    "a cookie": {"header.Cookie": SECRET},
+    "a header of a gateway": {"header.X-Auth": SECRET},
     "a catalog's token": {"token": SECRET},
     "a catalog's credential": {"credential": f"client:{SECRET}"},
     "a store's key": {"s3.secret-access-key": SECRET},

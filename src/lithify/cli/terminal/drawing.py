@@ -53,7 +53,7 @@ def faint(text: str) -> str:
 def width() -> int:
     """Columns of the terminal; without one, where programs take lines apart, there is no limit but `$COLUMNS`."""
     given = os.environ.get("COLUMNS", "")
-    limited = sys.stdout.isatty() or (given.isdecimal() and int(given) > 0)
+    limited = sys.stdout.isatty() or (given.isdecimal() and given.strip("0") != "")
     return shutil.get_terminal_size((80, 24)).columns if limited else sys.maxsize
 
 

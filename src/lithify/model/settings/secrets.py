@@ -21,10 +21,13 @@ SECRET_NAMES = (
 
 _OF_SERVICES = re.compile(
     r"(?i)credential$|(account|api|access|storage)[-_.]?key$|\bsas\b|connection[-_]string|authorization|signature"
+    r"|cookie$|[.]x-auth"
 )
 """Further names of secrets, of catalogs and stores: no client of Kafka has such a setting."""
 _PASSWORD = re.compile(r"\w[\w+.-]*://([^:/@]*):(.*)@", re.DOTALL)
 """Of a value that is a URL."""
+_TOKEN = re.compile(r"(?i)https?://([^:/@]+)@")
+"""The same where a token is the user, and there is no password."""
 _PARAMETER = re.compile(r"[?&;]([\w.-]+)=([^&;#]+)")
 
 _SECRET = re.compile(SECRET_NAMES)
@@ -58,6 +61,8 @@ def keep(settings: Mapping[str, Any]) -> None:
         if found := _PASSWORD.match(value):
             keep_login(found[1], found[2])
             keep_login(found[1], found[2].partition("@")[0])
+        if found := _TOKEN.match(value):
+            keep_secret(found[1])
         for user in _users(name):
             keep_login(settings.get(user, ""), value)
         has_parameters = "://" in value or _OF_SERVICES.search(name)
