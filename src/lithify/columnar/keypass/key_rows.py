@@ -3,8 +3,7 @@
 Columns that cannot matter in a segment are not read: value sizes if no record can be a tombstone, timestamps
 if none or all records are past retention, offsets if no limit lies inside the segment.
 
-The order of a record (C10) is its timestamp, or with the strategy `header` a big-endian signed number in the last
-header of a name, if that has 8 bytes; null where there is none. `compaction.rules` computes the same for one record.
+The order by which a record competes is in `orders.py` (C10).
 
 A chunk that may hold back a tombstone counts under the key in its metadata (C53).
 """
@@ -18,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lithify.columnar.keypass.orders import order_column, order_columns
 from lithify.columnar.keypass.ranks import (
     EXPIRED_BIT,
     ORDERED_KEYS,
@@ -35,7 +35,7 @@ from lithify.columnar.segment.entries import chunk_keys
 from lithify.columnar.segment.positions import Integers
 from lithify.columnar.segment.schema import HEADERS, KEY, METADATA, OFFSET, PASSED_THROUGH, TIMESTAMP, VALUE_SIZE
 from lithify.model.segment import Segment
-from lithify.rules.compaction.rules import ORDER_BYTES, SurvivorRules
+from lithify.rules.compaction.rules import SurvivorRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,9 @@ class ScannedSegment:
                 limits += [rules.tombstones_expire_below, *(self.step_ends if self.is_clean else ())]
         if any(segment.base_offset < limit < segment.end_offset for limit in limits):
             columns.append(OFFSET)
-        if rules.strategy == "timestamp" or self._is_partly_past:
-            columns.append(TIMESTAMP)
-        if rules.strategy == "header" and self.portion is not Portion.CHUNKS:
-            columns.append(HEADERS)
+        for column in (*order_columns(rules), *((TIMESTAMP,) if self._is_partly_past else ())):
+            if column not in columns and not (column == HEADERS and self.portion is Portion.CHUNKS):
+                columns.append(column)
         mixed = 0 < segment.droppable_keyless < segment.null_keys
         if mixed and rules.keep_keyless != rules.keep_passed_through and PASSED_THROUGH not in columns:
             columns.append(PASSED_THROUGH)
@@ -98,7 +97,7 @@ class ScannedRows:
         self._table = table
         self._scanned = scanned
         self._offsets = self._numbers(OFFSET)
-        self._orders = self._order_column()
+        self._orders = order_column(self._table, self._scanned.rules)
         rules, null_keys = scanned.rules, scanned.segment.null_keys
         self._keys = self._key_column()
         self.keyless = self._keys.is_null().to_numpy() if null_keys else np.zeros(self.count, np.bool_)
@@ -167,18 +166,6 @@ class ScannedRows:
         of_chunks = chunk_keys(self._table)
         return pc.coalesce(self._table.column(KEY), of_chunks) if KEY in self._table.column_names else of_chunks
 
-    def _order_column(self) -> pa.Array | pa.ChunkedArray | None:
-        rules = self._scanned.rules
-        match rules.strategy:
-            case "offset":
-                return None
-            case "timestamp":
-                return self._table.column(TIMESTAMP)
-            case "header" if HEADERS in self._table.column_names:
-                return header_orders(self._table.column(HEADERS), rules.order_header)
-            case "header":
-                return pa.nulls(self.count, pa.int64())
-
     def _numbers(self, column: str) -> Integers | None:
         return self._table.column(column).to_numpy() if column in self._table.column_names else None
 
@@ -206,35 +193,3 @@ def _tombstones(sizes: pa.ChunkedArray, rules: SurvivorRules) -> Flags:
     null = sizes.is_null()
     flags = pc.or_(null, pc.equal(sizes.fill_null(-1), 0)) if rules.empty_is_tombstone else null
     return np.asarray(flags.to_numpy(), np.bool_)
-
-
-def header_orders(headers: pa.ChunkedArray, name: str) -> pa.Array:
-    """The order of each record by its header `name`: int64, as long as `headers`, null where there is none."""
-    chunks = [_of_chunk(chunk, name) for chunk in headers.chunks]
-    return pa.concat_arrays(chunks) if chunks else pa.nulls(0, pa.int64())
-
-
-def _of_chunk(headers: pa.ListArray, name: str) -> pa.Array:
-    every = headers.flatten()
-    counts = pc.fill_null(pc.list_value_length(headers), 0).to_numpy()
-    named = np.flatnonzero(pc.equal(pc.struct_field(every, "key"), name).to_numpy(zero_copy_only=False))
-    records = np.repeat(np.arange(len(headers)), counts)[named]
-    is_last = np.append(records[1:] != records[:-1], True)[: len(records)]
-    records, named = records[is_last], named[is_last]
-    values = pc.struct_field(every, "value").take(pa.array(named))
-    valid = pc.fill_null(pc.equal(pc.binary_length(values), ORDER_BYTES), False)
-    found = np.zeros(len(headers), np.int64)
-    missing = np.ones(len(headers), np.bool_)
-    with_order = records[valid.to_numpy(zero_copy_only=False)]
-    found[with_order] = _big_endian(values.filter(valid))
-    missing[with_order] = False
-    return pa.array(found, mask=missing)
-
-
-def _big_endian(values: pa.BinaryArray) -> Integers:
-    """Decodes values of 8 bytes each, none of them null: int64, as long as `values`."""
-    _, ends, payload = values.buffers()
-    if not len(values) or payload is None:
-        return np.zeros(0, np.int64)
-    first = int(np.frombuffer(ends, np.int32)[values.offset])  # values are contiguous
-    return np.frombuffer(payload, ">i8", len(values), first).astype(np.int64)

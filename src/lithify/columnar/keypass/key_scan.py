@@ -80,7 +80,7 @@ class LogScan:
 
 def keys_schema(rules: SurvivorRules) -> pa.Schema:
     """The columns to compare under `rules`: with an order unless the strategy is `offset` (C10)."""
-    return RANKED_KEYS if rules.strategy == "offset" else ORDERED_KEYS
+    return ORDERED_KEYS if rules.is_ordered else RANKED_KEYS
 
 
 class KeyScan:

@@ -60,6 +60,11 @@ class TopicSettings:
         return "delete" in self.cleanup_policy.split(",")
 
     @property
+    def is_ordered(self) -> bool:
+        """Whether an order decides before the offset which record of a key is the latest (C10)."""
+        return self.compaction_strategy != "offset"
+
+    @property
     def side_by_side(self) -> bool:
         return self.compaction_mode == "side-by-side"
 

@@ -56,7 +56,7 @@ def key_pass_shapes(plans: Sequence[LogPlan], task_memory_bytes: int, slots: int
 
 def key_pass_shape(plan: LogPlan, *, task_memory_bytes: int, slots: int, logs: int) -> KeyPassShape:
     """Ranges for one of `logs` logs that share `slots` tasks at once."""
-    per_key = BYTES_PER_KEY if plan.rules.strategy == "offset" else BYTES_PER_ORDERED_KEY
+    per_key = BYTES_PER_ORDERED_KEY if plan.rules.is_ordered else BYTES_PER_KEY
     needed_bytes = sum(s.records * per_key + s.scan_bytes for s in plan.dirty)  # what else is read passes by
     by_memory = -(-needed_bytes // winners_memory(task_memory_bytes))
     scanned = sum(s.records for s in plan.scanned + plan.above_horizon + plan.chunks)

@@ -128,7 +128,7 @@ class LogPlan:
 
     def _scan_bytes(self, segment: Segment) -> int:
         """What reading the keys of a segment takes at most: headers and timestamps have no size in metadata."""
-        plain = self.rules.strategy == "offset" and self.rules.values_expire_before_ms is None
+        plain = not self.rules.is_ordered and self.rules.values_expire_before_ms is None
         return segment.scan_bytes if plain else segment.size_bytes
 
     @property
@@ -232,7 +232,7 @@ def _while_values_are_hidden(
     rules: SurvivorRules, below: tuple[Segment, ...], above: tuple[Segment, ...]
 ) -> SurvivorRules:
     """The rules under which no tombstone expires while a whole entry is stored that may have any key (C53)."""
-    may_be_beaten = below if rules.strategy == "offset" else below + above
+    may_be_beaten = below + above if rules.is_ordered else below
     hidden = any(segment.sealed for segment in may_be_beaten)
     return replace(rules, tombstones_expire_below=0) if hidden else rules
 
@@ -252,7 +252,7 @@ def _above_horizon(
     segments: tuple[Segment, ...], scanned: tuple[Segment, ...], rules: SurvivorRules
 ) -> tuple[Segment, ...]:
     """Segments to read before an expired tombstone is dropped: it may beat their records at or above H (C20)."""
-    if rules.strategy == "offset" or not any(_may_expire(segment, rules) for segment in scanned):
+    if not rules.is_ordered or not any(_may_expire(segment, rules) for segment in scanned):
         return ()
     return tuple(s for s in segments if s.end_offset > rules.horizon)
 

@@ -57,6 +57,11 @@ class SurvivorRules:
     keep_passed_through: bool = True
     """Whole entries of Pulsar stay, whatever `keep_keyless` says (C53); no table has them."""
 
+    @property
+    def is_ordered(self) -> bool:
+        """Whether an order decides before the offset does, so that a later record may lose (C10)."""
+        return self.strategy != "offset"
+
     def verdict(self, fate: Fate) -> Cause | None:
         """Why a record is dropped, or None if it stays. Its offset is below the horizon."""
         if fate.offset < self.log_start:
@@ -105,7 +110,10 @@ class Fate:
 
 
 def order_of(record: Record, rules: SurvivorRules) -> int:
-    """The order by which a record competes; with strategy `offset` all have the same."""
+    """The order by which a record competes; with strategy `offset` all have the same.
+
+    `columnar/keypass/orders.py` and `spark/proof/verdicts.py` say the same of columns.
+    """
     match rules.strategy:
         case "offset":
             return 0

@@ -40,7 +40,7 @@ def survivors(records: Iterable[Record], rules: SurvivorRules) -> Survivors:
     above_horizon = [r for r in ordered if _offset(r) >= rules.horizon]
     winners = _winners(below, rules)
     beaten = _lowest_orders(above_horizon, rules)
-    whole = _whole_entries(below if rules.strategy == "offset" else ordered, rules)
+    whole = _whole_entries(ordered if rules.is_ordered else below, rules)
     if any(entry.chunk is None for entry in whole):
         rules = replace(rules, tombstones_expire_below=0)  # C53
     in_chunks = {_chunk_key(entry) for entry in whole if _offset(entry) < rules.horizon}

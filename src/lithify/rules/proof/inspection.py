@@ -69,7 +69,7 @@ def _that_matter(segment: Segment, members: Mapping[int, Membership], proofs: Se
         proof = proofs[member.proof]
         kept = member.before and member.after and member.from_offset <= segment.base_offset
         appended = not member.before and segment.base_offset >= proof.known_up_to
-        by_offset = proof.rules is None or proof.rules.strategy == "offset"
+        by_offset = proof.rules is None or not proof.rules.is_ordered
         if appended or (kept and by_offset and segment.base_offset >= proof.horizon):
             continue
         yield member

@@ -191,7 +191,7 @@ def _of_view(how: Transition, planned: LogPlan | None) -> Proof:
         # `delete-records` may have raised D during the round, which had read from further down.
         dirty = min(log.first_dirty_offset, round_.first_dirty_offset)
         # Records above the horizon only decide which tombstones had to be held.
-        read_up_to = rules.horizon if rules.strategy == "offset" else NO_END
+        read_up_to = NO_END if rules.is_ordered else rules.horizon
         unseen = (s for s in before.files.segments if s.end_offset > dirty and s.base_offset < read_up_to)
         backlog = tuple(Source(segment, dirty) for segment in unseen)
     cut = how.cut_at

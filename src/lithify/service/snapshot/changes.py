@@ -34,7 +34,7 @@ class Changes:
     @property
     def by_order(self) -> bool:
         """Whether a later record may lose to an earlier one (C10): the orders of deletes must be kept then (C11)."""
-        return self._rules.strategy != "offset"
+        return self._rules.is_ordered
 
     @property
     def strategy(self) -> str:

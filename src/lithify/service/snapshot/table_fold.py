@@ -33,7 +33,7 @@ class TableFold:
     @property
     def by_order(self) -> bool:
         """Whether tombstones decide about late records (C10, C11): then a table alone cannot be continued."""
-        return self._rules.strategy != "offset"
+        return self._rules.is_ordered
 
     def put_all(self, table: Table, records: Iterable[Record]) -> None:
         """Each record wins its key, deletes it, or is older than the winner. Records without a key are ignored."""

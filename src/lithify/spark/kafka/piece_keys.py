@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columnar.files.access import FileAccess
-from lithify.columnar.keypass.key_rows import header_orders
+from lithify.columnar.keypass.orders import order_column, order_columns
 from lithify.columnar.segment.reader import read_segment
-from lithify.columnar.segment.schema import HEADERS, KEY, OFFSET, PARTITION, TIMESTAMP, VALUE_SIZE
+from lithify.columnar.segment.schema import KEY, OFFSET, PARTITION, TIMESTAMP, VALUE_SIZE
 from lithify.rules.compaction.rules import SurvivorRules
 from lithify.rules.reading.pieces import Piece
 from lithify.spark.payloads import Unpacking
@@ -32,8 +31,8 @@ class PieceKeys:
     rules: SurvivorRules
 
     def rows(self) -> Iterator[pa.RecordBatch]:
-        rules, by_header = self.rules, self.rules.strategy == "header"
-        wanted = [KEY, OFFSET, TIMESTAMP, VALUE_SIZE, *([HEADERS] if by_header else [])]
+        rules = self.rules
+        wanted = list(dict.fromkeys((KEY, OFFSET, TIMESTAMP, VALUE_SIZE, *order_columns(rules))))
         start = max(self.piece.start_offset, rules.log_start)
         for table in read_segment(self.access, self.piece.segment, start_offset=start, columns=wanted):
             keyed = table.filter(pc.is_valid(table.column(KEY)))
@@ -41,11 +40,9 @@ class PieceKeys:
             live = pc.is_valid(size)
             if rules.empty_is_tombstone:
                 live = pc.and_(live, pc.not_equal(pc.fill_null(size, 0), 0))
-            order: Any = pa.array([0] * count, pa.int64())
-            if rules.strategy == "timestamp":
-                order = keyed.column(TIMESTAMP)
-            elif by_header:
-                order = header_orders(keyed.column(HEADERS), rules.order_header)
+            order = order_column(keyed, rules)
+            if order is None:
+                order = pa.array([0] * count, pa.int64())
             partition = pa.array([self.partition] * count, pa.int32())
             found = [partition, keyed.column(KEY), keyed.column(OFFSET), keyed.column(TIMESTAMP), order, live]
             yield from pa.table(found, names=[PARTITION, KEY, OFFSET, TIMESTAMP, ORDER, LIVE]).to_batches()

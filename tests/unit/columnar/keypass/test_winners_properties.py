@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lithify.columnar.keypass.key_rows import header_orders
+from lithify.columnar.keypass.orders import header_orders
 from lithify.columnar.keypass.winners import WinnerFinder, latest_offsets
 from lithify.columnar.segment import writer
 from lithify.columnar.segment.convert import to_table

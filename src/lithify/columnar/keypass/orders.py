@@ -1,0 +1,77 @@
+"""The order of records as a column (C10), as `rules.compaction.rules.order_of` says it of one record.
+
+offset       all alike: no column is read
+timestamp    that of the record
+header       a big-endian signed number in the last header of that name, null where there is none
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.columnar.segment.positions import Integers
+from lithify.columnar.segment.schema import HEADERS, TIMESTAMP
+from lithify.rules.compaction.rules import ORDER_BYTES, SurvivorRules
+
+
+def order_columns(rules: SurvivorRules) -> tuple[str, ...]:
+    """The columns of a segment from which the order is read."""
+    match rules.strategy:
+        case "offset":
+            return ()
+        case "timestamp":
+            return (TIMESTAMP,)
+        case "header":
+            return (HEADERS,)
+
+
+def order_column(table: pa.Table, rules: SurvivorRules) -> Any:
+    """The order of each record: int64, null where a record has none, or where its column was not read.
+
+    None with the strategy `offset`.
+    """
+    match rules.strategy:
+        case "offset":
+            return None
+        case "timestamp":
+            return table.column(TIMESTAMP)
+        case "header" if HEADERS in table.column_names:
+            return header_orders(table.column(HEADERS), rules.order_header)
+        case "header":
+            return pa.nulls(table.num_rows, pa.int64())
+
+
+def header_orders(headers: pa.ChunkedArray, name: str) -> pa.Array:
+    """The order of each record by its header `name`: int64, as long as `headers`, null where there is none."""
+    chunks = [_of_chunk(chunk, name) for chunk in headers.chunks]
+    return pa.concat_arrays(chunks) if chunks else pa.nulls(0, pa.int64())
+
+
+def _of_chunk(headers: pa.ListArray, name: str) -> pa.Array:
+    every = headers.flatten()
+    counts = pc.fill_null(pc.list_value_length(headers), 0).to_numpy()
+    named = np.flatnonzero(pc.equal(pc.struct_field(every, "key"), name).to_numpy(zero_copy_only=False))
+    records = np.repeat(np.arange(len(headers)), counts)[named]
+    is_last = np.append(records[1:] != records[:-1], True)[: len(records)]
+    records, named = records[is_last], named[is_last]
+    values = pc.struct_field(every, "value").take(pa.array(named))
+    valid = pc.fill_null(pc.equal(pc.binary_length(values), ORDER_BYTES), False)
+    found = np.zeros(len(headers), np.int64)
+    missing = np.ones(len(headers), np.bool_)
+    with_order = records[valid.to_numpy(zero_copy_only=False)]
+    found[with_order] = _big_endian(values.filter(valid))
+    missing[with_order] = False
+    return pa.array(found, mask=missing)
+
+
+def _big_endian(values: pa.BinaryArray) -> Integers:
+    """Decodes values of 8 bytes each, none of them null: int64, as long as `values`."""
+    _, ends, payload = values.buffers()
+    if not len(values) or payload is None:
+        return np.zeros(0, np.int64)
+    first = int(np.frombuffer(ends, np.int32)[values.offset])  # values are contiguous
+    return np.frombuffer(payload, ">i8", len(values), first).astype(np.int64)
