@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from lithify.coordination.leases.memory import MemoryCoordination
-from lithify.daemons.cleaner import liveness, loop
+from lithify.daemons import supervisor
+from lithify.daemons.cleaner import loop
 from lithify.daemons.cleaner.loop import Loop, make_loop
 from lithify.daemons.cleaner.options import CleanerOptions
 from lithify.errors import CoordinationError, WarehouseError
@@ -75,11 +76,11 @@ class LiveLake(CleanerLake):
 
 @pytest.fixture
 def lake(monkeypatch: pytest.MonkeyPatch) -> LiveLake:
-    monkeypatch.setattr(liveness, "LEAST_MS", LIMIT_MS)
-    monkeypatch.setattr(liveness, "INTERVALS", 1)
-    monkeypatch.setattr(loop, "FINISH_S", 0.5)
-    monkeypatch.setattr(loop, "GIVE_UP_S", 0.5)
-    monkeypatch.setattr(loop, "AFTER_A_DEFECT_S", 0.05)
+    monkeypatch.setattr(supervisor, "LEAST_MS", LIMIT_MS)
+    monkeypatch.setattr(supervisor, "INTERVALS", 1)
+    monkeypatch.setattr(supervisor, "FINISH_S", 0.5)
+    monkeypatch.setattr(supervisor, "GIVE_UP_S", 0.5)
+    monkeypatch.setattr(supervisor, "AFTER_A_DEFECT_S", 0.05)
     return LiveLake()
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from lithify.coordination.leases.groups_memory import MemoryGroups
 from lithify.coordination.leases.replicas_memory import MemoryReplicas
-from lithify.daemons.cleaner.outages import LEASES
+from lithify.daemons.outages import LEASES
 from lithify.daemons.replicas import status
 from lithify.daemons.replicas.context import Place, ReplicaContext
 from lithify.daemons.replicas.daemon import ReplicaDaemon

@@ -12,7 +12,7 @@ import pytest
 from lithify.cli.cleaner.run import begun_daemon
 from lithify.cli.terminal import starting
 from lithify.cli.terminal.starting import TellBeginning
-from lithify.daemons.cleaner.stop import Stop
+from lithify.daemons.stop import Stop
 from lithify.errors import CoordinationError, LithifyError, RefusedError, WarehouseError
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)

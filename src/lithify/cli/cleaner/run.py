@@ -21,7 +21,7 @@ from lithify.ports.leases import LEAST_LEASE_MS
 from lithify.reports.events import EventKind
 
 if TYPE_CHECKING:
-    from lithify.daemons.cleaner.stop import Stop
+    from lithify.daemons.stop import Stop
     from lithify.reports.events import CleanerEvent
 
 

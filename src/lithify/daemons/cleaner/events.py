@@ -7,7 +7,7 @@ from threading import Lock
 from typing import Any
 
 from lithify.daemons.cleaner.options import EventListener
-from lithify.daemons.cleaner.outages import ToldOutages
+from lithify.daemons.outages import ToldOutages
 from lithify.errors import LithifyError
 from lithify.model.failure import LogFailure
 from lithify.model.names import LogId, TopicName

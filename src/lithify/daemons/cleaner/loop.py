@@ -6,19 +6,14 @@
     heartbeat renews the leases, a few times in each lease
     count     counts the running cleaners as often, for a rate that they share
 
-After a request to stop no new step begins. Running rounds have `FINISH_S` to complete and are then
-abandoned; the end of the process ends threads that still hang after `GIVE_UP_S`: a round that is not
-committed has changed nothing. The process ends by itself, for its supervisor to restart it, if its looks
-make no progress or if it can no longer report events (C50).
+The supervisor keeps them running, and ends them (`daemons/supervisor.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from threading import Event, Thread
 
 from lithify.coordination.leases.keeper import LeaseKeeper
 from lithify.coordination.leases.outcomes import Refused, Registered, Registration, Waiting
@@ -26,31 +21,22 @@ from lithify.daemons.cleaner.chores import Chores
 from lithify.daemons.cleaner.cleaner import Cleaner, Did, Waits
 from lithify.daemons.cleaner.events import EventReporter
 from lithify.daemons.cleaner.failures import Failures
-from lithify.daemons.cleaner.liveness import NoteWriter, Watchdog
+from lithify.daemons.cleaner.note_writer import NoteWriter
 from lithify.daemons.cleaner.options import CleanerOptions, EventListener
-from lithify.daemons.cleaner.outages import LEASES
 from lithify.daemons.cleaner.rounds import Rounds
 from lithify.daemons.cleaner.sharing import CleanerCount
-from lithify.daemons.cleaner.stop import Stop
 from lithify.daemons.cleaner.work_finder import WorkFinder
-from lithify.errors import ConflictError, CoordinationError, LithifyError, UnusableEnvironmentError
-from lithify.errors.defects import as_lithify_error
-from lithify.model.settings.units import format_duration
+from lithify.daemons.outages import LEASES
+from lithify.daemons.stop import Stop
+from lithify.daemons.supervisor import HEARTBEATS_PER_LEASE, Looks, Step, Supervisor, joined
+from lithify.errors import ConflictError, CoordinationError, LithifyError
 from lithify.ports.engine import RewriteEngine
 from lithify.ports.leases import Coordination
 from lithify.ports.store import Warehouse
 from lithify.reports.events import EventKind
 
-TICK_S = 0.1
-FINISH_S = 4.0
-GIVE_UP_S = 4.0
-FAREWELL_S = 1.0
-"""For the release of the leases and the last event."""
-HEARTBEATS_PER_LEASE = 6
 REGISTER_EVERY_S = 0.5
 COUNT_WAIT_S = 5.0
-AFTER_A_DEFECT_S = 5.0
-"""How long a thread waits after an unexpected error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,30 +61,22 @@ class Loop:
             self._report_stopped()
             return True
         work = self._until_idle if once else self._for_ever
-        steps = [partial(self._guarded, work, self.stop.asked) for _ in range(self.options.threads)]
+        supervisor = Supervisor("the cleaner", self.stop, self.cleaner.clock.monotonic_ms, self._tell_defect)
+        steps: list[Step] = [work] * self.options.threads
         if not once:
             notes = NoteWriter(self.coordination, self.options, self.reporter, self.cleaner.clock.now_ms())
-            steps.append(partial(self._guarded, partial(self._look, notes), self.stop.asked))
-        workers = _started(*steps)
-        _started(*(partial(self._guarded, beat, self.stop.gives_up) for beat in (self._heartbeat, self._count)))
-        watchdog = Watchdog(self.options.interval_ms)
-        while any(worker.is_alive() for worker in workers) and not self.stop.asked.wait(TICK_S):
-            if watchdog.stands_still(self.cleaner.look_steps, self.cleaner.clock.monotonic_ms()):
-                self.stop.fail(self._no_look(watchdog.limit_ms))
+            steps.append(partial(self._look, notes))
+        workers = [supervisor.start(step, self.stop.asked) for step in steps]
+        for beat in (self._heartbeat, self._count):
+            supervisor.start(beat, self.stop.gives_up)
+        cleaner = self.cleaner
+        looks = Looks("the topics", self.options.interval_ms, lambda: cleaner.look_steps, lambda: cleaner.last_trouble)
+        supervisor.watch(workers, looks)
         self.stop.ask("there is nothing left to do")
-        ended = _joined(workers, FINISH_S)
-        if not ended:
-            self.stop.gives_up.set()
-            ended = _joined(workers, GIVE_UP_S)
-        self.stop.gives_up.set()
-        return _joined(_started(self._leave, self._report_stopped), FAREWELL_S) and ended
+        return supervisor.end(partial(joined, workers), self._leave, self._report_stopped)
 
-    def _no_look(self, limit_ms: int) -> LithifyError:
-        trouble = self.cleaner.last_trouble
-        return UnusableEnvironmentError(
-            f"no look at the topics has been completed for {format_duration(limit_ms)}"
-            f"{f': {trouble}' if trouble else ''}; this process ends so that another one is started"
-        )
+    def _tell_defect(self, error: LithifyError) -> None:
+        self.reporter.trouble(None, error)
 
     def _leave(self) -> None:
         self.leases.leave()
@@ -185,40 +163,6 @@ class Loop:
     def _count(self) -> bool:
         self.count.store_when_observed(COUNT_WAIT_S)
         return True
-
-    def _guarded(self, work: Callable[[], bool], ends: Event) -> None:
-        """Repeats `work` while it returns true. A defect is reported and does not end the thread; if it cannot be
-        reported, the process ends."""
-        goes_on = True
-        try:
-            while goes_on and not ends.is_set():
-                try:
-                    goes_on = work()
-                except Exception as error:
-                    self.reporter.trouble(None, as_lithify_error(error, "a step of the cleaner"))
-                    ends.wait(AFTER_A_DEFECT_S)
-        except Exception as error:
-            self.stop.fail(as_lithify_error(error, "its events cannot be written"))
-
-
-def _started(*works: Callable[[], None]) -> list[Thread]:
-    threads = [Thread(target=work, daemon=True) for work in works]
-    for thread in threads:
-        thread.start()
-    return threads
-
-
-def _joined(threads: list[Thread], timeout_s: float) -> bool:
-    """Waits for all of them together; returns whether all have ended."""
-    ended = Event()
-
-    def join() -> None:
-        for thread in threads:
-            thread.join()
-        ended.set()
-
-    Thread(target=join, daemon=True).start()
-    return ended.wait(timeout_s)
 
 
 def make_cleaner(

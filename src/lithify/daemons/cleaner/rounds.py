@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from lithify.coordination.leases.keeper import LeaseKeeper
 from lithify.daemons.cleaner.events import EventReporter
 from lithify.daemons.cleaner.failures import Failures
-from lithify.daemons.cleaner.stop import Stop
 from lithify.daemons.cleaner.work_finder import WorkFinder
+from lithify.daemons.stop import Stop
 from lithify.errors import Blame, ConflictError, EngineError, LithifyError, RoundAbandonedError
 from lithify.errors.defects import as_lithify_error
 from lithify.model.names import LogId, TopicName

@@ -16,7 +16,7 @@ from threading import Lock
 from lithify.daemons.cleaner.events import EventReporter
 from lithify.daemons.cleaner.failures import Failures
 from lithify.daemons.cleaner.inheritance import Inheritance
-from lithify.daemons.cleaner.outages import GROUPS
+from lithify.daemons.outages import GROUPS
 from lithify.errors import Blame, LithifyError, UnknownTopicError, UnknownVersionError
 from lithify.model.failure import LogFailure
 from lithify.model.names import LogId, TopicName

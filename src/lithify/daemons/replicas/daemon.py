@@ -5,23 +5,17 @@
     workers   one for each target, with threads of its own (`target_worker.py`)
     heartbeat renews the leases, reads the definitions and stores the notes, a few times in each lease
 
-After a request to stop no new pass begins. Running ones have `FINISH_S` to complete and are then asked to stop; the end
-of the process ends threads that still hang after `GIVE_UP_S`: what is not committed has changed nothing. The process
-ends by itself, for its supervisor to restart it, if its looks make no progress or it can no longer report events (C50).
+The supervisor keeps them running, and ends them (`daemons/supervisor.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from itertools import groupby
-from threading import Event, Lock, Thread
+from threading import Event, Lock
 
 from lithify.coordination.leases.keeper import LeaseKeeper
-from lithify.daemons.cleaner.liveness import Watchdog
-from lithify.daemons.cleaner.outages import LEASES
-from lithify.daemons.cleaner.stop import Stop
+from lithify.daemons.outages import LEASES
 from lithify.daemons.replicas.context import ReplicaContext
 from lithify.daemons.replicas.groups import TokensOfSource
 from lithify.daemons.replicas.notes import ProgressNotes
@@ -31,23 +25,17 @@ from lithify.daemons.replicas.reporter import LOOKS, ReplicaReporter
 from lithify.daemons.replicas.status import daemon_scope
 from lithify.daemons.replicas.target_worker import Offer, TargetWorker
 from lithify.daemons.replicas.throttle import SharedThrottle
-from lithify.errors import CoordinationError, LithifyError, UnusableEnvironmentError
+from lithify.daemons.stop import Stop
+from lithify.daemons.supervisor import HEARTBEATS_PER_LEASE, TICK_S, Looks, Supervisor
+from lithify.errors import CoordinationError
 from lithify.errors.defects import as_lithify_error
 from lithify.model.cleaner_note import CleanerNote
 from lithify.model.names import TopicName
 from lithify.model.replicas.definition import ReplicaDefinition
-from lithify.model.settings.units import format_duration
 from lithify.reports.replicas.events import ReplicaEventKind
 
-TICK_S = 0.1
-FINISH_S = 4.0
-GIVE_UP_S = 4.0
-FAREWELL_S = 1.0
-"""For the release of the leases, the last notes and the last event."""
-HEARTBEATS_PER_LEASE = 6
 STORE_MS = 2_000
 """The longest time between two heartbeats: so soon the others see notes, and a pass that its replica was paused."""
-AFTER_A_DEFECT_S = 5.0
 
 
 class ReplicaDaemon:
@@ -60,6 +48,7 @@ class ReplicaDaemon:
         clock = context.warehouse.clock
         self._context, self._options, self._clock = context, options, clock
         self._reporter = ReplicaReporter(clock, options.daemon_id, listener)
+        self._supervisor = Supervisor("the replica daemon", self.stop, clock.monotonic_ms, self._reporter.defect)
         owner = f"{options.daemon_id}/{clock.new_id()}"
         self._leases = LeaseKeeper(context.replicas.leases, owner, options.lease_ms, clock.monotonic_ms)
         self._notes = ProgressNotes(context.replicas)
@@ -87,33 +76,20 @@ class ReplicaDaemon:
             lease_ms=self._options.lease_ms,
         )
         work = self._until_caught_up if once else self._for_ever
-        looking = _started(partial(self._guarded, work, self.stop.asked))
-        _started(partial(self._guarded, self._heartbeat, self.stop.gives_up))
-        watchdog = Watchdog(self._options.interval_ms)
-        while looking.is_alive() and not self.stop.asked.wait(TICK_S):
-            if not once and watchdog.stands_still(self._looks, self._clock.monotonic_ms()):
-                self.stop.fail(self._no_look(watchdog.limit_ms))
+        looking = self._supervisor.start(work, self.stop.asked)
+        self._supervisor.start(self._heartbeat, self.stop.gives_up)
+        looks = Looks("the replicas", self._options.interval_ms, lambda: self._looks, lambda: self._last_trouble)
+        self._supervisor.watch([looking], None if once else looks)
         self.stop.ask("every replica has caught up, is paused or has failed")
-        return self._end()
-
-    def _end(self) -> bool:
         for worker in self._all_workers():
             worker.end()
-        ended = self._idle_within(FINISH_S, self.stop.gives_up)
-        if not ended:
-            self.stop.gives_up.set()
-            ended = self._idle_within(GIVE_UP_S, Event())
-        self.stop.gives_up.set()
-        farewell = _started(self._leave)
-        farewell.join(FAREWELL_S)
-        return ended and not farewell.is_alive()
+        return self._supervisor.end(self._idle_within, self._leave, self._report_stopped)
 
     def _leave(self) -> None:
         with suppress(CoordinationError):
             self._notes.store()
             self._context.replicas.leases.drop_note(_note_id(self._options))
         self._leases.leave()
-        self._report_stopped()
 
     def _report_stopped(self) -> None:
         with suppress(OSError):  # the reader of the events may have closed the pipe
@@ -134,8 +110,9 @@ class ReplicaDaemon:
             if self.stop.asked.wait(TICK_S):
                 return False
 
-    def _idle_within(self, seconds: float, ends: Event) -> bool:
-        """Whether all passes have ended; waits until then, or until `ends` is set."""
+    def _idle_within(self, seconds: float) -> bool:
+        """Whether all passes have ended; waits until then, or until they are to give up."""
+        ends = Event() if self.stop.gives_up.is_set() else self.stop.gives_up
         ends_ms = self._clock.monotonic_ms() + round(seconds * 1000)
         while not all(worker.is_idle for worker in self._all_workers()):
             if self._clock.monotonic_ms() >= ends_ms or ends.wait(TICK_S / 2):
@@ -214,7 +191,7 @@ class ReplicaDaemon:
             )
             worker = TargetWorker(parts, self._context.open_place, target, self._options.threads)
             self._workers[target] = worker
-            _started(partial(self._guarded, worker.run, self.stop.gives_up))
+            self._supervisor.start(worker.run, self.stop.gives_up)
         return self._workers[target]
 
     def _all_workers(self) -> list[TargetWorker]:
@@ -267,32 +244,6 @@ class ReplicaDaemon:
         options, scope = self._options, daemon_scope(self._context.replicas.scope)
         note = CleanerNote(_note_id(options), scope, options.interval_ms, self._started_ms, noted_ms)
         self._context.replicas.leases.put_note(note)
-
-    def _no_look(self, limit_ms: int) -> LithifyError:
-        trouble = f": {self._last_trouble}" if self._last_trouble else ""
-        return UnusableEnvironmentError(
-            f"no look at the replicas has been completed for {format_duration(limit_ms)}{trouble}; this process ends "
-            "so that another one is started"
-        )
-
-    def _guarded(self, work: Callable[[], bool | None], ends: Event) -> None:
-        """Repeats `work` while it returns true. A defect ends the process only where it cannot be reported."""
-        goes_on: bool | None = True
-        try:
-            while goes_on and not ends.is_set():
-                try:
-                    goes_on = work()
-                except Exception as error:
-                    self._reporter.defect(as_lithify_error(error, "a step of the replica daemon"))
-                    ends.wait(AFTER_A_DEFECT_S)
-        except Exception as error:
-            self.stop.fail(as_lithify_error(error, "its events cannot be written"))
-
-
-def _started(work: Callable[[], object]) -> Thread:
-    thread = Thread(target=work, daemon=True)
-    thread.start()
-    return thread
 
 
 def _note_id(options: DaemonOptions) -> str:

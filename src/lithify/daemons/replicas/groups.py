@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
-from lithify.daemons.cleaner.outages import GROUPS
+from lithify.daemons.outages import GROUPS
 from lithify.daemons.replicas.context import OpenGroups, Place
 from lithify.daemons.replicas.notes import Key
 from lithify.daemons.replicas.reporter import ReplicaReporter

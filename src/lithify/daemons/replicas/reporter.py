@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from lithify.daemons.cleaner.outages import ToldOutages
+from lithify.daemons.outages import ToldOutages
 from lithify.daemons.replicas.options import EventListener
 from lithify.errors import LithifyError
 from lithify.model.names import TopicName

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from threading import Condition, Thread
 
-from lithify.daemons.cleaner.outages import LEASES
+from lithify.daemons.outages import LEASES
 from lithify.daemons.replicas.context import OpenPlace, Place
 from lithify.daemons.replicas.groups import PositionsPass, PositionTokens, TargetGroups
 from lithify.daemons.replicas.notes import Key
