@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lithify.model.message import NO_BATCH, MessageId
@@ -21,109 +21,57 @@ from lithify.model.topic.log import (
 )
 
 
+def _same(value: Any) -> Any:
+    return value
+
+
+def _each(kind: Callable[..., Any]) -> Callable[[Sequence[Sequence[Any]]], Any]:
+    """Reads a list of lists, each of them the parts of one value."""
+    return lambda parts: tuple(kind(*one) for one in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """An attribute of a log's state, under its name in JSON. It is left out where a new log has the same."""
+
+    name: str
+    attribute: str
+    to_json: Callable[[Any], Any] = _same
+    from_json: Callable[[Any], Any] = _same
+
+
 def log_to_json(log: LogState) -> dict[str, Any]:
     """A log's state without default values, since every commit copies it."""
-    whole = {
-        "start": log.log_start_offset,
-        "first_dirty": log.first_dirty_offset,
-        "end": log.log_end_offset,
-        "generation": log.generation,
-        "truncated": list(log.truncated),
-        "steps": [[step.end_offset, step.time_ms, step.tombstones] for step in log.steps],
-        "clean": _volume(log.clean),
-        "dirty": _volume(log.dirty),
-        "oldest_dirty": log.oldest_dirty_timestamp_ms,
-        "last_record": _last_record(log.last_record),
-        "runs": list(log.run_ids),
-        "last_round": log.last_round_ms,
-        "last_round_run": log.last_round,
-        "losers_removed": _losers_removed(log),
-        "deleted_below": log.deleted_below,
-        "compacted_below": log.compacted_below,
-        "owed": log.round_required,
-        "uncovered": log.uncovered,
-        "held": None if log.held is None else [log.held.below, log.held.horizon],
-        **_chunks_to_json(log),
-        "aged_before": log.aged_before_ms,
-        "view": None if log.view is None else _view_to_json(log.view),
-        "batches": [[b.query_id, b.batch_id, *([b.stream_id] if b.stream_id else [])] for b in log.batches],
-        "committed": [[end.end_offset, end.time_ms] for end in log.committed],
-        "epoch": None if log.epoch == FIRST_EPOCH else log.epoch,
-        "dropped": [_drop(drop) for drop in log.dropped],
-        "undone": None if log.undone is None else [log.undone.below, log.undone.of_view],
-        "copied_to": None if log.copied_to is None else _id(log.copied_to),
+    own = {
+        field.name: field.to_json(value)
+        for field in _FIELDS
+        if (value := getattr(log, field.attribute)) != getattr(_NEW, field.attribute)
     }
-    # 0 and [] are what a new log has; a time of 0 is not, nor an epoch of 0, and a view may be empty.
-    optional = {
-        "oldest_dirty",
-        "last_record",
-        "last_round",
-        "losers_removed",
-        "held",
-        "aged_before",
-        "view",
-        "epoch",
-        "undone",
-        "copied_to",
-    }
-    own = {name: value for name, value in whole.items() if (value is not None if name in optional else value)}
-    return own | _of_source(log)
-
-
-def _of_source(log: LogState) -> dict[str, Any]:
-    """What a copy of a log of Kafka says of it."""
-    pairs = {"source_last": log.source_last, "source_begun": log.source_begun}
-    epoch = {} if log.source_epoch is None else {"source_epoch": log.source_epoch}
-    return epoch | {name: [*pair] for name, pair in pairs.items() if pair is not None}
-
-
-def _chunks_to_json(log: LogState) -> dict[str, Any]:
-    """Beside the volumes and `held`, which versions before would not read with a number more (C53)."""
-    held = log.held
-    return {
-        "chunks": [log.clean.chunks, log.dirty.chunks] if log.volume.chunks else [],
-        "held_by_chunks": [held.chunks, held.waits] if held is not None and held.chunks else [],
-    }
+    held, losers_removed = log.held, _losers_removed(log)
+    if log.volume.chunks:
+        own["chunks"] = [log.clean.chunks, log.dirty.chunks]
+    if held is not None and held.chunks:
+        own["held_by_chunks"] = [held.chunks, held.waits]
+    if losers_removed is not None:
+        own["losers_removed"] = losers_removed
+    return own
 
 
 def log_from_json(partition: int, data: Mapping[str, Any], new_epoch: int = FIRST_EPOCH) -> LogState:
     """The inverse of `log_to_json`. `new_epoch` is that of a new log where it was written."""
-    held, view, undone = data.get("held"), data.get("view"), data.get("undone")
-    clean_chunks, dirty_chunks = data.get("chunks", (0, 0))
-    last_round_ms, compacted_below = data.get("last_round"), data.get("compacted_below", 0)
-    return LogState(
-        partition=partition,
-        log_start_offset=data.get("start", 0),
-        first_dirty_offset=data.get("first_dirty", 0),
-        log_end_offset=data.get("end", 0),
-        generation=data.get("generation", 0),
-        truncated=tuple(data.get("truncated", ())),
-        steps=tuple(TombstoneStep(*step) for step in data.get("steps", ())),
-        clean=replace(Volume(*data.get("clean", ())), chunks=clean_chunks),
-        dirty=replace(Volume(*data.get("dirty", ())), chunks=dirty_chunks),
-        oldest_dirty_timestamp_ms=data.get("oldest_dirty"),
-        last_record=_last_record_of(data.get("last_record")),
-        run_ids=tuple(data.get("runs", ())),
-        last_round_ms=last_round_ms,
-        last_round=data.get("last_round_run", ""),
-        losers_removed=data.get("losers_removed", _may_lack_losers(last_round_ms, compacted_below)),
-        deleted_below=data.get("deleted_below", 0),
-        compacted_below=compacted_below,
-        round_required=data.get("owed", ""),
-        uncovered=data.get("uncovered", False),
-        held=None if held is None else HeldTombstones(*held, *data.get("held_by_chunks", ())),
-        aged_before_ms=data.get("aged_before"),
-        view=None if view is None else _view_of(view, data),
-        batches=tuple(WrittenBatch(*batch) for batch in data.get("batches", ())),
-        committed=tuple(CommittedEnd(*end) for end in data.get("committed", ())),
-        epoch=data.get("epoch", new_epoch),
-        dropped=tuple(DroppedDeletes(*drop) for drop in data.get("dropped", ())),
-        undone=None if undone is None else Undone(*undone),
-        copied_to=MessageId(*data["copied_to"]) if "copied_to" in data else None,
-        source_epoch=data.get("source_epoch"),
-        source_last=_pair_of(data.get("source_last")),
-        source_begun=_pair_of(data.get("source_begun")),
-    )
+    found = {
+        field.attribute: field.from_json(data[field.name]) for field in _FIELDS if data.get(field.name) is not None
+    }
+    if "chunks" in data:
+        for volume, chunks in zip(("clean", "dirty"), data["chunks"], strict=True):
+            found[volume] = replace(found.get(volume, Volume()), chunks=chunks)
+    if "held_by_chunks" in data and "held" in found:
+        found["held"] = HeldTombstones(*data["held"], *data["held_by_chunks"])
+    if "view" in found:
+        found["view"] = _view_of(data["view"], data)
+    taken = _may_lack_losers(found.get("last_round_ms"), found.get("compacted_below", 0))
+    found["losers_removed"] = data.get("losers_removed", taken)
+    return LogState(partition=partition, **{"epoch": new_epoch, **found})
 
 
 def _losers_removed(log: LogState) -> bool | None:
@@ -166,6 +114,10 @@ def _drop(drop: DroppedDeletes) -> list[int | bool]:
     return [drop.epoch, drop.below, *about]
 
 
+def _batch(batch: WrittenBatch) -> list[str | int]:
+    return [batch.query_id, batch.batch_id, *([batch.stream_id] if batch.stream_id else [])]
+
+
 def _id(of: MessageId) -> list[int]:
     return [*of.place] if of.batch_index == NO_BATCH else [*of]
 
@@ -183,9 +135,7 @@ def _last_record_of(data: Sequence[int] | None) -> LastRecord | None:
     return LastRecord(offset, timestamp_ms, MessageId(*message_id) if message_id else None)
 
 
-def _pair_of(data: Sequence[int] | None) -> tuple[int, int] | None:
-    if data is None:
-        return None
+def _pair_of(data: Sequence[int]) -> tuple[int, int]:
     offset, at_it = data
     return offset, at_it
 
@@ -193,3 +143,41 @@ def _pair_of(data: Sequence[int] | None) -> tuple[int, int] | None:
 def _volume(volume: Volume) -> list[int]:
     passed_through = [volume.passed_through] if volume.passed_through else []
     return [] if volume == Volume() else [volume.records, volume.size_bytes, *passed_through]
+
+
+_NEW = LogState(0)
+_FIELDS = (
+    _Field("start", "log_start_offset"),
+    _Field("first_dirty", "first_dirty_offset"),
+    _Field("end", "log_end_offset"),
+    _Field("generation", "generation"),
+    _Field("truncated", "truncated", list, tuple),
+    _Field(
+        "steps", "steps", lambda steps: [[s.end_offset, s.time_ms, s.tombstones] for s in steps], _each(TombstoneStep)
+    ),
+    _Field("clean", "clean", _volume, lambda parts: Volume(*parts)),
+    _Field("dirty", "dirty", _volume, lambda parts: Volume(*parts)),
+    _Field("oldest_dirty", "oldest_dirty_timestamp_ms"),
+    _Field("last_record", "last_record", _last_record, _last_record_of),
+    _Field("runs", "run_ids", list, tuple),
+    _Field("last_round", "last_round_ms"),
+    _Field("last_round_run", "last_round"),
+    _Field("deleted_below", "deleted_below"),
+    _Field("compacted_below", "compacted_below"),
+    _Field("owed", "round_required"),
+    _Field("uncovered", "uncovered"),
+    _Field("held", "held", lambda held: [held.below, held.horizon], lambda parts: HeldTombstones(*parts)),
+    _Field("aged_before", "aged_before_ms"),
+    _Field("view", "view", _view_to_json),
+    _Field("batches", "batches", lambda batches: [_batch(batch) for batch in batches], _each(WrittenBatch)),
+    _Field("committed", "committed", lambda ends: [[end.end_offset, end.time_ms] for end in ends], _each(CommittedEnd)),
+    _Field("epoch", "epoch"),
+    _Field("dropped", "dropped", lambda drops: [_drop(drop) for drop in drops], _each(DroppedDeletes)),
+    _Field("undone", "undone", lambda undone: [undone.below, undone.of_view], lambda parts: Undone(*parts)),
+    _Field("copied_to", "copied_to", _id, lambda parts: MessageId(*parts)),
+    _Field("source_epoch", "source_epoch"),
+    _Field("source_last", "source_last", list, _pair_of),
+    _Field("source_begun", "source_begun", list, _pair_of),
+)
+"""In the order of the JSON. What is not a plain attribute is added by `log_to_json` and `log_from_json`: chunks, which
+versions before would not read within `clean`, `dirty` and `held` (C53), and what depends on other attributes."""
