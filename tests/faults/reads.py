@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from tempfile import TemporaryDirectory
+
+from lithify.api.topic import Topic
+from lithify.hydration import hydrate
 from lithify.model.cursor import AtTime, Cursor
 from lithify.model.groups.positions import Position
 from lithify.model.names import LogId
+from lithify.model.record import Record
 from lithify.model.scan import AsOfPoint, AsOfVersion, Everywhere, Listed, Matching, ScanSettings
 from lithify.model.sources.source import IngestRequest
 from lithify.ports.engine import RunLimits
@@ -28,6 +35,7 @@ from lithify.service.proof.verify import verify
 from lithify.service.read.as_of import records_to, table_at
 from lithify.service.read.fetch import open_log, open_reader, open_topic, table_batches
 from lithify.service.read.scan import offsets_at, plan_as_of, plan_tasks, starts_at, subscribed, why_missing
+from lithify.service.read.signs import copied_signs
 from lithify.service.round.compact import RunRequest, plan_compact
 from support.engines.inspector import OracleInspector
 from support.faults.ports import FaultyPort, Verb
@@ -70,6 +78,36 @@ def resumed(warehouse: Warehouse) -> object:
     return of_log, of_topic, *open_log(warehouse, state, 0, of_log), *open_topic(warehouse, state, of_topic)
 
 
+def consumed(warehouse: Warehouse) -> object:
+    """What consumers of the lake take and put into tables, one after the other, and where they then are."""
+    topic, table = Topic(warehouse, NAME), dict[bytes, Record]()
+    with TemporaryDirectory() as folder:
+        with topic.consumer(position=f"{folder}/position") as consumer:
+            ends, said = consumer.ends(), list[Record]()
+            while not consumer.has_read(ends) or not consumer.caught_up():
+                said += consumer.take(0)
+            assert consumer.poll(0) is None
+            consumer.store_position()
+            where = consumer.positions(), sorted(consumer.position().cursors.items())
+            consumer.close()
+        read = topic.fill(table, position=f"{folder}/another")
+    return said, read, sorted(table.items()), where
+
+
+def hydrated(warehouse: Warehouse) -> object:
+    """The rows of a table in a file."""
+    with TemporaryDirectory() as folder:
+        report = hydrate(Topic(warehouse, NAME), f"{folder}/table.db")
+        with closing(sqlite3.connect(f"{folder}/table.db")) as connection:
+            rows = connection.execute(f"SELECT * FROM {NAME.topic} ORDER BY key").fetchall()
+    return report.records, report.caught_up, rows
+
+
+def signed(warehouse: Warehouse) -> object:
+    """What is compared with a source that has no record in place of the copy's last one (C72)."""
+    return copied_signs(warehouse, warehouse.store.load(NAME), {0: (20, 30), 1: (0, 9)})
+
+
 def scanned(warehouse: Warehouse) -> object:
     """What a job of Spark plans to read, and its error for a file that is gone."""
     states = subscribed(warehouse, Listed((NAME,)))
@@ -108,6 +146,9 @@ READS: dict[str, Verb] = {
     "sought": sought,
     "following": followed,
     "resumed": resumed,
+    "consumed": consumed,
+    "hydrated": hydrated,
+    "signs": signed,
     "scanned": scanned,
     "scanned as of": scanned_as_of,
     "table": lambda w: [r for batch in table_batches(w, w.store.load(NAME)) for r in batch.records()],

@@ -36,7 +36,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 
 T = TypeVar("T")
 
-CONSUMERS, READERS, GROUPS, FILES = ("snapshot",), ("service/read", "reading"), ("groups",), ("hydration",)
+CONSUMERS, READERS, GROUPS, FILES = (
+    ("service/snapshot",),
+    ("service/read", "rules/reading"),
+    ("coordination/groups",),
+    ("hydration",),
+)
 """Where they are struck."""
 KEPT: dict[str, object] = {"delete.retention.ms": 10**12}  # else what was interrupted would miss deletes (C49)
 

@@ -33,7 +33,7 @@ def test_what_reads_says_the_truth_or_fails(name: str, mode: str, tmp_path: Path
     read, config = READS[name], MODES[mode]
     if name == "plan of uncompact" and mode == "in place":
         config = SIDE_BY_SIDE  # in place it is refused (C35), whatever else happens
-    if name == "following":
+    if name in ("following", "consumed", "hydrated"):
         config = config | KEPT_DELETES
     warehouse = prepared(memory_warehouse, tmp_path, config)
     wanted, state = read(warehouse), warehouse.store.load(NAME)
