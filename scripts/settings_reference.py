@@ -17,7 +17,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "settings
 _OPENING = """\
 # Settings of a topic
 
-<!-- Written by scripts/settings_reference.py from src/lithify/model/settings/topic_settings.py: edit that. -->
+<!-- Written by scripts/settings_reference.py from src/lithify/model/settings/table.py: edit that. -->
 
 A topic gets its settings when it is created: `lithify topic create orders --config
 min.compaction.lag.ms=1h`, or `lake.create_topic("orders", config={"min.compaction.lag.ms":

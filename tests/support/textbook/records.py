@@ -36,6 +36,7 @@ def order(record: Record, settings: TopicSettings) -> int:
         return 0
     if settings.compaction_strategy == "timestamp":
         return record.timestamp or 0
+    assert settings.compaction_strategy == "header"
     named = [value for name, value in record.headers if name == settings.compaction_strategy_header]
     if not named or named[-1] is None or len(named[-1]) != 8:
         return UNORDERED

@@ -174,13 +174,16 @@ def to_stored(settings: TopicSettings) -> dict[str, str]:
     refuses a topic whose records it would strip of their ids, or whose tombstones it would not hold.
     """
     plain = to_config(TopicSettings())
-    return {name: text for name, text in to_config(settings).items() if name not in _LATER or text != plain[name]}
+    return {
+        name: text for name, text in to_config(settings).items() if name not in _STORED_IF_SET or text != plain[name]
+    }
 
 
 _SHOWN = 200
 """Characters of a refused value that are repeated."""
 
-_LATER = frozenset({"message.ids", "tombstone.hold.groups", "tombstone.hold.max.ms", "backlog.trim.groups"})
+_STORED_IF_SET = frozenset({"message.ids", "tombstone.hold.groups", "tombstone.hold.max.ms", "backlog.trim.groups"})
+"""Every setting that format 3 did not have: earlier versions refuse a topic that stores a name they do not know."""
 
 
 def _names(listed: str) -> tuple[str, ...]:

@@ -265,9 +265,11 @@ _HEADERS_TYPE = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())
 
 def _headers(order: int | None, rules: SurvivorRules) -> list[dict[str, Any]]:
     """Those by which a tombstone wins against the record with that order, as the later one (C10)."""
-    if rules.strategy != "header" or order is None:
-        return []
-    return [{"key": rules.order_header, "value": order.to_bytes(ORDER_BYTES, "big", signed=True)}]
+    match rules.strategy:
+        case "header" if order is not None:
+            return [{"key": rules.order_header, "value": order.to_bytes(ORDER_BYTES, "big", signed=True)}]
+        case "header" | "offset" | "timestamp":
+            return []
 
 
 class _Gone:

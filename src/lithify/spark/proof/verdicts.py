@@ -11,11 +11,13 @@ row of its key, though it has none.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from lithify.model.finding import FindingKind
+from lithify.model.settings.topic_settings import Strategy
 from lithify.rules.proof.transition import Proof
 
 WAITS, COMPETES, NEITHER = 0, 1, 2
@@ -75,13 +77,22 @@ def verdicts(rows: DataFrame, rules: DataFrame, proofs: Sequence[Proof], *, part
     return kinds.filter(F.col("finding").isNotNull())
 
 
+def _order(strategy: Strategy) -> Column:
+    """As `rules.compaction.rules.order_of` says it of one record (C10)."""
+    match strategy:
+        case "offset":
+            return F.lit(0)
+        case "timestamp":
+            return F.col("timestamp")
+        case "header":
+            return F.get("orders", F.col("header"))
+
+
 def _by_offset(rows: DataFrame, rules: DataFrame, partitions: int, secret: str) -> DataFrame:
     """One row per offset of a proof, whichever of the versions have the record."""
-    order = (
-        F.when(F.col("strategy") == "timestamp", F.col("timestamp"))
-        .when(F.col("strategy") == "header", F.get("orders", F.col("header")))
-        .otherwise(F.lit(0))
-    )
+    order = F.lit(0)
+    for strategy in get_args(Strategy):
+        order = F.when(F.col("strategy") == strategy, _order(strategy)).otherwise(order)
     key = F.when(F.col("judged"), F.coalesce("key", "chunk_key"))
     keyed = rows.join(rules.select("proof", "judged", "strategy", "header"), "proof", "left").select(
         "proof",

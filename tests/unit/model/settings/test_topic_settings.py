@@ -156,8 +156,37 @@ def test_groups_that_let_a_backlog_be_trimmed_need_one():
     assert settings.trimming_groups == ("g", "h") and settings.retains
 
 
+SETTINGS_OF_FORMAT_3 = {
+    "cleanup.policy",
+    "compaction.mode",
+    "compaction.strategy",
+    "compaction.strategy.header",
+    "compaction.threshold.bytes",
+    "compression.type",
+    "delete.retention.ms",
+    "empty.value",
+    "max.compaction.lag.ms",
+    "max.message.bytes",
+    "message.timestamp.after.max.ms",
+    "message.timestamp.type",
+    "min.cleanable.dirty.ratio",
+    "min.compaction.lag.bytes",
+    "min.compaction.lag.from",
+    "min.compaction.lag.ms",
+    "null.key",
+    "retention.bytes",
+    "retention.ms",
+    "segment.bytes",
+    "sweep.grace.ms",
+    "versions.kept",
+    "versions.retention.ms",
+}
+
+
 def test_topics_without_groups_are_stored_as_before_there_were_such_settings():
     """C61: and an earlier Lithify, which would not hold tombstones, refuses those that name some."""
+    stored = to_stored(TopicSettings()).keys()
+    assert stored == SETTINGS_OF_FORMAT_3, "add a new setting to _STORED_IF_SET"
     later = {"tombstone.hold.groups": "g", "tombstone.hold.max.ms": "5", "backlog.trim.groups": "h"}
     assert not later.keys() & to_stored(TopicSettings()).keys()
     named = settings_of({**later, "compaction.mode": "side-by-side"})
