@@ -15,6 +15,7 @@ from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.service.commit import commit
+from lithify.store.iceberg.catalog.embedded import EmbeddedCatalog
 from lithify.wiring import open_warehouse
 from support.fake_clock import FakeClock
 from support.processes.store_workers import append_all, append_until, count_up, open_at_once, together
@@ -120,3 +121,17 @@ def _wait_for_appends(place: Place, state: TopicState, commits: int) -> None:
 def _place(folder: Path) -> Place:
     warehouse = open_warehouse(str(folder))
     return Place(warehouse.store, warehouse.files, FakeClock(), lambda _: None)
+
+
+def test_a_warehouse_that_is_created_between_two_looks_is_one(tmp_path, monkeypatch):
+    """What the two processes above do once in a while: the catalog was not there yet, its neighbours were."""
+    catalog, look = EmbeddedCatalog(str(tmp_path / "w")), EmbeddedCatalog._has_nothing
+    (tmp_path / "w").mkdir()
+
+    def others(self: EmbeddedCatalog) -> bool:
+        EmbeddedCatalog(str(tmp_path / "w"))._new()
+        (tmp_path / "w" / "default").mkdir()
+        return look(self)
+
+    monkeypatch.setattr(EmbeddedCatalog, "_has_nothing", others)
+    assert catalog.existing() is not None

@@ -134,6 +134,8 @@ class EmbeddedCatalog:
                     )
                 return False
             if not self._has_nothing():
+                if self._has_bytes():  # another process has created it since
+                    return True
                 what = (
                     "its catalog.db is empty"
                     if (self._folder / CATALOG_FILE).is_file()
