@@ -17,7 +17,9 @@ Two cores are kept busy by two lanes, as much of a test is waiting for a JVM, a 
 A lane that has no tests left takes those of the other, the short ones first. Tests marked `alone` are a section of
 their own, as `backends-alone`, which `backends` on the command line names too.
 
-What a section prints comes when it has ended, in one piece; of a section that runs alone as it comes.
+What a section prints comes when it has ended, in one piece; of a section that runs alone as it comes. The summary has
+each section's seconds on the clock, and those of processors that its processes used: only these can be compared between
+runs on a shared machine. Servers that outlive their section's command are not in them.
 """
 
 from __future__ import annotations
@@ -86,11 +88,13 @@ class Outcome:
     name: str
     passed: bool
     seconds: float
+    processor_seconds: float
     counts: Counter[str]
 
     def line(self) -> str:
         counts = ", ".join(f"{count} {what}" for what, count in self.counts.items())
-        return f"{'ok' if self.passed else 'FAILED':<8}{self.name:<14}{self.seconds:>8.1f} s  {counts}".rstrip()
+        times = f"{self.seconds:>8.1f} s{self.processor_seconds:>9.1f} of processors"
+        return f"{'ok' if self.passed else 'FAILED':<8}{self.name:<14}{times}  {counts}".rstrip()
 
 
 def sections() -> tuple[Section, ...]:
@@ -147,6 +151,7 @@ def run(section: Section, *, alone: bool = True) -> Outcome:
     if alone:
         print(shown.pop(), end="", flush=True)
     begun = time.monotonic()
+    processor_seconds = 0.0
     passed = True
     counts: Counter[str] = Counter()
     for program, *arguments in section.commands:
@@ -161,11 +166,14 @@ def run(section: Section, *, alone: bool = True) -> Outcome:
                 else:
                     shown.append(line)
                 last = line if line.strip() else last
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        processor_seconds += used.ru_utime + used.ru_stime
         passed = passed and process.returncode == 0
         if program == "pytest":
             counts.update({what: int(count) for count, what in _COUNT.findall(last)})
     print("".join(shown), end="", flush=True)
-    return Outcome(section.name, passed, time.monotonic() - begun, counts)
+    return Outcome(section.name, passed, time.monotonic() - begun, processor_seconds, counts)
 
 
 def run_all(wanted: Sequence[Section]) -> list[Outcome]:
@@ -223,8 +231,9 @@ def main() -> int:
     print("\n=== summary")
     for outcome in outcomes:
         print(outcome.line())
-    seconds = time.monotonic() - begun
-    print(f"\n{', '.join(f'{count} {what}' for what, count in total.items()) or 'no tests'} in {seconds:.0f} s")
+    seconds, used = time.monotonic() - begun, sum(outcome.processor_seconds for outcome in outcomes)
+    counts = ", ".join(f"{count} {what}" for what, count in total.items()) or "no tests"
+    print(f"\n{counts} in {seconds:.0f} s, {used:.0f} of processors")
     return 0 if all(outcome.passed for outcome in outcomes) else 1
 
 
