@@ -10,6 +10,8 @@ that is there and is something else is not replaced: a database whose name ends 
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from dataclasses import dataclass
 from enum import Enum
@@ -60,7 +62,9 @@ def parse_target(text: str) -> Target:
         hint = "hydrate into DuckDB, which writes others: `COPY ... TO`; or name a file of JSON lines, as orders.jsonl"
         raise RefusedError(f"{path}: no {ending} file can be written, only JSON lines, SQLite and DuckDB", hint=hint)
     try:
-        found = Path(path).resolve()
+        found = Path(os.path.realpath(path))
+        if found.is_symlink():  # what is left of links in a circle, of which not every Python complains
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         if kind is Kind.DUCKDB:
             str(found).encode()  # DuckDB opens no others
         if not found.parent.is_dir():
@@ -70,7 +74,7 @@ def parse_target(text: str) -> Target:
         if kind is Kind.LINES and found.exists() and not _has_lines(found):
             hint = "name another file, or remove it; a database is named with sqlite: or duckdb:"
             raise RefusedError(f"{path} is there and is no file of JSON lines", hint=hint)
-    except (OSError, RuntimeError, ValueError) as error:  # of links in a circle, and of names that none can have
+    except (OSError, ValueError) as error:  # of names that no file can have, too
         why = error.strerror if isinstance(error, OSError) else error
         raise RefusedError(f"{path} cannot be a file: {why}", hint="name another one") from error
     return Target(kind, found)

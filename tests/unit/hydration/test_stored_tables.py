@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import duckdb
@@ -24,11 +25,15 @@ Opened = Callable[..., StoredTable]
 
 
 @pytest.fixture(params=KINDS)
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
-    def open_one(name: str = TOPIC, strategy: str = "offset", path: Path | None = None) -> StoredTable:
-        return KINDS[request.param](TableName(path or tmp_path / "file", name, strategy))
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
+    with ExitStack() as tables:
 
-    return open_one
+        def open_one(name: str = TOPIC, strategy: str = "offset", path: Path | None = None) -> StoredTable:
+            table = KINDS[request.param](TableName(path or tmp_path / "file", name, strategy))
+            tables.callback(table.close)
+            return table
+
+        yield open_one
 
 
 def rows_there(table: StoredTable, path: Path, name: str = TOPIC) -> list[tuple[object, ...]]:
