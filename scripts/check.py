@@ -1,13 +1,13 @@
 """Runs the project's checks section by section and says how long each took.
 
     scripts/check.py              every section but `pulsar` and `shells`
-    scripts/check.py --pulsar     that one too, beside the others; so does `--shells`
+    scripts/check.py --pulsar     that one too, beside the others; so do `--shells` and `--pythons`
     scripts/check.py --quick      those that take seconds
     scripts/check.py store spark  only these
 
-A folder of `tests/` is a section of its own name, so that none is left out; `pulsar`, which needs Maven, and `shells`,
-which needs Debian's packages, run only if they are asked for. All sections run even if one fails; the exit code is 1
-if any did. `just check`, `just check-all`, `just only` and CI call this.
+A folder of `tests/` is a section of its own name, so that none is left out. `pulsar`, which needs Maven, `shells`,
+which needs Debian's packages, and `pythons`, which needs several Pythons, run only if they are asked for. All sections
+run even if one fails; the exit code is 1 if any did. `just check`, `just check-all`, `just only` and CI call this.
 
 Two cores are kept busy by two lanes, as much of a test is waiting for a JVM, a broker or a timeout:
 
@@ -37,6 +37,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from other_pythons import other_versions
+
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 
@@ -58,6 +60,7 @@ ALONE = "-alone"
 BY_NAME = {
     "pulsar": "Maven, which fetches a real Pulsar",
     "shells": "zsh and fish, as Debian has them",
+    "pythons": "every Python that Lithify runs on, each with some 600 MB of packages",
 }
 """Only where the command line asks for them, as they need what a machine may lack."""
 
@@ -108,6 +111,7 @@ def sections() -> tuple[Section, ...]:
         Section("imports", (("lint-imports", "--no-cache"),)),
         _tests("tidy", [f"tests/{file.name}" for file in sorted((ROOT / "tests").glob("test_*.py"))]),
         *(section for folder in _test_folders() for section in _tests_of(folder)),
+        Section("pythons", tuple(("python", "scripts/other_pythons.py", version) for version in other_versions())),
     )
 
 
@@ -170,8 +174,7 @@ def run(section: Section, *, alone: bool = True) -> Outcome:
             process.returncode = os.waitstatus_to_exitcode(status)
         processor_seconds += used.ru_utime + used.ru_stime
         passed = passed and process.returncode == 0
-        if program == "pytest":
-            counts.update({what: int(count) for count, what in _COUNT.findall(last)})
+        counts.update({what: int(count) for count, what in _COUNT.findall(last)})
     print("".join(shown), end="", flush=True)
     return Outcome(section.name, passed, time.monotonic() - begun, processor_seconds, counts)
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import importlib.util
 import inspect
 import re
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import click
 import pytest
+
+import check
+import compaction_picture
+import settings_reference
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -89,30 +90,20 @@ def test_the_readme_has_one_command_to_run_and_one_to_test():
 
 def test_ci_runs_what_the_readme_says():
     ran = [line for line in (ROOT / ".ci" / "run").read_text("utf-8").splitlines() if line and line[0] not in "#"]
-    options = " ".join(f"--{name}" for name in script("check").BY_NAME)
+    options = " ".join(f"--{name}" for name in check.BY_NAME)
     assert (len(ran), ran[-1]) == (4, f"{command_under('Test it')} {options}")
     assert f"CI runs `just check-all {options}`" in (ROOT / "README.md").read_text("utf-8")
 
 
-def script(name: str) -> ModuleType:
-    """A program of `scripts/` as a module."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_the_page_of_settings_is_current():
-    settings = script("settings_reference")
-    assert settings.PAGE.read_text("utf-8") == settings.page(), "run `just docs`"
+    assert settings_reference.PAGE.read_text("utf-8") == settings_reference.page(), "run `just docs`"
 
 
 def test_the_settings_that_the_page_names_for_those_of_pulsar_are_there():
     """Each with the value that it says; `delete.retention.ms=0` for example."""
     from lithify.model.settings.topic_settings import settings_of, to_config
 
-    table = script("settings_reference").page().partition("## For those who come from Pulsar")[2].partition("\n## ")[0]
+    table = settings_reference.page().partition("## For those who come from Pulsar")[2].partition("\n## ")[0]
     rows = [row.split("|")[2] for row in table.splitlines() if row.startswith("| ")][2:]
     named = [name for row in rows for name in re.findall(r"`([a-z]+(?:\.[a-z]+)+(?:=[^`]+)?)`", row)]
     known = to_config(settings_of({}, like="pulsar"))
@@ -133,9 +124,8 @@ def test_the_page_of_what_is_supported_names_the_locked_versions():
 
 
 def test_the_picture_shows_what_the_rules_say():
-    drawing = script("compaction_picture")
-    assert drawing.PICTURE.read_text("utf-8") == drawing.picture(), "run `just docs`"
-    before, first, last = drawing.stages()
+    assert compaction_picture.PICTURE.read_text("utf-8") == compaction_picture.picture(), "run `just docs`"
+    before, first, last = compaction_picture.stages()
     assert (sorted(before.left), sorted(first.left), sorted(last.left)) == (
         list(range(9)),
         [4, 5, 6, 7, 8],

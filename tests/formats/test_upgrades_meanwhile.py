@@ -52,6 +52,7 @@ def after(anew: Callable[[], Warehouse], *verbs: Verb) -> object:
     return seen(warehouse)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("archive", EARLIER, ids=lambda archive: archive.stem)
 def test_it_is_as_one_order_or_the_other(archive: Path, tmp_path: Path) -> None:
     folders = (tmp_path / str(number) for number in itertools.count())

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
+import tests_for as script
+
 ROOT = Path(__file__).resolve().parents[2]
-_SPEC = importlib.util.spec_from_file_location("tests_for", ROOT / "scripts" / "tests_for.py")
-assert _SPEC is not None and _SPEC.loader is not None
-script = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(script)
 OF_THE_REPOSITORY = {f"tests/{file.name}" for file in (ROOT / "tests").glob("test_*.py")}
 
 

@@ -103,6 +103,7 @@ def sized(request, tmp_path_factory):
     return keys, topic
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_memory_is_bounded_whatever_the_keys(sized, strategy):
     """C38: a few copies of a row group and of the longest key, and a few times what there is for winners.

@@ -82,6 +82,7 @@ def live(topic, history, engine):
         topic.round(engine, now_ms=now_ms)
 
 
+@pytest.mark.long
 @given(topic_settings, histories(), engines)
 @settings(max_examples=120, deadline=None)
 def test_every_round_leaves_what_the_oracle_leaves(topic_settings, history, engine):
@@ -91,6 +92,7 @@ def test_every_round_leaves_what_the_oracle_leaves(topic_settings, history, engi
         live(topic, history, engine)
 
 
+@pytest.mark.long
 @given(topic_settings, histories(mostly_chunks), engines)
 @settings(max_examples=120, deadline=None)
 def test_every_round_over_a_copy_of_pulsar_leaves_what_the_oracle_leaves(topic_settings, history, engine):
@@ -100,6 +102,7 @@ def test_every_round_over_a_copy_of_pulsar_leaves_what_the_oracle_leaves(topic_s
         live(topic, history, engine)
 
 
+@pytest.mark.long
 @given(st.lists(topic_settings, min_size=2, max_size=4), st.lists(appends, min_size=4, max_size=4), engines)
 @settings(max_examples=60, deadline=None)
 def test_rounds_whose_settings_change_in_between(settings_of_rounds, batches, engine):

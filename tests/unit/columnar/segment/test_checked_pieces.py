@@ -61,6 +61,7 @@ def refused(segment: Segment) -> bool:
     return False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("codec", "schema"), [("zstd", SEGMENT_SCHEMA), ("none", SEGMENT_SCHEMA), ("lz4", ENVELOPE_SCHEMA)]
 )

@@ -1,0 +1,78 @@
+"""Runs the unit tests, those of stored formats, and a demo on the other Pythons that Lithify promises to run on.
+
+    scripts/other_pythons.py          on all that `requires-python` names, but the one that runs this
+    scripts/other_pythons.py 3.13     on this one
+
+Each has an environment of its own in `.venv/pythons`, at the versions of the lock files. A Python is taken from the
+PATH, else from pyenv, else uv fetches it; none is left out. `just check-all --pythons` and CI call this.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from shutil import which
+
+ROOT = Path(__file__).resolve().parent.parent
+UV = ROOT / ".venv" / "bin" / "uv"
+
+
+def other_versions() -> list[str]:
+    """Those in `requires-python` of pyproject.toml, `>=3.11,<3.14` being 3.11, 3.12 and 3.13, without that of this."""
+    required = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
+    bounds = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", required)
+    assert bounds, f"requires-python is {required}, and not of the form >=3.11,<3.14"
+    return [f"3.{minor}" for minor in range(int(bounds[1]), int(bounds[2])) if minor != sys.version_info.minor]
+
+
+def environment_of(version: str) -> Path:
+    """An environment on Python `version` with all that tests need: its folder. Made, or brought up to date."""
+    folder = ROOT / ".venv" / "pythons" / version
+    install = (UV, "pip", "install", "--quiet", "--python", folder, "--no-build-isolation")
+    _run(UV, "venv", "--quiet", "--allow-existing", "--python", next(_installed(version), Path(version)), folder)
+    for lock in ("requirements-build.lock", "requirements-dev.lock"):  # the first builds packages of the second
+        _run(*install, "--require-hashes", "-r", lock)
+    _run(*install, "--no-deps", "--editable", ".")
+    return folder
+
+
+def _installed(version: str) -> Iterator[Path]:
+    """Pythons of this version on this machine that start: pyenv's names on the PATH are there for some that do not."""
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    on_path = which(f"python{version}")
+    for python in [*([Path(on_path)] if on_path else []), *pyenv.glob(f"versions/{version}.*/bin/python")]:
+        if subprocess.run([python, "--version"], capture_output=True, check=False).returncode == 0:
+            yield python
+
+
+def check(version: str) -> None:
+    """Raises `CalledProcessError` for the first command that fails."""
+    programs = environment_of(version) / "bin"
+    with tempfile.TemporaryDirectory() as folder:
+        _run(programs / "lithify", "demo", folder=Path(folder))
+    _run(programs / "python", "-m", "pytest", "-q", "-n", "2", "-m", "not long", "tests/unit", "tests/formats")
+
+
+def _run(*command: Path | str, folder: Path = ROOT) -> None:
+    subprocess.run(command, cwd=folder, check=True)
+
+
+def main(versions: Sequence[str]) -> int:
+    for version in versions or other_versions():
+        print(f"--- Python {version}", flush=True)
+        try:
+            check(version)
+        except subprocess.CalledProcessError as error:
+            print(f"Python {version}: {' '.join(map(str, error.cmd))} ended with {error.returncode}", file=sys.stderr)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
