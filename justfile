@@ -40,6 +40,10 @@ mutate MINUTES="10":
 soak MINUTES="10" TOPICS="200":
     PYTHONPATH=tests {{python}} -m soak.run --minutes {{MINUTES}} --topics {{TOPICS}} --seed $(date +%s)
 
+# Type the same commands into COMMIT and into this tree, and compare all that comes of them; `--spark` for rounds on Spark
+side-by-side COMMIT *ARGS:
+    PYTHONPATH=tests {{python}} -m side_by_side.run {{COMMIT}} {{ARGS}}
+
 # A Kafka topic written, copied, killed and compacted at once, and a client that starts from the lake
 chain RECORDS="1000000":
     PYTHONPATH=tests {{python}} -m soak.kafka_chain --records {{RECORDS}} --seed $(date +%s)
