@@ -7,6 +7,7 @@ from pathlib import Path
 
 import lithify as package
 from lithify.model.settings.table import SETTINGS
+from lithify.model.sources.origin import KAFKA, CopyOf
 from lithify.model.topic.edit import TopicEdit
 
 
@@ -195,7 +196,7 @@ def test_a_copy_of_a_kafka_topic_refuses_records_until_it_is_promoted(lithify):
     """C70."""
     lithify("topic", "create", "orders")
     topic = package.open(str(lithify.warehouse)).topic("orders")
-    topic.warehouse.store.commit(topic.state(), TopicEdit("run", 1, {}, copy_of="shop.orders"))
+    topic.warehouse.store.commit(topic.state(), TopicEdit("run", 1, {}, origin=CopyOf(KAFKA, "shop.orders")))
     assert "copy of     Kafka's shop.orders" in lithify("topic", "info", "orders").out
     refused = lithify("produce", "orders", stdin='{"key":"k","value":"v"}\n', code=2).err
     assert "orders: it is a copy of Kafka's shop.orders, whose offsets are Kafka's" in refused

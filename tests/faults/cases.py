@@ -10,6 +10,7 @@ from lithify.errors import CoordinationError, EngineError, LithifyError, Refused
 from lithify.model.names import TopicName
 from lithify.model.settings.rates import Rates
 from lithify.model.sources.copied_topic import CopiedTopic
+from lithify.model.sources.origin import KAFKA, OWN, PROMOTED, CopyOf
 from lithify.model.sources.source import IngestRequest
 from lithify.model.stored_file import FileKind
 from lithify.model.topic.edit import TopicEdit
@@ -125,8 +126,8 @@ def an_ingest(warehouse: Warehouse, *, start: int = 0, accepts_loss: bool = Fals
 def a_promotion(warehouse: Warehouse) -> object:
     """Of a copy of a Kafka topic."""
     store = getattr(warehouse.store, "_real", warehouse.store)
-    if (state := store.load(NAME)).copy_of is None:
-        store.commit(state, TopicEdit("marked", 1_000_000, {}, copy_of="there"))
+    if (state := store.load(NAME)).origin == OWN:
+        store.commit(state, TopicEdit("marked", 1_000_000, {}, origin=CopyOf(KAFKA, "there")))
     return promote_copy(warehouse, NAME)
 
 
@@ -226,7 +227,7 @@ CASES = {
     "batch": Case(a_batch, IN_PLACE),
     "append-expected-end": Case(lambda w: append(w, NAME, records(range(60, 70), 9), expected_end={0: 30}), IN_PLACE),
     "ingest": Case(an_ingest, IN_PLACE),
-    "promote": Case(a_promotion, IN_PLACE, again=False, look=lambda w: w.store.load(NAME).copy_of == ""),
+    "promote": Case(a_promotion, IN_PLACE, again=False, look=lambda w: w.store.load(NAME).origin == PROMOTED),
     "create-stream": Case(a_stream, IN_PLACE, look=streams),
     "edit-stream": Case(an_edit, IN_PLACE, look=inherited),
     "first-append": Case(a_first_append, IN_PLACE, again=False, look=appended),

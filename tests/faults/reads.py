@@ -13,6 +13,7 @@ from lithify.model.groups.positions import Position
 from lithify.model.names import LogId
 from lithify.model.record import Record
 from lithify.model.scan import AsOfPoint, AsOfVersion, Everywhere, Listed, Matching, ScanSettings
+from lithify.model.sources.origin import KAFKA
 from lithify.model.sources.source import IngestRequest
 from lithify.ports.engine import RunLimits
 from lithify.ports.store import Warehouse
@@ -170,7 +171,9 @@ READS: dict[str, Verb] = {
     "stream info": lambda w: stream_info(w, NAME.stream),
     "streams": all_streams,
     "warehouse info": warehouse_info,
-    "whether an ingest can begin": lambda w: check_one_can_begin(w.store, IngestRequest({}, (str(NAME), "others"))),
+    "whether an ingest can begin": lambda w: check_one_can_begin(
+        w.store, KAFKA, IngestRequest({}, (str(NAME), "others"))
+    ),
     "plan of a round": lambda w: plan_compact(w, 2, NAME, RunRequest()),
     "plan of delete-records": lambda w: plan_delete_records(w, NAME, 0, 12),
     "plan of truncate": lambda w: plan_truncate(w, NAME, 0, 25),

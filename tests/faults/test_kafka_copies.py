@@ -13,10 +13,10 @@ import pytest
 from lithify.errors import LithifyError
 from lithify.model.names import TopicName, TopicReference
 from lithify.model.record import Record
+from lithify.model.sources.origin import KAFKA, PROMOTED, CopyOf
 from lithify.model.sources.source import IngestRequest
 from lithify.model.topic.log import WrittenBatch
 from lithify.ports.store import Warehouse
-from lithify.rules.lifecycle.copies.kafka import PROMOTED
 from lithify.service.creation import create_topic
 from lithify.service.documents import source_of
 from lithify.service.ingest.ingest import ingest
@@ -39,7 +39,7 @@ def copied(warehouse: Warehouse, records: Sequence[Record] = KAFKAS) -> bool:
     """Whether an ingest says that it has copied everything."""
     ports = [getattr(port, "_real", port) for port in (warehouse.store, warehouse.files)]
     config = {"a setting": str(len(records))}  # another one each time, so that each ingest stores what it knows
-    source = ListedSource(Warehouse(*ports, warehouse.clock), {"orders": {0: records}}, config=config)
+    source = ListedSource(Warehouse(*ports, warehouse.clock), {"orders": {0: records}}, config=config, system=KAFKA)
     (report,) = ingest(warehouse, source, IngestRequest({}, ("orders",)), lambda _: None, lambda: False)
     return report.error is None
 
@@ -92,12 +92,12 @@ def test_no_record_of_kafka_is_left_out(frozen: str, other: str) -> None:
         values = [record.value for record in open_log(warehouse, state, 0)]
         kafkas = [value for value in values if value != b"ours"]
         assert kafkas == [record.value for record in KAFKAS][: len(KAFKAS) if whole else len(kafkas)]
-        if state.copy_of:
+        if isinstance(state.origin, CopyOf):
             assert whole
             assert b"ours" not in values
         elif b"ours" in values:
             assert not whole
-        if state.copy_of == PROMOTED:  # also in the document, which a repair leaves as it is
+        if state.origin == PROMOTED:  # also in the document, which a repair leaves as it is
             known = source_of(warehouse.store, state)
             assert known is not None and known.promoted
         met += 1
@@ -154,6 +154,6 @@ def test_a_promotion_is_of_the_copy_that_was_asked_for() -> None:
         state = warehouse.store.load(NAME)
         assert state.identity != asked
         if at > freezer.calls.index("load") + 1:  # else it was asked for this one
-            assert state.copy_of == "orders"
+            assert state.origin == CopyOf(KAFKA, "orders")
             refused += not done
     assert refused > 3

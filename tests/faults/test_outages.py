@@ -18,6 +18,7 @@ from lithify.errors import WarehouseError
 from lithify.hydration import hydrate
 from lithify.model.names import TopicName
 from lithify.model.record import Record
+from lithify.model.sources.origin import KAFKA
 from lithify.model.sources.source import IngestRequest
 from lithify.ports.store import Warehouse
 from lithify.service.ingest.ingest import ingest
@@ -38,7 +39,7 @@ def ingested(warehouse: Warehouse, events: list[str], *, continuous: bool = True
     ports = [getattr(port, "_real", port) for port in (warehouse.store, warehouse.files)]
     source = ListedSource(Warehouse(*ports, warehouse.clock), {"orders": {0: RECORDS}}, system="Kafka")
     request = IngestRequest({}, ("orders",), continuous=continuous)
-    check_one_can_begin(warehouse.store, request)
+    check_one_can_begin(warehouse.store, KAFKA, request)
     (report,) = ingest(
         warehouse, source, request, lambda _: None, lambda: False, lambda note: events.append(note.event)
     )

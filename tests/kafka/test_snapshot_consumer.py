@@ -21,6 +21,7 @@ from lithify.errors import (
 )
 from lithify.kafka import SnapshotConsumer
 from lithify.model.record import Record
+from lithify.model.sources.origin import PROMOTED
 from lithify.model.topic.edit import TopicEdit
 from support.kafka.lake import kafka_lake, send, table_of
 from support.servers.tcp_proxy import free_port, wait_until
@@ -75,7 +76,7 @@ def test_a_promoted_copy_is_not_continued_in_kafka(both):
     """C70."""
     both.produce(some_records(10, 3, partitions=2))
     both.take_in()
-    both.topic.warehouse.store.commit(both.topic.state(), TopicEdit("run", NOW, {}, copy_of=""))
+    both.topic.warehouse.store.commit(both.topic.state(), TopicEdit("run", NOW, {}, origin=PROMOTED))
     with pytest.raises(PolicyError, match="it was promoted, and gives offsets of its own"):
         SnapshotConsumer(both.topic, both.conf)
 

@@ -271,7 +271,7 @@ def as_an_earlier_version(warehouse: Warehouse) -> None:
     state = warehouse.store.load(NAME)
     warehouse.store.put_document(state, "source_ends", {"logs": {}})  # type: ignore[arg-type]
     logs = {0: replace(state.log(0), source_begun=None)}
-    commit(warehouse, NAME, "r-old", lambda newest: TopicEdit("r-old", 0, logs, copy_of=newest.copy_of))
+    commit(warehouse, NAME, "r-old", lambda newest: TopicEdit("r-old", 0, logs, origin=newest.origin))
 
 
 class _Killed(CleanedSource):

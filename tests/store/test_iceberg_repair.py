@@ -20,6 +20,7 @@ from lithify.api.topic import Topic
 from lithify.columnar.files.access import local_path
 from lithify.errors import RefusedError, TopicExistsError, UnknownTopicError
 from lithify.model.record import Record
+from lithify.model.sources.origin import KAFKA, CopyOf
 from lithify.model.topic.edit import TopicEdit
 from lithify.ports.store import Warehouse
 from lithify.reports.warehouse import RepairReport
@@ -245,11 +246,11 @@ def test_a_rebuilt_copy_of_a_kafka_topic_is_one_still(tmp_path: Path) -> None:
     """C70."""
     topic = a_topic(tmp_path / "w")
     store = topic.warehouse.store
-    state = store.commit(topic.state(), TopicEdit("run", NOW_MS, {}, copy_of="there"))
+    state = store.commit(topic.state(), TopicEdit("run", NOW_MS, {}, origin=CopyOf(KAFKA, "there")))
     no_manifests(tmp_path / "w")
 
     assert repaired(tmp_path / "w").way == "rebuild"
-    assert a_lake(tmp_path / "w").topic("orders").state().copy_of == state.copy_of == "there"
+    assert a_lake(tmp_path / "w").topic("orders").state().origin == state.origin == CopyOf(KAFKA, "there")
 
 
 def test_a_folder_is_found_where_its_name_in_the_metadata_is_damaged(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.sources.origin import OWN, Origin
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 
@@ -54,7 +55,7 @@ class ClosedState:
     settings: TopicSettings
     logs: tuple[LogState, ...]
     own_settings: frozenset[str] = frozenset()
-    copy_of: str | None = None
+    origin: Origin = OWN
 
 
 @dataclass(frozen=True, slots=True)

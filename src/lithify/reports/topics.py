@@ -13,6 +13,7 @@ from lithify.model.settings.inheritance import Origin
 from lithify.model.settings.table import SETTINGS
 from lithify.model.settings.topic_settings import TopicSettings, to_config
 from lithify.model.settings.units import format_bytes, format_time, plural
+from lithify.model.sources.origin import origin_of
 from lithify.model.topic.edit import KeptVersion, Verb
 from lithify.model.topic.state import TopicState
 from lithify.reports.page import Page, Section, Table
@@ -127,7 +128,7 @@ def _topic_facts(found: TopicInfo) -> list[tuple[str, str]]:
         *([("stored", stored)] if stored else []),
         ("policy", f"{found.config['cleanup.policy']}, {found.config['compaction.mode']}"),
         ("version", count(found.version)),
-        *([("copy of", f"Kafka's {found.copy_of}")] if found.copy_of else []),
+        *([("copy of", str(origin_of(found.copy_of)))] if found.copy_of else []),
         *_source(found),
         ("created", format_time(found.created_ms)),
         ("table", found.table),

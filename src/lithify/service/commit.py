@@ -38,7 +38,7 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.store import CommitUnknownError, StaleVersionError, Warehouse
 from lithify.rules.compaction.eligible.horizon import committed_after
 from lithify.rules.lifecycle.clocks import vouched_ms
-from lithify.rules.lifecycle.copies.kafka import check_appends
+from lithify.rules.lifecycle.copies.ownership import check_appends
 from lithify.rules.lifecycle.landing import Landing, landing
 from lithify.rules.lifecycle.replicas import check_done_to
 from lithify.rules.lifecycle.sweeping import run_of

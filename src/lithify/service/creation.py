@@ -14,7 +14,7 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.documents import DocumentKind
 from lithify.ports.store import LogStore, Warehouse
 from lithify.rules.lifecycle.admission import check_partitions
-from lithify.rules.lifecycle.copies.kafka import check_takes_records
+from lithify.rules.lifecycle.copies.ownership import check_takes_records
 from lithify.service.documents import put_warehouse_format, warehouse_format
 
 

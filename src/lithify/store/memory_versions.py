@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from lithify.model.formats.features import format_with
 from lithify.model.segment import Segment, sizes_of, without
+from lithify.model.sources.origin import OWN
 from lithify.model.topic.edit import KeptVersion, TopicEdit, Verb
 from lithify.model.topic.state import TopicState
 from lithify.rules.lifecycle.expiring import without_restored
@@ -45,7 +46,7 @@ def edited(before: Version, edit: TopicEdit) -> Version:
         format_version=format_with(features),
         logs=tuple(logs[partition] for partition in sorted(logs)),
         clock_ms=before.state.clock_ms if edit.clock_ms is None else edit.clock_ms,
-        copy_of=before.state.copy_of if edit.copy_of is None else edit.copy_of,
+        origin=before.state.origin if edit.origin in (None, OWN) else edit.origin,
         replica=edit.replica_after(before.state.replica, before.state.version, version),
     )
     return Version(

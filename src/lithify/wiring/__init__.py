@@ -123,6 +123,7 @@ def kafka_ingest(
     """
     from lithify.kafka_client.dialects import for_java
     from lithify.kafka_client.first_look import look_first
+    from lithify.model.sources.origin import KAFKA
     from lithify.service.ingest.ingest import ingest
     from lithify.service.ingest.targets import check_one_can_begin
     from lithify.service.read.signs import copied_signs
@@ -131,7 +132,7 @@ def kafka_ingest(
     from lithify.spark.session.reset import ending_first
 
     java = replace(request, config=for_java(request.config))
-    check_one_can_begin(warehouse.store, request)
+    check_one_can_begin(warehouse.store, KAFKA, request)
     if choice.session is None:
         look_first(request.config, request.topics, lambda kind, text: notes(IngestNote(kind, text)), stops)
         if stops():

@@ -11,6 +11,7 @@ from lithify.errors import DamagedError
 from lithify.model.replicas.file_names import origin
 from lithify.model.replicas.replica_of import ReplicaOf
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.sources.origin import KAFKA, OWN, PROMOTED, CopyOf
 from lithify.model.topic.edit import TopicEdit, Verb
 from lithify.model.topic.state import TopicState
 from support.store.builders import NOW_MS, ORDERS, Place, some_records
@@ -32,11 +33,11 @@ class ReplicaRules:
 
     def test_a_copy_of_a_kafka_topic_says_so_until_it_is_promoted_c70(self, place: Place) -> None:
         state = place.create()
-        assert state.copy_of is None
-        for said in ("orders", ""):
-            edit = TopicEdit(place.clock.new_id(), NOW_MS, {}, copy_of=said)
+        assert state.origin == OWN
+        for said in (CopyOf(KAFKA, "orders"), PROMOTED):
+            edit = TopicEdit(place.clock.new_id(), NOW_MS, {}, origin=said)
             state = place.append(place.store.commit(state, edit), some_records("a"))
-            assert (state.copy_of, place.store.load(ORDERS).copy_of) == (said, said)
+            assert (state.origin, place.store.load(ORDERS).origin) == (said, said)
 
     def test_every_commit_states_the_version_that_it_makes_c64(self, place: Place) -> None:
         state = self.a_replica(place)

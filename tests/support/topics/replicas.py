@@ -69,7 +69,7 @@ def check_same(source: Warehouse, target: Warehouse, name: TopicName = NAME) -> 
     copied = [content_of_replica(ours, partition) for partition in ours.partitions]
     assert copied == [content_of_source(log, ours.replica) for log in theirs.logs]
     assert (ours.settings, ours.own_settings) == settings_of_copy(theirs, ours.replica)
-    assert ours.copy_of == theirs.copy_of
+    assert ours.origin == theirs.origin
     assert (ours.original_name, ours.created_ms) == (theirs.original_name, theirs.created_ms)
     assert facts(target.store.segments(ours)) == facts(source.store.segments(theirs))
     if ours.replica.compacts:  # its views are its own

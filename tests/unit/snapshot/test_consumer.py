@@ -11,10 +11,11 @@ from lithify.api.lake import open_lake
 from lithify.errors import LithifyError, PolicyError, SourceLostError
 from lithify.model.record import Record
 from lithify.model.sources.ends import Ends, KnownEnds, SourceEnd
+from lithify.model.sources.origin import PROMOTED
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
-from lithify.rules.lifecycle.copies.kafka import check_still_copy
+from lithify.rules.lifecycle.copies.ownership import check_still_copy
 from lithify.service.snapshot.consumer import STORE_MS, LakeAndLive
 from lithify.service.snapshot.live import Reached
 from support.engines.kernel import compact_without_spark
@@ -149,7 +150,7 @@ def test_a_consumer_that_is_live_hears_of_a_promotion(topic, source):
     topic.append(source.add(2), keep_offsets=True)
     with LakeAndLive(topic.warehouse, topic.topic_name, source, None, None) as consumer:
         assert offsets(consumer) == [0, 1]
-        topic.warehouse.store.commit(topic.state(), TopicEdit("run", 1, {}, copy_of=""))
+        topic.warehouse.store.commit(topic.state(), TopicEdit("run", 1, {}, origin=PROMOTED))
         source.clock.sleep(2 * STORE_MS / 1000)
         for _ in range(2):
             with pytest.raises(PolicyError, match="it was promoted"):

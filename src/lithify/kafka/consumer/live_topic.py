@@ -26,8 +26,8 @@ from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.rules.lifecycle.copies.continuation import cuts_by_earlier, earlier_to_compare
-from lithify.rules.lifecycle.copies.kafka import check_still_copy
 from lithify.rules.lifecycle.copies.missed_deletes import needed
+from lithify.rules.lifecycle.copies.ownership import check_still_copy
 from lithify.service.documents import source_ends_of
 from lithify.service.read.signs import copied_signs
 from lithify.service.snapshot.live import Reached, check_same

@@ -9,6 +9,7 @@ from enum import StrEnum
 from lithify.model.replicas.replica_of import ReplicaOf
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.sources.origin import Origin
 from lithify.model.topic.log import LogState
 
 
@@ -64,7 +65,7 @@ class TopicEdit:
     """Files of `add` and `view_add` that no version has named yet: the gate checks that they still exist (C45)."""
     abandon: tuple[str, ...] | None = None  # the runs that can no longer commit; None leaves them
     features: tuple[str, ...] | None = None  # of the topic from then on; None leaves them
-    copy_of: str | None = None  # the Kafka topic that it copies (C70), empty once it is promoted; None leaves it
+    origin: Origin | None = None  # whether it is a copy from then on (C70); None and `OWN` leave it
     replica: ReplicaOf | None = None  # what the topic is a replica of; None leaves it, `PROMOTE` drops it
 
     def closing_time(self, closed_ms: int) -> int:

@@ -8,6 +8,7 @@ from lithify.errors import UnknownTopicError
 from lithify.model.names import TopicName
 from lithify.model.replicas.replica_of import ReplicaOf
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.sources.origin import OWN, Origin
 from lithify.model.topic.log import LogState
 
 
@@ -32,8 +33,8 @@ class TopicState:
     """What earlier versions of Lithify do not know of it, by name (`model/formats`)."""
     replica: ReplicaOf | None = None
     """What this topic is an exact copy of (C63); None of a topic of its own."""
-    copy_of: str | None = None
-    """The Kafka topic that it is a copy of (C70); empty once it was promoted, None of a topic that was never one."""
+    origin: Origin = OWN
+    """Whether it is a copy of a topic of another system, whose offsets it has, or was one (C70)."""
     format_version: int = field(default=3, compare=False)
     """In which it is stored; of a topic without features the next commit makes it 3."""
 

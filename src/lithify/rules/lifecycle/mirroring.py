@@ -119,7 +119,7 @@ def mirrored(step: Step, copied: Copied, run_id: str, now_ms: int) -> TopicEdit:
         clock_ms=max(clocks, default=now_ms),
         written=tuple(copied.copies.values()),
         features=features_of_copy(source),
-        copy_of=source.copy_of,
+        origin=source.origin,
         replica=step.says,
     )
 

@@ -21,6 +21,7 @@ from lithify.model.remains import ClosedState, Entry, MetadataFile, Remains
 from lithify.model.segment import Segment, segments_of, volume_of
 from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.sources.origin import OWN, Origin
 from lithify.model.topic.log import LogState
 from lithify.rules.lifecycle.copies.missed_deletes import begun_after_cut
 
@@ -57,8 +58,7 @@ class RepairPlan:
     complete: bool = True
     """No acknowledged record is missing, as far as the existing files can tell."""
     notes: tuple[str, ...] = ()
-    copy_of: str | None = None
-    """The Kafka topic that it is a copy of (C70)."""
+    origin: Origin = OWN
 
 
 def plan_repair(remains: Remains) -> RepairPlan:
@@ -89,7 +89,7 @@ def plan_repair(remains: Remains) -> RepairPlan:
     notes = (*notes, *_appended(taken), *_unnamed(remains, taken), *_forgotten(best.state.version))
     whole = not lost and not remains.missing
     state = best.state
-    return RepairPlan(Way.REBUILD, best, state.settings, state.own_settings, logs, whole, notes, state.copy_of)
+    return RepairPlan(Way.REBUILD, best, state.settings, state.own_settings, logs, whole, notes, state.origin)
 
 
 def _check_only_one(files: Sequence[MetadataFile], best: MetadataFile) -> None:
@@ -135,8 +135,8 @@ def _from_segments(remains: Remains) -> RepairPlan:
         *_unnamed(remains, live),
     ]
     own = known.own_settings if known else own_names(None, settings)
-    copy_of = known.copy_of if known else None
-    return RepairPlan(Way.REBUILD, None, settings, own, logs, complete=False, notes=tuple(notes), copy_of=copy_of)
+    origin = known.origin if known else OWN
+    return RepairPlan(Way.REBUILD, None, settings, own, logs, complete=False, notes=tuple(notes), origin=origin)
 
 
 def _settings_of(segments: Sequence[Segment]) -> TopicSettings:
@@ -147,7 +147,7 @@ def _settings_of(segments: Sequence[Segment]) -> TopicSettings:
 def _known(remains: Remains) -> ClosedState | None:
     """The newest state that is known, whatever segments it had."""
     states = [file.state for file in remains.files if file.state is not None]
-    known = [ClosedState(s.version, s.settings, s.logs, s.own_settings, s.copy_of) for s in states]
+    known = [ClosedState(s.version, s.settings, s.logs, s.own_settings, s.origin) for s in states]
     return max([*known, *([remains.last_closed] if remains.last_closed else [])], key=lambda k: k.version, default=None)
 
 

@@ -16,7 +16,7 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.changed_settings import AlterReport, SettingChange
 from lithify.reports.cut import CutReport, LogCut, cut_report, log_cut
-from lithify.rules.lifecycle.copies.kafka import check_takes_partitions
+from lithify.rules.lifecycle.copies.ownership import check_takes_partitions
 from lithify.rules.lifecycle.cuts import uncompacted
 from lithify.rules.lifecycle.replicas import check_own
 from lithify.rules.lifecycle.setting_changes import altered

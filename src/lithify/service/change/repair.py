@@ -66,7 +66,7 @@ def _rebuild(warehouse: Warehouse, salvage: Salvage, name: TopicName, remains: R
         own_settings=plan.own_settings,
         logs=(),
         created_ms=warehouse.clock.now_ms() if known is None else known.created_ms,
-        copy_of=plan.copy_of,
+        origin=plan.origin,
     )
     run_id = warehouse.clock.new_id()
     logs: list[LogState] = []

@@ -20,13 +20,14 @@ from dataclasses import dataclass, field, replace
 from lithify.errors import ConflictError
 from lithify.model.message import MessageId
 from lithify.model.names import LogId, TopicName
+from lithify.model.sources.origin import OWN, Origin
 from lithify.model.sources.source import SourcePosition
 from lithify.model.staged import StagedLog, by_partition, segments_of_parts
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
-from lithify.rules.lifecycle.copies.kafka import was_promoted
+from lithify.rules.lifecycle.copies.ownership import was_promoted
 from lithify.service.commit import commit
 from lithify.service.write.append import appended, ended
 
@@ -79,7 +80,7 @@ class Reached:
 
     identity: str
     places: Mapping[int, Place]
-    copy_of: str | None = None
+    origin: Origin = OWN
     """What the topic says that it is a copy of (C70)."""
     epochs: Mapping[int, int] = field(default_factory=dict)
     """Of logs that have one, the leader epoch that their last commit stored (C72)."""
@@ -92,7 +93,7 @@ class Reached:
         return cls(
             state.identity,
             {p: Place(log.log_end_offset, log.copied_to) for p, log in enumerate(state.logs)},
-            state.copy_of,
+            state.origin,
             {p: log.source_epoch for p, log in enumerate(state.logs) if log.source_epoch is not None},
             {p for p, log in enumerate(state.logs) if log.source_begun is not None},
         )
@@ -120,7 +121,7 @@ class Reached:
         """Raises `ConflictError` where one of these logs does not end where this ingest's last commit ended it."""
         if newest.identity != self.identity:
             raise ConflictError(f"{newest.name}: the topic was deleted and recreated meanwhile", hint="start again")
-        if newest.copy_of != self.copy_of:
+        if newest.origin != self.origin:
             raise was_promoted(newest)
         for partition in partitions:
             left, log = self._of(partition), newest.log(partition)
@@ -157,7 +158,7 @@ def commit_copied(warehouse: Warehouse, copied: Copied, reached: Reached, run_id
             if partition in logs or (log.source_begun is None and log.log_end_offset):
                 logs[partition] = replace(log, source_begun=at)
         now_ms = warehouse.clock.now_ms()
-        return TopicEdit(run_id, now_ms, logs, add=every, written=every, copy_of=newest.copy_of)
+        return TopicEdit(run_id, now_ms, logs, add=every, written=every, origin=newest.origin)
 
     return commit(warehouse, copied.topic, run_id, decide)
 

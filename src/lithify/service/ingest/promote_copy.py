@@ -15,11 +15,12 @@ from dataclasses import replace
 from lithify.errors import ConflictError
 from lithify.model.names import TopicName
 from lithify.model.sources.copied_topic import CopiedTopic
+from lithify.model.sources.origin import PROMOTED
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import CopyPromoteReport
-from lithify.rules.lifecycle.copies.kafka import PROMOTED, promoted
+from lithify.rules.lifecycle.copies.ownership import promoted
 from lithify.service.commit import commit
 from lithify.service.documents import put_promotion, put_source, source_of
 
@@ -32,7 +33,7 @@ def promote_copy(warehouse: Warehouse, name: TopicName) -> CopyPromoteReport:
     """
     run_id = warehouse.clock.new_id()
     state = warehouse.store.load(name)
-    source = promoted(state)
+    source = promoted(state).topic
     known = source_of(warehouse.store, state) or CopiedTopic(source, "")
     put_promotion(warehouse.store, state)
     put_source(warehouse.store, state, replace(known, promoted=True))
@@ -42,7 +43,7 @@ def promote_copy(warehouse: Warehouse, name: TopicName) -> CopyPromoteReport:
             raise ConflictError(f"{name}: the topic was deleted and recreated meanwhile", hint="promote again")
         promoted(newest)
         logs = {0: newest.log(0)}  # it tells that the commit landed (C6)
-        return TopicEdit(run_id, warehouse.clock.now_ms(), logs, copy_of=PROMOTED)
+        return TopicEdit(run_id, warehouse.clock.now_ms(), logs, origin=PROMOTED)
 
     done = commit(warehouse, name, run_id, decide)
     put_source(warehouse.store, done, replace(known, promoted=True))

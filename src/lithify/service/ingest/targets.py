@@ -8,19 +8,20 @@ from dataclasses import replace
 from lithify.errors import LithifyError, RefusedError, UnknownTopicError
 from lithify.model.names import parse_topic
 from lithify.model.sources.copied_topic import CopiedTopic
+from lithify.model.sources.origin import PROMOTED, CopyOf
 from lithify.model.sources.source import IngestRequest
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import LogStore
-from lithify.rules.lifecycle.copies.kafka import PROMOTED, another_source, check_ingested, was_promoted
+from lithify.rules.lifecycle.copies.ownership import another_source, check_ingested, was_promoted
 from lithify.rules.lifecycle.replicas import check_own
 from lithify.service.documents import put_source, source_of
 
 
-def known_source(store: LogStore, state: TopicState, system: str, topic: str) -> CopiedTopic | None:
-    """What is stored of the source of a copy. Raises `RefusedError` if that is not `topic`, or was promoted."""
+def known_source(store: LogStore, state: TopicState, source: CopyOf) -> CopiedTopic | None:
+    """What is stored of the source of a copy. Raises `RefusedError` if that is not `source`, or was promoted."""
     copied = source_of(store, state)
-    if copied is not None and copied.name != topic:
-        raise another_source(state, system, copied.name, topic)
+    if copied is not None and copied.name != source.topic:
+        raise another_source(state, replace(source, topic=copied.name), source.topic)
     if copied is not None and copied.promoted:
         raise was_promoted(state)
     return copied
@@ -36,17 +37,17 @@ def remember(store: LogStore, state: TopicState, known: CopiedTopic | None, copi
         copied = replace(copied, topic_id=copied.topic_id or known.topic_id, config=config)
     if known != copied:
         put_source(store, state, copied)
-        if store.load(state.name).copy_of == PROMOTED:
+        if store.load(state.name).origin == PROMOTED:
             put_source(store, state, replace(copied, promoted=True))
             raise was_promoted(state)
 
 
-def check_one_can_begin(store: LogStore, request: IngestRequest) -> None:
-    """Raises the first `RefusedError` where every topic of Kafka that is named would be refused."""
+def check_one_can_begin(store: LogStore, system: str, request: IngestRequest) -> None:
+    """Raises the first `RefusedError` where every topic of `system` that is named would be refused."""
     refused: list[RefusedError] = []
     for topic in request.topics:
         try:
-            _check_can_begin(store, topic, request.target(topic))
+            _check_can_begin(store, CopyOf(system, topic), request.target(topic))
         except RefusedError as error:
             refused.append(error)
         except LithifyError as error:
@@ -59,8 +60,8 @@ def check_one_can_begin(store: LogStore, request: IngestRequest) -> None:
         raise refused[0]
 
 
-def _check_can_begin(store: LogStore, topic: str, into: str) -> None:
+def _check_can_begin(store: LogStore, source: CopyOf, into: str) -> None:
     with suppress(UnknownTopicError):
         state = store.load(parse_topic(into).whole("copied into"))
         check_own(state)
-        check_ingested(state, topic, known=known_source(store, state, "Kafka", topic) is not None)
+        check_ingested(state, source, known=known_source(store, state, source) is not None)

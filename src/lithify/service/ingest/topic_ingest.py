@@ -19,6 +19,7 @@ from lithify.model.message import DAMAGED_NAMED_AT_MOST
 from lithify.model.names import LogId, TopicName, TopicReference
 from lithify.model.segment import volume_of
 from lithify.model.sources.copied_topic import CopiedTopic, Hole, IdHole
+from lithify.model.sources.origin import CopyOf
 from lithify.model.sources.source import IngestRequest, SourcePosition, SourceTopic
 from lithify.model.staged import Destination, StagedLog, by_partition, segments_of_parts
 from lithify.model.topic.edit import TopicEdit
@@ -29,7 +30,7 @@ from lithify.reports.ingest import IngestBatch, IngestNote, IngestReport, TellBa
 from lithify.reports.pulsar.damaged import kept_whole
 from lithify.rules.lifecycle.copies import continuation
 from lithify.rules.lifecycle.copies.continuation import CopyContinuation, CopyContinues, NeverCopied, SourceWentBack
-from lithify.rules.lifecycle.copies.kafka import check_ingested, check_still_copy
+from lithify.rules.lifecycle.copies.ownership import check_ingested, check_still_copy
 from lithify.rules.lifecycle.replicas import check_own
 from lithify.service.change.alter import alter
 from lithify.service.commit import commit
@@ -199,9 +200,13 @@ class TopicIngest:
                 self._remember(state)
 
     @property
+    def _origin(self) -> CopyOf:
+        return CopyOf(self.source.system, self.topic)
+
+    @property
     def _theirs(self) -> str:
         """The source's topic, as messages name it."""
-        return f"{self.source.system}'s {self.topic}"
+        return str(self._origin)
 
     def report(self, error: LithifyError | None, *, begun: bool = True) -> IngestReport:
         took_ms = self.warehouse.clock.now_ms() - self.started_ms
@@ -251,7 +256,7 @@ class TopicIngest:
 
     def _is_marked(self, state: TopicState) -> bool:
         """Whether it says that it is a copy of Kafka's topic (C70). Pulsar's ids say where each record is from."""
-        return state.settings.message_ids != "none" or state.copy_of == self.topic
+        return state.settings.message_ids != "none" or state.origin == self._origin
 
     def _check_marked(self, state: TopicState) -> None:
         """Raises `ConflictError` where it does so no more: what is loaded after a commit is not what was committed."""
@@ -268,9 +273,9 @@ class TopicIngest:
         def decide(newest: TopicState) -> TopicEdit:
             if newest.identity != state.identity:
                 raise ConflictError(f"{self.name}: the topic was deleted and recreated meanwhile", hint="start again")
-            check_ingested(newest, self.topic, known=known)
+            check_ingested(newest, self._origin, known=known)
             logs = {0: newest.log(0)}  # it tells that the commit landed (C6)
-            return TopicEdit(run_id, self.warehouse.clock.now_ms(), logs, copy_of=self.topic)
+            return TopicEdit(run_id, self.warehouse.clock.now_ms(), logs, origin=self._origin)
 
         return commit(self.warehouse, self.name, run_id, decide)
 
@@ -282,7 +287,7 @@ class TopicIngest:
 
     def _known(self, state: TopicState) -> CopiedTopic | None:
         """What is stored of its source. Raises `RefusedError` if that is another topic."""
-        return known_source(self.warehouse.store, state, self.source.system, self.topic)
+        return known_source(self.warehouse.store, state, self._origin)
 
     def _check_id(self, topic_id: str) -> None:
         if topic_id and self.topic_id and topic_id != self.topic_id:  # empty where the source does not tell

@@ -16,6 +16,7 @@ from lithify.model.segment import Segment, segments_of, volume_of
 from lithify.model.settings.inheritance import origins
 from lithify.model.settings.stream_attributes import StreamAttributes
 from lithify.model.settings.topic_settings import to_config
+from lithify.model.sources.origin import origin_text
 from lithify.model.topic.edit import KeptVersion
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
@@ -106,7 +107,7 @@ def _info(state: TopicState, attributes: StreamAttributes | LithifyError | None)
         source_version=None if state.replica is None else state.replica.version,
         compacts_by_itself=None if state.replica is None else state.replica.compacts,
         not_compacting=why_not_compacting(state),
-        copy_of=state.copy_of or None,
+        copy_of=origin_text(state.origin) or None,
     )
 
 

@@ -26,7 +26,7 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.rules.lifecycle.admission import check_offsets
 from lithify.rules.lifecycle.copies.ids import check_not_copied
-from lithify.rules.lifecycle.copies.kafka import check_takes_records
+from lithify.rules.lifecycle.copies.ownership import check_takes_records
 from lithify.rules.lifecycle.sweeping import run_of
 from lithify.service.commit import check_not_abandoned, commit
 from lithify.service.write.append import appended

@@ -10,6 +10,7 @@ from lithify.errors import PolicyError
 from lithify.model.names import TopicName, TopicReference
 from lithify.model.record import Record
 from lithify.model.sources.copied_topic import CopiedTopic
+from lithify.model.sources.origin import KAFKA, OWN, CopyOf
 from lithify.model.sources.source import IngestRequest
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import WrittenBatch
@@ -48,7 +49,7 @@ def warehouse():
 
 
 def copied(warehouse, records, topic="orders"):
-    source = ListedSource(warehouse, {topic: records})
+    source = ListedSource(warehouse, {topic: records}, system=KAFKA)
     (report,) = ingest(warehouse, source, IngestRequest({}, (topic,), into="orders"), lambda _: None, lambda: False)
     return report
 
@@ -102,7 +103,7 @@ def test_a_copy_of_an_earlier_lithify_is_one_from_the_next_ingest_on(warehouse):
     put_source(warehouse.store, state, CopiedTopic("orders", "id of orders"))
     append(warehouse, NAME, kafkas(0, 1)[0], keep_offsets=True)
     assert copied(warehouse, kafkas(0, 1, 2)).records == 1
-    assert warehouse.store.load(NAME).copy_of == "orders"
+    assert warehouse.store.load(NAME).origin == CopyOf(KAFKA, "orders")
 
 
 def test_a_promoted_copy_goes_its_own_way(warehouse):
@@ -208,7 +209,7 @@ def test_a_topic_that_was_recreated_during_the_ingest_is_no_copy(warehouse):
         if not freezer.reached:
             return
         assert report.error is not None or values(warehouse) == [(0, b"0")]
-        assert warehouse.store.load(NAME).copy_of is None
+        assert warehouse.store.load(NAME).origin == OWN
 
 
 def test_a_repair_does_not_take_a_promotion_back(warehouse):
@@ -217,7 +218,7 @@ def test_a_repair_does_not_take_a_promotion_back(warehouse):
     promote_copy(warehouse, NAME)
     append(warehouse, NAME, OURS)
     state = warehouse.store.load(NAME)
-    warehouse.store.commit(state, TopicEdit("repair", 1, {}, copy_of="orders"))
+    warehouse.store.commit(state, TopicEdit("repair", 1, {}, origin=CopyOf(KAFKA, "orders")))
     report = copied(warehouse, kafkas(0, 1, 4, 5))
     assert "it was promoted" in report.error
     promote_copy(warehouse, NAME)
@@ -238,10 +239,10 @@ def test_an_ingest_that_can_copy_nothing_ends_before_it_begins(warehouse):
     promote_copy(warehouse, NAME)
     store = warehouse.store
     with pytest.raises(PolicyError, match="it was promoted"):
-        check_one_can_begin(store, IngestRequest({}, ("orders",)))
-    check_one_can_begin(store, IngestRequest({}, ("orders", "others")))
-    check_one_can_begin(store, IngestRequest({}, ("orders",), into="others"))
-    check_one_can_begin(store, IngestRequest({}, pattern="ord.*"))
+        check_one_can_begin(store, KAFKA, IngestRequest({}, ("orders",)))
+    check_one_can_begin(store, KAFKA, IngestRequest({}, ("orders", "others")))
+    check_one_can_begin(store, KAFKA, IngestRequest({}, ("orders",), into="others"))
+    check_one_can_begin(store, KAFKA, IngestRequest({}, pattern="ord.*"))
 
 
 def test_a_copy_has_the_partitions_of_kafka(warehouse):

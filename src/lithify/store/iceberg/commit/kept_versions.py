@@ -24,6 +24,7 @@ from lithify.errors.defects import readable
 from lithify.model.segment import Segment, segments_of, volume_of
 from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import stored_settings, to_stored
+from lithify.model.sources.origin import origin_text
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import View
 from lithify.model.topic.state import TopicState
@@ -107,7 +108,7 @@ def closing_record(state: TopicState, edit: TopicEdit, no_longer_named: Iterable
         "closed_by": edit.run_id,
         "settings": to_stored(state.settings),
         "own_settings": sorted(state.own_settings),
-        **({} if state.copy_of is None else {"copy_of": state.copy_of}),
+        **({} if (origin := origin_text(state.origin)) is None else {"copy_of": origin}),
         "logs": [log_to_json(log) for log in state.logs],
         "verb": edit.verb.value,
         "no_longer_named": list(no_longer_named),

@@ -21,6 +21,7 @@ from lithify.errors.redaction import one_line
 from lithify.model.remains import ClosedState
 from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.sources.origin import origin_of, origin_text
 from lithify.model.topic.state import TopicState
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.state import topic_codec
@@ -40,7 +41,7 @@ def rebuilt(state: TopicState, replaces: Iterable[str]) -> dict[str, str]:
     return {
         **topic_codec.new_topic(state.original_name, state.settings, 0, state.created_ms, state.own_settings),
         **topic_codec.changed(topic_codec.FIRST_VERSION, state.settings, state.logs, None),
-        **({} if state.copy_of is None else {topic_codec.COPY_OF: state.copy_of}),
+        **({} if (origin := origin_text(state.origin)) is None else {topic_codec.COPY_OF: origin}),
         REPLACES: json.dumps(sorted(replaces)),
     }
 
@@ -149,5 +150,5 @@ def last_closed(records: Iterable[Record]) -> ClosedState | None:
             logs = tuple(log_from_json(p, data) for p, data in enumerate(record["logs"]))
             settings = settings_of(record["settings"])
             own = own_names(record.get("own_settings"), settings)
-            closed.append(ClosedState(record["version"], settings, logs, own, record.get("copy_of")))
+            closed.append(ClosedState(record["version"], settings, logs, own, origin_of(record.get("copy_of"))))
     return max(closed, key=lambda c: c.version, default=None)

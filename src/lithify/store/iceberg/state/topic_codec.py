@@ -40,6 +40,7 @@ from lithify.model.formats.features import FEATURES_FORMAT, TOPIC_FORMAT, check_
 from lithify.model.names import TopicName
 from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import TopicSettings, stored_settings, to_stored
+from lithify.model.sources.origin import origin_of, origin_text
 from lithify.model.topic.edit import KeptVersion, TopicEdit, Verb
 from lithify.model.topic.log import FIRST_EPOCH, LogState
 from lithify.model.topic.state import TopicState
@@ -155,8 +156,8 @@ def edited(properties: Properties, version: int, edit: TopicEdit, kept: tuple[Cl
     new[_FORMAT] = str(format_with(features))
     if features != known:
         new[_FEATURES] = _text(features)
-    if edit.copy_of is not None:
-        new[COPY_OF] = edit.copy_of
+    if edit.origin is not None and (origin := origin_text(edit.origin)) is not None:
+        new[COPY_OF] = origin
     if edit.abandon is not None:
         new[_ABANDONED] = _text(edit.abandon)
     if kept != closed_versions(properties):
@@ -199,7 +200,7 @@ def state_of(name: TopicName, facts: TableFacts) -> TopicState:
             abandoned=tuple(json.loads(properties.get(_ABANDONED, "[]"))),
             features=_features(properties),
             replica=replica_in(properties),
-            copy_of=properties.get(COPY_OF),
+            origin=origin_of(properties.get(COPY_OF)),
             format_version=int(properties[_FORMAT]),
         )
 
