@@ -132,7 +132,7 @@ def compare_walk(seed: int, before: Checkout, now: Checkout, folder: Path, seen:
     """Does one walk three times; how many commands of each verb ended well."""
     steps = [*walk(seed, STEPS)]
     toss = random.Random(seed)
-    places = [folder / name for name in ("before", "now", "both")]
+    places = [folder / name for name in ("was", "now", "all")]
     good = Counter[str]()
     for number, step in enumerate(steps):
         expected = before.do(places[0], number, step)
@@ -158,14 +158,12 @@ def compare_pages(before: Checkout, now: Checkout, folder: Path, left_out: set[s
                 flags = [()] if "--json" in arguments else [(), ("--json",)]
                 steps += [Step(START_MS + 10**9 + number, (*arguments, *flag)) for flag in flags]
         for number, step in enumerate(steps):
-            found = [
-                one.do(folder / page.stem / name, number, step) for one, name in ((before, "before"), (now, "now"))
-            ]
+            found = [one.do(folder / page.stem / name, number, step) for one, name in ((before, "was"), (now, "now"))]
             seen.same(f"pages: {page.name}: {' '.join(step.arguments)}", *found)
 
 
 def compare_streams(before: Checkout, now: Checkout, folder: Path, seen: Comparison) -> None:
-    """A Spark stream begun by one checkout goes on in the other: the rows of the second are those of nobody else."""
+    """A Spark stream begun by one checkout goes on in the other: each row is read once."""
     steps = [*walk(1, 6)]
     for name, (first, second) in {"forth": (before, now), "back": (now, before)}.items():
         for number, step in enumerate([*steps, Step(0, ("@stream", TOPIC))]):
