@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from lithify.errors import (
-    ConflictError,
     LithifyError,
     RefusedError,
     SourceLostError,
@@ -22,7 +21,6 @@ from lithify.model.sources.copied_topic import CopiedTopic, Hole, IdHole
 from lithify.model.sources.origin import CopyOf
 from lithify.model.sources.source import IngestRequest, SourcePosition, SourceTopic
 from lithify.model.staged import Destination, StagedLog, by_partition, segments_of_parts
-from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import Copying, Source, SourceBatch
 from lithify.ports.store import Warehouse
@@ -30,13 +28,13 @@ from lithify.reports.ingest import IngestBatch, IngestNote, IngestReport, TellBa
 from lithify.reports.pulsar.damaged import kept_whole
 from lithify.rules.lifecycle.copies import continuation
 from lithify.rules.lifecycle.copies.continuation import CopyContinuation, CopyContinues, NeverCopied, SourceWentBack
-from lithify.rules.lifecycle.copies.ownership import check_ingested, check_still_copy
+from lithify.rules.lifecycle.copies.ownership import check_still_copy
 from lithify.rules.lifecycle.replicas import check_own
 from lithify.service.change.alter import alter
-from lithify.service.commit import commit
 from lithify.service.creation import create_topic
 from lithify.service.ingest.commit_copied import Begun, Copied, Reached, commit_copied
 from lithify.service.ingest.losses import begin_of, check_none_gone, cut_error, gone_of, hole_of
+from lithify.service.ingest.marking import check_marked, marked
 from lithify.service.ingest.narration import Narration
 from lithify.service.ingest.resync import resync
 from lithify.service.ingest.same_log import SameLog
@@ -86,12 +84,12 @@ class TopicIngest:
         self.topic_id = found.topic_id
         state = self._state(found)
         check_own(state)
-        self._check_same(state)
-        state = self._with_partitions(self._marked(state), found)
+        is_known = self._is_known(state)
+        state = self._with_partitions(marked(self.warehouse, state, self._origin, known=is_known), found)
         self.same.begin(found)  # before it is asked whether it was cut
         starts = {p: self._start(state, p, how) for p, how in self.source.continuations(found, state).items()}
         self._remember(state)
-        self._check_marked(state)
+        check_marked(state, self._origin)
         drops = self.source.drops if self.request.resyncs and not self.resynced else None
         accepts = self.request.accepts_loss
         self.watch = SourceWatch(self.warehouse, self.source, found, state, accepts, resyncs=drops is not None)
@@ -254,36 +252,13 @@ class TopicIngest:
         alter(self.warehouse, self.name, {}, partitions=wanted, check_partitions=check_still_copy)
         return self.warehouse.store.load(self.name)
 
-    def _is_marked(self, state: TopicState) -> bool:
-        """Whether it says that it is a copy of Kafka's topic (C70). Pulsar's ids say where each record is from."""
-        return state.settings.message_ids != "none" or state.origin == self._origin
-
-    def _check_marked(self, state: TopicState) -> None:
-        """Raises `ConflictError` where it does so no more: what is loaded after a commit is not what was committed."""
-        if not self._is_marked(state):
-            why = "it was promoted, or deleted and recreated, meanwhile"
-            raise ConflictError(f"{self.name}: {why}", hint="start again; nothing was copied")
-
-    def _marked(self, state: TopicState) -> TopicState:
-        """The topic once it says that it is a copy of Kafka's."""
-        if self._is_marked(state):
-            return state
-        run_id, known = self.warehouse.clock.new_id(), self._known(state) is not None
-
-        def decide(newest: TopicState) -> TopicEdit:
-            if newest.identity != state.identity:
-                raise ConflictError(f"{self.name}: the topic was deleted and recreated meanwhile", hint="start again")
-            check_ingested(newest, self._origin, known=known)
-            logs = {0: newest.log(0)}  # it tells that the commit landed (C6)
-            return TopicEdit(run_id, self.warehouse.clock.now_ms(), logs, origin=self._origin)
-
-        return commit(self.warehouse, self.name, run_id, decide)
-
-    def _check_same(self, state: TopicState) -> None:
-        """Raises `RefusedError` or `SourceWentBackError` if it is a copy of another topic."""
-        if (copied := self._known(state)) is not None:
-            self.holes = copied.holes
-            self._check_id(copied.topic_id)
+    def _is_known(self, state: TopicState) -> bool:
+        """Whether its documents have its source. Raises `RefusedError` or `SourceWentBackError` if that is another."""
+        if (copied := self._known(state)) is None:
+            return False
+        self.holes = copied.holes
+        self._check_id(copied.topic_id)
+        return True
 
     def _known(self, state: TopicState) -> CopiedTopic | None:
         """What is stored of its source. Raises `RefusedError` if that is another topic."""
