@@ -24,6 +24,10 @@ only +SECTIONS:
 tests-for +FILES:
     @{{python}} scripts/tests_for.py {{FILES}}
 
+# How many small changes of the rules tests notice: 200, or `just mutants --count N [--seed N] [PLACE]`
+mutants *ARGS:
+    {{python}} scripts/mutants.py {{ARGS}}
+
 # Kill a thousand processes (or N) at random moments, over all verbs that write
 kills N="1000":
     LITHIFY_KILLS={{N}} {{python}} -m pytest tests/kills --durations=0
