@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +17,7 @@ from lithify.api.pulsar import LiveTopic
 from lithify.model.message import MessageId
 from lithify.ports.pulsar.cluster import TopicLook
 from lithify.pulsar.client import ClientConfig, TopicReader
+from lithify.pulsar.client.patience import patiently
 from lithify.pulsar.format.batch import value_of
 from lithify.pulsar.format.entry import RawEntry, entry_of
 from lithify.pulsar.live.cluster import LiveCluster
@@ -26,6 +28,7 @@ from support.pulsar.jars import pulsar_jars
 from support.pulsar.server import PulsarServer
 
 END = MessageId(1 << 40, 0)
+LOOK_S = 20.0
 
 
 def config_of(server: PulsarServer, **how: Any) -> ClientConfig:
@@ -72,7 +75,8 @@ def opened(entries: Sequence[RawEntry]) -> list[tuple[MessageId, bytes, bytes]]:
 
 
 def look(server: PulsarServer, topic: str) -> TopicLook:
-    return LiveCluster(config_of(server)).look(topic)
+    """A broker that was just started refuses until its predecessor's claim to the topic is over."""
+    return patiently(lambda: LiveCluster(config_of(server)).look(topic), LOOK_S, time.sleep)
 
 
 def a_round(server: PulsarServer, topic: str, spark: Any, **how: Any) -> TopicRoundReport:
