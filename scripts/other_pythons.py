@@ -34,8 +34,17 @@ def other_versions() -> list[str]:
 def environment_of(version: str) -> Path:
     """An environment on Python `version` with all that tests need: its folder. Made, or brought up to date."""
     folder = ROOT / ".venv" / "pythons" / version
-    install = (UV, "pip", "install", "--quiet", "--python", folder, "--no-build-isolation")
-    _run(UV, "venv", "--quiet", "--allow-existing", "--python", next(_installed(version), Path(version)), folder)
+    install = (UV, "pip", "install", "--quiet", "--system-certs", "--python", folder, "--no-build-isolation")
+    _run(
+        UV,
+        "venv",
+        "--quiet",
+        "--system-certs",
+        "--allow-existing",
+        "--python",
+        next(_installed(version), Path(version)),
+        folder,
+    )
     for lock in ("requirements-build.lock", "requirements-dev.lock"):  # the first builds packages of the second
         _run(*install, "--require-hashes", "-r", lock)
     _run(*install, "--no-deps", "--editable", ".")
