@@ -10,7 +10,9 @@ most of that without opening a file. `compact --plan` prints the same plan that 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
+from itertools import compress
 
 from lithify.model.groups.reads import NONE_NAMED, LogReads
 from lithify.model.segment import Segment, volume_of
@@ -39,6 +41,8 @@ class LogPlan:
     base: LogState
     horizon: Horizon
     rules: SurvivorRules
+    segments: tuple[Segment, ...]
+    """Those of the log, all of them."""
     clean: tuple[Segment, ...]
     dirty: tuple[Segment, ...]
     looked_at: tuple[Segment, ...]
@@ -176,13 +180,12 @@ def plan_log(
     aging = {s.path for s in clean if may_age(s, rules.values_expire_before_ms, state.aged_before_ms)}
     whole = tuple(s for s in clean if s.base_offset >= rules.log_start and s.path not in aging)
     expiring = _expiring(started, horizon, rules, volume_of(whole).chunks)
-    dirty_keys = key_bounds_of(dirty)
-    can_lose = (_can_lose(s, dirty_keys, rules, tombstones_expire=expiring) or s.path in aging for s in clean)
-    looked_at = tuple(s for s, can in zip(clean, can_lose, strict=True) if can)
+    looked_at = _looked_at(clean, dirty, aging, rules, tombstones_expire=expiring)
     return LogPlan(
         base=state,
         horizon=horizon,
         rules=rules,
+        segments=segments,
         clean=clean,
         dirty=dirty,
         looked_at=looked_at,
@@ -270,6 +273,20 @@ def _may_expire(segment: Segment, rules: SurvivorRules) -> bool:
     return segment.base_offset < rules.tombstones_expire_below and segment.may_hold_tombstones(
         empty_is_tombstone=rules.empty_is_tombstone
     )
+
+
+def _looked_at(
+    clean: tuple[Segment, ...],
+    dirty: tuple[Segment, ...],
+    aging: Collection[str],
+    rules: SurvivorRules,
+    *,
+    tombstones_expire: bool,
+) -> tuple[Segment, ...]:
+    """The clean segments that can hold a loser; `aging` are paths of those whose values may be too old."""
+    dirty_keys = key_bounds_of(dirty)
+    can_lose = (s.path in aging or _can_lose(s, dirty_keys, rules, tombstones_expire=tombstones_expire) for s in clean)
+    return tuple(compress(clean, can_lose))
 
 
 def _can_lose(segment: Segment, dirty_keys: KeyBounds, rules: SurvivorRules, *, tombstones_expire: bool) -> bool:

@@ -55,8 +55,8 @@ def commit_round(
 
     def decide(newest: TopicState) -> TopicEdit | None:
         left_out.clear()
-        segments = warehouse.store.segments(newest, list(outcomes))
         plans = {p: outcome.plan for p, outcome in outcomes.items()}
+        segments = _segments_of(warehouse, planned_on, newest, plans)
         left_out.update(_conflicts(warehouse, planned_on, newest, plans, segments))
         good = {p: outcome for p, outcome in outcomes.items() if p not in left_out}
         if not good:
@@ -94,6 +94,15 @@ def overtaken(
     return newest, _conflicts(warehouse, planned_on, newest, plans, segments)
 
 
+def _segments_of(
+    warehouse: Warehouse, planned_on: TopicState, newest: TopicState, plans: Mapping[int, LogPlan]
+) -> tuple[Segment, ...]:
+    """The newest segments of the planned logs: without a commit in the meantime, those that the plans have."""
+    if newest == planned_on:
+        return tuple(segment for plan in plans.values() for segment in plan.segments)
+    return warehouse.store.segments(newest, list(plans))
+
+
 def _conflicts(
     warehouse: Warehouse,
     planned_on: TopicState,
@@ -106,7 +115,7 @@ def _conflicts(
         raise ConflictError(f"{newest.name}: the topic was deleted and recreated during the round")
     if newest.settings != planned_on.settings:
         return dict.fromkeys(plans, "a setting was changed")
-    if newest.version == planned_on.version:
+    if newest == planned_on:  # its version's number alone would not do: a restored catalog counts on from an older one
         return {}
     view = warehouse.store.view(newest, list(plans)) if newest.settings.side_by_side else ()
     reasons = {
