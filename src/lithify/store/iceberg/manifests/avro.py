@@ -10,15 +10,18 @@ a shorter one. Beside the adapter the only module that uses private names of PyI
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Callable
-from io import BytesIO
-from typing import Any
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Self
 
 from pyiceberg.avro.codecs.deflate import DeflateCodec
-from pyiceberg.avro.decoder import StreamingBinaryDecoder
+from pyiceberg.avro.decoder import BinaryDecoder, StreamingBinaryDecoder, new_decoder
 from pyiceberg.avro.file import SYNC_SIZE, AvroFile, Block
-from pyiceberg.io import InputFile
+from pyiceberg.avro.reader import Reader
+from pyiceberg.avro.resolver import resolve_reader
 from pyiceberg.manifest import (
     DEFAULT_READ_VERSION,
     MANIFEST_ENTRY_SCHEMAS,
@@ -34,57 +37,89 @@ from pyiceberg.manifest import (
     _inherit_from_manifest,
 )
 from pyiceberg.schema import Schema
+from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
 BLOCK_BYTES = 64 * 2**20
 """No block of an Avro file unpacks to more: ours have one entry each, or one list."""
 _NUMBER_BYTES = 10
 """Avro's longest number."""
+SCHEMAS_KEPT = 64
+SCHEMA_KEPT_LENGTH = 65_536
+"""Schemas whose readers stay known, each of at most so many characters: ours have some 8,000."""
 
 
 def decoded_list(content: bytes, *, known: bool) -> tuple[dict[str, str], list[ManifestFile]]:
     """The header of a manifest list and its manifests. Raises any exception for other bytes."""
-    return _decoded(
-        content,
-        MANIFEST_LIST_FILE_SCHEMAS[DEFAULT_READ_VERSION],
-        ({-1: ManifestFile, 508: PartitionFieldSummary}, {517: ManifestContent}),
-        known=known,
-    )
+    return _decoded(content, _LIST, known=known)
 
 
 def decoded_entries(content: bytes, manifest: ManifestFile, *, known: bool) -> list[ManifestEntry]:
     """The live entries of a manifest. Raises any exception for other bytes."""
-    _, entries = _decoded(
-        content,
-        MANIFEST_ENTRY_SCHEMAS[DEFAULT_READ_VERSION],
-        (
-            {-1: ManifestEntry, 2: DataFile},
-            {0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
-        ),
-        known=known,
-    )
+    _, entries = _decoded(content, _ENTRIES, known=known)
     return [_inherit_from_manifest(entry, manifest) for entry in entries if entry.status != ManifestEntryStatus.DELETED]
 
 
-_Types = tuple[dict[int, Callable[..., Any]], dict[int, Callable[..., Any]]]
+@dataclass(frozen=True, slots=True, eq=False)
+class _Wanted:
+    """What is read of a file: fields, and the types of their values by the field's id."""
+
+    schema: Schema
+    structs: dict[int, Callable[..., Any]]
+    enums: dict[int, Callable[..., Any]]
 
 
-def _decoded(content: bytes, schema: Schema, types: _Types, *, known: bool) -> tuple[dict[str, str], list[Any]]:
-    reader: type[AvroFile[Any]] = AvroFile if known else _BoundedAvroFile
-    with reader(_InMemory(content), schema, *types) as file:
+_LIST = _Wanted(
+    MANIFEST_LIST_FILE_SCHEMAS[DEFAULT_READ_VERSION],
+    {-1: ManifestFile, 508: PartitionFieldSummary},
+    {517: ManifestContent},
+)
+_ENTRIES = _Wanted(
+    MANIFEST_ENTRY_SCHEMAS[DEFAULT_READ_VERSION],
+    {-1: ManifestEntry, 2: DataFile},
+    {0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
+)
+
+
+def _decoded(content: bytes, wanted: _Wanted, *, known: bool) -> tuple[dict[str, str], list[Any]]:
+    reader = _AvroFile if known else _BoundedAvroFile
+    with reader(content, wanted) as file:
         return dict(file.header.meta), list(file)
 
 
-class _BoundedAvroFile(AvroFile[Any]):
+@lru_cache(SCHEMAS_KEPT)
+def _reader(written: str, wanted: _Wanted) -> Reader:
+    """What reads the `wanted` fields of files with the schema that they were `written` with."""
+    schema = AvroSchemaConversion().avro_to_iceberg(json.loads(written))
+    return resolve_reader(schema, wanted.schema, wanted.structs, wanted.enums)
+
+
+class _AvroFile(AvroFile[Any]):
+    """An Avro file in memory. All manifests of a table have one schema, so a reader is made once and not for each."""
+
+    __slots__ = ("_content", "_wanted")
+
+    def __init__(self, content: bytes, wanted: _Wanted) -> None:
+        self._content, self._wanted, self.block = content, wanted, None
+
+    def __enter__(self) -> Self:
+        self.decoder = self._decoder()
+        self.header = self._read_header()
+        written = self.header.meta["avro.schema"]
+        reader = _reader if len(written) <= SCHEMA_KEPT_LENGTH else _reader.__wrapped__
+        self.reader = reader(written, self._wanted)
+        return self
+
+    def _decoder(self) -> BinaryDecoder:
+        return new_decoder(self._content)
+
+
+class _BoundedAvroFile(_AvroFile):
     """An untrusted Avro file."""
 
-    __slots__ = ("_size",)
+    __slots__ = ()
 
-    def _read_header(self) -> Any:
-        with self.input_file.open() as file:
-            content = file.read()
-        self._size = len(content)
-        self.decoder = _BoundedDecoder(content)
-        return super()._read_header()
+    def _decoder(self) -> BinaryDecoder:
+        return _BoundedDecoder(self._content)
 
     def _read_block(self) -> int:
         if self.block is not None and self._ended(self.block):
@@ -95,7 +130,7 @@ class _BoundedAvroFile(AvroFile[Any]):
             raise ValueError("the file ends within a block") from error
         codec = self.header.compression_codec()
         data = packed if codec is None else _inflated(packed) if codec is DeflateCodec else codec.decompress(packed)
-        last = self._size - self.decoder.tell() == SYNC_SIZE
+        last = len(self._content) - self.decoder.tell() == SYNC_SIZE
         if not (0 < records <= len(data) or (last and records == len(data) == 0)):
             raise ValueError(f"a block of {len(data)} bytes with {records} records")
         self.block = Block(reader=self.reader, block_records=records, block_decoder=_BoundedDecoder(data))
@@ -106,9 +141,9 @@ class _BoundedAvroFile(AvroFile[Any]):
         assert isinstance(block.block_decoder, _BoundedDecoder)  # as `_read_block` made it
         if not block.block_decoder.at_end():
             raise ValueError("a block with more than its records")
-        if self._size - self.decoder.tell() < SYNC_SIZE or self.decoder.read(SYNC_SIZE) != self.header.sync:
+        if len(self._content) - self.decoder.tell() < SYNC_SIZE or self.decoder.read(SYNC_SIZE) != self.header.sync:
             raise ValueError("a block does not end where it says")
-        return bool(self.decoder.tell() == self._size)
+        return bool(self.decoder.tell() == len(self._content))
 
 
 class _BoundedDecoder(StreamingBinaryDecoder):
@@ -148,20 +183,3 @@ def _inflated(block: bytes) -> bytes:
     if not unpacking.eof:
         raise ValueError(f"a block that does not end, or unpacks to more than {BLOCK_BYTES} bytes")
     return data
-
-
-class _InMemory(InputFile):
-    """A file that was read already."""
-
-    def __init__(self, content: bytes) -> None:
-        super().__init__("memory")
-        self._content = content
-
-    def __len__(self) -> int:
-        return len(self._content)
-
-    def exists(self) -> bool:
-        return True
-
-    def open(self, seekable: bool = True) -> Any:
-        return BytesIO(self._content)
