@@ -14,9 +14,9 @@ from lithify.ports.documents import DocumentKind
 from lithify.ports.engine import RunLimits
 from lithify.service.cleaner_rates import rates_of_cleaners, with_rates_of_cleaners
 from lithify.service.documents import put_rates, rates_note
-from lithify.store.memory import MemoryStore
-from lithify.store.memory_files import MemoryFiles
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
+from lithify.testing.memory_files import MemoryFiles
+from lithify.testing.memory_store import MemoryStore
 
 LEASE_MS = 30_000
 BEAT_MS = 5_000

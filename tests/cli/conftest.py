@@ -13,7 +13,7 @@ import pytest
 import lithify as package
 from lithify.model.failure import LogFailure
 from lithify.service.documents import failures_of, put_failures
-from support.engines.oracle import OracleEngine
+from lithify.testing.oracle_engine import OracleEngine
 from support.processes.in_process import Program
 from support.processes.programs import PROGRAM
 

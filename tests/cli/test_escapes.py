@@ -20,7 +20,7 @@ from lithify.cli.verbs import lithify_group
 from lithify.errors import InvalidNameError
 from lithify.model.failure import LogFailure
 from lithify.model.record import Record
-from support.engines.inspector import OracleInspector
+from lithify.testing.oracle_inspector import OracleInspector
 
 NASTY = {
     "a screen cleared": "\x1b[2J\x1b[H",

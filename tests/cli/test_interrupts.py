@@ -14,7 +14,7 @@ import pytest
 import lithify as package
 from lithify.cli import main
 from lithify.store.iceberg.store import IcebergStore
-from support.engines.oracle import OracleEngine
+from lithify.testing.oracle_engine import OracleEngine
 
 WAITS = "interrupted: waiting until the commit has ended; Ctrl-C again ends at once"
 LOST = "interrupted: whether orders was changed is not known; `lithify {} orders` shows it"

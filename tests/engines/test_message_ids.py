@@ -25,7 +25,7 @@ from lithify.service.round.compact import RunRequest, compact
 from support.builders import some_settings
 from support.checked.places import PLACES
 from support.checked.trouble import RandomPlace
-from support.engines.inspector import ReadingInspector
+from support.engines.reading_inspector import ReadingInspector
 
 NAME = TopicName("default", "states")
 IDS = ((5, 0), (5, 1, 0), (5, 1, 1), (5, 1, 2), (5, 2), (7, 0), (7, 1), (7, 2))

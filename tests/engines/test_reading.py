@@ -14,7 +14,7 @@ import pytest
 import lithify
 from lithify.ports.store import Warehouse
 from lithify.service.round.compact import RunRequest, compact
-from support.engines.oracle import OracleEngine
+from lithify.testing.oracle_engine import OracleEngine
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "how-to"

@@ -45,9 +45,9 @@ from lithify.service.read.fetch import open_log
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.round.run import Run, run_rounds
 from lithify.service.write.append import append
+from lithify.testing.fake_clock import FakeClock
+from lithify.testing.oracle_engine import OracleEngine
 from support.engines.kernel import KernelEngine
-from support.engines.oracle import OracleEngine
-from support.fake_clock import FakeClock
 from support.faults.ports import FaultyPort, Kind, Verb
 from support.faults.topics import IN_PLACE, NAME, PARTITIONS, SIDE_BY_SIDE, picture, records
 from support.topics.known_positions import KnownPositions

@@ -16,8 +16,8 @@ from lithify.ports.store import Warehouse
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from lithify.store.iceberg import open_store
-from support.engines.oracle import OracleEngine
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
+from lithify.testing.oracle_engine import OracleEngine
 from support.faults import topics
 from support.faults.topics import IN_PLACE, NAME, PARTITIONS, SIDE_BY_SIDE
 

@@ -38,7 +38,7 @@ from lithify.service.read.fetch import open_log, open_reader, open_topic, table_
 from lithify.service.read.scan import offsets_at, plan_as_of, plan_tasks, starts_at, subscribed, why_missing
 from lithify.service.read.signs import copied_signs
 from lithify.service.round.compact import RunRequest, plan_compact
-from support.engines.inspector import OracleInspector
+from lithify.testing.oracle_inspector import OracleInspector
 from support.faults.ports import FaultyPort, Verb
 from support.faults.topics import NAME
 

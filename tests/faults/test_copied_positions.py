@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from lithify.coordination.leases.database import engine_at
-from lithify.coordination.leases.groups_memory import MemoryCopies, MemoryGroups
 from lithify.coordination.leases.groups_sql import SqlGroups
 from lithify.coordination.leases.transactions import Transactions
 from lithify.errors import LithifyError
@@ -33,7 +32,8 @@ from lithify.service.replica.positions import ReadPositions, load_between, read_
 from lithify.service.replica.promote import promote
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
-from support.engines.oracle import OracleEngine
+from lithify.testing.memory_groups import MemoryCopies, MemoryGroups
+from lithify.testing.oracle_engine import OracleEngine
 from support.faults.ports import CrashError, FaultyPort, Freezer, Injector, Kind, faulty
 from support.faults.struck import strikes
 from support.faults.topics import NAME, PARTITIONS, records

@@ -32,8 +32,8 @@ from lithify.service.documents import throttle
 from lithify.service.round.run import Run, run_rounds
 from lithify.service.round.topic_run import TopicResult
 from lithify.service.write.append import append
+from lithify.testing.fake_clock import FakeClock
 from support.engines.kernel import KernelEngine
-from support.fake_clock import FakeClock
 from support.faults.ports import Verb, outcome
 from support.faults.topics import IN_PLACE, NAME, SIDE_BY_SIDE, iceberg_warehouse, prepared, records
 from support.topics.whole_logs import check_whole

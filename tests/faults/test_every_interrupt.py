@@ -18,7 +18,6 @@ import pytest
 from lithify.api.topic import Topic
 from lithify.coordination.groups.member import Member
 from lithify.coordination.groups.reader import GroupReader
-from lithify.coordination.leases.groups_memory import MemoryGroups
 from lithify.hydration import hydrate
 from lithify.model.groups.positions import GroupTopic
 from lithify.model.record import Record
@@ -27,8 +26,9 @@ from lithify.rules.reading.pieces import Reading
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.snapshot.consumer import STORE_MS
 from lithify.service.write.append import append
-from support.engines.oracle import OracleEngine
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
+from lithify.testing.memory_groups import MemoryGroups
+from lithify.testing.oracle_engine import OracleEngine
 from support.faults.interrupts import interrupts
 from support.faults.topics import NAME, memory_warehouse
 

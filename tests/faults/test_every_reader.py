@@ -17,7 +17,7 @@ from lithify.model.record import Record
 from lithify.service.read.fetch import LogReader, TopicReader
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
-from support.engines.oracle import OracleEngine
+from lithify.testing.oracle_engine import OracleEngine
 from support.faults.ports import CrashError, Injector, Kind, faulty
 from support.faults.struck import strikes
 from support.faults.topics import IN_PLACE, NAME, SIDE_BY_SIDE, memory_warehouse, prepared, records

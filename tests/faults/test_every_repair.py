@@ -15,7 +15,7 @@ from lithify.model.record import Record
 from lithify.ports.store import Warehouse
 from lithify.store.iceberg import open_store
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
 from support.processes.system_calls import KilledError, Stop, dies
 
 STEPS = 300

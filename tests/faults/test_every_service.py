@@ -33,7 +33,7 @@ from faults.test_several_topics import a_run
 from lithify.api.lake import Lake
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.round.run import Run
-from lithify.store.memory_files import MemoryFiles
+from lithify.testing.memory_files import MemoryFiles
 from support.faults.ports import Injector, Kind, faulty
 from support.faults.struck import prepared as prepared_for_rounds
 from support.faults.topics import IN_PLACE, NAME, SIDE_BY_SIDE, memory_warehouse, prepared

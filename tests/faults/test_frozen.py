@@ -40,8 +40,8 @@ from lithify.service.change.retain import retain
 from lithify.service.change.sweep import sweep
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
-from support.engines.oracle import OracleEngine
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
+from lithify.testing.oracle_engine import OracleEngine
 from support.faults.ports import LONG_MS, Freezer, Verb, faulty, outcome
 from support.faults.topics import NAME, PARTITIONS, picture
 from support.topics.whole_logs import check_whole

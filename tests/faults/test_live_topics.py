@@ -21,7 +21,7 @@ from lithify.service.pulsar.partition_round import RoundWorld
 from lithify.service.pulsar.publishing import Publisher
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic, plan_topic
 from lithify.service.pulsar.uncompact import uncompact_topic
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
 from support.faults.ports import CrashError, Injector, Kind
 from support.faults.struck import strikes
 from support.pulsar.fake_cluster import FakeHold, FakePartition, FakePulsar

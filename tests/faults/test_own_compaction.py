@@ -26,7 +26,7 @@ from lithify.service.read.fetch import open_log
 from lithify.service.replica.verify import verify_replica
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
-from support.engines.oracle import OracleEngine
+from lithify.testing.oracle_engine import OracleEngine
 from support.faults.ports import CrashError, FaultyEngine, Freezer, Injector, Kind, faulty
 from support.faults.struck import strikes
 from support.faults.topics import NAME, PARTITIONS, records

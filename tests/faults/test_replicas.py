@@ -30,7 +30,7 @@ from lithify.service.replica.promote import promote
 from lithify.service.replica.verify import verify_replica
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
-from support.engines.oracle import OracleEngine
+from lithify.testing.oracle_engine import OracleEngine
 from support.faults.ports import LONG_MS, CrashError, Freezer, Kind, faulty
 from support.faults.struck import strikes
 from support.faults.topics import NAME, PARTITIONS, SIDE_BY_SIDE, picture, records

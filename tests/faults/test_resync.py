@@ -14,7 +14,7 @@ from lithify.reports.ingest import IngestReport
 from lithify.service.change.cut import truncate
 from lithify.service.ingest.ingest import ingest
 from lithify.service.read.fetch import open_log, table_batches
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
 from support.faults.ports import CrashError, Kind, faulty
 from support.faults.struck import strikes
 from support.topics.cleaned_source import CleanedLog, CleanedSource

@@ -13,7 +13,7 @@ from lithify.model.names import TopicName
 from lithify.ports.store import Warehouse
 from lithify.service.round.run import Run, run_rounds
 from lithify.service.round.topic_run import TopicResult
-from support.engines.oracle import OracleEngine
+from lithify.testing.oracle_engine import OracleEngine
 from support.faults.ports import CrashError, FaultyEngine, Injector, Kind, faulty
 from support.faults.struck import strikes
 from support.faults.topics import MAKERS, picture

@@ -35,9 +35,9 @@ from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
-from lithify.store.memory_files import MemoryFiles
-from support.engines.oracle import OracleEngine
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
+from lithify.testing.memory_files import MemoryFiles
+from lithify.testing.oracle_engine import OracleEngine
 from support.faults.ports import LONG_MS, Verb
 from support.faults.topics import NAME, PARTITIONS
 from support.processes.system_calls import Stop

@@ -22,7 +22,7 @@ from lithify.service.replica.copying import MirrorRequest
 from lithify.service.replica.mirror import lag, mirror
 from lithify.service.replica.promote import promote
 from lithify.service.round.compact import RunRequest, compact
-from support.engines.oracle import OracleEngine
+from lithify.testing.oracle_engine import OracleEngine
 from support.topics.replicas import check_same
 
 ARCHIVES = sorted(Path(__file__).parent.glob("v*.zip"))

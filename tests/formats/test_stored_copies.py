@@ -14,7 +14,7 @@ from formats.relocation import unpack
 from formats.restating import restate
 from formats.test_stored_warehouses import known
 from lithify.service.round.compact import RunRequest, compact
-from support.engines.oracle import OracleEngine
+from lithify.testing.oracle_engine import OracleEngine
 from support.pulsar.entries import Sent, single
 
 

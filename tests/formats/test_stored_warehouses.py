@@ -16,7 +16,7 @@ from lithify.model.sources.copied_topic import CopiedTopic
 from lithify.service.documents import put_source
 from lithify.service.round.compact import RunRequest, compact
 from lithify.store.iceberg.state.topic_codec import FORMAT_VERSION
-from support.engines.oracle import OracleEngine
+from lithify.testing.oracle_engine import OracleEngine
 
 HERE = Path(__file__).parent
 ARCHIVES = sorted(HERE.glob("v*.zip"))

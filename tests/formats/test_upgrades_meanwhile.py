@@ -22,7 +22,7 @@ from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
-from support.engines.oracle import OracleEngine
+from lithify.testing.oracle_engine import OracleEngine
 from support.faults.ports import Freezer, Verb, faulty, outcome
 from support.topics.whole_logs import check_whole, contents
 

@@ -23,7 +23,6 @@ from leases.places import TroubledCoordination
 from lithify.coordination.groups.empty_group import EmptyGroup, reset
 from lithify.coordination.groups.member import Member
 from lithify.coordination.groups.reader import GroupReader
-from lithify.coordination.leases.groups_memory import MemoryGroups
 from lithify.errors import CoordinationError, LogTruncatedError, PartitionTakenOverError, PolicyError
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId
@@ -33,6 +32,7 @@ from lithify.service.change.alter import alter
 from lithify.service.change.cut import truncate
 from lithify.service.read.fetch import open_log
 from lithify.service.read.version_reader import VersionReader
+from lithify.testing.memory_groups import MemoryGroups
 from support.topics.memory_topic import ORDERS, MemoryTopic
 
 LEASE_MS = 3_000

@@ -28,7 +28,7 @@ from lithify.kafka import GroupOffset, group_offsets
 from lithify.model.sources.copied_topic import CopiedTopic
 from lithify.service.documents import put_source
 from lithify.service.round.compact import RunRequest, compact
-from support.engines.oracle import OracleEngine
+from lithify.testing.oracle_engine import OracleEngine
 
 
 def numbers(topic: Topic, lease_ms: int = 30_000, **how: object) -> list[int]:

@@ -14,13 +14,13 @@ import lithify
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import changed
 from lithify.service.round.compact import RunRequest, compact
+from lithify.testing.oracle_engine import OracleEngine
 from soak.checks import check_all
 from soak.feeder import Counts, FedTopic
 from soak.groups.reasons import Interruption, is_held
 from soak.groups.slow import GroupCounts, SlowGroup
 from soak.outages import Outages
 from soak.topics import DAY_MS, GROUP, Sizes
-from support.engines.oracle import OracleEngine
 
 SIZES = Sizes(versions_retention_ms=DAY_MS, sweep_grace_ms=DAY_MS)
 NO_OUTAGES = Outages([], float("inf"))

@@ -21,13 +21,13 @@ from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
 from lithify.ports.store import Warehouse
 from lithify.store.iceberg import open_store
+from lithify.testing.fake_clock import FakeClock
 from support.checked.places import ICEBERG_NOW_MS
 from support.checked.reading import OpenReader, check_table, check_topic
 from support.checked.round import check_round
 from support.checked.topic import NAME, CheckedTopic
 from support.checked.trouble import RandomPlace
 from support.engines.kernel import KernelEngine
-from support.fake_clock import FakeClock
 from support.processes.forked import warm
 from support.topics.known_positions import KnownPositions
 

@@ -16,7 +16,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from leases.conftest import SHARED
 from lithify.coordination.leases import copies_sql
 from lithify.coordination.leases.database import engine_at
-from lithify.coordination.leases.groups_memory import MemoryGroups
 from lithify.coordination.leases.groups_sql import SqlGroups
 from lithify.coordination.leases.transactions import Transactions
 from lithify.model.cursor import Cursor
@@ -25,6 +24,7 @@ from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId, TopicName
 from lithify.ports.groups import NEVER_COPIED, Groups
 from lithify.ports.leases import Lease
+from lithify.testing.memory_groups import MemoryGroups
 from support.servers.postgres import Postgres
 
 SCOPE = "file:///backup"

@@ -16,7 +16,6 @@ from sqlalchemy import create_engine, text
 
 from leases.conftest import SHARED
 from lithify.coordination.leases.database import engine_at
-from lithify.coordination.leases.groups_memory import MemoryGroups
 from lithify.coordination.leases.groups_sql import SqlGroups
 from lithify.coordination.leases.transactions import Transactions
 from lithify.errors import CoordinationError, InvalidNameError
@@ -25,6 +24,7 @@ from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId, TopicName, checked_group
 from lithify.ports.groups import Groups
 from lithify.ports.leases import Lease
+from lithify.testing.memory_groups import MemoryGroups
 from support.servers.postgres import Postgres
 
 SCOPE = "file:///lake"

@@ -13,7 +13,6 @@ from sqlalchemy import create_engine, text
 
 from leases.conftest import SHARED
 from lithify.coordination.leases.database import engine_at
-from lithify.coordination.leases.replicas_memory import MemoryReplicas
 from lithify.coordination.leases.replicas_sql import SqlReplicas, open_replicas
 from lithify.coordination.leases.transactions import Transactions
 from lithify.errors import InvalidNameError, RefusedError
@@ -24,6 +23,7 @@ from lithify.model.replicas.progress import ReplicaStanding, TopicProgress
 from lithify.ports.leases import Lease
 from lithify.ports.replicas import Replicas
 from support.servers.postgres import Postgres
+from support.store.memory_replicas import MemoryReplicas
 
 SCOPE, OTHER = "file:///lake", "s3://other@lake"
 ORDERS, CLICKS = TopicName("default", "orders"), TopicName("web", "clicks")

@@ -43,8 +43,8 @@ from lithify.service.read.fetch import open_log, table_batches
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from lithify.store.iceberg import open_store
+from lithify.testing.fake_clock import FakeClock
 from support.engines.kernel import KernelEngine
-from support.fake_clock import FakeClock
 from support.topics.whole_logs import check_whole
 
 NOW_MS = 4_000_000_000_000

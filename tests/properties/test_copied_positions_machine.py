@@ -19,7 +19,6 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from lithify.coordination.leases.groups_memory import MemoryGroups
 from lithify.errors import LithifyError, RefusedError
 from lithify.model.cursor import From
 from lithify.model.groups.positions import GroupTopic, Position
@@ -36,8 +35,9 @@ from lithify.service.replica.copying import MirrorRequest
 from lithify.service.replica.mirror import mirror
 from lithify.service.replica.positions import ReadPositions, load_between, read_positions, store_positions
 from lithify.service.replica.promote import promote
-from support.engines.oracle import OracleEngine
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
+from lithify.testing.memory_groups import MemoryGroups
+from lithify.testing.oracle_engine import OracleEngine
 from support.faults.topics import NAME
 from support.topics.replicas import SOURCE, two_warehouses
 from support.topics.source_verbs import append_keys, change

@@ -38,9 +38,9 @@ from lithify.service.replica.promote import promote
 from lithify.service.replica.verify import verify_replica
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
-from lithify.store.memory_files import MemoryFiles
-from support.engines.inspector import OracleInspector
-from support.engines.oracle import OracleEngine
+from lithify.testing.memory_files import MemoryFiles
+from lithify.testing.oracle_engine import OracleEngine
+from lithify.testing.oracle_inspector import OracleInspector
 from support.faults.ports import CrashError, Freezer, Injector, Kind, faulty
 from support.faults.topics import NAME
 from support.topics.replicas import check_same

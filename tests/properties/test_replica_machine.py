@@ -28,7 +28,7 @@ from lithify.service.replica.copying import MirrorRequest
 from lithify.service.replica.mirror import lag, mirror
 from lithify.service.replica.verify import verify_replica
 from lithify.service.round.compact import RunRequest, compact
-from support.engines.oracle import OracleEngine
+from lithify.testing.oracle_engine import OracleEngine
 from support.faults.ports import CrashError, Freezer, Injector, Kind, faulty
 from support.faults.topics import NAME, picture
 from support.topics.replicas import check_same

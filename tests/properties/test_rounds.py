@@ -24,8 +24,8 @@ from lithify.rules.compaction.decisions import rewrites_of
 from lithify.rules.compaction.eligible.retention import gone_segments
 from lithify.rules.compaction.outcome import LogOutcome
 from lithify.rules.lifecycle.cuts import records_deleted, retained
+from lithify.testing.oracle_engine import step_of
 from support.builders import some_settings
-from support.engines.oracle import step_of
 from support.generated.logs import STRATEGIES, some_records, with_whole_entries
 from support.textbook.log import TextbookLog
 from support.textbook.records import at, deletes

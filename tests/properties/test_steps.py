@@ -16,7 +16,7 @@ from lithify.rules.compaction.tombstones import (
     tombstones_expire_below,
     with_round,
 )
-from support.engines.oracle import step_of
+from lithify.testing.oracle_engine import step_of
 
 ROUNDS = st.lists(st.tuples(st.integers(1, 9), st.integers(-3, 9), st.integers(0, 3)), max_size=STEPS_KEPT + 20)
 TIMES = st.integers(0, 300)

@@ -19,7 +19,7 @@ from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.retain import retain
 from lithify.service.change.undo import undo
 from lithify.service.proof.verify import verify
-from support.engines.inspector import OracleInspector
+from lithify.testing.oracle_inspector import OracleInspector
 from support.generated.logs import a_record
 from support.topics.memory_topic import ORDERS, MemoryTopic
 

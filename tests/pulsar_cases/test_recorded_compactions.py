@@ -24,7 +24,9 @@ from lithify.rules.reading.pieces import Reading
 from lithify.service.read.fetch import LogReader, open_log
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
-from lithify.store.memory import MemoryWarehouse
+from lithify.testing.fake_clock import FakeClock
+from lithify.testing.memory_store import MemoryWarehouse
+from lithify.testing.oracle_engine import OracleEngine
 from pulsar_cases.recorded_case import (
     CASES,
     DIFFERENCES,
@@ -36,8 +38,6 @@ from pulsar_cases.recorded_case import (
     start_of,
 )
 from support.engines.kernel import KernelEngine
-from support.engines.oracle import OracleEngine
-from support.fake_clock import FakeClock
 from support.store.builders import an_iceberg_place
 
 TOPIC = TopicName("default", "recorded")

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from lithify.coordination.leases.groups_memory import MemoryGroups
-from lithify.coordination.leases.replicas_memory import MemoryReplicas
 from lithify.daemons.outages import LEASES
 from lithify.daemons.replicas import status
 from lithify.daemons.replicas.context import Place, ReplicaContext
@@ -35,8 +33,10 @@ from lithify.reports.replicas.events import ReplicaEvent, ReplicaEventKind
 from lithify.service.change.alter import alter
 from lithify.service.write.append import append
 from lithify.store.iceberg import open_store
-from lithify.store.memory import MemoryWarehouse
+from lithify.testing.memory_groups import MemoryGroups
+from lithify.testing.memory_store import MemoryWarehouse
 from lithify.wiring import SystemClock
+from support.store.memory_replicas import MemoryReplicas
 
 PATIENCE_S = 60.0
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.coordination.leases.groups_memory import MemoryGroups
 from lithify.daemons.replicas import groups as syncing
 from lithify.daemons.replicas.defining import ReplicaRequest, add_replica, change_replica
 from lithify.daemons.replicas.status import replica_statuses
@@ -19,6 +18,7 @@ from lithify.model.settings.topic_settings import settings_of
 from lithify.ports.leases import Lease
 from lithify.reports.replicas.events import ReplicaEventKind
 from lithify.service.replica.promote import promote
+from lithify.testing.memory_groups import MemoryGroups
 from replicas.test_daemon import World, waited
 
 HELD_S = 0.6

@@ -18,6 +18,7 @@ from lithify.model.cursor import Cursor
 from lithify.spark_source.columns import SCHEMA
 from lithify.spark_source.options import read_options
 from lithify.spark_source.reading import BatchReader, StreamReader
+from lithify.testing.fake_clock import FakeClock
 from lithify.wiring import open_warehouse
 from spark.topics import (
     Collected,
@@ -28,7 +29,6 @@ from spark.topics import (
     some_records,
     swept,
 )
-from support.fake_clock import FakeClock
 
 TIMEOUT_S = 120
 

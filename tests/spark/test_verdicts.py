@@ -27,10 +27,10 @@ from lithify.rules.proof.inspection import inspected
 from lithify.rules.proof.transition import Proof, Source
 from lithify.spark.proof.inspector import SparkInspector
 from lithify.spark.tasks import Pace, Workers
-from lithify.store.memory_files import MemoryFiles
+from lithify.testing.memory_files import MemoryFiles
+from lithify.testing.oracle_inspector import OracleInspector
 from support.builders import a_log, with_id
 from support.chunks import chunk_metadata
-from support.engines.inspector import OracleInspector
 from support.topics.stored_topics import silent, write_segments
 
 pytestmark = pytest.mark.spark

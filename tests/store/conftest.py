@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
 from support.store.builders import NOW_MS, Place, an_iceberg_place
 from support.store.catalogs import Faults, FaultySource
 

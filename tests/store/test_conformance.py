@@ -21,10 +21,10 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.store import StaleVersionError, Warehouse
 from lithify.service.write.append import append
 from lithify.store.iceberg import IcebergStore, open_store
-from lithify.store.memory import MemoryWarehouse
+from lithify.testing.fake_clock import FakeClock
+from lithify.testing.memory_store import MemoryWarehouse
 from store.conformance import FileRules, StoreConformance
 from store.rest_catalog import RestCatalog, a_rest_catalog
-from support.fake_clock import FakeClock
 from support.store.builders import NOW_MS, ORDERS, Place, lose_file, some_records
 from support.store.catalogs import describe_catalog
 

@@ -13,7 +13,7 @@ from sqlalchemy import event
 from lithify.errors import WarehouseError
 from lithify.model.names import TopicName
 from lithify.store.iceberg import layout
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
 from support.store.builders import ORDERS, Place, an_iceberg_place
 from support.store.catalogs import NotingFileIO, NotingSource
 

@@ -32,7 +32,7 @@ from lithify.service.documents import (
     source_of,
 )
 from lithify.store.iceberg import open_store
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
 from support.processes.system_calls import Stop
 from support.store.builders import Place, a_report, an_iceberg_place, some_records
 from support.store.catalogs import describe_catalog

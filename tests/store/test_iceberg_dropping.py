@@ -31,9 +31,9 @@ from lithify.service.documents import (
 )
 from lithify.store.iceberg import open_store
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
-from lithify.store.memory import MemoryStore, MemoryWarehouse
+from lithify.testing.fake_clock import FakeClock
+from lithify.testing.memory_store import MemoryStore, MemoryWarehouse
 from store.rest_catalog import a_rest_catalog
-from support.fake_clock import FakeClock
 from support.processes.system_calls import KilledError, Stop, dies
 from support.store.builders import NOW_MS, ORDERS, Place, a_report, an_iceberg_place, lose_file, some_records
 from support.store.catalogs import describe_catalog

@@ -10,7 +10,7 @@ from pyiceberg.exceptions import CommitFailedException
 
 from lithify.ports.store import Warehouse
 from lithify.service.change.expire import expire_versions
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
 from support.store.builders import ORDERS, Place, some_records
 from support.store.catalogs import Commit, Faults, lost_answer, lost_request, raising
 

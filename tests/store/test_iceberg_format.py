@@ -16,8 +16,8 @@ from lithify.ports.store import Warehouse
 from lithify.service.documents import put_warehouse_format
 from lithify.store.iceberg import open_store
 from lithify.store.iceberg.catalog.stated_format import PROPERTY
+from lithify.testing.fake_clock import FakeClock
 from store.rest_catalog import RestCatalog, a_rest_catalog
-from support.fake_clock import FakeClock
 from support.store.catalogs import describe_catalog
 
 CLOCK = FakeClock()

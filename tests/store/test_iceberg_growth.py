@@ -12,7 +12,7 @@ from lithify.columnar.files.access import FileAccess
 from lithify.model.topic.edit import TopicEdit
 from lithify.store.iceberg.layout import METADATA_FILES_KEPT
 from lithify.store.iceberg.manifests import adapter
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
 from support.store.builders import NOW_MS, ORDERS, Place, an_iceberg_place, some_records
 from support.store.catalogs import NotingFileIO, NotingSource
 

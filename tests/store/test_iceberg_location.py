@@ -15,7 +15,7 @@ from lithify.ports.store import Warehouse
 from lithify.service.change.sweep import sweep
 from lithify.service.write.append import append
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
 from support.store.builders import ORDERS, Place, some_records
 
 LONG_AFTER_MS = 2**43

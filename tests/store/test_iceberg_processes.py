@@ -16,8 +16,8 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.service.commit import commit
 from lithify.store.iceberg.catalog.embedded import EmbeddedCatalog
+from lithify.testing.fake_clock import FakeClock
 from lithify.wiring import open_warehouse
-from support.fake_clock import FakeClock
 from support.processes.store_workers import append_all, append_until, count_up, open_at_once, together
 from support.store.builders import NOW_MS, ORDERS, Place, some_records
 

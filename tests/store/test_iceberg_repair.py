@@ -26,9 +26,9 @@ from lithify.ports.store import Warehouse
 from lithify.reports.warehouse import RepairReport
 from lithify.store.iceberg import open_store
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
+from lithify.testing.fake_clock import FakeClock
 from store.rest_catalog import a_rest_catalog
 from support.engines.kernel import compact_without_spark
-from support.fake_clock import FakeClock
 from support.store.builders import NOW_MS
 from support.store.catalogs import describe_catalog
 

@@ -12,7 +12,7 @@ from pyiceberg.catalog import Catalog
 from lithify.errors import RefusedError, WarehouseError
 from lithify.model.names import TopicName
 from lithify.store.iceberg.catalog.embedded import EmbeddedCatalog
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
 from support.store.builders import NOW_MS, Place, an_iceberg_place
 
 TOPIC = TopicName("eu", "orders")

@@ -18,7 +18,7 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.service.change.alter import uncompact
 from lithify.store.iceberg.catalog.embedded import EmbeddedCatalog
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
 from support.store.builders import NOW_MS, ORDERS, Place, an_iceberg_place, some_records
 
 ORDERS_TABLE = ("default", "orders")

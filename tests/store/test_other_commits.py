@@ -24,8 +24,8 @@ from lithify.store.iceberg.commit import swap
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.store.iceberg.layout import METADATA_FILES_KEPT
 from lithify.store.iceberg.store import IcebergStore
+from lithify.testing.fake_clock import FakeClock
 from support.engines.kernel import compact_without_spark
-from support.fake_clock import FakeClock
 
 DAY_MS = 86_400_000
 

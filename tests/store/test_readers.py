@@ -20,11 +20,11 @@ from lithify.errors import LogTruncatedError
 from lithify.model.record import Record
 from lithify.ports.store import Warehouse
 from lithify.service.round.compact import RunRequest, compact
-from lithify.store.memory import MemoryWarehouse
+from lithify.testing.fake_clock import FakeClock
+from lithify.testing.memory_store import MemoryWarehouse
+from lithify.testing.oracle_engine import OracleEngine
 from support.builders import some_settings
 from support.engines.kernel import KernelEngine
-from support.engines.oracle import OracleEngine
-from support.fake_clock import FakeClock
 from support.store.builders import NOW_MS, ORDERS, an_iceberg_place
 
 PARTITIONS = 2

@@ -14,8 +14,8 @@ from lithify.model.record import Record
 from lithify.ports.store import Warehouse
 from lithify.store.iceberg import open_store
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
+from lithify.testing.fake_clock import FakeClock
 from support.engines.kernel import compact_without_spark
-from support.fake_clock import FakeClock
 from support.store.builders import NOW_MS
 
 

@@ -20,7 +20,7 @@ from lithify.service.change.alter import alter
 from lithify.service.write.append import append
 from lithify.store.iceberg import open_store
 from lithify.store.iceberg.io.documents import write_document
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
 from support.faults.ports import Freezer, faulty, outcome
 from support.faults.topics import NAME
 from support.store.catalogs import describe_catalog

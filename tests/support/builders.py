@@ -27,7 +27,7 @@ from lithify.model.topic.log import LastRecord, LogState, TombstoneStep
 from lithify.model.topic.state import TopicState
 from lithify.rules.compaction.planner import LogPlan, plan_log
 from lithify.rules.compaction.rules import SurvivorRules
-from lithify.store.memory_files import segment_of
+from lithify.testing.memory_files import segment_of
 from support.chunks import chunk_metadata
 
 WHOLE = "□"

@@ -29,7 +29,7 @@ from lithify.service.documents import (
     source_ends_of,
     source_of,
 )
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
 from support.store.builders import NOW_MS, ORDERS, Place, a_report, some_records
 
 WAITING = LogFailure(3, 1_000, 2**43, 2**43 + 60_000, "s3://bucket/a ∅: the file is\nmissing")

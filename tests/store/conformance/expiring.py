@@ -14,7 +14,7 @@ from lithify.ports.store import StaleVersionError, Warehouse
 from lithify.service.change.expire import expire_versions
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
 from support.store.builders import NOW_MS, ORDERS, Place, some_records
 
 RETENTION_MS = 1_000

@@ -13,7 +13,7 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.service.change.sweep import sweep
 from lithify.service.documents import put_rates, put_report, reports_of
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
 from support.store.builders import NOW_MS, ORDERS, Place, a_report, some_records
 
 DAY_MS = 86_400_000

@@ -16,11 +16,11 @@ import pytest
 from lithify.ports.store import Warehouse
 from lithify.store.iceberg import open_store
 from lithify.store.iceberg.catalog import lock
-from lithify.store.memory import MemoryWarehouse
+from lithify.testing.fake_clock import FakeClock
+from lithify.testing.memory_store import MemoryWarehouse
+from lithify.testing.oracle_engine import OracleEngine
 from support.checked.trouble import RandomPlace
 from support.engines.kernel import KernelEngine
-from support.engines.oracle import OracleEngine
-from support.fake_clock import FakeClock
 from support.topics.known_positions import KnownPositions
 
 MEMORY_NOW_MS = 1_000

@@ -23,7 +23,7 @@ from lithify.service.look.status import topic_status
 from lithify.service.proof.verify import verify
 from lithify.service.read.fetch import LogReader, open_log, table_batches
 from support.checked.topic import BOTH, NAME, CheckedTopic
-from support.engines.inspector import ReadingInspector
+from support.engines.reading_inspector import ReadingInspector
 from support.textbook.log import TextbookLog
 from support.textbook.records import Records, at, deletes, key_in, order
 from support.textbook.topic import TextbookTopic

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from lithify.errors import LithifyError
 from lithify.ports.store import Warehouse
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
 from support.faults.ports import CrashError, FaultyEngine, Freezer, Injector, Kind, faulty
 from support.topics.known_positions import KnownPositions
 

@@ -16,8 +16,8 @@ from lithify.service.read.fetch import open_log
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from lithify.store.iceberg import open_store
-from support.engines.oracle import OracleEngine
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
+from lithify.testing.oracle_engine import OracleEngine
 from support.topics.memory_topic import a_warehouse
 
 NAME = TopicName("default", "orders")

@@ -13,7 +13,7 @@ from lithify.ports.pulsar.views import PlannedView, ViewRules, WrittenView
 from lithify.reports.pulsar.rounds import TopicRoundReport
 from lithify.service.pulsar.partition_round import RoundWorld
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
 from support.faults.ports import FaultyPort, Injector
 from support.pulsar.entries import Sent
 from support.pulsar.fake_cluster import FakePulsar

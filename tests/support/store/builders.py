@@ -23,7 +23,7 @@ from lithify.ports.store import LogStore
 from lithify.reports.rounds.round import LogReport, Losers, RoundReport
 from lithify.store.iceberg import IcebergFiles, IcebergStore
 from lithify.store.iceberg.catalog.embedded import CatalogSource, EmbeddedCatalog
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
 
 ORDERS = TopicName("default", "orders")
 NOW_MS = 1_700_000_000_000

@@ -22,10 +22,10 @@ from lithify.ports.store import Warehouse
 from lithify.reports.events import CleanerEvent, EventKind
 from lithify.service.read.fetch import open_log
 from lithify.service.write.append import append
-from lithify.store.memory import MemoryWarehouse
+from lithify.testing.fake_clock import FakeClock
+from lithify.testing.memory_store import MemoryWarehouse
+from lithify.testing.oracle_engine import OracleEngine
 from support.builders import some_settings
-from support.engines.oracle import OracleEngine
-from support.fake_clock import FakeClock
 from support.topics.known_positions import KnownPositions
 
 LEASE_MS = 30_000

@@ -19,11 +19,11 @@ from lithify.rules.reading.pieces import Reading
 from lithify.service.read.fetch import LogReader, open_log
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import AppendResult, append
-from lithify.store.memory import MemoryWarehouse
+from lithify.testing.fake_clock import FakeClock
+from lithify.testing.memory_store import MemoryWarehouse
+from lithify.testing.oracle_engine import OracleEngine
 from support.builders import some_settings
-from support.engines.oracle import OracleEngine
 from support.engines.phased import PhasedEngine
-from support.fake_clock import FakeClock
 from support.topics.known_positions import KnownPositions
 
 ORDERS = TopicName("default", "orders")

@@ -20,9 +20,9 @@ from lithify.rules.compaction.outcome import LogOutcome, applied, decisions_of
 from lithify.rules.compaction.planner import LogPlan, plan_log
 from lithify.rules.compaction.round_commit import After, state_after
 from lithify.rules.compaction.survivors import survivors
-from lithify.store.memory_files import segment_of
+from lithify.testing.memory_files import segment_of
+from lithify.testing.oracle_engine import findings_of
 from support.builders import a_log
-from support.engines.oracle import findings_of
 
 
 @dataclass(slots=True)

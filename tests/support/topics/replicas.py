@@ -15,8 +15,8 @@ from lithify.rules.lifecycle.own_views import content_of_replica, content_of_sou
 from lithify.service.replica.copying import MirrorRequest
 from lithify.service.replica.mirror import mirror
 from lithify.store.iceberg import open_store
-from lithify.store.memory import MemoryWarehouse
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
+from lithify.testing.memory_store import MemoryWarehouse
 from support.faults.topics import IN_PLACE, NAME, picture, prepared
 
 SOURCE = "the warehouse of the source"

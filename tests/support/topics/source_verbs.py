@@ -18,7 +18,7 @@ from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
 from support.faults.topics import NAME
 from support.topics.replicas import two_warehouses
 

@@ -34,8 +34,8 @@ from lithify.rules.compaction.outcome import LogFindings, LogOutcome, applied, d
 from lithify.rules.compaction.planner import LogPlan, plan_log
 from lithify.rules.compaction.round_commit import After, state_after
 from lithify.rules.compaction.survivors import survivors
+from lithify.testing.oracle_engine import findings_of
 from support.builders import with_id
-from support.engines.oracle import findings_of
 
 ACCESS = FileAccess()
 NO_LIMITS = RunLimits()

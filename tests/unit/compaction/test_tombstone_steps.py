@@ -14,7 +14,7 @@ from lithify.rules.compaction.tombstones import (
     tombstones_expire_below,
     with_round,
 )
-from support.engines.oracle import step_of
+from lithify.testing.oracle_engine import step_of
 from support.tables import cases_of
 
 STEPS = (TombstoneStep(40, 1000, 2), TombstoneStep(90, 2000, 1), TombstoneStep(120, 3000, 4))

@@ -19,8 +19,8 @@ from lithify.hydration.rows import Change, TableName
 from lithify.hydration.sqlite_table import SqliteTable
 from lithify.model.record import Record
 from lithify.service.snapshot.narration import KafkaNote
+from lithify.testing.fake_clock import FakeClock
 from support.engines.kernel import compact_without_spark
-from support.fake_clock import FakeClock
 from support.kafka.tables import expected_table, stored_table
 
 LINES = partial(format_json, encodings=Encodings.of("utf-8"), topic="t")

@@ -13,7 +13,7 @@ from lithify.kafka.pulse import FAILURES, Retries
 from lithify.ports.source import StopAsked
 from lithify.service.ingest.outages import QUIET_MS
 from lithify.service.snapshot.narration import PROGRESS_MS, FollowedLog, KafkaNote, Narration
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
 
 
 class Told:

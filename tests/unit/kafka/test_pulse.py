@@ -12,8 +12,8 @@ from lithify.errors import BrokerError
 from lithify.kafka import pulse
 from lithify.kafka.pulse import Pulse, Retries
 from lithify.service.snapshot.narration import KafkaNote
+from lithify.testing.fake_clock import FakeClock
 from lithify.waits.deadline import Deadline
-from support.fake_clock import FakeClock
 from support.servers.tcp_proxy import wait_until
 
 

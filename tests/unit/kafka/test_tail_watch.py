@@ -13,7 +13,7 @@ from lithify.kafka.consumer.tail_watch import TailWatch
 from lithify.model.names import TopicName
 from lithify.model.sources.ends import KnownEnds, SourceEnd
 from lithify.model.topic.log import LogState
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
 
 DAY_MS = 86_400_000
 NOW = 100 * DAY_MS

@@ -18,7 +18,7 @@ from lithify.pulsar.lake.records import records_of
 from lithify.pulsar_consumer.kept_whole import KeptWhole
 from lithify.pulsar_consumer.live_tail import Check, PulsarTail
 from lithify.service.snapshot.live import Reached
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
 from support.pulsar.entries import Form, Sent, batch, single
 from support.pulsar.fake_broker import FakeBroker, a_fake_broker
 from support.pulsar.topics import SEALING

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.coordination.leases.replicas_memory import MemoryReplicas
 from lithify.daemons.replicas.notes import ProgressNotes
 from lithify.errors import CoordinationError
 from lithify.model.names import TopicName
 from lithify.model.replicas.definition import ReplicaDefinition
 from lithify.model.replicas.progress import ReplicaStanding, TopicProgress
+from support.store.memory_replicas import MemoryReplicas
 
 ORDERS = TopicName("default", "orders")
 NOTED = TopicProgress("r", ORDERS, ReplicaStanding.REPLICATING, 5, "d", version=1)

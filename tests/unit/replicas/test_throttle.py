@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
 from lithify.daemons.replicas.throttle import SharedThrottle
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
 
 
 def test_the_rate_is_kept_but_for_one_piece() -> None:

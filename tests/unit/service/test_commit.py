@@ -15,7 +15,7 @@ from lithify.service.change.undo import undo
 from lithify.service.replica.copying import MirrorRequest
 from lithify.service.replica.mirror import mirror
 from lithify.service.replica.promote import promote
-from lithify.store.memory import MemoryWarehouse
+from lithify.testing.memory_store import MemoryWarehouse
 from support.builders import a_log
 from support.topics.memory_topic import ORDERS, MemoryTopic
 

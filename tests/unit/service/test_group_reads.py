@@ -16,10 +16,10 @@ from lithify.service.look.catalog_watch import CatalogWatch, Finding
 from lithify.service.look.status import topic_status
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
-from lithify.store.memory import MemoryWarehouse
+from lithify.testing.fake_clock import FakeClock
+from lithify.testing.memory_store import MemoryWarehouse
+from lithify.testing.oracle_engine import OracleEngine
 from support.builders import some_settings
-from support.engines.oracle import OracleEngine
-from support.fake_clock import FakeClock
 from support.topics.known_positions import KnownPositions
 
 HOLDS = {"tombstone_hold_groups": "g", "tombstone_hold_max_ms": -1, "delete_retention_ms": 0}

@@ -9,8 +9,8 @@ import pytest
 from lithify.api.lake import open_lake
 from lithify.errors import LithifyError, LogTruncatedError, RefusedError
 from lithify.model.record import Record
+from lithify.testing.fake_clock import FakeClock
 from support.engines.kernel import compact_without_spark
-from support.fake_clock import FakeClock
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ from lithify.service.change.streams import edit_stream
 from lithify.service.creation import create_topic, load_or_create
 from lithify.service.look.status import topic_infos
 from lithify.service.round.compact import RunRequest, compact, plan_compact
-from support.engines.oracle import OracleEngine
+from lithify.testing.oracle_engine import OracleEngine
 from support.topics.memory_topic import a_warehouse
 
 ORDERS = parse_topic("eu/orders").name

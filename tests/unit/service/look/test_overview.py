@@ -19,10 +19,10 @@ from lithify.service.look.overview import StatusWatch
 from lithify.service.look.status import topic_status
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
-from lithify.store.memory import MemoryWarehouse
+from lithify.testing.fake_clock import FakeClock
+from lithify.testing.memory_store import MemoryWarehouse
+from lithify.testing.oracle_engine import OracleEngine
 from support.builders import some_settings
-from support.engines.oracle import OracleEngine
-from support.fake_clock import FakeClock
 
 HOUR_MS = 3_600_000
 RATES = Counter(document_path=1, get_document=1)

@@ -22,9 +22,9 @@ from lithify.service.change.expire import expire_versions
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
 from lithify.service.proof.verify import verify
-from lithify.store.memory_files import segment_of
+from lithify.testing.memory_files import segment_of
+from lithify.testing.oracle_inspector import OracleInspector
 from support.builders import a_log, with_id
-from support.engines.inspector import OracleInspector
 from support.topics.memory_topic import ORDERS, MemoryTopic
 
 IN_PLACE, VIEW, BACKLOG = "in-place", "view", "backlog"

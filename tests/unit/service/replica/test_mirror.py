@@ -19,7 +19,7 @@ from lithify.service.replica.mirror import lag, mirror
 from lithify.service.replica.promote import promote
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
-from support.engines.oracle import OracleEngine
+from lithify.testing.oracle_engine import OracleEngine
 from support.faults.topics import IN_PLACE, NAME, SIDE_BY_SIDE, picture, records
 from support.topics.replicas import SOURCE, a_pair, check_same, two_warehouses
 

@@ -16,8 +16,8 @@ from lithify.service.replica.promote import promote
 from lithify.service.replica.verify import verify_replica
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
-from support.engines.inspector import ReadingInspector
-from support.engines.oracle import OracleEngine
+from lithify.testing.oracle_engine import OracleEngine
+from support.engines.reading_inspector import ReadingInspector
 from support.faults.topics import NAME, SIDE_BY_SIDE, records
 from support.topics.replicas import a_pair
 

@@ -11,7 +11,7 @@ from lithify.model.settings.topic_settings import settings_of
 from lithify.service.change.streams import create_stream
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
-from support.engines.oracle import OracleEngine
+from lithify.testing.oracle_engine import OracleEngine
 from support.faults.ports import Injector, Kind, faulty
 from support.faults.topics import NAME, records
 from support.topics.replicas import two_warehouses

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lithify.service.round.stopwatch import Stopwatch
-from support.fake_clock import FakeClock
+from lithify.testing.fake_clock import FakeClock
 
 
 def test_a_phase_is_summed_over_attempts():

@@ -40,7 +40,7 @@ from lithify.rules.lifecycle.admission import (
 )
 from lithify.rules.lifecycle.sweeping import run_of
 from lithify.rules.reading.lag import Left
-from lithify.store.memory_batches import RecordArrivals, RecordBatch, offset_of
+from lithify.testing.memory_batches import RecordArrivals, RecordBatch, offset_of
 
 RECORD_BYTES = 16
 """What a record takes in this store beyond its payload."""

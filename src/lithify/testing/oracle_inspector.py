@@ -9,19 +9,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
 
-from lithify.errors import LithifyError
 from lithify.model.finding import Finding, FindingKind
 from lithify.model.record import Record, is_tombstone
 from lithify.model.segment import Segment
 from lithify.ports.engine import Progress
-from lithify.ports.files import SegmentFiles
 from lithify.ports.inspector import InspectionResult, RecordFinding
 from lithify.rules.compaction.rules import SurvivorRules
 from lithify.rules.compaction.survivors import survivors
 from lithify.rules.proof.inspection import InspectedSegment
 from lithify.rules.proof.transition import Proof
-from lithify.store.memory_files import MemoryFiles, segment_of
-from support.engines.oracle import records_of
+from lithify.testing.memory_files import MemoryFiles, segment_of
 
 ByOffset = dict[int, list[Record]]
 
@@ -77,22 +74,6 @@ class OracleInspector:
             kind = judge.verdict(offset, before.get(offset, []), after.get(offset, []))
             if kind is not None:
                 yield RecordFinding(number, offset, kind)
-
-
-class ReadingInspector(OracleInspector):
-    """The same over any files, which are read; it finds nothing in them but that they cannot be."""
-
-    def __init__(self, files: SegmentFiles) -> None:
-        self._readable = files
-
-    def _file_findings(self, segment: Segment) -> Iterator[Finding]:
-        try:
-            self._records(segment)
-        except LithifyError as error:
-            yield Finding(segment.partition, FindingKind.FILE_DAMAGED, str(error), path=segment.path)
-
-    def _records(self, segment: Segment) -> Sequence[Record]:
-        return records_of(self._readable, segment)
 
 
 class _Judge:

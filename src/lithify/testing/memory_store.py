@@ -32,9 +32,9 @@ from lithify.ports.store import StaleVersionError, Warehouse
 from lithify.reports.rounds.round import REPORTS_KEPT
 from lithify.rules.lifecycle.expiring import unexpired
 from lithify.store.errors import check_removed, topic_exists, unknown_topic, unknown_version
-from lithify.store.memory_files import MemoryFiles
-from lithify.store.memory_streams import MemoryStreams
-from lithify.store.memory_versions import Version, edited, kept_after
+from lithify.testing.memory_files import MemoryFiles
+from lithify.testing.memory_streams import MemoryStreams
+from lithify.testing.memory_versions import Version, edited, kept_after
 
 
 @dataclass(slots=True)
