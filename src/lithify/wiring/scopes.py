@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from lithify.errors import WarehouseError
+from lithify.errors import RefusedError, WarehouseError
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.ports.store import Warehouse
 
@@ -44,6 +44,15 @@ def scope_of_place(warehouse: Warehouse, *, makes: bool) -> WarehouseScope:
         return _by_place(_store(warehouse))
 
 
+def check_stored(warehouse: Warehouse) -> None:
+    """Raises `RefusedError` for one in memory."""
+    if warehouse.doubles is not None:
+        raise RefusedError(
+            f"{warehouse.store.where}: cleaners, replicas, ingests and repair need a warehouse that is stored",
+            hint="open one in a directory, such as pytest's tmp_path",
+        )
+
+
 def source_of(warehouse: Warehouse) -> CatalogSource:
     return _store(warehouse).source
 
@@ -58,5 +67,6 @@ def database_of(catalog: Catalog | None) -> Engine | None:
 def _store(warehouse: Warehouse) -> IcebergStore:
     from lithify.store.iceberg import IcebergStore
 
+    check_stored(warehouse)
     assert isinstance(warehouse.store, IcebergStore)  # what `open_warehouse` makes
     return warehouse.store

@@ -1,0 +1,24 @@
+"""A lake in memory: everything that programs do to topics, without Java, Spark, a database and files."""
+
+from __future__ import annotations
+
+from lithify.api.lake import Lake
+from lithify.ports.clock import Clock
+from lithify.ports.store import Doubles, Warehouse
+from lithify.testing.memory_groups import MemoryGroups
+from lithify.testing.memory_store import MemoryWarehouse
+from lithify.testing.oracle_engine import OracleEngine
+from lithify.testing.oracle_inspector import OracleInspector
+from lithify.wiring.clock import SystemClock
+
+
+def memory_lake(clock: Clock | None = None) -> Lake:
+    """An empty lake, which is lost with the process; by default on the machine's clock.
+
+    Rounds, `verify` and groups are those of a stored lake, in plain Python; what is given for Spark and for a database
+    is not used. Cleaners, replicas, ingests and repair raise `RefusedError`.
+    """
+    clock = SystemClock() if clock is None else clock
+    memory, groups = MemoryWarehouse(clock.new_id, clock.now_ms), MemoryGroups("memory")
+    doubles = Doubles(OracleEngine(memory.files), OracleInspector(memory.files), groups)
+    return Lake(Warehouse(memory.store, memory.files, clock, groups, doubles))

@@ -1,0 +1,76 @@
+"""The lake in memory does what programs do to a stored lake, and refuses what it cannot do."""
+
+from __future__ import annotations
+
+import pytest
+
+from lithify.api.pulsar import client_config
+from lithify.errors import RefusedError
+from lithify.model.record import Record
+from lithify.testing import FakeClock, memory_lake
+
+
+@pytest.fixture
+def lake():
+    return memory_lake(FakeClock(1_000_000))
+
+
+def some_records(count):
+    return [Record(key=b"k%d" % (n % 3), value=b"%d" % n) for n in range(count)]
+
+
+def test_rounds_leave_the_latest_and_verify_proves_it(lake):
+    topic = lake.create_topic("orders", config={"min.compaction.lag.ms": 0})
+    topic.append(some_records(10))
+    assert topic.plan().logs[0].records_in == 10
+    assert topic.compact().logs[0].records_out == 3
+    assert topic.verify().findings == ()
+    assert topic.history()[0].changed
+    assert [record.value for record in topic.reader()] == [b"7", b"8", b"9"]
+
+
+def test_a_tombstone_waits_for_a_group_in_the_lake(lake):
+    clock = lake.warehouse.clock
+    topic = lake.create_topic("orders", config={"tombstone.hold.groups": "billing", "delete.retention.ms": 1})
+    topic.append([Record(key=b"a", value=b"1"), Record(key=b"a", value=None)])
+    for _ in range(2):
+        topic.compact()
+        clock.advance(10)
+    assert [record.value for record in topic.reader()] == [None]
+    with topic.reader(group="billing") as reader:
+        list(reader)
+        reader.commit()
+    topic.append(some_records(1))
+    topic.compact()
+    assert [record.key for record in topic.reader()] == [b"k0"]
+
+
+def test_a_status_and_the_information_of_all_topics_are_there(lake):
+    lake.create_topic("orders").append(some_records(2))
+    assert [one.topic for one in lake.status().topics] == ["orders"]
+    assert lake.topic_infos()[0].records == 2
+    assert lake.info().topics == 1
+    assert lake.delete_topic("orders") == ()
+
+
+def test_lakes_share_nothing(lake):
+    lake.create_topic("orders")
+    assert memory_lake().topics() == ()
+
+
+PULSAR = client_config("pulsar://localhost:1", "http://localhost:1")
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda lake: lake.cleaner(),
+        lambda lake: lake.replicas().status(),
+        lambda lake: lake.repairable(),
+        lambda lake: lake.ingest({"bootstrap.servers": "localhost:1"}, ["orders"]),
+        lambda lake: lake.ingest_pulsar(PULSAR, ["persistent://public/default/orders"]),
+    ],
+)
+def test_what_needs_a_stored_warehouse_is_refused_before_it_begins(lake, verb):
+    with pytest.raises(RefusedError, match=r"memory: .* need a warehouse that is stored"):
+        verb(lake)
