@@ -56,6 +56,27 @@ def test_a_line_ends_where_it_does_for_java(tmp_path: Path, inside: str) -> None
     assert read_properties(written(tmp_path, f"a=1{inside}2\r\nb=3\rc=4\n")) == {"a": f"1{inside}2", "b": "3", "c": "4"}
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        (r"a=\ud83d\ude00", "a", "😀"),
+        ("a=\xa0b\xa0", "a", "\xa0b\xa0"),
+        ("a\xa0b c", "a\xa0b", "c"),
+        ("a\x85=\x0bb", "a\x85", "\x0bb"),
+        ("\\\n!a=b", "!a", "b"),
+    ],
+    ids=[
+        "beyond U+FFFF",
+        "value with a space of Unicode",
+        "name with one",
+        "other blanks",
+        "continued before its name",
+    ],
+)
+def test_a_name_and_a_value_are_what_they_are_for_java(tmp_path: Path, text: str, name: str, value: str) -> None:
+    assert read_properties(written(tmp_path, text)) == {name: value}
+
+
 @pytest.mark.parametrize("path", ["\0", "a\0b", "\ud800"])
 @pytest.mark.parametrize("store", ["ssl.truststore", "ssl.keystore"])
 @pytest.mark.parametrize("kind", [{}, {"type": "PEM"}])
