@@ -9,12 +9,13 @@ A folder of `tests/` is a section of its own name, so that none is left out. `pu
 which needs Debian's packages, and `pythons`, which needs several Pythons, run only if they are asked for. All sections
 run even if one fails; the exit code is 1 if any did. `just check`, `just check-all`, `just only` and CI call this.
 
-Two cores are kept busy by two lanes, as much of a test is waiting for a JVM, a broker or a timeout:
+Two cores are kept busy by three lanes, as much of a test is waiting for a JVM, a broker or a timeout:
 
-    lane 1  tests in two processes                     ──► those alone ──► summary
-    lane 2  checks of the code, tests in one process   ──┘
+    lane 1  tests in two processes                     ──┐
+    lane 2  those with brokers or sessions of Spark    ──┼─► those alone ──► summary
+    lane 3  checks of the code, tests in one process   ──┘
 
-A lane that has no tests left takes those of the other, the short ones first. Tests marked `alone` are a section of
+A lane that has no tests left takes those of the others, the short ones first. Tests marked `alone` are a section of
 their own, as `backends-alone`, which `backends` on the command line names too.
 
 What a section prints comes when it has ended, in one piece; of a section that runs alone as it comes. The summary has
@@ -45,10 +46,12 @@ BIN = Path(sys.executable).parent
 QUICK = ("format", "lint", "types", "imports", "tidy", "unit", "properties", "scenarios")
 CODE = ("format", "lint", "types", "imports")
 FOLDERS = ("formats", "cli", "mutated", "examples", "engines", "cluster", "shells", "wheels")
-SERIAL = (*CODE, "classes", "tidy", *FOLDERS)
+SERIAL = (*CODE, "tidy", "pythons", *FOLDERS)
 """In one process. The test folders share a session, a broker or a cluster, or are too short to split."""
 BY_FILE = ("kafka", "pulsar")
 """In two processes, each of which takes whole files: these have brokers of their own, which start for seconds."""
+WAITING = ("classes", "kafka", "pulsar", "spark", "examples", "cluster")
+"""Mostly for brokers and JVMs: these run beside those that compute. Before them, what makes their JVMs start sooner."""
 IN_ORDER = ("pulsar",)
 """Whose files are taken by name: the long ones have few tests, and would come last."""
 SPLIT_THEMSELVES = ("kills",)
@@ -180,30 +183,32 @@ def run(section: Section, *, alone: bool = True) -> Outcome:
 
 
 def run_all(wanted: Sequence[Section]) -> list[Outcome]:
-    """Most of them in two lanes, and at the end those that run alone."""
+    """Most of them in three lanes, and at the end those that run alone."""
     shared = [section for section in wanted if not section.alone]
-    split = deque(section for section in shared if section.name not in SERIAL)
-    serial = deque(section for section in shared if section.name in SERIAL)
+    waiting = deque(section for section in shared if section.name in WAITING)
+    serial = deque(section for section in shared if section.name in SERIAL and section.name not in WAITING)
+    split = deque(section for section in shared if section.name not in SERIAL + WAITING)
+    queues = (split, waiting, serial)
 
-    def lane(*queues: deque[Section]) -> list[Outcome]:
+    def lane(own: deque[Section]) -> list[Outcome]:
         outcomes = []
-        while section := next_of(queues):
+        while section := next_of((own, *(queue for queue in queues if queue is not own))):
             outcomes.append(run(section, alone=len(shared) == 1))
         return outcomes
 
-    with ThreadPoolExecutor(2) as lanes:
-        running = [lanes.submit(lane, split, serial), lanes.submit(lane, serial, split)]
+    with ThreadPoolExecutor(len(queues)) as lanes:
+        running = [lanes.submit(lane, queue) for queue in queues]
         try:
             done = [outcome for ended in running for outcome in ended.result()]
         except KeyboardInterrupt:  # which the sections that run have received too
-            split.clear()
-            serial.clear()
+            for queue in queues:
+                queue.clear()
             raise
     return done + [run(section) for section in wanted if section.alone]
 
 
 def next_of(queues: Sequence[deque[Section]]) -> Section | None:
-    """The first of a lane's own queue; if it is empty, the last of the other lane's: the long ones are in front."""
+    """The first of a lane's own queue; if it is empty, the last of another lane's: the long ones are in front."""
     own, *others = queues
     with suppress(IndexError):
         return own.popleft()

@@ -27,6 +27,8 @@ from support.generated.chosen_keys import CHOSEN, of_long_prefixes, random_keys
 from support.processes.peak_memory import PEAK_BYTES
 from support.topics.stored_topics import ACCESS, StoredTopic
 
+pytestmark = pytest.mark.long
+
 LEAST = RunLimits(task_memory_bytes=32 * 2**20)
 MEMORY_BYTES = 2**24
 STRATEGIES = ["offset", "timestamp", "header"]
@@ -103,7 +105,6 @@ def sized(request, tmp_path_factory):
     return keys, topic
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_memory_is_bounded_whatever_the_keys(sized, strategy):
     """C38: a few copies of a row group and of the longest key, and a few times what there is for winners.

@@ -28,6 +28,8 @@ from support.generated.records import HARD_KEYS
 from support.processes.peak_memory import PEAK_BYTES
 from support.topics.stored_topics import ACCESS, StoredTopic
 
+pytestmark = pytest.mark.long
+
 MEMORY_BYTES = 2**26
 BELOW_ALL_KEYS = MEMORY_BYTES
 """What peaks may differ by for six million more keys, whose bytes alone are half as much again."""
@@ -109,14 +111,12 @@ def test_blocks_hold_every_key_once_in_its_range(tmp_path):
     assert shared_out(parts, starts) == ([], sorted(last.values()))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("schema", ["RANKED_KEYS", "ORDERED_KEYS"])
 def test_memory_follows_the_limit_and_not_the_number_of_keys(schema):
     peaks = [int(measured_peak(0, count, schema)) for count in (4_000_000, 10_000_000)]
     assert peaks[1] - peaks[0] < BELOW_ALL_KEYS
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("schema", ["RANKED_KEYS", "ORDERED_KEYS"])
 def test_memory_does_not_follow_the_clean_keys(schema):
     peaks = [int(measured_peak(count, 100_000, schema)) for count in (4_000_000, 10_000_000)]

@@ -25,6 +25,8 @@ from support.generated.logs import with_whole_entries
 from support.generated.records import ORDER_HEADER, order_headers, records
 from support.topics.stored_topics import ACCESS, StoredTopic
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(autouse=True, scope="module")
 def small_row_groups():
@@ -82,7 +84,6 @@ def live(topic, history, engine):
         topic.round(engine, now_ms=now_ms)
 
 
-@pytest.mark.long
 @given(topic_settings, histories(), engines)
 @settings(max_examples=120, deadline=None)
 def test_every_round_leaves_what_the_oracle_leaves(topic_settings, history, engine):
@@ -92,7 +93,6 @@ def test_every_round_leaves_what_the_oracle_leaves(topic_settings, history, engi
         live(topic, history, engine)
 
 
-@pytest.mark.long
 @given(topic_settings, histories(mostly_chunks), engines)
 @settings(max_examples=120, deadline=None)
 def test_every_round_over_a_copy_of_pulsar_leaves_what_the_oracle_leaves(topic_settings, history, engine):
@@ -102,7 +102,6 @@ def test_every_round_over_a_copy_of_pulsar_leaves_what_the_oracle_leaves(topic_s
         live(topic, history, engine)
 
 
-@pytest.mark.long
 @given(st.lists(topic_settings, min_size=2, max_size=4), st.lists(appends, min_size=4, max_size=4), engines)
 @settings(max_examples=60, deadline=None)
 def test_rounds_whose_settings_change_in_between(settings_of_rounds, batches, engine):

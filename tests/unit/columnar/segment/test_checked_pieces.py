@@ -63,22 +63,26 @@ def refused(segment: Segment) -> bool:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("codec", "schema"), [("zstd", SEGMENT_SCHEMA), ("none", SEGMENT_SCHEMA), ("lz4", ENVELOPE_SCHEMA)]
+    ("codec", "schema", "every"),
+    [("zstd", SEGMENT_SCHEMA, 1), ("none", SEGMENT_SCHEMA, 3), ("lz4", ENVELOPE_SCHEMA, 3)],
 )
-def test_whatever_byte_is_changed_decoding_finds_no_more(codec: str, schema: pa.Schema, tmp_path: Path) -> None:
+def test_whatever_byte_is_changed_decoding_finds_no_more(
+    codec: str, schema: pa.Schema, every: int, tmp_path: Path
+) -> None:
     segment = written(tmp_path, codec, schema)
     path = Path(segment.path)
     whole = path.read_bytes()
     chance = random.Random(1)
     assert b"".join(checked_pieces(ACCESS, segment)) == whole
     let_pass = 0
-    for at in range(len(whole)):
+    tried = range(0, len(whole), every)
+    for at in tried:
         changed = whole[at] ^ chance.choice([1 << chance.randrange(8), chance.randrange(1, 256)])
         path.write_bytes(whole[:at] + bytes([changed]) + whole[at + 1 :])
         if not refused(segment):
             let_pass += 1
             assert not list(inspect_segment(ACCESS, segment, None, None)), (at, whole[at], changed)
-    assert let_pass < len(whole) / 4  # texts of the footer, and bounds that are not among the facts
+    assert let_pass < len(tried) / 4  # texts of the footer, and bounds that are not among the facts
 
 
 @pytest.mark.parametrize("size", [1, 2, 37, 1000])
