@@ -20,7 +20,7 @@ import numpy as np
 
 from lithify.columnar.keypass.held_rows import Held, Rows
 from lithify.columnar.keypass.key_hash import HashRange, KeyHash
-from lithify.columnar.keypass.key_source import KeySource, MemoryExceededError, of_part
+from lithify.columnar.keypass.key_source import KeyResults, KeySource, MemoryExceededError, of_part
 from lithify.columnar.keypass.latest_rows import latest_rows
 from lithify.columnar.keypass.ranks import EXPIRED_BIT, ONLY_ASKED, ORDINAL_SHIFT, PAST_BIT, Flags, Portion, has
 from lithify.columnar.segment.convert import pieces
@@ -44,25 +44,23 @@ PIECES = 8
 
 
 class KeyComparison:
-    """One attempt at one part of a range, within `memory_bytes`; `hashes` is the hash that defines the ranges.
-
-    Results go to the source's `tally` and `dead`.
-    """
+    """One attempt at one part of a range, within `memory_bytes`; `hashes` is the hash that defines the ranges."""
 
     def __init__(self, source: KeySource, part: HashRange, hashes: KeyHash, memory_bytes: int) -> None:
         self._source = source
         self._part = part
         self._hashes = hashes
         self._memory_bytes = memory_bytes
+        self._results = KeyResults(source.starts)
 
-    def run(self) -> None:
+    def run(self) -> KeyResults:
         """Raises `MemoryExceededError`, or what the source raises."""
         rows = self._folded()
         highest = self._are_highest(rows)
         waits = self._may_hold
         if not waits and not self._source.has(Portion.CLEAN):
             self._win(rows.ranks[highest], _none(int(highest.sum())))
-            return
+            return self._results
         winners = rows.only(highest)
         del rows  # frees the superseded rows
         superseded_winners, tombstones = self._judge_clean(winners)
@@ -78,6 +76,7 @@ class KeyComparison:
         held_winners = _none(len(ranks))
         held_winners[expired] = held[clean:]
         self._win(ranks, held_winners)
+        return self._results
 
     def latest(self) -> Rows:
         """The latest dirty row of each key, in log order. Raises as `run` does."""
@@ -88,7 +87,7 @@ class KeyComparison:
         """The dirty rows in log order, without those found superseded whenever the buffer was reduced."""
         held, enough = Held(), EARLY_ROWS
         for rows in self._batches(Portion.DIRTY):
-            self._source.tally.compared += rows.count
+            self._results.tally.compared += rows.count
             held.add(rows)
             if held.rows >= enough or held.needed_bytes() > self._memory_bytes:
                 before = held.rows
@@ -119,15 +118,15 @@ class KeyComparison:
         held, by_chunks = _none(tombstones.count), _none(tombstones.count)
         for rows in self._followed_by(Portion.ABOVE_HORIZON, tombstones):
             above_horizon = rows.count - tombstones.count
-            self._source.tally.asked += above_horizon
+            self._results.tally.asked += above_horizon
             lowest = latest_rows(rows.keys, self._hashes(rows.keys), rows.by_order_descending())
             held |= ~lowest[above_horizon:]
         for rows in self._followed_by(Portion.CHUNKS, tombstones):
             chunks = rows.count - tombstones.count
-            self._source.tally.asked += chunks
+            self._results.tally.asked += chunks
             first = latest_rows(rows.keys, self._hashes(rows.keys), np.arange(rows.count)[::-1])
             by_chunks |= ~first[chunks:]
-        self._source.tally.held_by_chunks += int(np.count_nonzero(by_chunks))
+        self._results.tally.held_by_chunks += int(np.count_nonzero(by_chunks))
         return held | by_chunks
 
     @property
@@ -136,12 +135,12 @@ class KeyComparison:
         return any(map(self._source.has, ONLY_ASKED))
 
     def _win(self, ranks: Integers, held: Flags) -> None:
-        stays = self._source.tally.win(ranks, held)
-        self._source.dead.spare(ranks[stays] >> ORDINAL_SHIFT)
+        stays = self._results.tally.win(ranks, held)
+        self._results.dead.spare(ranks[stays] >> ORDINAL_SHIFT)
 
     def _judge(self, ranks: Integers, superseded: Flags, held: Flags) -> None:
-        goes = self._source.tally.judge_clean(ranks, superseded, held)
-        self._source.dead.add(ranks[goes] >> ORDINAL_SHIFT)
+        goes = self._results.tally.judge_clean(ranks, superseded, held)
+        self._results.dead.add(ranks[goes] >> ORDINAL_SHIFT)
 
     def _followed_by(self, portion: Portion, judges: Rows) -> Iterator[Rows]:
         """Yields the rows of a portion, some at a time, each time followed by `judges`, whose ranks are higher."""

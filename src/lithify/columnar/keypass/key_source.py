@@ -21,7 +21,7 @@ PICKED_BYTES = 2**20
 class KeySource(Protocol):
     """Provides keys to a comparison as batches of `schema`; each portion is read at most once.
 
-    The comparison writes its results to `tally` and `dead`.
+    `tally` and `dead` are of what reading has read and decided without a comparison.
     """
 
     schema: pa.Schema
@@ -36,6 +36,19 @@ class KeySource(Protocol):
 
     def has(self, portion: Portion) -> bool: ...
     def keys(self, portion: Portion) -> Iterator[pa.RecordBatch]: ...
+
+
+class KeyResults:
+    """The counts and the dead records of some part of the keys. `starts` is as from `ordinal_starts`."""
+
+    def __init__(self, starts: Integers) -> None:
+        self.tally = Tally()
+        self.dead = DeadRecords(starts)
+
+    def add(self, more: KeyResults | KeySource) -> None:
+        """Adds those of another part, or what reading has decided."""
+        self.tally.add(more.tally)
+        self.dead.update(more.dead)
 
 
 class MemoryExceededError(Exception):

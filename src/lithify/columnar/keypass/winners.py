@@ -27,7 +27,7 @@ from lithify.columnar.keypass.key_blocks import Spool, SpooledKeys, blocks_by_ra
 from lithify.columnar.keypass.key_comparison import KeyComparison
 from lithify.columnar.keypass.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan
-from lithify.columnar.keypass.key_source import KeySource, MemoryExceededError, of_part
+from lithify.columnar.keypass.key_source import KeyResults, KeySource, MemoryExceededError, of_part
 from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.segment.positions import DeadRecords
@@ -55,9 +55,9 @@ Open = Callable[[HashRange], KeySource]
 
 
 class Comparison(Protocol):
-    """Compares the keys of one part of a range, such as `KeyComparison`; results go to the source."""
+    """Compares the keys of one part of a range, such as `KeyComparison`."""
 
-    def run(self) -> None:
+    def run(self) -> KeyResults:
         """Raises `MemoryExceededError`, or what the source raises."""
         ...
 
@@ -90,41 +90,42 @@ class WinnerFinder:
         """Batches of a key scan as blocks for `ranges` hash ranges; see `blocks_by_range`."""
         return blocks_by_range(batches, ranges, KeyHash(self.seed), self._memory_bytes)
 
-    def _find(self, open_source: Open, whole: HashRange, depth: int) -> KeySource:
-        """A source that has the results of the whole range."""
+    def _find(self, open_source: Open, whole: HashRange, depth: int) -> KeyResults:
+        """The results of the whole range."""
         hashes = KeyHash(self.seed, 2 * depth)
         parts = [whole]
-        found: KeySource | None = None
+        found: KeyResults | None = None
         wasted_bytes = 0
         while parts:
             part = parts.pop()
             source = open_source(part)
-            if not self._fits(source, part, hashes):
+            results = self._compared(source, part, hashes)
+            if results is None:
                 wasted_bytes += source.tally.bytes_read
                 needed = max(2, math.ceil(SPARE / max(source.dirty_read, SPARE / MAX_SPOOLS)))
                 if part.count * needed <= MAX_READS:
                     parts.extend(part.cut(needed))
                     continue
                 source = open_source(part)
-                self._find_spooled(source, part, needed, depth)
+                results = self._find_spooled(source, part, needed, depth)
+            results.add(source)
             if found is None:
-                found = source
+                found = results
             else:
-                _add(found, source)
+                found.add(results)
         assert found is not None  # there is always a first part
         found.tally.bytes_read += wasted_bytes
         return found
 
-    def _fits(self, source: KeySource, part: HashRange, hashes: KeyHash) -> bool:
-        """Finds the winners of a part; returns False if memory does not suffice."""
+    def _compared(self, source: KeySource, part: HashRange, hashes: KeyHash) -> KeyResults | None:
+        """The results of comparing a part; None if memory does not suffice."""
         try:
-            self.compare(source, part, hashes, self._memory_bytes).run()
+            return self.compare(source, part, hashes, self._memory_bytes).run()
         except MemoryExceededError:
-            return False
-        return True
+            return None
 
-    def _find_spooled(self, source: KeySource, part: HashRange, count: int, depth: int) -> None:
-        """Reads the part once, spools it to disk as `count` parts, and adds the results of each to `source`."""
+    def _find_spooled(self, source: KeySource, part: HashRange, count: int, depth: int) -> KeyResults:
+        """Reads the part once, spools it to disk as `count` parts, and returns the results of all of them."""
         if depth == MAX_DEPTH:
             raise EngineError(
                 f"keys that take more than {format_bytes(self._memory_bytes)} share {MAX_DEPTH} hashes",
@@ -137,10 +138,12 @@ class WinnerFinder:
                 rows = of_part(source.keys(portion), part, picks)
                 for index, block in blocks_by_range(rows, count, spreads, self._memory_bytes):
                     spools[index].add(block, portion)
+            results = KeyResults(source.starts)
             for spool in spools:
                 opened = partial(_opened, spool, source)
-                _add(source, self._find(opened, HashRange(0, 1), depth + 1))
+                results.add(self._find(opened, HashRange(0, 1), depth + 1))
                 spool.clear()
+            return results
 
     @property
     def _memory_bytes(self) -> int:
@@ -149,11 +152,6 @@ class WinnerFinder:
 
 def _opened(spool: Spool, source: KeySource, _: HashRange) -> KeySource:
     return SpooledKeys(spool, source.schema, source.starts)
-
-
-def _add(found: KeySource, more: KeySource) -> None:
-    found.tally.add(more.tally)
-    found.dead.update(more.dead)
 
 
 def latest_offsets(

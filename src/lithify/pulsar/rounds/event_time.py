@@ -20,7 +20,7 @@ from lithify.columnar.keypass.held_rows import Held, Rows
 from lithify.columnar.keypass.key_comparison import EARLY_ROWS, FULL_AGAIN, PIECES, WORTHWHILE
 from lithify.columnar.keypass.key_groups import grouped
 from lithify.columnar.keypass.key_hash import HashRange, KeyHash
-from lithify.columnar.keypass.key_source import KeySource, MemoryExceededError, of_part
+from lithify.columnar.keypass.key_source import KeyResults, KeySource, MemoryExceededError, of_part
 from lithify.columnar.keypass.ranks import ORDINAL_SHIFT, Portion, has
 from lithify.columnar.segment.convert import pieces
 from lithify.columnar.segment.positions import Flags, Integers
@@ -35,7 +35,7 @@ class EventTimeComparison:
     """One attempt at one part of a range, within `memory_bytes`; `hashes` is the hash that defines the ranges.
 
     All messages are in the dirty portion; orders are event times. `sealed` are the ordinals of sealed batches,
-    ascending. Results go to the source's `tally` and `dead`.
+    ascending.
     """
 
     def __init__(
@@ -54,20 +54,22 @@ class EventTimeComparison:
         self._memory_bytes = memory_bytes
         self._sealed = [(ordinal,) for ordinal in sealed]
         self._reduces = in_order and not sealed
+        self._results = KeyResults(source.starts)
 
-    def run(self) -> None:
+    def run(self) -> KeyResults:
         """Raises `MemoryExceededError`, or what the source raises."""
         rows = self._folded()
         stays = rows.ranks[self._staying(rows)]
-        self._source.tally.win(stays, np.zeros(len(stays), np.bool_))
-        self._source.dead.spare(stays >> ORDINAL_SHIFT)
+        self._results.tally.win(stays, np.zeros(len(stays), np.bool_))
+        self._results.dead.spare(stays >> ORDINAL_SHIFT)
+        return self._results
 
     def _folded(self) -> Rows:
         """The rows in order, without those that have lost whenever the buffer was reduced."""
         held, enough = Held(), EARLY_ROWS
         batches = of_part(self._source.keys(Portion.DIRTY), self._part, self._hashes)
         for rows in map(Rows.of, pieces(batches, self._memory_bytes // PIECES)):
-            self._source.tally.compared += rows.count
+            self._results.tally.compared += rows.count
             held.add(rows)
             if held.rows >= enough or held.needed_bytes() > self._memory_bytes:
                 before = held.rows

@@ -26,8 +26,8 @@ def plain_hashes(keys: pa.Array) -> np.ndarray:
 
 def compared(source: KeysInMemory, memory_bytes: int, part: HashRange = ALL) -> tuple[list[int], list[int]]:
     """The clean records that go and the dirty ones that stay, each numbered from 0."""
-    KeyComparison(source, part, plain_hashes, memory_bytes).run()
-    return goes_and_stays(source.dead, source.starts)
+    results = KeyComparison(source, part, plain_hashes, memory_bytes).run()
+    return goes_and_stays(results.dead, source.starts)
 
 
 def by_hand(clean: list[bytes], dirty: list[bytes]) -> tuple[list[int], list[int]]:
@@ -44,9 +44,10 @@ def test_little_memory_finds_the_same(monkeypatch, shuffled, memory_bytes, clean
     clean = [b"%d" % i for i in random.sample(range(3000), 1500)]
     dirty = [b"%d" % random.randrange(300) for _ in range(5000)]
     source = KeysInMemory(clean=clean, dirty=dirty, batch=100, shuffled=shuffled)
-    assert compared(source, memory_bytes) == by_hand(clean, dirty)
-    assert (source.tally.compared, source.tally.winners) == (5000, 300)
-    assert source.tally.clean_superseded == len(set(clean) & set(dirty))
+    results = KeyComparison(source, ALL, plain_hashes, memory_bytes).run()
+    assert goes_and_stays(results.dead, source.starts) == by_hand(clean, dirty)
+    assert (results.tally.compared, results.tally.winners) == (5000, 300)
+    assert results.tally.clean_superseded == len(set(clean) & set(dirty))
 
 
 def test_too_many_keys_are_said_to_be():
@@ -67,8 +68,9 @@ def test_clean_records_go_by_themselves_too():
     bits = {b"expired": TOMBSTONE_BIT | EXPIRED_BIT, b"young": TOMBSTONE_BIT, b"past": PAST_BIT, b"beaten": PAST_BIT}
     clean = [(key, None, bits.get(key, 0)) for key in (b"expired", b"young", b"past", b"beaten", b"stays")]
     source = KeysInMemory(clean=clean, dirty=[b"beaten"])
-    assert compared(source, 2**20) == ([0, 2, 3], [0])
-    tally = source.tally
+    results = KeyComparison(source, ALL, plain_hashes, 2**20).run()
+    assert goes_and_stays(results.dead, source.starts) == ([0, 2, 3], [0])
+    tally = results.tally
     assert (tally.clean_expired, tally.clean_past, tally.clean_superseded) == (1, 1, 1)
 
 
