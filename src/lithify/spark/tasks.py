@@ -22,6 +22,7 @@ from pyspark import TaskContext
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.pace import FollowedRates, TaskRates, Throttle
@@ -132,6 +133,26 @@ def task_frame(session: SparkSession, parts: Sequence[int], payloads: Sequence[A
 def placed(frame: DataFrame, parts: int) -> DataFrame:
     """`frame` with each row on the Spark partition, of `parts`, that its column `part` gives."""
     return frame.repartitionById(parts, F.col(PART))
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The tasks of one stage of a job: `run` turns batches of what they are given into batches of `schema`."""
+
+    run: Callable[[Batches], Batches]
+    schema: pa.Schema
+
+
+def shuffled(senders: DataFrame, send: Stage, finders: DataFrame, find: Stage, parts: int) -> DataFrame:
+    """What `find` returns for `finders`, rows of `task_frame`, and the rows that `send` returns for placed `senders`.
+
+    Both come to the Spark partition, of `parts`, that their column `part` gives: the task of a finder as a payload,
+    what was sent as rows without one, in any order.
+    """
+    sent = senders.select(PAYLOAD).mapInArrow(send.run, from_arrow_schema(send.schema))
+    together = sent.unionByName(finders.select(PART, PAYLOAD), allowMissingColumns=True)
+    names = [name for name in send.schema.names if name != PART]
+    return placed(together, parts).select(PAYLOAD, *names).mapInArrow(find.run, from_arrow_schema(find.schema))
 
 
 def columns(batches: Batches, *names: str) -> Iterator[tuple[Any, ...]]:

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.files.spilled import spill_folder
@@ -34,7 +33,7 @@ from lithify.spark.keypass.results import (
     result_rows,
 )
 from lithify.spark.payloads import Unpacking
-from lithify.spark.tasks import PART, PAYLOAD, Batches, TaskPace, columns, in_worker, placed
+from lithify.spark.tasks import PART, PAYLOAD, Batches, Stage, TaskPace, columns, in_worker, shuffled
 
 RANGE = "hash_range"
 PORTION = "portion"
@@ -87,13 +86,8 @@ def shuffled_winners(segments: DataFrame, ranges: DataFrame, parts: int, unpack:
 
     `parts` is the number of Spark partitions after the shuffle.
     """
-    sent = segments.select(PAYLOAD).mapInArrow(partial(_send_keys, unpack=unpack), from_arrow_schema(_SENT))
-    together = sent.unionByName(ranges.select(PART, PAYLOAD), allowMissingColumns=True)
-    return (
-        placed(together, parts)
-        .select(PAYLOAD, *_SENT.names[1:])
-        .mapInArrow(partial(_find_in_blocks, unpack=unpack), from_arrow_schema(RESULT))
-    )
+    send = Stage(partial(_send_keys, unpack=unpack), _SENT)
+    return shuffled(segments, send, ranges, Stage(partial(_find_in_blocks, unpack=unpack), RESULT), parts)
 
 
 @in_worker

@@ -14,7 +14,6 @@ from itertools import count
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from lithify.columnar.files.spilled import spill_folder
 from lithify.columnar.keypass.key_blocks import Spool
@@ -42,10 +41,9 @@ from lithify.spark.pulsar.tasks import (
     ScanTask,
     TaskTools,
     pickled,
-    rows,
     sent,
 )
-from lithify.spark.tasks import PART, PAYLOAD, Batches, in_worker, placed
+from lithify.spark.tasks import PAYLOAD, Batches, Stage, columns, in_worker, shuffled
 
 
 def found_dead(scans: DataFrame, finds: DataFrame, parts: int, tools: TaskTools) -> DataFrame:
@@ -53,15 +51,13 @@ def found_dead(scans: DataFrame, finds: DataFrame, parts: int, tools: TaskTools)
 
     `scans` are placed rows of `ScanTask`, `finds` rows of `FindTask`, one for each of `parts` Spark partitions.
     """
-    keys = scans.select(PAYLOAD).mapInArrow(partial(_scan, tools=tools), from_arrow_schema(SENT))
-    together = keys.unionByName(finds.select(PART, PAYLOAD), allowMissingColumns=True)
-    return placed(together, parts).select(PAYLOAD, *SENT.names).mapInArrow(_find, from_arrow_schema(SENT))
+    return shuffled(scans, Stage(partial(_scan, tools=tools), SENT), finds, Stage(_find, SENT), parts)
 
 
 @in_worker
 def _scan(batches: Batches, tools: TaskTools) -> Batches:
     throttles = tools.rates.throttles()
-    for (payload,) in rows(batches, PAYLOAD):
+    for (payload,) in columns(batches, PAYLOAD):
         task: ScanTask = pickle.loads(payload)
         try:
             reader = tools.reader_of(task.partition, task.small_entries)
@@ -114,7 +110,7 @@ class _Arrived:
 def _find(batches: Batches) -> Batches:
     with spill_folder() as folder:
         arrived = _Arrived(Spool(folder / "keys"))  # each Spark partition has one hash range
-        for payload, unit, kind, number, blob in rows(batches, PAYLOAD, UNIT, KIND, NUMBER, BLOB):
+        for payload, unit, kind, number, blob in columns(batches, PAYLOAD, UNIT, KIND, NUMBER, BLOB):
             if payload is not None:
                 arrived.task = pickle.loads(payload)
             elif kind == UNSETTLED:

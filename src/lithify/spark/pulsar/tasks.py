@@ -7,7 +7,7 @@ TaskTools   clients with their credentials, rates             only in the closur
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,9 +127,3 @@ def sent(part: int, unit: int, kind: str, number: int, blob: bytes) -> pa.Record
 
 def pickled(part: int, unit: int, kind: str, number: int, value: Any) -> pa.RecordBatch:
     return sent(part, unit, kind, number, pickle.dumps(value))
-
-
-def rows(batches: Iterator[pa.RecordBatch], *names: str) -> Iterator[tuple[Any, ...]]:
-    """Rows as tuples of Python values."""
-    for batch in batches:
-        yield from zip(*(batch.column(name).to_pylist() for name in names), strict=True)

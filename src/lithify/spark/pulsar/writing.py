@@ -30,7 +30,7 @@ from lithify.pulsar.rounds.one_task import NeedsShuffleError, OneTaskRound
 from lithify.pulsar.rounds.view_ledger import opened_early, write_view
 from lithify.pulsar.rounds.writing import JudgedRange, judged_range
 from lithify.spark.pulsar import tasks
-from lithify.spark.pulsar.tasks import BLOB, KIND, NUMBER, UNIT, TaskTools, WriteTask, rows
+from lithify.spark.pulsar.tasks import BLOB, KIND, NUMBER, UNIT, TaskTools, WriteTask
 from lithify.spark.tasks import PAYLOAD, Batches, columns, in_worker, is_first_attempt, placed
 
 OUTCOME = "outcome"
@@ -99,9 +99,9 @@ def _write(batches: Batches, tools: TaskTools) -> Batches:
     found = _Found()
     for batch in batches:
         if KIND not in batch.schema.names:
-            work += [pickle.loads(payload) for (payload,) in rows(iter([batch]), PAYLOAD)]
+            work += [pickle.loads(payload) for (payload,) in columns(iter([batch]), PAYLOAD)]
             continue
-        for payload, kind, number, blob in rows(iter([batch]), PAYLOAD, KIND, NUMBER, BLOB):
+        for payload, kind, number, blob in columns(iter([batch]), PAYLOAD, KIND, NUMBER, BLOB):
             if payload is not None:
                 work.append(pickle.loads(payload))
             else:
