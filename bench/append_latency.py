@@ -25,6 +25,7 @@ from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.edit import TopicEdit
+from lithify.model.topic.new_topic import NewTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.rounds.round import RoundReport
@@ -64,7 +65,7 @@ def merge(warehouse: Warehouse) -> None:
 
 def measure(folder: str, appends: int, every: int) -> dict[str, object]:
     warehouse = open_warehouse(folder)
-    state = warehouse.store.create_topic(TOPIC, "orders", TopicSettings(), 1, 0)
+    state = warehouse.store.create_topic(NewTopic(TOPIC, "orders", TopicSettings(), 1, 0))
 
     def one_append_ms(topic: TopicName, n: int) -> float:
         batch = [Record(b"key-%d" % (n % 100), b"value-%d" % n)]
@@ -75,7 +76,7 @@ def measure(folder: str, appends: int, every: int) -> dict[str, object]:
         append_ms.append(one_append_ms(TOPIC, n))
         if n % every == every - 1:
             round_ms.append(timed_ms(lambda: merge(warehouse)))
-    warehouse.store.create_topic(NEW_TOPIC, "new", TopicSettings(), 1, 0)
+    warehouse.store.create_topic(NewTopic(NEW_TOPIC, "new", TopicSettings(), 1, 0))
     in_turns = [(one_append_ms(TOPIC, n), one_append_ms(NEW_TOPIC, n)) for n in range(SAMPLE)]
     first, last = statistics.median(append_ms[:SAMPLE]), statistics.median(append_ms[-SAMPLE:])
     metadata = Path(state.location.removeprefix("file://")) / "metadata"

@@ -27,6 +27,7 @@ from lithify.columnar.files.access import local_path
 from lithify.columnar.files.durable import make_lasting
 from lithify.model.names import TopicName
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.topic.new_topic import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.service.replica.copying import MirrorRequest
 from lithify.service.replica.mirror import mirror
@@ -45,7 +46,7 @@ def made(folder: Path, gigabytes: float) -> Warehouse:
     warehouse = open_warehouse(str(folder))
     size = int(gigabytes * 2**30) // SEGMENTS
     settings = settings_of({"compression.type": "none", "segment.bytes": size // 2, "delete.retention.ms": 0})
-    warehouse.store.create_topic(TOPIC, "orders", settings, 1, 0)
+    warehouse.store.create_topic(NewTopic(TOPIC, "orders", settings, 1, 0))
     chance = np.random.default_rng(1)
     for segment in range(SEGMENTS):
         append(warehouse, TOPIC, batch(chance, segment, size // VALUE_BYTES))

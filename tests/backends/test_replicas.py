@@ -10,6 +10,7 @@ import pytest
 from lithify.errors import DamagedError, LithifyError
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.topic.new_topic import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.service.replica.copying import MirrorRequest
 from lithify.service.replica.mirror import mirror
@@ -33,7 +34,7 @@ def source(tmp_path: Path) -> Warehouse:
     """A topic in a folder, with a file that is copied in several pieces, and a round."""
     warehouse = open_warehouse(str(tmp_path / "source"))
     config = {"compression.type": "none", "max.message.bytes": LARGE_BYTES}
-    warehouse.store.create_topic(ORDERS, "orders", settings_of(config), 2, warehouse.clock.now_ms())
+    warehouse.store.create_topic(NewTopic(ORDERS, "orders", settings_of(config), 2, warehouse.clock.now_ms()))
     append(warehouse, ORDERS, some_records("a", "b", "a"))
     append(warehouse, ORDERS, [Record(b"large%d" % n, os.urandom(LARGE_BYTES // 8), partition=1) for n in range(8)])
     compact(warehouse, KernelEngine(), ORDERS, RunRequest())

@@ -9,6 +9,7 @@ import pytest
 
 from lithify.model.names import TopicName
 from lithify.model.settings.inheritance import Origin
+from lithify.model.topic.new_topic import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.reports.events import EventKind
 from lithify.service.look.status import topic_info
@@ -102,7 +103,7 @@ def test_a_topic_that_cannot_inherit_is_reported_and_not_compacted(
     lake.warehouse.store.create_stream("default", {})
     view = topic_of_a_stream(lake, "view", compaction_mode="side-by-side")
     other = TopicName("eu", "other")
-    lake.warehouse.store.create_topic(other, "", lake.state(view).settings, 1, 0)
+    lake.warehouse.store.create_topic(NewTopic(other, "", lake.state(view).settings, 1, 0))
     lake.append(other, "a=1 a=2")
     edited_behind(lake, **attributes)
     one = lake.cleaner()

@@ -18,6 +18,7 @@ from lithify.model.message import EARLIEST, LATEST, Envelope, MessageId, Message
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.topic.log import LastRecord
+from lithify.model.topic.new_topic import NewTopic
 from lithify.pulsar.format.wire_pb2 import MessageMetadata
 from lithify.rules.compaction.planner import plan_log
 from lithify.service.proof.verify import verify
@@ -54,7 +55,7 @@ def topic(place: RandomPlace) -> Topic:
     settings = some_settings(
         message_ids="pulsar", compaction_mode="side-by-side", null_key="drop", delete_retention_ms=0
     )
-    place.warehouse.store.create_topic(NAME, "states", settings, 1, 0)
+    place.warehouse.store.create_topic(NewTopic(NAME, "states", settings, 1, 0))
     return Topic(place.warehouse, NAME)
 
 
@@ -268,7 +269,7 @@ def test_ids_of_a_batch_ascend(topic):
 
 def test_other_topics_take_no_ids_and_have_none(place):
     """C52: records and readers of ordinary topics stay as they are."""
-    place.warehouse.store.create_topic(NAME, "states", some_settings(), 1, 0)
+    place.warehouse.store.create_topic(NewTopic(NAME, "states", some_settings(), 1, 0))
     topic = Topic(place.warehouse, NAME)
     with pytest.raises(InvalidRecordError, match=r"it has a message id, and message\.ids=none"):
         topic.append(MESSAGES[:1])

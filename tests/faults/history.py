@@ -12,6 +12,7 @@ from lithify.errors import EngineError
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.topic.new_topic import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
@@ -62,7 +63,7 @@ def a_history(make: Callable[[Path], Warehouse], folder: Path, config: dict[str,
     warehouse = make(folder)
     clock = warehouse.clock
     assert isinstance(clock, FakeClock)
-    warehouse.store.create_topic(NAME, "orders", settings_of(config), PARTITIONS, clock.now_ms())
+    warehouse.store.create_topic(NewTopic(NAME, "orders", settings_of(config), PARTITIONS, clock.now_ms()))
     engine = OracleEngine(warehouse.files)
     young = [Record(b"young%d" % p, b"v", clock.now_ms() + 3_000_000, (), p) for p in range(PARTITIONS)]
     append(warehouse, NAME, [*records(range(0, 20), keys=6), *young])
@@ -91,7 +92,9 @@ def several_topics(make: Callable[[Path], Warehouse], folder: Path) -> Warehouse
     warehouse = make(folder)
     engine = OracleEngine(warehouse.files)
     for name, config in TOPICS.items():
-        warehouse.store.create_topic(name, name.topic, settings_of(config), PARTITIONS, warehouse.clock.now_ms())
+        warehouse.store.create_topic(
+            NewTopic(name, name.topic, settings_of(config), PARTITIONS, warehouse.clock.now_ms())
+        )
         append(warehouse, name, topics.records(range(0, 20), keys=6))
         append(warehouse, name, topics.records(range(20, 40), keys=6))
         compact(warehouse, engine, name, RunRequest(now_ms=999_990))

@@ -22,6 +22,7 @@ from lithify.hydration import hydrate
 from lithify.model.groups.positions import GroupTopic
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.topic.new_topic import NewTopic
 from lithify.rules.reading.pieces import Reading
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.snapshot.consumer import STORE_MS
@@ -97,7 +98,7 @@ class Scene:
 
 def a_scene() -> Scene:
     warehouse = memory_warehouse(None)  # type: ignore[arg-type]
-    warehouse.store.create_topic(NAME, "orders", settings_of(KEPT), 2, warehouse.clock.now_ms())
+    warehouse.store.create_topic(NewTopic(NAME, "orders", settings_of(KEPT), 2, warehouse.clock.now_ms()))
     scene = Scene(Topic(warehouse, NAME))
     scene.more()
     return scene

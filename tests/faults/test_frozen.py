@@ -32,6 +32,7 @@ from faults.history import (
 )
 from lithify.errors import LithifyError
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.topic.new_topic import NewTopic
 from lithify.ports.engine import Progress
 from lithify.ports.store import Warehouse
 from lithify.service.change.alter import uncompact
@@ -56,7 +57,7 @@ PAUSES_MS = (0, LONG_MS)
 def recreate(warehouse: Warehouse) -> object:
     settings = warehouse.store.load(NAME).settings
     warehouse.store.drop_topic(NAME)
-    return warehouse.store.create_topic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms())
+    return warehouse.store.create_topic(NewTopic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms()))
 
 
 def of_cases(*names: str) -> dict[str, Verb]:
@@ -248,7 +249,7 @@ def test_a_round_that_takes_longer_than_the_grace_still_commits(
     clock = warehouse.clock
     assert isinstance(clock, FakeClock)
     settings = settings_of({"sweep.grace.ms": GRACE_MS})
-    warehouse.store.create_topic(NAME, "orders", settings, PARTITIONS, clock.now_ms())
+    warehouse.store.create_topic(NewTopic(NAME, "orders", settings, PARTITIONS, clock.now_ms()))
     append(warehouse, NAME, records(range(20), keys=6))
 
     def hours_go_by(_phase: str, _done: int, _total: int) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from lithify.errors import LithifyError, PolicyError
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.topic.new_topic import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.rules.reading.pieces import Reading
 from lithify.service.change.alter import alter
@@ -48,7 +49,7 @@ def a_pair(kind: str, folder: Path) -> Pair:
     """A source that is not compacted, its replica with a round behind it and dirty records, and more at the source."""
     source, target = two_warehouses(kind, folder)
     made = settings_of({"cleanup.policy": "delete", "retention.bytes": 1, "delete.retention.ms": 0, "retention.ms": -1})
-    source.store.create_topic(NAME, "orders", made, PARTITIONS, source.clock.now_ms())
+    source.store.create_topic(NewTopic(NAME, "orders", made, PARTITIONS, source.clock.now_ms()))
     pair = Pair(source, target)
     append(source, NAME, records(range(0, 20), keys=6))
     append(source, NAME, records(range(20, 40), keys=7))

@@ -18,6 +18,7 @@ from lithify.errors import ConflictError, LithifyError, PolicyError
 from lithify.model.names import TopicName
 from lithify.model.sources.copied_topic import CopiedTopic
 from lithify.model.sources.ends import KnownEnds, SourceEnd
+from lithify.model.topic.new_topic import NewTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import LogStore, Warehouse
 from lithify.service.change.expire import expire_versions
@@ -154,7 +155,7 @@ def source_round(pair: Pair) -> None:
 def recreated(pair: Pair) -> None:
     settings = pair.source.store.load(NAME).settings
     pair.source.store.drop_topic(NAME)
-    pair.source.store.create_topic(NAME, "orders", settings, PARTITIONS, pair.clock.now_ms())
+    pair.source.store.create_topic(NewTopic(NAME, "orders", settings, PARTITIONS, pair.clock.now_ms()))
 
 
 def removed(pair: Pair) -> None:

@@ -26,6 +26,7 @@ from faults.standing import Standing
 from lithify.errors import RunExpiredError, UnknownVersionError
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.topic.new_topic import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.reports.rounds.round import RoundReport
 from lithify.rules.lifecycle.sweeping import RUNS_REMEMBERED
@@ -93,7 +94,7 @@ def a_topic() -> Warehouse:
     """One record, and what a run that died has left."""
     warehouse = memory_warehouse(Path())
     settings = settings_of({"sweep.grace.ms": GRACE_MS})
-    warehouse.store.create_topic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms())
+    warehouse.store.create_topic(NewTopic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms()))
     an_append(b"a")(warehouse)
     leave_behind(warehouse)
     advance(warehouse, 2 * GRACE_MS)
@@ -176,7 +177,7 @@ def test_a_sweep_that_was_suspended_leaves_versions_their_time(tmp_path: Path) -
     for at in calls(VERBS["sweep"]):
         warehouse = iceberg_warehouse(tmp_path / str(at))
         settings = settings_of({"sweep.grace.ms": GRACE_MS, "versions.retention.ms": RETENTION_MS})
-        warehouse.store.create_topic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms())
+        warehouse.store.create_topic(NewTopic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms()))
         an_append(b"a")(warehouse)
         advance(warehouse, 2 * GRACE_MS)
         VERBS["sweep"](warehouse)
@@ -205,7 +206,7 @@ def a_round_to_freeze(make: Callable[[Path], Warehouse], folder: Path, at: int) 
     """A round over segments of another one and of appends, and where its report comes."""
     warehouse = make(folder)
     settings = settings_of({"sweep.grace.ms": GRACE_MS, "versions.retention.ms": RETENTION_MS})
-    warehouse.store.create_topic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms())
+    warehouse.store.create_topic(NewTopic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms()))
     for verb in (an_append(b"a"), an_append(b"a"), a_round, an_append(b"a"), an_append(b"a")):
         verb(warehouse)
     reports: list[RoundReport] = []
@@ -253,7 +254,7 @@ def test_who_opens_a_version_after_it_was_swept_gets_an_error(tmp_path: Path) ->
     """C7: that is no damage, and nothing is to be restored from a backup."""
     warehouse = iceberg_warehouse(tmp_path)
     settings = settings_of({"sweep.grace.ms": GRACE_MS, "versions.retention.ms": RETENTION_MS})
-    warehouse.store.create_topic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms())
+    warehouse.store.create_topic(NewTopic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms()))
     an_append(b"a")(warehouse)
     reading = Standing(lambda w: contents(w, NAME), warehouse, 2)
     an_append(b"b")(warehouse)
@@ -270,7 +271,7 @@ def test_a_lag_counts_from_the_commit_of_an_append_that_was_paused(verb: Verb, l
     for at in range(1, last + 1):
         warehouse = memory_warehouse(Path())
         settings = settings_of({"min.compaction.lag.ms": RETENTION_MS, "min.compaction.lag.from": "commit"})
-        warehouse.store.create_topic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms())
+        warehouse.store.create_topic(NewTopic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms()))
         appending = Standing(verb, warehouse, at)
         advance(warehouse, LONG_MS)
         appending.go_on()
@@ -284,7 +285,7 @@ def test_a_look_at_named_files_that_was_paused_finds_no_damage(tmp_path: Path) -
     for step in itertools.count():
         warehouse = iceberg_warehouse(tmp_path / str(step))
         settings = settings_of({"sweep.grace.ms": GRACE_MS, "versions.retention.ms": RETENTION_MS})
-        warehouse.store.create_topic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms())
+        warehouse.store.create_topic(NewTopic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms()))
         an_append(b"a")(warehouse)
         warehouse.store.clear_file_cache()
 

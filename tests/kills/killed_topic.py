@@ -16,6 +16,7 @@ from statistics import median
 from lithify.errors import LithifyError, UnknownTopicError
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import FileKind
+from lithify.model.topic.new_topic import NewTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import LogStore, Warehouse
 from lithify.service.change.expire import expire_versions
@@ -203,7 +204,7 @@ def _no_others(_others: object, _calls: object) -> None:
 
 
 def _made(place: RandomPlace, settings: TopicSettings, partitions: int) -> None:
-    place.warehouse.store.create_topic(NAME, "orders", settings, partitions, place.clock.now_ms())
+    place.warehouse.store.create_topic(NewTopic(NAME, "orders", settings, partitions, place.clock.now_ms()))
 
 
 def _facts(store: LogStore, state: TopicState) -> tuple[object, ...]:

@@ -21,6 +21,7 @@ from lithify.model.settings.rates import Rates
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.sources.copied_topic import CopiedTopic, Hole
 from lithify.model.sources.ends import KnownEnds, SourceEnd
+from lithify.model.topic.new_topic import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.reports.overview import Standing
 from lithify.rules.reading.pieces import Reading
@@ -77,7 +78,7 @@ def prepare(folder: Path) -> None:
     create_warehouse(warehouse.store)
     for name, config in TOPICS.items():
         settings = settings_of({"delete.retention.ms": DAY_MS, "versions.kept": 3, **config})
-        warehouse.store.create_topic(name, str(name), settings, PARTITIONS, NOW_MS)
+        warehouse.store.create_topic(NewTopic(name, str(name), settings, PARTITIONS, NOW_MS))
         for batch in range(6):
             append(warehouse, name, records(batch))
             if batch in (2, 4):

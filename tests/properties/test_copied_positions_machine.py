@@ -24,6 +24,7 @@ from lithify.model.cursor import From
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId, TopicName
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.topic.new_topic import NewTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.leases import Lease
 from lithify.ports.store import LogStore, Warehouse
@@ -102,7 +103,7 @@ class CopiedPositionsMachine(RuleBasedStateMachine):
         self.source, self.target = Side(replace(source, groups=here), here), Side(replace(target, groups=there), there)
         config = {"cleanup.policy": "compact", "compaction.mode": mode, "delete.retention.ms": HOUR_MS}
         config |= {"tombstone.hold.groups": holds}
-        source.store.create_topic(NAME, "orders", settings_of(config), PARTITIONS, self.clock.now_ms())
+        source.store.create_topic(NewTopic(NAME, "orders", settings_of(config), PARTITIONS, self.clock.now_ms()))
         mirror(source, target, NAME, MirrorRequest(SOURCE))
         self.tables: dict[tuple[str, int], Table] = {}
         self.own: dict[tuple[str, int], Position] = {}

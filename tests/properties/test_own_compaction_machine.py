@@ -22,6 +22,7 @@ from lithify.errors import LithifyError, LogTruncatedError, RefusedError
 from lithify.model.cursor import Cursor
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.topic.new_topic import NewTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.rules.lifecycle.own_views import may_compact
@@ -71,7 +72,7 @@ class OwnCompactionMachine(RuleBasedStateMachine):
             "min.compaction.lag.ms": HOUR_MS // 4,
             "min.compaction.lag.from": lag_from,
         }
-        source.store.create_topic(NAME, "orders", settings_of(config), 2, self.clock.now_ms())
+        source.store.create_topic(NewTopic(NAME, "orders", settings_of(config), 2, self.clock.now_ms()))
         self.wanted = True
         self.histories: dict[int, list[History]] = {source.store.load(NAME).version: [{}, {}]}
         self.plain: dict[int, list[History]] = dict(self.histories)

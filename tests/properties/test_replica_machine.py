@@ -19,6 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from lithify.errors import LithifyError, RefusedError
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.topic.new_topic import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.reports.replicas import MirrorReport
 from lithify.service.change.alter import alter
@@ -61,7 +62,7 @@ class ReplicaMachine(RuleBasedStateMachine):
             "compaction.strategy": strategy,
             "retention.ms": 5 * HOUR_MS,
         }
-        source.store.create_topic(NAME, "orders", settings_of(config), 2, self.clock.now_ms())
+        source.store.create_topic(NewTopic(NAME, "orders", settings_of(config), 2, self.clock.now_ms()))
         self.engine = OracleEngine(source.files)
         self.pictures: list[dict[int, object]] = [{}, {}]
         self.reached = [0, 0]

@@ -17,6 +17,7 @@ from lithify.model.cursor import Start
 from lithify.model.names import TopicName
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.log import LogState
+from lithify.model.topic.new_topic import NewTopic
 from lithify.ports.engine import RewriteEngine
 from lithify.ports.store import Warehouse
 from lithify.reports.rounds.round import RoundReport
@@ -53,7 +54,7 @@ class Replay:
         self._engine = engine
         self._steps = 0
         settings = settings_of(case.config, like="pulsar")
-        warehouse.store.create_topic(TOPIC, "recorded", settings, 1, clock.now_ms())
+        warehouse.store.create_topic(NewTopic(TOPIC, "recorded", settings, 1, clock.now_ms()))
 
     @property
     def log(self) -> LogState:

@@ -27,6 +27,7 @@ from lithify.model.record import Record
 from lithify.model.replicas.definition import ReplicaDefinition
 from lithify.model.replicas.progress import ReplicaStanding
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.topic.new_topic import NewTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.replicas.events import ReplicaEvent, ReplicaEventKind
@@ -83,7 +84,7 @@ class World:
     def fed(self, topic: str = "orders") -> TopicName:
         name = TopicName("default", topic)
         if name not in self.source.store.topics():
-            self.source.store.create_topic(name, topic, settings_of({}), 1, self.source.clock.now_ms())
+            self.source.store.create_topic(NewTopic(name, topic, settings_of({}), 1, self.source.clock.now_ms()))
         append(self.source, name, [Record(key=b"k", value=b"v")])
         return name
 

@@ -15,6 +15,7 @@ from lithify.model.cursor import Cursor
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId, TopicName
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.topic.new_topic import NewTopic
 from lithify.ports.leases import Lease
 from lithify.reports.replicas.events import ReplicaEventKind
 from lithify.service.replica.promote import promote
@@ -80,7 +81,9 @@ def test_positions_come_with_every_copy_of_a_topic_that_names_groups(monkeypatch
     world = World()
     names = {topic: TopicName("default", topic) for topic in ("held", "plain")}
     for topic, config in (("held", {"tombstone.hold.groups": "g"}), ("plain", {})):
-        world.source.store.create_topic(names[topic], topic, settings_of(config), 1, world.source.clock.now_ms())
+        world.source.store.create_topic(
+            NewTopic(names[topic], topic, settings_of(config), 1, world.source.clock.now_ms())
+        )
         world.fed(topic)
     world.add("default", "/b", sync_groups=True)
     with world.running():

@@ -10,6 +10,7 @@ import pytest
 
 from lithify.errors import UnknownTopicError
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.topic.new_topic import NewTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.service.change.sweep import sweep
@@ -71,7 +72,7 @@ def test_one_whose_replica_is_deleted_and_made_anew_meanwhile_c47_c64(call: str,
     calls: list[str] = []
     for which in ("as it is", "frozen"):
         source, target = two_warehouses("iceberg", tmp_path / which)
-        source.store.create_topic(NAME, "orders", settings_of({}), 1, source.clock.now_ms())
+        source.store.create_topic(NewTopic(NAME, "orders", settings_of({}), 1, source.clock.now_ms()))
         append(source, NAME, [record._replace(partition=0) for record in records(range(9), keys=3)])
 
         def others(source: Warehouse = source, target: Warehouse = target) -> None:
@@ -87,7 +88,7 @@ def test_one_whose_replica_is_deleted_and_made_anew_meanwhile_c47_c64(call: str,
 
 def test_one_whose_replica_is_deleted_meanwhile_says_so(tmp_path: Path) -> None:
     source, target = two_warehouses("iceberg", tmp_path)
-    source.store.create_topic(NAME, "orders", settings_of({}), 1, source.clock.now_ms())
+    source.store.create_topic(NewTopic(NAME, "orders", settings_of({}), 1, source.clock.now_ms()))
     append(source, NAME, [record._replace(partition=0) for record in records(range(9), keys=3)])
 
     def dropped(_done_bytes: int, _all_bytes: int) -> None:

@@ -26,6 +26,7 @@ from lithify.model.topic.log import (
     View,
     WrittenBatch,
 )
+from lithify.model.topic.new_topic import NewTopic
 from lithify.rules.lifecycle.clocks import BEHIND_MS
 from lithify.store.iceberg.commit.kept_versions import closings
 from lithify.store.iceberg.state import topic_codec
@@ -168,7 +169,7 @@ def test_settings_go_through_a_table_unchanged(iceberg: Place, preset: str) -> N
     odd = {"min.cleanable.dirty.ratio": "0.1", "retention.ms": "-1", "max.compaction.lag.ms": str(2**63 - 1)}
     wanted = settings_of(odd, like=preset)
 
-    iceberg.store.create_topic(ORDERS, "orders", wanted, 1, 0)
+    iceberg.store.create_topic(NewTopic(ORDERS, "orders", wanted, 1, 0))
 
     assert iceberg.store.load(ORDERS).settings == wanted
     assert set(to_config(wanted)) == set(SETTINGS)
@@ -181,7 +182,7 @@ segment_paths = count()
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_segments_go_through_manifests_unchanged(iceberg: Place, segments: list[Segment]) -> None:
     name = type(ORDERS)("default", f"topic{next(segment_paths)}")
-    state = iceberg.store.create_topic(name, "t", TopicSettings(), 3, 0)
+    state = iceberg.store.create_topic(NewTopic(name, "t", TopicSettings(), 3, 0))
     named = tuple(_named(segment, f"{state.location}/data/{n}") for n, segment in enumerate(segments))
 
     after = iceberg.store.commit(state, TopicEdit("run", NOW_MS, {}, add=named))

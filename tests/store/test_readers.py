@@ -18,6 +18,7 @@ from lithify.api.topic import Topic
 from lithify.columnar.segment.convert import to_records
 from lithify.errors import LogTruncatedError
 from lithify.model.record import Record
+from lithify.model.topic.new_topic import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.service.round.compact import RunRequest, compact
 from lithify.testing.fake_clock import FakeClock
@@ -86,7 +87,7 @@ def a_place(named: str, folder: Path) -> Place:
     warehouse, engine = STORES[store](folder)
     place = Place(Topic(warehouse, ORDERS), engine)
     settings = some_settings(compaction_mode=mode, delete_retention_ms=0)
-    warehouse.store.create_topic(ORDERS, "orders", settings, PARTITIONS, NOW_MS)
+    warehouse.store.create_topic(NewTopic(ORDERS, "orders", settings, PARTITIONS, NOW_MS))
     place.append("a", "b", "c")
     place.append("a", "d", "D")
     place.append("e", "b", "F")

@@ -18,6 +18,7 @@ from lithify.daemons.cleaner.options import INTERVAL_MS, LEASE_MS, SWEEP_INTERVA
 from lithify.model.names import in_order, parse_stream, parse_topic
 from lithify.model.settings.topic_settings import preset
 from lithify.model.sources.source import IngestRequest
+from lithify.reports.ingest import IngestListener
 from lithify.reports.report import Reports
 from lithify.service.change.streams import create_stream
 from lithify.service.change.topics import delete_topic
@@ -203,7 +204,7 @@ class Lake(WholeWarehouse):
             checkpoint=checkpoint,
         )
         choice = SparkChoice(spark, spark_conf or {})
-        return Reports(kafka_ingest(self.warehouse, choice, jars, request, tell, notes, stops))
+        return Reports(kafka_ingest(self.warehouse, choice, jars, request, IngestListener(tell, notes, stops)))
 
     def ingest_pulsar(  # noqa: PLR0913 - the flags of the verb, by name
         self,
@@ -240,7 +241,7 @@ class Lake(WholeWarehouse):
             skip_damaged=skip_damaged,
         )
         choice = SparkChoice(spark, spark_conf or {})
-        return Reports(pulsar_ingest(self.warehouse, choice, cluster, request, tell, notes, stops))
+        return Reports(pulsar_ingest(self.warehouse, choice, cluster, request, IngestListener(tell, notes, stops)))
 
     def groups(self, *, coordination_url: str | None = None) -> Reports[GroupInfo]:
         """All consumer groups, in the database at the URL, `$LITHIFY_COORDINATION_URL` or the catalog's own.

@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from lithify.model.names import TopicName
-from lithify.model.replicas.replica_of import ReplicaOf
 from lithify.model.segment import Segment
-from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import Closing, NamedFiles, OtherCommit, StoredFile
 from lithify.model.topic.edit import KeptVersion, TopicEdit
+from lithify.model.topic.new_topic import NewTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.clock import Clock
 from lithify.ports.documents import Documents
@@ -62,20 +61,8 @@ class LogStore(Documents, Streams, Protocol):
         """Creates the warehouse without topics, if there is none yet. Raises `WarehouseError`."""
         ...
 
-    def create_topic(
-        self,
-        name: TopicName,
-        original_name: str,
-        settings: TopicSettings,
-        partitions: int,
-        created_ms: int,
-        own_settings: frozenset[str] | None = None,
-        replica: ReplicaOf | None = None,
-    ) -> TopicState:
-        """Creates a topic with these settings of its own; None are those that differ from the defaults.
-
-        With `replica` it is one from its first version on (C63). Raises `TopicExistsError`.
-        """
+    def create_topic(self, new: NewTopic) -> TopicState:
+        """Raises `TopicExistsError`."""
         ...
 
     def drop_topic(self, name: TopicName) -> tuple[str, ...]:

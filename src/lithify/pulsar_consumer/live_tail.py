@@ -23,7 +23,7 @@ from lithify.columnar.segment.schema import OFFSET, TIMESTAMP_TYPE
 from lithify.model.message import MessageId
 from lithify.model.record import Record
 from lithify.ports.clock import Clock
-from lithify.pulsar.client import ClientConfig, TopicReader
+from lithify.pulsar.client import TopicReader
 from lithify.pulsar.columns import messages_of
 from lithify.pulsar.format.entry import RawEntry
 from lithify.pulsar.lake.compared import behind
@@ -115,8 +115,7 @@ class PulsarTail:
 
     def __init__(
         self,
-        config: ClientConfig,
-        names: Mapping[int, str],
+        readers: Mapping[int, TopicReader],
         starts: Mapping[int, Reached],
         clock: Clock,
         *,
@@ -125,9 +124,7 @@ class PulsarTail:
         kept_whole: Mapping[int, KeptWhole] = NONE_KEPT,
     ) -> None:
         self._clock, self._last_id = clock, last_id
-        self._partitions = [
-            _Partition(p, TopicReader(config, names[p]), at, check, kept_whole.get(p)) for p, at in starts.items()
-        ]
+        self._partitions = [_Partition(p, readers[p], at, check, kept_whole.get(p)) for p, at in starts.items()]
 
     @property
     def reached(self) -> Mapping[int, Reached]:

@@ -93,12 +93,11 @@ class PulsarTopic:
         return self._missing(partition, at.message, self._ledgers(partition))
 
     def tail(self, starts: Mapping[int, Reached]) -> LiveTail:
-        names = {partition: self._name(partition) for partition in starts}
+        readers = {partition: TopicReader(self._config, self._name(partition)) for partition in starts}
         if self._skip_damaged:
             self._kept_whole = {p: self._kept_whole.get(p, KeptWhole()) for p in {*self._kept_whole, *starts}}
         return PulsarTail(
-            self._config,
-            names,
+            readers,
             starts,
             self._clock,
             last_id=self._last_id,

@@ -187,6 +187,15 @@ TellBatch = Callable[[IngestBatch], None]
 TellNote = Callable[[IngestNote], None]
 
 
+@dataclass(frozen=True, slots=True)
+class IngestListener:
+    """Who has asked for an ingest: is called with batches and other notes, and says whether it is to end."""
+
+    tell: TellBatch
+    notes: TellNote
+    stops: Callable[[], bool]
+
+
 def _gone(hole: Hole | IdHole) -> str:
     if isinstance(hole, Hole):
         return f"offsets {hole.start_offset} to {hole.end_offset - 1}"

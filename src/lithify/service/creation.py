@@ -10,6 +10,7 @@ from lithify.model.formats.warehouse import NEWEST_FORMAT, UNSTATED_FORMAT, Ware
 from lithify.model.names import TopicName, TopicReference, check_printable, nearest, original_name, original_stream
 from lithify.model.settings.inheritance import in_force
 from lithify.model.settings.stream_attributes import StreamAttributes, with_attributes
+from lithify.model.topic.new_topic import NewTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.documents import DocumentKind
 from lithify.ports.store import LogStore, Warehouse
@@ -89,7 +90,9 @@ def create_topic(
     check_partitions(partitions)
     create_warehouse(warehouse.store)
     now_ms = warehouse.clock.now_ms()
-    return warehouse.store.create_topic(name, reference.original, settings, partitions, now_ms, frozenset(own))
+    return warehouse.store.create_topic(
+        NewTopic(name, reference.original, settings, partitions, now_ms, frozenset(own))
+    )
 
 
 def check_known(store: LogStore, name: TopicName) -> None:

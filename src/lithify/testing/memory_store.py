@@ -18,13 +18,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lithify.model.names import TopicName
-from lithify.model.replicas.replica_of import ReplicaOf
 from lithify.model.segment import Segment
 from lithify.model.settings.inheritance import own_names
-from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import Closing, NamedFiles, StoredFile
 from lithify.model.topic.edit import KeptVersion, TopicEdit
 from lithify.model.topic.log import LogState
+from lithify.model.topic.new_topic import NewTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.clock import Clock
 from lithify.ports.documents import DocumentKind
@@ -76,34 +75,25 @@ class MemoryStore(MemoryStreams):
     def create_warehouse(self) -> None:
         """None: it is there."""
 
-    def create_topic(
-        self,
-        name: TopicName,
-        original_name: str,
-        settings: TopicSettings,
-        partitions: int,
-        created_ms: int,
-        own_settings: frozenset[str] | None = None,
-        replica: ReplicaOf | None = None,
-    ) -> TopicState:
+    def create_topic(self, new: NewTopic) -> TopicState:
         """Raises `TopicExistsError`."""
         identity = self._new_id()
         state = TopicState(
-            name=name,
-            original_name=original_name,
+            name=new.name,
+            original_name=new.original_name,
             identity=identity,
             version=1,
             location=f"memory://{identity}",
-            settings=settings,
-            logs=tuple(LogState(partition) for partition in range(partitions)),
-            created_ms=created_ms,
-            own_settings=own_names(own_settings, settings),
-            replica=replica,
+            settings=new.settings,
+            logs=tuple(LogState(partition) for partition in range(new.partitions)),
+            created_ms=new.created_ms,
+            own_settings=own_names(new.own_settings, new.settings),
+            replica=new.replica,
         )
         with self._lock:
-            if name in self._topics:
-                raise topic_exists(name)
-            self._topics[name] = _Topic([self._remembered(Version(state, ()))])
+            if new.name in self._topics:
+                raise topic_exists(new.name)
+            self._topics[new.name] = _Topic([self._remembered(Version(state, ()))])
         return state
 
     def drop_topic(self, name: TopicName) -> tuple[str, ...]:

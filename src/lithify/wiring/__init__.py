@@ -10,7 +10,6 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from lithify.ports.repair import Salvage
     from lithify.pulsar.bookkeeper import LedgerWriter
     from lithify.pulsar.client import ClientConfig
-    from lithify.reports.ingest import IngestReport, TellBatch, TellNote
+    from lithify.reports.ingest import IngestListener, IngestReport
     from lithify.service.look.overview import StatusWatch
     from lithify.service.pulsar.leftovers import OpenViewLedgers
     from lithify.service.pulsar.partition_round import RoundWorld
@@ -117,9 +116,7 @@ def kafka_ingest(
     choice: SparkChoice,
     jars: str | None,
     request: IngestRequest,
-    tell: TellBatch,
-    notes: TellNote,
-    stops: Callable[[], bool],
+    listener: IngestListener,
 ) -> tuple[IngestReport, ...]:
     """Copies topics of a Kafka cluster on a session with Spark's Kafka connector; it asks before it starts one.
 
@@ -139,14 +136,18 @@ def kafka_ingest(
     java = replace(request, config=for_java(request.config))
     check_one_can_begin(warehouse.store, KAFKA, request)
     if choice.session is None:
-        look_first(request.config, request.topics, lambda kind, text: notes(IngestNote(kind, text)), stops)
-        if stops():
+        note = listener.notes
+        look_first(request.config, request.topics, lambda kind, text: note(IngestNote(kind, text)), listener.stops)
+        if listener.stops():
             return ()
-        conf = connector_conf(jars, choice.conf, lambda text: notes(IngestNote("connector", text)))
+        conf = connector_conf(jars, choice.conf, lambda text: note(IngestNote("connector", text)))
         choice = replace(choice, conf=conf)
-    session, copied = choice.noted(notes).factory()(), partial(copied_signs, warehouse)
-    with ending_first(stops), KafkaSource(session, java, stops, notes, copied) as source:
-        return ingest(warehouse, source, java, tell, stops, notes)
+    session, copied = choice.noted(listener.notes).factory()(), partial(copied_signs, warehouse)
+    with (
+        ending_first(listener.stops),
+        KafkaSource(session, java, listener.stops, listener.notes, copied) as source,
+    ):
+        return ingest(warehouse, source, java, listener.tell, listener.stops, listener.notes)
     return ()
 
 
@@ -203,9 +204,7 @@ def pulsar_ingest(
     choice: SparkChoice,
     cluster: ClientConfig,
     request: IngestRequest,
-    tell: TellBatch,
-    notes: TellNote,
-    stops: Callable[[], bool],
+    listener: IngestListener,
 ) -> tuple[IngestReport, ...]:
     """Copies topics of a Pulsar cluster. Raises `BrokerError` or `UnknownSourceError` where nothing can begin."""
     from lithify.service.ingest.ingest import ingest
@@ -213,9 +212,10 @@ def pulsar_ingest(
     from lithify.spark.session.reset import ending_first
 
     check_stored(warehouse)
+    stops, notes = listener.stops, listener.notes
     source = PulsarSource(choice.noted(notes).factory(), cluster, request, stops, warehouse.clock, notes)
     with ending_first(stops):
-        return ingest(warehouse, source, request, tell, stops, notes)
+        return ingest(warehouse, source, request, listener.tell, stops, notes)
     return ()
 
 

@@ -10,6 +10,7 @@ from lithify.errors import UnknownTopicError
 from lithify.model.failure import LogFailure
 from lithify.model.names import TopicName, parse_topic
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.topic.new_topic import NewTopic
 from lithify.model.topic.state import TopicState
 from lithify.service.documents import put_failures
 from store.conformance.topics import NAMES
@@ -22,7 +23,7 @@ class ChangeTokenRules:
     def test_every_topic_has_one_whatever_its_name(self, place: Place) -> None:
         names = [parse_topic(text).name for text in NAMES]
         for name in names:
-            place.store.create_topic(name, str(name), TopicSettings(), 1, NOW_MS)
+            place.store.create_topic(NewTopic(name, str(name), TopicSettings(), 1, NOW_MS))
 
         found = [name for name, _ in place.store.change_tokens()]
 

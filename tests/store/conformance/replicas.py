@@ -13,6 +13,7 @@ from lithify.model.replicas.replica_of import ReplicaOf
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.sources.origin import KAFKA, OWN, PROMOTED, CopyOf
 from lithify.model.topic.edit import TopicEdit, Verb
+from lithify.model.topic.new_topic import NewTopic
 from lithify.model.topic.state import TopicState
 from support.store.builders import NOW_MS, ORDERS, Place, some_records
 
@@ -23,7 +24,7 @@ class ReplicaRules:
     """Rules on topics that are replicas."""
 
     def a_replica(self, place: Place) -> TopicState:
-        return place.store.create_topic(ORDERS, "orders", TopicSettings(), 1, NOW_MS, None, SAYS)
+        return place.store.create_topic(NewTopic(ORDERS, "orders", TopicSettings(), 1, NOW_MS, None, SAYS))
 
     def edited(self, place: Place, state: TopicState, verb: Verb, says: ReplicaOf | None = None) -> TopicState:
         return place.store.commit(state, TopicEdit(place.clock.new_id(), NOW_MS, {}, verb=verb, replica=says))

@@ -8,6 +8,7 @@ from lithify.errors import RefusedError, UnknownStreamError
 from lithify.model.names import TopicName
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.edit import TopicEdit
+from lithify.model.topic.new_topic import NewTopic
 from support.store.builders import NOW_MS, Place
 
 STREAMS = ["eu", "eu.shop", "eu_shop", "EU", "mapr.%2Fapps%2Fevents", "s" * 249]
@@ -108,10 +109,10 @@ class StreamRules:
 
     def test_a_topic_knows_which_settings_are_its_own(self, place: Place) -> None:
         settings = settings_of({"versions.kept": 3, "null.key": "drop"})
-        made = place.store.create_topic(TOPIC, "", settings, 1, NOW_MS, frozenset({"null.key"}))
+        made = place.store.create_topic(NewTopic(TOPIC, "", settings, 1, NOW_MS, frozenset({"null.key"})))
         assert place.store.load(TOPIC) == made
         assert made.own_settings == {"null.key"}
-        without = place.store.create_topic(TopicName("eu", "other"), "", settings, 1, NOW_MS)
+        without = place.store.create_topic(NewTopic(TopicName("eu", "other"), "", settings, 1, NOW_MS))
         assert without.own_settings == {"null.key", "versions.kept"}
 
         edit = TopicEdit("run", NOW_MS, {0: made.log(0).with_run("run")}, own_settings=frozenset({"segment.bytes"}))

@@ -11,6 +11,7 @@ from lithify.model.names import TopicName, parse_topic
 from lithify.model.settings.topic_settings import TopicSettings, settings_of
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import LogState
+from lithify.model.topic.new_topic import NewTopic
 from lithify.ports.store import StaleVersionError, Warehouse
 from lithify.service.change.expire import expire_versions
 from lithify.service.documents import put_report, rates_note, reports_of
@@ -36,7 +37,7 @@ class TopicRules:
     def test_a_new_topic_is_empty(self, place: Place) -> None:
         settings = settings_of({"segment.bytes": "1MiB", "min.cleanable.dirty.ratio": "0.25", "versions.kept": 3})
 
-        made = place.store.create_topic(ORDERS, "the original", settings, 3, NOW_MS)
+        made = place.store.create_topic(NewTopic(ORDERS, "the original", settings, 3, NOW_MS))
 
         assert (made.name, made.original_name, made.created_ms) == (ORDERS, "the original", NOW_MS)
         assert made.settings == settings
@@ -56,7 +57,7 @@ class TopicRules:
     def test_topics_are_listed_in_order_and_kept_apart(self, place: Place) -> None:
         references = [parse_topic(text) for text in NAMES]
         for n, reference in enumerate(references):
-            state = place.store.create_topic(reference.name, reference.original, TopicSettings(), 1, n)
+            state = place.store.create_topic(NewTopic(reference.name, reference.original, TopicSettings(), 1, n))
             place.append(state, some_records(f"key {n}"))
 
         assert place.store.topics() == tuple(sorted(reference.name for reference in references))
@@ -103,7 +104,7 @@ class TopicRules:
     def test_a_topic_of_any_name_is_deleted_alone(self, place: Place) -> None:
         names = [parse_topic(text).name for text in NAMES]
         for name in names:
-            place.store.create_topic(name, str(name), TopicSettings(), 1, NOW_MS)
+            place.store.create_topic(NewTopic(name, str(name), TopicSettings(), 1, NOW_MS))
 
         for gone, name in enumerate(names, 1):
             place.store.drop_topic(name)

@@ -20,6 +20,7 @@ from lithify.model.record import Record
 from lithify.model.segment import segments_of
 from lithify.model.settings.topic_settings import TopicSettings, changed, settings_of
 from lithify.model.topic.log import WrittenBatch
+from lithify.model.topic.new_topic import NewTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.rules.reading.pieces import Reading
@@ -82,7 +83,7 @@ class CheckedTopic:
     @classmethod
     def create(cls, place: RandomPlace, partitions: int, config: Mapping[str, object]) -> CheckedTopic:
         settings = settings_of(config)
-        place.warehouse.store.create_topic(NAME, "orders", settings, partitions, place.clock.now_ms())
+        place.warehouse.store.create_topic(NewTopic(NAME, "orders", settings, partitions, place.clock.now_ms()))
         topic = cls(place, TextbookTopic(settings, tuple(TextbookLog(p) for p in range(partitions))))
         topic.look(place.clock.now_ms())
         return topic

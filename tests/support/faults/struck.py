@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lithify.errors import LithifyError
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.topic.new_topic import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
@@ -43,7 +44,7 @@ class Prepared:
 def prepared(make: Callable[[Path], Warehouse], folder: Path) -> Prepared:
     warehouse = make(folder)
     settings = settings_of({"delete.retention.ms": 0})
-    warehouse.store.create_topic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms())
+    warehouse.store.create_topic(NewTopic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms()))
     engine = OracleEngine(warehouse.files)
     append(warehouse, NAME, records(range(0, 20), keys=6))
     append(warehouse, NAME, records(range(20, 40), keys=6))

@@ -9,6 +9,7 @@ from lithify.model.failure import LogFailure
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.topic.new_topic import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.rules.reading.pieces import Reading
 from lithify.service.documents import put_failures
@@ -72,7 +73,7 @@ def prepared(make: Callable[[Path], Warehouse], folder: Path, config: dict[str, 
     """Two batches, a round, another batch, a round of one log, one batch more; then two days pass."""
     warehouse = make(folder)
     settings = settings_of({"delete.retention.ms": 0, "retention.ms": -1, **config})
-    warehouse.store.create_topic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms())
+    warehouse.store.create_topic(NewTopic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms()))
     engine = OracleEngine(warehouse.files)
     append(warehouse, NAME, records(range(0, 20), keys=6))
     append(warehouse, NAME, records(range(20, 40), keys=7))

@@ -13,6 +13,7 @@ from lithify.errors import ConflictError
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.topic.new_topic import NewTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import StaleVersionError, Warehouse
 from lithify.service.write.append import append
@@ -68,7 +69,7 @@ def open_at_once(barrier: Barrier, folders: Sequence[str], topic: str) -> list[l
     for folder in folders:
         barrier.wait(TIMEOUT_S)
         store = _opened(folder).store
-        store.create_topic(TopicName("default", topic), topic, TopicSettings(), 1, 0)
+        store.create_topic(NewTopic(TopicName("default", topic), topic, TopicSettings(), 1, 0))
         barrier.wait(TIMEOUT_S)
         seen.append([str(name) for name in store.topics()])
     return seen

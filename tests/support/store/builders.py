@@ -17,6 +17,7 @@ from lithify.model.segment import Segment, volume_of
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.edit import TopicEdit, Verb
 from lithify.model.topic.log import LastRecord, LogState, View
+from lithify.model.topic.new_topic import NewTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.files import SegmentFiles
 from lithify.ports.store import LogStore
@@ -41,7 +42,7 @@ class Place:
     def create(self, name: TopicName = ORDERS, partitions: int = 1, **config: object) -> TopicState:
         """A new topic; settings by Kafka's names, with underscores for dots."""
         settings = settings_of({key.replace("_", "."): value for key, value in config.items()})
-        return self.store.create_topic(name, str(name), settings, partitions, NOW_MS)
+        return self.store.create_topic(NewTopic(name, str(name), settings, partitions, NOW_MS))
 
     def append(self, state: TopicState, records: Iterable[Record], *, run_id: str = "") -> TopicState:
         """Appends to whatever logs the records go to, in one commit on `state`."""

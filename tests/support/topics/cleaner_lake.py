@@ -16,6 +16,7 @@ from lithify.daemons.stop import Stop
 from lithify.errors import CoordinationError, LithifyError
 from lithify.model.names import LogId, TopicName
 from lithify.model.record import Record
+from lithify.model.topic.new_topic import NewTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.engine import PlannedLog, Progress, RunLimits
 from lithify.ports.store import Warehouse
@@ -114,7 +115,9 @@ class CleanerLake:
 
     def topic(self, name: str, partitions: int = 1, **config: object) -> TopicName:
         topic = TopicName("default", name)
-        self.warehouse.store.create_topic(topic, name, some_settings(**config), partitions, self.clock.now_ms())
+        self.warehouse.store.create_topic(
+            NewTopic(topic, name, some_settings(**config), partitions, self.clock.now_ms())
+        )
         return topic
 
     def append(self, topic: TopicName, text: str, partition: int = 0, *, age_ms: int = 0) -> None:

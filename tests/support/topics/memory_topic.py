@@ -12,6 +12,7 @@ from lithify.model.record import Record
 from lithify.model.segment import Segment, segments_of
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import LogState
+from lithify.model.topic.new_topic import NewTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.rounds.round import RoundReport
@@ -34,7 +35,7 @@ def a_warehouse(*topics: TopicName, partitions: int = 1, now_ms: int = 0, **conf
     clock = FakeClock(now_ms)
     memory = MemoryWarehouse(clock.new_id, clock.now_ms)
     for name in topics:
-        memory.store.create_topic(name, str(name), some_settings(**config), partitions, 0)
+        memory.store.create_topic(NewTopic(name, str(name), some_settings(**config), partitions, 0))
     return memory.with_clock(clock)
 
 
@@ -50,13 +51,13 @@ class MemoryTopic:
         self.warehouse = Warehouse(memory.store, memory.files, self.clock, self.groups)
         """What verbs go through; a test may put something in between."""
         self.engine: Any = OracleEngine(memory.files)
-        memory.store.create_topic(ORDERS, "orders", some_settings(**config), partitions, now_ms)
+        memory.store.create_topic(NewTopic(ORDERS, "orders", some_settings(**config), partitions, now_ms))
 
     def make_again(self) -> None:
         """The topic is deleted and recreated under that name and those settings."""
         store, state = self.store, self.state
         store.drop_topic(ORDERS)
-        store.create_topic(ORDERS, "orders", state.settings, len(state.logs), self.clock.now_ms())
+        store.create_topic(NewTopic(ORDERS, "orders", state.settings, len(state.logs), self.clock.now_ms()))
 
     @property
     def state(self) -> TopicState:

@@ -211,7 +211,7 @@ def test_a_topic_that_was_recreated_and_has_no_leader_for_the_client_is_noticed(
     produce(broker, 0)
     cluster.timeout_s = 1.0
     monkeypatch.setattr(Cluster, "topic_id", lambda *_: "another")
-    tail = LiveTail(cluster, TOPIC, {0: Reached(FEW)}, SystemClock(), topic_id="that of before")
+    tail = LiveTail(cluster, TOPIC, {0: Reached(FEW)}, SystemClock(), before=ReadBefore(topic_id="that of before"))
     try:
         with pytest.raises(SourceWentBackError, match="was deleted and recreated"):
             for _ in range(100):

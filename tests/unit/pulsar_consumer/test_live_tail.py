@@ -10,7 +10,7 @@ from lithify.api.lake import open_lake
 from lithify.errors import DamagedError, SourceLostError, SourceWentBackError
 from lithify.model.message import MessageId
 from lithify.model.record import Record
-from lithify.pulsar.client import ClientConfig, Cluster
+from lithify.pulsar.client import ClientConfig, Cluster, TopicReader
 from lithify.pulsar.columns import Damage, messages_of
 from lithify.pulsar.format.codecs import ZSTD
 from lithify.pulsar.format.entry import RawEntry
@@ -45,8 +45,7 @@ def tail_of(
     config = ClientConfig(broker.url, answer_s=5, outage_s=5)
     cluster = Cluster(config)
     return PulsarTail(
-        config,
-        {0: TOPIC},
+        {0: TopicReader(config, TOPIC)},
         {0: at},
         FakeClock(),
         last_id=lambda _partition: cluster.last_id(TOPIC),

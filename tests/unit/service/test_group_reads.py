@@ -9,6 +9,7 @@ import pytest
 from lithify.errors import CoordinationError
 from lithify.model.names import TopicName
 from lithify.model.record import Record
+from lithify.model.topic.new_topic import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.service.change.retain import retain
 from lithify.service.group_reads import PositionsOfLook, read_groups
@@ -65,7 +66,7 @@ def warehouse(groups):
     found = Warehouse(memory.store, memory.files, clock, groups)
     other = {**HOLDS, "tombstone_hold_groups": "h"}
     for name, config in ((PLAIN, {}), (ONE, HOLDS), (TWO, other)):
-        memory.store.create_topic(name, name.topic, some_settings(**config), 1, 0)
+        memory.store.create_topic(NewTopic(name, name.topic, some_settings(**config), 1, 0))
         append(found, name, [Record(b"a", b"1", 1_000, partition=0), Record(b"a", None, 1_000, partition=0)])
     return found
 
@@ -180,7 +181,7 @@ def test_retain_says_why_it_trims_nothing(warehouse, groups):
     """C62."""
     name = TopicName("default", "beside")
     config = some_settings(compaction_mode="side-by-side", backlog_trim_groups="g")
-    warehouse.store.create_topic(name, "beside", config, 1, 0)
+    warehouse.store.create_topic(NewTopic(name, "beside", config, 1, 0))
     append(warehouse, name, [Record(b"a", b"1", 1_000, partition=0)])
     rounded(warehouse, name)
     commit(warehouse, groups, name, "g", 1)

@@ -9,6 +9,7 @@ import pytest
 from lithify.api.lake import open_lake
 from lithify.errors import LithifyError, LogTruncatedError, RefusedError
 from lithify.model.record import Record
+from lithify.model.topic.new_topic import NewTopic
 from lithify.testing.fake_clock import FakeClock
 from support.engines.kernel import compact_without_spark
 
@@ -74,7 +75,9 @@ def test_it_continues_where_the_last_one_was(topic, tmp_path):
     with topic.consumer(position=tmp_path / "position") as consumer:
         assert taken(consumer) == [(0, 2)]
     with pytest.raises(LithifyError, match="the position of t with Lithify's t"):
-        topic.warehouse.store.create_topic(replace(topic.topic_name, topic="u"), "u", topic.state().settings, 2, 0)
+        topic.warehouse.store.create_topic(
+            NewTopic(replace(topic.topic_name, topic="u"), "u", topic.state().settings, 2, 0)
+        )
         replace(topic, topic_name=replace(topic.topic_name, topic="u")).consumer(position=tmp_path / "position")
 
 
@@ -103,7 +106,7 @@ def truncated_and_filled(topic):
 def recreated(topic):
     state = topic.state()
     topic.warehouse.store.drop_topic(topic.topic_name)
-    topic.warehouse.store.create_topic(topic.topic_name, "t", state.settings, 2, 0)
+    topic.warehouse.store.create_topic(NewTopic(topic.topic_name, "t", state.settings, 2, 0))
     put(topic, "x=1 y=1 z=1 u=1")
 
 

@@ -38,6 +38,8 @@ class ReadBefore:
     """Raises `SourceWentBackError` if it has another log."""
     lacks: Callable[[int, EpochAt, Cut], bool] = lambda _partition, _at, _cut: True
     """Whether a log that its broker calls cut has lost what was read up to there."""
+    topic_id: str = ""
+    """Of the topic that it was read from; empty if it is not known, as brokers before 2.8 have none."""
 
 
 NOTHING = ReadBefore()
@@ -46,8 +48,8 @@ NOTHING = ReadBefore()
 class LiveTail:
     """Reads partitions of `topic` from `offsets` on. Raises `BrokerError` while the cluster is unreachable.
 
-    With a `topic_id` it returns records of the topic with that id only: Kafka's client itself continues in
-    a topic that was recreated under the same name. Raises `SourceWentBackError` then.
+    If what was read `before` has a topic's id, it returns records of the topic with that id only: Kafka's client itself
+    continues in a topic that was recreated under the same name. Raises `SourceWentBackError` then.
     """
 
     def __init__(
@@ -58,13 +60,12 @@ class LiveTail:
         clock: Clock,
         *,
         watch: TailWatch | None = None,
-        topic_id: str = "",
         before: ReadBefore = NOTHING,
     ) -> None:
         self._watch, self._before = watch, before
         self._outages: int | None = None
         """Before it was compared last."""
-        self._cluster, self._topic, self._clock, self._topic_id = cluster, topic, clock, topic_id
+        self._cluster, self._topic, self._clock = cluster, topic, clock
         self._waiting: list[Record] = []
         self._heard_ms = clock.monotonic_ms()
         self.offsets = {partition: at.offset for partition, at in starts.items()}
@@ -185,8 +186,8 @@ class LiveTail:
         self._watch.look(self.offsets)
 
     def _check_same(self) -> None:
-        if self._topic_id:
-            check_same("Kafka", self._topic, self._topic_id, self._cluster.topic_id(self._topic))
+        if self._before.topic_id:
+            check_same("Kafka", self._topic, self._before.topic_id, self._cluster.topic_id(self._topic))
 
     def _check_same_log(self) -> None:
         """C72: before the first records, which the client may have got without an epoch, and after each outage.

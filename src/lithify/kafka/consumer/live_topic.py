@@ -124,8 +124,7 @@ class KafkaTopic:
             asked,
             self._clock,
             watch=self._watch,
-            topic_id=self.topic_id,
-            before=ReadBefore(self._compare, self._lacks),
+            before=ReadBefore(self._compare, self._lacks, self.topic_id),
         )
 
     def close(self) -> None:

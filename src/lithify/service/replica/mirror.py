@@ -30,6 +30,7 @@ from lithify.model.replicas.file_names import origin
 from lithify.model.replicas.replica_of import NOTHING_COPIED, ReplicaOf
 from lithify.model.segment import Segment
 from lithify.model.topic.edit import TopicEdit
+from lithify.model.topic.new_topic import NewTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import StopAsked
 from lithify.ports.store import Warehouse
@@ -212,13 +213,15 @@ def _load_or_create(target: Warehouse, theirs: TopicState, where: str) -> TopicS
     says: ReplicaOf = replace(replica_of(theirs, where), version=NOTHING_COPIED)
     with suppress(TopicExistsError):  # another copy has created it right now
         return target.store.create_topic(
-            theirs.name,
-            theirs.original_name,
-            theirs.settings,
-            len(theirs.logs),
-            theirs.created_ms,
-            theirs.own_settings,
-            says,
+            NewTopic(
+                theirs.name,
+                theirs.original_name,
+                theirs.settings,
+                len(theirs.logs),
+                theirs.created_ms,
+                theirs.own_settings,
+                says,
+            )
         )
     return target.store.load(theirs.name)
 

@@ -22,10 +22,9 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from lithify.columnar.files.access import local_path
 from lithify.errors import DamagedError, LithifyError, UnknownTopicError
 from lithify.model.names import TopicName
-from lithify.model.replicas.replica_of import ReplicaOf
 from lithify.model.segment import Segment
-from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.edit import KeptVersion, TopicEdit
+from lithify.model.topic.new_topic import NewTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import CommitUnknownError, StaleVersionError
 from lithify.rules.lifecycle.landing import Landing, landing
@@ -101,20 +100,10 @@ class IcebergStore(TopicFolders):
         self._source.created()
         create_folder(self._source.root)
 
-    def create_topic(
-        self,
-        name: TopicName,
-        original_name: str,
-        settings: TopicSettings,
-        partitions: int,
-        created_ms: int,
-        own_settings: frozenset[str] | None = None,
-        replica: ReplicaOf | None = None,
-    ) -> TopicState:
+    def create_topic(self, new: NewTopic) -> TopicState:
         """Raises `TopicExistsError` or `WarehouseError`."""
-        properties = topic_codec.new_topic(original_name, settings, partitions, created_ms, own_settings)
-        self._tables.create(name, {**properties, **created(replica)}, self._new_id)
-        return self.load(name)
+        self._tables.create(new.name, {**topic_codec.new_topic(new), **created(new.replica)}, self._new_id)
+        return self.load(new.name)
 
     def create_stream(self, stream: str, attributes: Mapping[str, str]) -> None:
         """Raises `RefusedError` or `WarehouseError`."""

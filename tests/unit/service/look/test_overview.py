@@ -12,6 +12,7 @@ from lithify.model.cleaner_note import CleanerNote
 from lithify.model.failure import LogFailure
 from lithify.model.names import TopicName
 from lithify.model.record import Record
+from lithify.model.topic.new_topic import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.reports.overview import Standing
 from lithify.service.documents import put_failures
@@ -66,7 +67,7 @@ class Catalog:
 
     def topic(self, name, *, partitions=1, records=(), compacted=False, **config):
         topic = TopicName("default", name)
-        state = self.store.create_topic(topic, name, some_settings(**config), partitions, 0)
+        state = self.store.create_topic(NewTopic(topic, name, some_settings(**config), partitions, 0))
         if records:
             append(self.warehouse, topic, records)
         if compacted:

@@ -25,6 +25,7 @@ from lithify.model.scan import (
     ScanSettings,
 )
 from lithify.model.settings.topic_settings import TopicSettings
+from lithify.model.topic.new_topic import NewTopic
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.read import scan
 from lithify.service.write.append import append
@@ -51,7 +52,7 @@ def states(warehouse):
 
 def test_what_is_subscribed(warehouse):
     other = TopicName("shop", "t")
-    warehouse.store.create_topic(other, "shop/t", TopicSettings(), 1, 0)
+    warehouse.store.create_topic(NewTopic(other, "shop/t", TopicSettings(), 1, 0))
     assert [s.name for s in scan.subscribed(warehouse, Listed((NAME, other, NAME)))] == [NAME, other]
     assert [s.name for s in scan.subscribed(warehouse, Matching(".*/t"))] == [other]
     with pytest.raises(UnknownTopicError):
@@ -157,7 +158,7 @@ def test_a_kept_version_is_read_as_it_was(warehouse):
 
 
 def append_to_other(warehouse):
-    warehouse.store.create_topic(TopicName("shop", "t"), "shop/t", TopicSettings(), 1, 0)
+    warehouse.store.create_topic(NewTopic(TopicName("shop", "t"), "shop/t", TopicSettings(), 1, 0))
 
 
 def planned(warehouse, start, end, settings=SETTINGS):

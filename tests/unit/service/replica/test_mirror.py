@@ -8,6 +8,7 @@ import pytest
 
 from lithify.errors import ConflictError, DamagedError, PolicyError, UnknownTopicError
 from lithify.model.topic.edit import TopicEdit, Verb
+from lithify.model.topic.new_topic import NewTopic
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.expire import expire_versions
@@ -178,7 +179,7 @@ def test_refusals_say_what_is_there_c64(tmp_path):
     pair = a_pair("memory", tmp_path)
     with pytest.raises(PolicyError, match="the target is the topic itself"):
         mirror(pair.source, pair.source, NAME, MirrorRequest(SOURCE))
-    pair.target.store.create_topic(NAME, "orders", pair.source.store.load(NAME).settings, 1, 0)
+    pair.target.store.create_topic(NewTopic(NAME, "orders", pair.source.store.load(NAME).settings, 1, 0))
     with pytest.raises(PolicyError, match="has a topic of that name that is no replica"):
         pair.mirror()
     pair.target.store.drop_topic(NAME)
@@ -189,7 +190,7 @@ def test_refusals_say_what_is_there_c64(tmp_path):
     pair.source.store.drop_topic(NAME)
     with pytest.raises(UnknownTopicError):
         pair.mirror()
-    pair.source.store.create_topic(NAME, "orders", settings, 2, 0)
+    pair.source.store.create_topic(NewTopic(NAME, "orders", settings, 2, 0))
     with pytest.raises(PolicyError, match="the target is a replica of another topic"):
         pair.mirror()
 

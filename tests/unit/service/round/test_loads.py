@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.topic.new_topic import NewTopic
 from lithify.service.change.streams import create_stream
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
@@ -24,7 +25,7 @@ def test_the_loads_of_a_round(in_a_stream: bool, tmp_path: Path) -> None:
     warehouse, _ = two_warehouses("iceberg", tmp_path)
     if in_a_stream:
         create_stream(warehouse, NAME.stream, {})
-    warehouse.store.create_topic(NAME, "orders", settings_of({}), 1, warehouse.clock.now_ms())
+    warehouse.store.create_topic(NewTopic(NAME, "orders", settings_of({}), 1, warehouse.clock.now_ms()))
     append(warehouse, NAME, [record._replace(partition=0) for record in records(range(9), keys=3)])
     counted, said = Injector(NEVER, Kind.FAILS), []
     report = compact(faulty(warehouse, counted), OracleEngine(warehouse.files), NAME, RunRequest(notes=said.append))

@@ -8,6 +8,7 @@ from pathlib import Path
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import settings_of
+from lithify.model.topic.new_topic import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
@@ -19,7 +20,7 @@ from support.topics.replicas import two_warehouses
 def test_another_version_of_the_same_number(tmp_path: Path) -> None:
     warehouse, _ = two_warehouses("iceberg", tmp_path)
     store = warehouse.store
-    store.create_topic(NAME, "orders", settings_of({}), 1, warehouse.clock.now_ms())
+    store.create_topic(NewTopic(NAME, "orders", settings_of({}), 1, warehouse.clock.now_ms()))
     given = [record._replace(partition=0) for record in records(range(9), keys=3)]
     append(warehouse, NAME, given[:3])
     catalog = next((tmp_path / "source").rglob("catalog.db"))

@@ -22,6 +22,7 @@ from lithify.model.remains import ClosedState
 from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.sources.origin import origin_of, origin_text
+from lithify.model.topic.new_topic import NewTopic
 from lithify.model.topic.state import TopicState
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.state import topic_codec
@@ -39,7 +40,9 @@ Record = Mapping[str, Any]
 def rebuilt(state: TopicState, replaces: Iterable[str]) -> dict[str, str]:
     """The properties of a recreated topic, in the folder of those that it replaces."""
     return {
-        **topic_codec.new_topic(state.original_name, state.settings, 0, state.created_ms, state.own_settings),
+        **topic_codec.new_topic(
+            NewTopic(state.name, state.original_name, state.settings, 0, state.created_ms, state.own_settings)
+        ),
         **topic_codec.changed(topic_codec.FIRST_VERSION, state.settings, state.logs, None),
         **({} if (origin := origin_text(state.origin)) is None else {topic_codec.COPY_OF: origin}),
         REPLACES: json.dumps(sorted(replaces)),

@@ -43,6 +43,7 @@ from lithify.model.settings.topic_settings import TopicSettings, stored_settings
 from lithify.model.sources.origin import origin_of, origin_text
 from lithify.model.topic.edit import KeptVersion, TopicEdit, Verb
 from lithify.model.topic.log import FIRST_EPOCH, LogState
+from lithify.model.topic.new_topic import NewTopic
 from lithify.model.topic.state import TopicState
 from lithify.reports.rounds.round import REPORTS_KEPT
 from lithify.store.iceberg.io.checksums import FIRST_FORMAT, PREFIX, RESTORE, TableFacts, check
@@ -116,19 +117,13 @@ def check_format(name: TopicName, properties: Properties) -> None:
     check_known(str(name), _features(properties))
 
 
-def new_topic(
-    original_name: str,
-    settings: TopicSettings,
-    partitions: int,
-    created_ms: int,
-    own_settings: frozenset[str] | None,
-) -> dict[str, str]:
-    """The properties of a topic that is being created; without its own settings, those differ from the defaults."""
+def new_topic(new: NewTopic) -> dict[str, str]:
+    """The properties of a topic that is being created, but those of a replica."""
     return {
-        ORIGINAL_NAME: original_name,
-        _CREATED_MS: str(created_ms),
-        _OWN_SETTINGS: _text(sorted(own_names(own_settings, settings))),
-        **changed(FIRST_VERSION, settings, [LogState(partition) for partition in range(partitions)], None),
+        ORIGINAL_NAME: new.original_name,
+        _CREATED_MS: str(new.created_ms),
+        _OWN_SETTINGS: _text(sorted(own_names(new.own_settings, new.settings))),
+        **changed(FIRST_VERSION, new.settings, [LogState(partition) for partition in range(new.partitions)], None),
     }
 
 
