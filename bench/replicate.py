@@ -29,7 +29,7 @@ from lithify.model.names import TopicName
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.new_topic import NewTopic
 from lithify.ports.store import Warehouse
-from lithify.service.replica.copying import MirrorRequest
+from lithify.service.replica.copied_files import MirrorRequest
 from lithify.service.replica.mirror import mirror
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append

@@ -235,7 +235,7 @@ def test_every_key_in_the_reference_is_printed():
 def test_every_public_method_is_in_the_reference():
     from lithify.api.groups import Group
     from lithify.api.lake import Lake, Topic
-    from lithify.coordination.groups.reader import GroupReader
+    from lithify.coordination.groups.group_reader import GroupReader
     from lithify.service.read.fetch import LogReader, TopicReader
 
     told = sections("reference/python.md")

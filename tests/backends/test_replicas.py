@@ -12,7 +12,7 @@ from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.new_topic import NewTopic
 from lithify.ports.store import Warehouse
-from lithify.service.replica.copying import MirrorRequest
+from lithify.service.replica.copied_files import MirrorRequest
 from lithify.service.replica.mirror import mirror
 from lithify.service.replica.verify import verify_replica
 from lithify.service.round.compact import RunRequest, compact

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lithify.daemons.cleaner.events import LOOKS
+from lithify.daemons.cleaner.event_reporter import LOOKS
 from lithify.errors import Blame, DamagedError, EngineError, EngineUnavailableError, LithifyError, WarehouseError
 from lithify.errors.defects import as_lithify_error
 from lithify.model.names import LogId, TopicName

@@ -12,7 +12,7 @@ from lithify.service.change.cut import delete_records
 from lithify.service.change.streams import edit_stream
 from lithify.service.look.status import topic_status
 from lithify.service.read.fetch import open_log
-from lithify.service.replica.copying import MirrorRequest
+from lithify.service.replica.copied_files import MirrorRequest
 from lithify.service.replica.mirror import mirror
 from lithify.service.replica.promote import promote
 from lithify.service.round.compact import RunRequest, compact, plan_compact

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from leases.places import TroubledCoordination, down
 from lithify.coordination.leases.keeper import LeaseKeeper
 from lithify.coordination.leases.memory import MemoryCoordination
-from lithify.daemons.cleaner.sharing import CleanerCount
+from lithify.daemons.cleaner.cleaner_count import CleanerCount
 from lithify.model.cleaner_note import CleanerNote
 from lithify.model.settings.rates import Rates, RatesDocument
 from lithify.ports.documents import DocumentKind

@@ -13,8 +13,8 @@ import pytest
 from lithify.coordination.leases.memory import MemoryCoordination
 from lithify.daemons import supervisor
 from lithify.daemons.cleaner import loop
+from lithify.daemons.cleaner.cleaner_options import CleanerOptions
 from lithify.daemons.cleaner.loop import Loop, make_loop
-from lithify.daemons.cleaner.options import CleanerOptions
 from lithify.errors import CoordinationError, WarehouseError
 from lithify.ports.leases import Lease
 from lithify.ports.store import Warehouse

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lithify.coordination.leases.sql import open_coordination
+from lithify.coordination.leases.sql_coordination import open_coordination
 from lithify.errors import CoordinationError
 from lithify.model.cleaner_note import CleanerNote
 from lithify.ports.engine import OVER, WAITS

@@ -34,7 +34,7 @@ def test_every_error_is_printed_with_its_code_and_ends_with_its_exit_code(kind, 
 
 
 def test_a_class_that_is_defined_elsewhere_has_the_code_of_its_base():
-    from lithify.pulsar.client.refusals import TransientBrokerError
+    from lithify.pulsar.client.broker_refusals import TransientBrokerError
 
     assert TransientBrokerError("away").code == "Broker"
 

@@ -9,8 +9,8 @@ import pytest
 
 import lithify as package
 from lithify.model.names import TopicName
-from lithify.model.replicas.progress import ReplicaStanding, TopicProgress
-from lithify.service.replica.copying import MirrorRequest
+from lithify.model.replicas.replica_progress import ReplicaStanding, TopicProgress
+from lithify.service.replica.copied_files import MirrorRequest
 from lithify.service.replica.mirror import mirror
 from lithify.wiring import open_warehouse
 from lithify.wiring.replicas import replicas_of

@@ -19,17 +19,17 @@ from lithify.columnar.files.access import FileAccess
 from lithify.columnar.keypass.winners import WinnerFinder, latest_offsets
 from lithify.columnar.rewrite import Source, cut, rewrite
 from lithify.columnar.segment.convert import to_records
+from lithify.columnar.segment.dead_records import DeadPositions
 from lithify.columnar.segment.facts import facts
 from lithify.columnar.segment.inspect import inspect_segment
-from lithify.columnar.segment.positions import DeadPositions
-from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import SEGMENT_SCHEMA, VALUE
+from lithify.columnar.segment.segment_reader import read_segment
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.errors import DamagedError
 from lithify.model.finding import Finding
 from lithify.model.record import Record
 from lithify.model.segment import Segment
-from lithify.rules.compaction.rules import SurvivorRules
+from lithify.rules.compaction.survivor_rules import SurvivorRules
 from support.generated.parquet_bombs import write_bomb
 from support.topics.stored_topics import segment_table
 

@@ -25,7 +25,7 @@ from lithify.service.change.undo import plan_undo
 from lithify.service.cleaner_rates import with_rates_of_cleaners
 from lithify.service.creation import check_known
 from lithify.service.documents import reports_of
-from lithify.service.ingest.targets import check_one_can_begin
+from lithify.service.ingest.known_sources import check_one_can_begin
 from lithify.service.look.lag import group_lag
 from lithify.service.look.overview import StatusWatch
 from lithify.service.look.quarantine import failing_logs
@@ -35,7 +35,7 @@ from lithify.service.look.warehouse import warehouse_info
 from lithify.service.proof.verify import verify
 from lithify.service.read.as_of import records_to, table_at
 from lithify.service.read.fetch import open_log, open_reader, open_topic, table_batches
-from lithify.service.read.scan import offsets_at, plan_as_of, plan_tasks, starts_at, subscribed, why_missing
+from lithify.service.read.scan_plan import offsets_at, plan_as_of, plan_tasks, starts_at, subscribed, why_missing
 from lithify.service.read.signs import copied_signs
 from lithify.service.round.compact import RunRequest, plan_compact
 from lithify.testing.oracle_inspector import OracleInspector

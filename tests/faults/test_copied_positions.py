@@ -17,7 +17,7 @@ import pytest
 
 from lithify.coordination.leases.database import engine_at
 from lithify.coordination.leases.groups_sql import SqlGroups
-from lithify.coordination.leases.transactions import Transactions
+from lithify.coordination.leases.lease_transactions import Transactions
 from lithify.errors import LithifyError
 from lithify.model.cursor import Cursor
 from lithify.model.groups.copies import CopiedPositions, at_replica
@@ -28,8 +28,8 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.leases import Lease
 from lithify.ports.store import LogStore, Warehouse
 from lithify.rules.reading.continuation import BeyondEnd, Continues, Restored, continuation
-from lithify.service.replica.positions import ReadPositions, load_between, read_positions, store_positions
 from lithify.service.replica.promote import promote
+from lithify.service.replica.replica_positions import ReadPositions, load_between, read_positions, store_positions
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from lithify.testing.memory_groups import MemoryCopies, MemoryGroups

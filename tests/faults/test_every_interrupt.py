@@ -16,8 +16,8 @@ from typing import TypeVar
 import pytest
 
 from lithify.api.topic import Topic
+from lithify.coordination.groups.group_reader import GroupReader
 from lithify.coordination.groups.member import Member
-from lithify.coordination.groups.reader import GroupReader
 from lithify.hydration import hydrate
 from lithify.model.groups.positions import GroupTopic
 from lithify.model.record import Record
@@ -25,7 +25,7 @@ from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.new_topic import NewTopic
 from lithify.rules.reading.pieces import Reading
 from lithify.service.round.compact import RunRequest, compact
-from lithify.service.snapshot.consumer import STORE_MS
+from lithify.service.snapshot.lake_and_live import STORE_MS
 from lithify.service.write.append import append
 from lithify.testing.fake_clock import FakeClock
 from lithify.testing.memory_groups import MemoryGroups

@@ -18,9 +18,9 @@ from lithify.ports.pulsar.cluster import TopicLook
 from lithify.service.pulsar.left_ledgers import left_ledgers
 from lithify.service.pulsar.leftovers import Leftovers
 from lithify.service.pulsar.partition_round import RoundWorld
-from lithify.service.pulsar.publishing import Publisher
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic, plan_topic
 from lithify.service.pulsar.uncompact import uncompact_topic
+from lithify.service.pulsar.view_publisher import Publisher
 from lithify.testing.fake_clock import FakeClock
 from support.faults.ports import CrashError, Injector, Kind
 from support.faults.struck import strikes

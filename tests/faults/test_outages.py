@@ -22,7 +22,7 @@ from lithify.model.sources.origin import KAFKA
 from lithify.model.sources.source import IngestRequest
 from lithify.ports.store import Warehouse
 from lithify.service.ingest.ingest import ingest
-from lithify.service.ingest.targets import check_one_can_begin
+from lithify.service.ingest.known_sources import check_one_can_begin
 from lithify.service.read.fetch import open_log
 from support.faults.ports import Outage, faulty
 from support.kafka.tables import expected_table, stored_table

@@ -25,7 +25,7 @@ from lithify.service.change.expire import expire_versions
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
 from lithify.service.documents import put_source, put_source_ends, source_ends_of, source_of
-from lithify.service.replica.copying import MirrorRequest
+from lithify.service.replica.copied_files import MirrorRequest
 from lithify.service.replica.mirror import lag, mirror
 from lithify.service.replica.promote import promote
 from lithify.service.replica.verify import verify_replica

@@ -18,7 +18,7 @@ from lithify.model.names import TopicName
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.replicas import MirrorReport
-from lithify.service.replica.copying import MirrorRequest
+from lithify.service.replica.copied_files import MirrorRequest
 from lithify.service.replica.mirror import lag, mirror
 from lithify.service.replica.promote import promote
 from lithify.service.round.compact import RunRequest, compact

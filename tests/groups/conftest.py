@@ -12,7 +12,7 @@ import pytest
 import lithify
 from lithify import Lake, Record, Topic
 from lithify.api.groups import Membership
-from lithify.coordination.groups.reader import GroupReader
+from lithify.coordination.groups.group_reader import GroupReader
 
 LEASE_MS = 3_000
 PATIENCE_S = 120.0

@@ -21,8 +21,8 @@ import pytest
 
 from leases.places import TroubledCoordination
 from lithify.coordination.groups.empty_group import EmptyGroup, reset
+from lithify.coordination.groups.group_reader import GroupReader
 from lithify.coordination.groups.member import Member
-from lithify.coordination.groups.reader import GroupReader
 from lithify.errors import CoordinationError, LogTruncatedError, PartitionTakenOverError, PolicyError
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId

@@ -13,7 +13,7 @@ import lithify
 from groups.conftest import LEASE_MS, PARTITIONS, Join, pulled, put, wait_until
 from lithify import AtTime, Lake, Record, Topic
 from lithify.api.groups import Group, Membership
-from lithify.coordination.groups.reader import GroupReader
+from lithify.coordination.groups.group_reader import GroupReader
 from lithify.coordination.leases import database as databases
 from lithify.errors import (
     CoordinationError,

@@ -17,7 +17,7 @@ import lithify
 from lithify import Record, Topic
 from lithify.api.groups import Membership
 from lithify.service.read.fetch import LogsReader
-from lithify.store.iceberg.manifests import entries
+from lithify.store.iceberg.manifests import segment_entries
 
 PARTITIONS = [1, 300, 1000]
 
@@ -36,7 +36,7 @@ def member(topic: Topic) -> LogsReader:
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
     """Counts entries and lists that are decoded within the block."""
     done: Counter[str] = Counter()
-    decode, decode_list = entries.decoded_entries, entries.decoded_list
+    decode, decode_list = segment_entries.decoded_entries, segment_entries.decoded_list
 
     def counting(*arguments: Any, **how: Any) -> Any:
         found = decode(*arguments, **how)
@@ -48,8 +48,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
         return decode_list(*arguments, **how)
 
     with monkeypatch.context() as patched:
-        patched.setattr(entries, "decoded_entries", counting)
-        patched.setattr(entries, "decoded_list", counting_lists)
+        patched.setattr(segment_entries, "decoded_entries", counting)
+        patched.setattr(segment_entries, "decoded_list", counting_lists)
         yield done
 
 
@@ -85,7 +85,7 @@ def test_a_reset_of_a_group_decodes_each_entry_once(tmp_path: Path, monkeypatch:
     with topic.reader(group="g") as reader:
         list(reader)
         reader.commit()
-    entries._DECODED.clear()
+    segment_entries._DECODED.clear()
     with counted(monkeypatch) as done:
         lake.group("g").reset("orders", to=lithify.AtTime(0))
     assert done == {"entries": 20, "lists": 1}

@@ -17,8 +17,8 @@ from lithify.ports.source import Copying
 from lithify.reports.ingest import IngestBatch, IngestNote, IngestReport
 from lithify.service.documents import source_of
 from lithify.service.ingest.commit_copied import commit_copied
-from lithify.spark.kafka.cluster import KafkaCluster
-from lithify.spark.kafka.copying import copied_logs
+from lithify.spark.kafka.copied_logs import copied_logs
+from lithify.spark.kafka.kafka_cluster import KafkaCluster
 from support.kafka.broker import KafkaBroker, closed, read_all
 from support.kafka.ingest import KafkaCopy
 

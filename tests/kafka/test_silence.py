@@ -27,8 +27,8 @@ from lithify.errors import BrokerError
 from lithify.kafka import SnapshotConsumer, publish
 from lithify.model.record import Record
 from lithify.reports.ingest import IngestBatch, IngestNote
-from lithify.spark.kafka import cluster
-from lithify.spark.kafka.stream import TopicStream
+from lithify.spark.kafka import kafka_cluster
+from lithify.spark.kafka.kafka_stream import TopicStream
 from support.kafka.broker import KafkaBroker
 from support.kafka.ingest import COPIED_S, SOON, KafkaCopy, ingest_program
 from support.kafka.lake import KafkaLake, kafka_lake
@@ -137,7 +137,7 @@ def test_many_topics_wait_no_longer_than_one(
     tmp_path: Path, proxy: TcpProxy, topics: list[str], session: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Counted in slices of a wait, between which the client asks whether to stop: a busy machine changes no count."""
-    monkeypatch.setattr(cluster, "CALL_S", 4)
+    monkeypatch.setattr(kafka_cluster, "CALL_S", 4)
     proxy.silent = True
     slices = Counter[str]()
 
@@ -147,7 +147,7 @@ def test_many_topics_wait_no_longer_than_one(
 
     kafka = {**conf(proxy), "request.timeout.ms": "2000"}
     reports = lithify.open(str(tmp_path)).ingest(kafka, topics, spark=session, stops=stops)
-    assert slices["waited"] < 2 * 4_000 / cluster.SLICE_MS
+    assert slices["waited"] < 2 * 4_000 / kafka_cluster.SLICE_MS
     assert [report.source for report in reports] == topics
     assert all(f"{proxy.address} cannot be asked" in str(report.error) for report in reports)
 

@@ -287,7 +287,7 @@ def test_deletes_that_went_unseen_are_not_passed_over(broker, tmp_path):
 
 
 def test_new_partitions_are_taken_up(both, broker, monkeypatch):
-    monkeypatch.setattr("lithify.service.snapshot.consumer.STORE_MS", 0)
+    monkeypatch.setattr("lithify.service.snapshot.lake_and_live.STORE_MS", 0)
     both.produce([Record(b"a", b"1", NOW, partition=0)])
     both.take_in()
     with SnapshotConsumer(both.topic, both.conf) as consumer:

@@ -10,7 +10,7 @@ import pytest
 from leases.places import LeasePlace
 from lithify.coordination.leases import database as databases
 from lithify.coordination.leases.memory import MemoryCoordination
-from lithify.coordination.leases.sql import open_coordination
+from lithify.coordination.leases.sql_coordination import open_coordination
 from lithify.waits import sql
 from support.servers.postgres import Postgres, a_postgres
 from support.servers.tcp_proxy import TcpProxy, a_proxy

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from lithify.coordination.leases.sql import open_coordination
+from lithify.coordination.leases.sql_coordination import open_coordination
 from lithify.errors import CoordinationError
 from lithify.model.cleaner_note import CleanerNote
 from lithify.ports.leases import Coordination, Lease

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, create_engine, text
 from leases.conftest import SHARED
 from lithify.coordination.leases.database import engine_at
 from lithify.coordination.leases.groups_sql import open_groups
-from lithify.coordination.leases.transactions import Transactions, shared_database
+from lithify.coordination.leases.lease_transactions import Transactions, shared_database
 from lithify.errors import CoordinationError
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from support.servers.postgres import Postgres

@@ -17,7 +17,7 @@ from leases.conftest import SHARED
 from lithify.coordination.leases import copies_sql
 from lithify.coordination.leases.database import engine_at
 from lithify.coordination.leases.groups_sql import SqlGroups
-from lithify.coordination.leases.transactions import Transactions
+from lithify.coordination.leases.lease_transactions import Transactions
 from lithify.model.cursor import Cursor
 from lithify.model.groups.copies import CopiedPositions
 from lithify.model.groups.positions import GroupTopic, Position

@@ -10,7 +10,7 @@ import pytest
 from leases.test_groups import ALPHA, BETA, ORDERS, SCOPE, at
 from lithify.coordination.leases.database import engine_at
 from lithify.coordination.leases.groups_sql import SqlGroups
-from lithify.coordination.leases.transactions import Transactions
+from lithify.coordination.leases.lease_transactions import Transactions
 from lithify.errors import CoordinationError
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId

@@ -12,18 +12,18 @@ from sqlalchemy import BigInteger, Column, Integer, String, Table
 
 from lithify.coordination.leases.database import engine_at
 from lithify.coordination.leases.groups_sql import SqlGroups
+from lithify.coordination.leases.lease_transactions import Transactions
 from lithify.coordination.leases.replicas_sql import SqlReplicas
-from lithify.coordination.leases.sql import NOTES, SqlCoordination
+from lithify.coordination.leases.sql_coordination import NOTES, SqlCoordination
 from lithify.coordination.leases.tables.groups import COPIED, FENCES, POSITIONS
 from lithify.coordination.leases.tables.replicas import PROGRESS, REPLICAS
-from lithify.coordination.leases.transactions import Transactions
 from lithify.errors import CoordinationError
 from lithify.model.cleaner_note import CleanerNote
 from lithify.model.cursor import Cursor
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId, TopicName
 from lithify.model.replicas.definition import ReplicaDefinition
-from lithify.model.replicas.progress import ReplicaStanding, TopicProgress
+from lithify.model.replicas.replica_progress import ReplicaStanding, TopicProgress
 from lithify.ports.leases import Lease
 
 SCOPE = "file:///lake"

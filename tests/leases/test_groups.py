@@ -17,7 +17,7 @@ from sqlalchemy import create_engine, text
 from leases.conftest import SHARED
 from lithify.coordination.leases.database import engine_at
 from lithify.coordination.leases.groups_sql import SqlGroups
-from lithify.coordination.leases.transactions import Transactions
+from lithify.coordination.leases.lease_transactions import Transactions
 from lithify.errors import CoordinationError, InvalidNameError
 from lithify.model.cursor import Cursor
 from lithify.model.groups.positions import GroupTopic, Position

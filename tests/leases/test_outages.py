@@ -13,8 +13,8 @@ from sqlalchemy import create_engine, make_url, text
 from sqlalchemy.exc import DBAPIError
 
 from lithify.coordination.leases.database import parsed
-from lithify.coordination.leases.sql import open_coordination
-from lithify.coordination.leases.transactions import Transactions
+from lithify.coordination.leases.lease_transactions import Transactions
+from lithify.coordination.leases.sql_coordination import open_coordination
 from lithify.errors import CoordinationError
 from lithify.errors.extras import POSTGRES_DRIVERS
 from lithify.store.iceberg.catalog import configured

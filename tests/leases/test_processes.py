@@ -16,7 +16,7 @@ import pytest
 from leases.conftest import SHARED
 from leases.workers import TIMEOUT_S, keep, monotonic_ms, race
 from lithify.coordination.leases.keeper import LeaseKeeper
-from lithify.coordination.leases.sql import open_coordination
+from lithify.coordination.leases.sql_coordination import open_coordination
 from support.processes.store_workers import together
 
 PROCESSES, ROUNDS = 4, 12

@@ -13,13 +13,13 @@ from sqlalchemy import create_engine, text
 
 from leases.conftest import SHARED
 from lithify.coordination.leases.database import engine_at
+from lithify.coordination.leases.lease_transactions import Transactions
 from lithify.coordination.leases.replicas_sql import SqlReplicas, open_replicas
-from lithify.coordination.leases.transactions import Transactions
 from lithify.errors import InvalidNameError, RefusedError
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.names import TopicName
 from lithify.model.replicas.definition import ReplicaDefinition, checked_replica, default_name
-from lithify.model.replicas.progress import ReplicaStanding, TopicProgress
+from lithify.model.replicas.replica_progress import ReplicaStanding, TopicProgress
 from lithify.ports.leases import Lease
 from lithify.ports.replicas import Replicas
 from support.servers.postgres import Postgres

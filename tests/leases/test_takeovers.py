@@ -14,9 +14,9 @@ from leases.test_groups import ALPHA, CLICKS, ORDERS, at
 from leases.test_replicas import a_replica
 from lithify.coordination.leases.database import engine_at
 from lithify.coordination.leases.groups_sql import SqlGroups, open_groups
+from lithify.coordination.leases.lease_scopes import SCOPES
+from lithify.coordination.leases.lease_transactions import Transactions
 from lithify.coordination.leases.replicas_sql import SqlReplicas, open_replicas
-from lithify.coordination.leases.scopes import SCOPES
-from lithify.coordination.leases.transactions import Transactions
 from lithify.errors import CoordinationError
 from lithify.model.cursor import Cursor
 from lithify.model.formats.warehouse_scope import WarehouseScope

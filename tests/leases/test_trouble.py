@@ -19,9 +19,9 @@ from sqlalchemy import Column, Integer, MetaData, Table, create_engine
 from leases.conftest import SHARED
 from lithify.coordination.leases import database as databases
 from lithify.coordination.leases.database import engine_at
+from lithify.coordination.leases.lease_transactions import Transactions, has_table, make_table
 from lithify.coordination.leases.memory import MemoryCoordination
-from lithify.coordination.leases.sql import SqlCoordination, open_coordination
-from lithify.coordination.leases.transactions import Transactions, has_table, make_table
+from lithify.coordination.leases.sql_coordination import SqlCoordination, open_coordination
 from lithify.errors import CoordinationError
 from lithify.ports.leases import Lease
 from lithify.waits import sql

@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 
 from lithify.coordination.leases.keeper import LeaseKeeper
-from lithify.coordination.leases.sql import open_coordination
+from lithify.coordination.leases.sql_coordination import open_coordination
 from lithify.ports.leases import Lease
 
 TIMEOUT_S = 120.0

@@ -20,7 +20,7 @@ from typing import Any
 from lithify.api.limits import DEFAULT_TASK_MEMORY, run_limits
 from lithify.api.pulsar import client_config
 from lithify.errors import LithifyError
-from lithify.pulsar.live.cluster import LiveCluster
+from lithify.pulsar.live.live_cluster import LiveCluster
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic
 from lithify.wiring import BookKeeperChoice, pulsar_world
 from lithify.wiring.spark_choice import SparkChoice

@@ -32,10 +32,10 @@ from lithify.rules.reading.continuation import BeyondEnd, Continues, Restored, c
 from lithify.rules.reading.pieces import Reading
 from lithify.service.change.cut import truncate
 from lithify.service.read.fetch import open_log
-from lithify.service.replica.copying import MirrorRequest
+from lithify.service.replica.copied_files import MirrorRequest
 from lithify.service.replica.mirror import mirror
-from lithify.service.replica.positions import ReadPositions, load_between, read_positions, store_positions
 from lithify.service.replica.promote import promote
+from lithify.service.replica.replica_positions import ReadPositions, load_between, read_positions, store_positions
 from lithify.testing.fake_clock import FakeClock
 from lithify.testing.memory_groups import MemoryGroups
 from lithify.testing.oracle_engine import OracleEngine

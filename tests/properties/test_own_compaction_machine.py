@@ -33,7 +33,7 @@ from lithify.service.change.expire import expire_versions
 from lithify.service.change.sweep import sweep
 from lithify.service.proof.verify import verify
 from lithify.service.read.fetch import open_log
-from lithify.service.replica.copying import MirrorRequest
+from lithify.service.replica.copied_files import MirrorRequest
 from lithify.service.replica.mirror import mirror
 from lithify.service.replica.promote import promote
 from lithify.service.replica.verify import verify_replica

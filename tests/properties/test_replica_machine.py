@@ -25,7 +25,7 @@ from lithify.reports.replicas import MirrorReport
 from lithify.service.change.alter import alter
 from lithify.service.change.expire import expire_versions
 from lithify.service.change.sweep import sweep
-from lithify.service.replica.copying import MirrorRequest
+from lithify.service.replica.copied_files import MirrorRequest
 from lithify.service.replica.mirror import lag, mirror
 from lithify.service.replica.verify import verify_replica
 from lithify.service.round.compact import RunRequest, compact

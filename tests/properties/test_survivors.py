@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.model.record import Record, is_tombstone
-from lithify.rules.compaction.rules import Cause, SurvivorRules
+from lithify.rules.compaction.survivor_rules import Cause, SurvivorRules
 from lithify.rules.compaction.survivors import survivors
 from support.generated.logs import records_of_a_log, rules_for, with_whole_entries
 

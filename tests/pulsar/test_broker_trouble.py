@@ -18,7 +18,7 @@ from lithify.errors import BrokerError, SubscriptionBusyError
 from lithify.model.message import MessageId
 from lithify.pulsar.bookkeeper import LedgerReader, MetadataStore, TopicLedgers, kept_jvms
 from lithify.pulsar.client import Admin, ClientConfig, Cluster, TopicReader
-from lithify.pulsar.client.refusals import TransientBrokerError
+from lithify.pulsar.client.broker_refusals import TransientBrokerError
 from lithify.pulsar_consumer import PulsarSnapshotConsumer
 from support.pulsar.bookies import a_writer, java_parts, spoil
 from support.pulsar.clients import a_client, send

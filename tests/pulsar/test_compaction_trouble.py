@@ -17,7 +17,7 @@ from lithify.pulsar import compact_entries
 from lithify.pulsar.client import Admin, Cluster
 from lithify.pulsar.client.names import TopicName
 from lithify.pulsar.format.framing import unframed
-from lithify.pulsar.live.cluster import COMPACTION, LiveCluster
+from lithify.pulsar.live.live_cluster import COMPACTION, LiveCluster
 from lithify.pulsar.live.view_ledgers import LiveViewLedgers
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic
 from lithify.waits.deadline import Deadline

@@ -17,7 +17,7 @@ from lithify.model.message import MessageId
 from lithify.pulsar.client import ClientConfig
 from lithify.pulsar.format.entry import entry_of
 from lithify.pulsar_consumer import PulsarSnapshotConsumer
-from lithify.spark.pulsar.stream import EntryBatch
+from lithify.spark.pulsar.pulsar_stream import EntryBatch
 from support.engines.kernel import compact_without_spark
 from support.processes.programs import end
 from support.pulsar.clients import a_client

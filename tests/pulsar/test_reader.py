@@ -10,7 +10,7 @@ import pytest
 from lithify.errors import UnknownSourceError
 from lithify.model.message import MessageId
 from lithify.pulsar.client import ClientConfig, Cluster, TopicReader
-from lithify.pulsar.client.reader import LIST_BYTES
+from lithify.pulsar.client.topic_reader import LIST_BYTES
 from lithify.pulsar.format.entry import RawEntry, entry_of
 from support.pulsar.clients import a_client, send
 from support.pulsar.server import PulsarServer

@@ -13,8 +13,8 @@ from lithify.api.pulsar import LiveTopic
 from lithify.errors import BrokerError, LithifyError
 from lithify.model.message import MessageId
 from lithify.pulsar.client import Admin, ClientConfig, Cluster, TopicReader
+from lithify.pulsar.client.broker_refusals import TransientBrokerError
 from lithify.pulsar.client.config import OAUTH2
-from lithify.pulsar.client.refusals import TransientBrokerError
 from lithify.pulsar_consumer import PulsarSnapshotConsumer
 from support.pulsar.copies import PulsarCopy, namespace_retention, trim
 from support.pulsar.issuer import an_issuer

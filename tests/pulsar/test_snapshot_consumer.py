@@ -131,7 +131,7 @@ def test_a_table_is_filled_and_kept(copy):
 
 
 def test_new_partitions_are_taken_up(tmp_path, pulsar_server, session, monkeypatch):
-    monkeypatch.setattr("lithify.service.snapshot.consumer.STORE_MS", 0)
+    monkeypatch.setattr("lithify.service.snapshot.lake_and_live.STORE_MS", 0)
     topic = pulsar_server.make_topic(partitions=1)
     copy = PulsarCopy(lithify.open(str(tmp_path / "lake")), pulsar_server, session, topic, 1)
     copy.produce(0, 10)

@@ -16,8 +16,8 @@ from lithify.daemons.outages import LEASES
 from lithify.daemons.replicas import status
 from lithify.daemons.replicas.context import Place, ReplicaContext
 from lithify.daemons.replicas.daemon import ReplicaDaemon
+from lithify.daemons.replicas.daemon_options import DaemonOptions
 from lithify.daemons.replicas.defining import ReplicaRequest, add_replica, change_replica, paused, resumed
-from lithify.daemons.replicas.options import DaemonOptions
 from lithify.daemons.replicas.status import replica_statuses
 from lithify.errors import CoordinationError, DamagedError, WarehouseError
 from lithify.model.cleaner_note import CleanerNote
@@ -25,12 +25,12 @@ from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.replicas.definition import ReplicaDefinition
-from lithify.model.replicas.progress import ReplicaStanding
+from lithify.model.replicas.replica_progress import ReplicaStanding
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.new_topic import NewTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
-from lithify.reports.replicas.events import ReplicaEvent, ReplicaEventKind
+from lithify.reports.replicas.replica_events import ReplicaEvent, ReplicaEventKind
 from lithify.service.change.alter import alter
 from lithify.service.write.append import append
 from lithify.store.iceberg import open_store

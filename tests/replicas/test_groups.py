@@ -17,7 +17,7 @@ from lithify.model.names import LogId, TopicName
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.new_topic import NewTopic
 from lithify.ports.leases import Lease
-from lithify.reports.replicas.events import ReplicaEventKind
+from lithify.reports.replicas.replica_events import ReplicaEventKind
 from lithify.service.replica.promote import promote
 from lithify.testing.memory_groups import MemoryGroups
 from replicas.test_daemon import World, waited

@@ -14,7 +14,7 @@ from lithify.model.topic.new_topic import NewTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.service.change.sweep import sweep
-from lithify.service.replica.copying import MirrorRequest
+from lithify.service.replica.copied_files import MirrorRequest
 from lithify.service.replica.mirror import lag, mirror
 from lithify.service.write.append import append
 from support.faults.ports import Freezer, faulty

@@ -17,7 +17,7 @@ import pytest
 import lithify
 from lithify import Lake, Record
 from lithify.reports.replicas.status import ReplicaStatus
-from lithify.service.replica.copying import COPIES_AT_ONCE
+from lithify.service.replica.copied_files import COPIES_AT_ONCE
 from support.processes.cleaner_process import WAIT_S, ReplicaProcess
 
 pytestmark = [pytest.mark.kills, pytest.mark.timeout(600)]

@@ -13,7 +13,7 @@ from sqlalchemy import text
 import lithify
 from lithify import Lake, Record
 from lithify.coordination.leases.database import engine_at
-from lithify.coordination.leases.scopes import SCOPES
+from lithify.coordination.leases.lease_scopes import SCOPES
 from lithify.errors import CoordinationError, RefusedError
 from lithify.wiring import cleaner_notes, groups_of, open_warehouse
 from lithify.wiring.completion_names import CompletionNames

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from lithify.model.record import Record, is_tombstone
 from lithify.model.settings.topic_settings import TopicSettings
-from lithify.rules.compaction.rules import SurvivorRules, order_of
+from lithify.rules.compaction.survivor_rules import SurvivorRules, order_of
 from lithify.rules.compaction.survivors import survivors
 from soak.topics import DAY_MS
 

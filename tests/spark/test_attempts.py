@@ -22,8 +22,8 @@ from lithify.columnar.segment.writer import SegmentSpec
 from lithify.model.segment import Segment
 from lithify.model.staged import Destination
 from lithify.ports.source import Copying
-from lithify.spark.kafka.copying import copied_logs
-from lithify.spark.rewrite import RewriteTask, SourceTask, rewritten
+from lithify.spark.kafka.copied_logs import copied_logs
+from lithify.spark.rewrite_job import RewriteTask, SourceTask, rewritten
 from lithify.spark.tasks import Pace, Workers
 from lithify.spark_source.options import write_options
 from lithify.spark_source.writing import BatchWriter

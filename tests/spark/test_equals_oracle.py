@@ -13,7 +13,7 @@ from lithify.model.settings.topic_settings import TopicSettings
 from lithify.ports.engine import RunLimits
 from lithify.rules.compaction.decisions import rewrites_of
 from lithify.rules.compaction.key_pass_shape import KeyPassShape
-from lithify.rules.compaction.rules import Cause
+from lithify.rules.compaction.survivor_rules import Cause
 from spark.engines import engine_without_session
 from support.chunks import chunk_metadata
 from support.generated.records import HARD_KEYS

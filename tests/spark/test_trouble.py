@@ -13,7 +13,7 @@ from lithify.ports.engine import PlannedLog, Rewritten, RunLimits
 from lithify.rules.compaction.decisions import CountedSegment, Rewrite
 from lithify.rules.compaction.key_pass_shape import KeyPassShape
 from lithify.rules.compaction.outcome import LogFindings
-from lithify.rules.compaction.rules import Cause
+from lithify.rules.compaction.survivor_rules import Cause
 from lithify.spark.tasks import job_errors
 from spark.engines import engine_on
 from support.topics.stored_topics import records_in, silent

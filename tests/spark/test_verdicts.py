@@ -21,7 +21,7 @@ from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.ports.engine import RunLimits
 from lithify.ports.inspector import RecordFinding
-from lithify.rules.compaction.rules import SurvivorRules
+from lithify.rules.compaction.survivor_rules import SurvivorRules
 from lithify.rules.compaction.survivors import survivors
 from lithify.rules.proof.inspection import inspected
 from lithify.rules.proof.transition import Proof, Source

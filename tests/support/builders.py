@@ -26,7 +26,7 @@ from lithify.model.settings.topic_settings import TopicSettings, settings_of
 from lithify.model.topic.log import LastRecord, LogState, TombstoneStep
 from lithify.model.topic.state import TopicState
 from lithify.rules.compaction.planner import LogPlan, plan_log
-from lithify.rules.compaction.rules import SurvivorRules
+from lithify.rules.compaction.survivor_rules import SurvivorRules
 from lithify.testing.memory_files import segment_of
 from support.chunks import chunk_metadata
 

@@ -15,7 +15,7 @@ import pytest
 
 from lithify.errors import LithifyError, given_files
 from lithify.errors.given_files import read_given
-from lithify.kafka.publisher.positions import parse_positions, read_positions
+from lithify.kafka.publisher.group_offsets import parse_positions, read_positions
 from lithify.kafka_client.properties import read_properties
 from lithify.kafka_client.stores import check_stores
 from lithify.pulsar.client import ClientConfig, conf_of

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from lithify.coordination.groups.empty_group import EmptyGroup, TellWait, delete, reset
+from lithify.coordination.groups.group_reader import GroupReader
 from lithify.coordination.groups.lost_identity import check_group_not_elsewhere
 from lithify.coordination.groups.member import LEASE_MS, Member
-from lithify.coordination.groups.reader import GroupReader
 from lithify.errors import LithifyError, RefusedError, UnknownGroupError, UnknownTopicError
 from lithify.model.cursor import Cursor, Start
 from lithify.model.groups.positions import GroupTopic, Position

@@ -14,7 +14,13 @@ from lithify.api.limits import DEFAULT_TASK_MEMORY, run_limits
 from lithify.api.stream import Stream
 from lithify.api.topic import Topic
 from lithify.api.warehouse import WholeWarehouse
-from lithify.daemons.cleaner.options import INTERVAL_MS, LEASE_MS, SWEEP_INTERVAL_MS, CleanerOptions, EventListener
+from lithify.daemons.cleaner.cleaner_options import (
+    INTERVAL_MS,
+    LEASE_MS,
+    SWEEP_INTERVAL_MS,
+    CleanerOptions,
+    EventListener,
+)
 from lithify.model.names import in_order, parse_stream, parse_topic
 from lithify.model.settings.topic_settings import preset
 from lithify.model.sources.source import IngestRequest

@@ -22,8 +22,8 @@ from lithify.errors import UnknownSourceError
 from lithify.model.message import MessagePosition
 from lithify.ports.engine import START_SPARK, Progress
 from lithify.pulsar.client import OUTAGE_S, ClientConfig, conf_of
-from lithify.pulsar.live.cluster import LiveCluster
-from lithify.pulsar.live.positions import LivePositions
+from lithify.pulsar.live.live_cluster import LiveCluster
+from lithify.pulsar.live.live_positions import LivePositions
 from lithify.reports.pulsar.leftovers import LeftoversReport
 from lithify.reports.pulsar.rounds import TopicRoundPlan, TopicRoundReport, UncompactReport
 from lithify.service.pulsar import left_ledgers as service

@@ -9,6 +9,7 @@ from types import EllipsisType
 from lithify.api.limits import Size, rate_bytes
 from lithify.daemons.replicas.context import ReplicaContext
 from lithify.daemons.replicas.daemon import ReplicaDaemon
+from lithify.daemons.replicas.daemon_options import INTERVAL_MS, LEASE_MS, THREADS, DaemonOptions, EventListener
 from lithify.daemons.replicas.defining import (
     ReplicaRequest,
     add_replica,
@@ -18,7 +19,6 @@ from lithify.daemons.replicas.defining import (
     remove_replica,
     resumed,
 )
-from lithify.daemons.replicas.options import INTERVAL_MS, LEASE_MS, THREADS, DaemonOptions, EventListener
 from lithify.daemons.replicas.status import replica_statuses, verify_all
 from lithify.errors import RefusedError, UnknownTopicError
 from lithify.model.names import in_order, parse_topic

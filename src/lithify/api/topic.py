@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lithify.api.groups import Membership
-    from lithify.coordination.groups.reader import GroupReader
+    from lithify.coordination.groups.group_reader import GroupReader
     from lithify.reports.quarantine import ReleaseReport
     from lithify.reports.verification import VerifyReport
     from lithify.service.snapshot.lake_consumer import LakeConsumer

@@ -24,9 +24,9 @@ import pyarrow.compute as pc
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.pace import unthrottled
-from lithify.columnar.segment.positions import DeadPositions
-from lithify.columnar.segment.reader import SegmentReader, read_segment
+from lithify.columnar.segment.dead_records import DeadPositions
 from lithify.columnar.segment.schema import HEADERS, OFFSET
+from lithify.columnar.segment.segment_reader import SegmentReader, read_segment
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.errors import DamagedError
 from lithify.model.segment import Segment

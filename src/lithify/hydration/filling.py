@@ -17,7 +17,7 @@ from lithify.model.record import Record
 from lithify.ports.clock import Clock
 from lithify.ports.source import StopAsked
 from lithify.service.snapshot.changes import Changes
-from lithify.service.snapshot.narration import WAIT_S, Narration
+from lithify.service.snapshot.consumer_narration import WAIT_S, Narration
 from lithify.service.snapshot.position import PositionText, StoredPosition
 
 T = TypeVar("T")

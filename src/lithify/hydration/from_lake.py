@@ -11,9 +11,9 @@ from lithify.hydration.hydrating import HydrateReport, Hydration, checked_where
 from lithify.hydration.lines_file import Lines
 from lithify.ports.source import StopAsked
 from lithify.ports.topic import OpenTopic
-from lithify.service.snapshot.consumer import LakeAndLive
+from lithify.service.snapshot.consumer_narration import TellNote
+from lithify.service.snapshot.lake_and_live import LakeAndLive
 from lithify.service.snapshot.lake_consumer import SYSTEM, LakeTopic
-from lithify.service.snapshot.narration import TellNote
 from lithify.service.snapshot.position import PositionText, StartAt, StoredPosition
 
 BUSY_MS = 30_000

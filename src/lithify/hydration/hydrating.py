@@ -2,7 +2,7 @@
 
     lake ─► what a cluster has more, if there is one, up to its end now ─► the end, or with `continuous` what comes
 
-A consumer reads (`service/snapshot/consumer.py`); the table stores its position in the transaction of the rows.
+A consumer reads (`service/snapshot/lake_and_live.py`); the table stores its position in the transaction of the rows.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from lithify.model.names import TopicName
 from lithify.ports.source import StopAsked
 from lithify.ports.store import Warehouse
 from lithify.service.snapshot.changes import Changes
-from lithify.service.snapshot.consumer import LakeAndLive
+from lithify.service.snapshot.consumer_narration import FollowedLog, Following, Narration, TellNote
+from lithify.service.snapshot.lake_and_live import LakeAndLive
 from lithify.service.snapshot.live import Reached
-from lithify.service.snapshot.narration import FollowedLog, Following, Narration, TellNote
 from lithify.service.snapshot.position import PositionText, StoredPosition
 
 AGAIN_S = 1.0

@@ -13,10 +13,10 @@ from lithify.hydration.hydrating import HydrateReport
 from lithify.kafka.consumer.snapshot_consumer import SnapshotConsumer
 from lithify.kafka.hydrating import hydrate
 from lithify.kafka.promoting import promote
-from lithify.kafka.publisher.positions import GroupOffset, read_positions
+from lithify.kafka.publisher.group_offsets import GroupOffset, read_positions
 from lithify.kafka.publisher.publishing import group_offsets, publish
 from lithify.kafka.publisher.reports import PublishReport, TranslatedPosition
-from lithify.service.snapshot.narration import KafkaNote
+from lithify.service.snapshot.consumer_narration import KafkaNote
 
 __all__ = [
     "GroupOffset",

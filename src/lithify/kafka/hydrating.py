@@ -15,8 +15,8 @@ from lithify.kafka_client.first_look import ASKED_S, asking, look_at
 from lithify.ports.source import StopAsked
 from lithify.ports.topic import OpenTopic
 from lithify.service.documents import source_of
-from lithify.service.snapshot.consumer import LakeAndLive
-from lithify.service.snapshot.narration import KafkaNote, TellNote
+from lithify.service.snapshot.consumer_narration import KafkaNote, TellNote
+from lithify.service.snapshot.lake_and_live import LakeAndLive
 from lithify.service.snapshot.position import PositionText, StartAt, StoredPosition
 
 

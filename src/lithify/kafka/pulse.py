@@ -14,8 +14,8 @@ from typing import Self
 from lithify.errors import BrokerError, LithifyError
 from lithify.kafka_client.client import SLICE_S, Cluster, Conf
 from lithify.ports.clock import Clock
-from lithify.service.ingest.outages import Outages
-from lithify.service.snapshot.narration import WAIT_S, KafkaNote, TellNote
+from lithify.service.ingest.system_outages import Outages
+from lithify.service.snapshot.consumer_narration import WAIT_S, KafkaNote, TellNote
 
 FAILURES = 3
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from lithify.errors import ConnectorError, InvalidSettingError, LithifyError
 from lithify.errors.extras import KAFKA
+from lithify.kafka_client.broker_failures import refusals, said, silence
 from lithify.kafka_client.dialects import SERVERS, for_librdkafka
-from lithify.kafka_client.failures import refusals, said, silence
 from lithify.model.settings.secrets import hidden, keep
 from lithify.ports.source import StopAsked
 

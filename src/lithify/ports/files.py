@@ -10,7 +10,7 @@ from lithify.model.message import MessageId
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.topic.state import TopicState
-from lithify.rules.compaction.rules import SurvivorRules
+from lithify.rules.compaction.survivor_rules import SurvivorRules
 from lithify.rules.reading.lag import Left
 
 

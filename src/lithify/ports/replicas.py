@@ -16,7 +16,7 @@ from typing import Protocol
 
 from lithify.model.names import TopicName
 from lithify.model.replicas.definition import ReplicaDefinition
-from lithify.model.replicas.progress import TopicProgress
+from lithify.model.replicas.replica_progress import TopicProgress
 from lithify.ports.leases import Coordination
 
 

@@ -19,8 +19,8 @@ from lithify.model.sources.source import SourcePosition, SourceTopic
 from lithify.model.staged import Destination, StagedLog
 from lithify.model.topic.state import TopicState
 from lithify.reports.ingest import IngestedEntries, IngestedLog
-from lithify.rules.compaction.rules import SurvivorRules
-from lithify.rules.lifecycle.copies.continuation import CopyContinuation
+from lithify.rules.compaction.survivor_rules import SurvivorRules
+from lithify.rules.lifecycle.copies.copy_continuation import CopyContinuation
 from lithify.rules.reading.pieces import Piece
 
 

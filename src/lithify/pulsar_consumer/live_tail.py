@@ -26,9 +26,9 @@ from lithify.ports.clock import Clock
 from lithify.pulsar.client import TopicReader
 from lithify.pulsar.columns import messages_of
 from lithify.pulsar.format.entry import RawEntry
-from lithify.pulsar.lake.compared import behind
-from lithify.pulsar.lake.continuation import first_entry
+from lithify.pulsar.lake.entry_continuation import first_entry
 from lithify.pulsar.lake.records import records_of
+from lithify.pulsar.lake.replaced_messages import behind
 from lithify.pulsar_consumer.kept_whole import KeptWhole
 from lithify.service.snapshot.live import COPY_AGAIN, Reached
 

@@ -15,11 +15,11 @@ from lithify.ports.clock import Clock
 from lithify.pulsar.client import Admin, ClientConfig, Cluster, TopicEnd, TopicReader
 from lithify.pulsar.client.names import partition_name
 from lithify.pulsar.client.patience import patiently
-from lithify.pulsar.lake.compared import published_there, replaced_message
-from lithify.pulsar.lake.continuation import Ledgers, continuation, subscription_of
+from lithify.pulsar.lake.entry_continuation import Ledgers, continuation, subscription_of
+from lithify.pulsar.lake.replaced_messages import published_there, replaced_message
 from lithify.pulsar_consumer.kept_whole import KeptWhole
 from lithify.pulsar_consumer.live_tail import PulsarTail
-from lithify.rules.lifecycle.copies.continuation import NeverCopied, SourceWasCut, SourceWentBack
+from lithify.rules.lifecycle.copies.copy_continuation import NeverCopied, SourceWasCut, SourceWentBack
 from lithify.service.snapshot.live import COPY_AGAIN, LiveTail, Reached, check_same
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from lithify.pulsar.client import ClientConfig
 from lithify.pulsar_consumer.live_topic import PulsarTopic
 from lithify.rules.reading.message_positions import check_has_ids
 from lithify.service.documents import source_of
-from lithify.service.snapshot.consumer import LakeAndLive
+from lithify.service.snapshot.lake_and_live import LakeAndLive
 from lithify.service.snapshot.position_file import PositionFile
 
 

@@ -12,7 +12,7 @@ from lithify.model.segment import Segment
 from lithify.model.topic.log import LastRecord
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
-from lithify.pulsar.lake.positions import last_index_in
+from lithify.pulsar.lake.last_index import last_index_in
 from lithify.rules.reading.message_positions import check_has_ids
 from lithify.rules.reading.pieces import Reading
 

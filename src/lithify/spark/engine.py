@@ -28,8 +28,8 @@ from lithify.rules.compaction.outcome import LogFindings
 from lithify.rules.compaction.planner import LogPlan
 from lithify.spark.keypass.job import LogWork, key_pass_job
 from lithify.spark.keypass.results import Counts, collect_counts
-from lithify.spark.rewrite import RewriteTask, SourceTask, collect_outcomes, rewritten
-from lithify.spark.session.progress import Watch, watched
+from lithify.spark.rewrite_job import RewriteTask, SourceTask, collect_outcomes, rewritten
+from lithify.spark.session.job_progress import Watch, watched
 from lithify.spark.session.reset import JVM_GONE
 from lithify.spark.tasks import TaskPace, Workers, job_errors, partitions, spread
 

@@ -8,6 +8,6 @@
 Importing this module imports PySpark.
 """
 
-from lithify.spark_source.source import register
+from lithify.spark_source.data_source import register
 
 __all__ = ["register"]

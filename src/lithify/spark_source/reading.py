@@ -25,9 +25,9 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from lithify.columnar.files.access import FileAccess
-from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import OFFSET
-from lithify.coordination.groups.progress import Progress
+from lithify.columnar.segment.segment_reader import read_segment
+from lithify.coordination.groups.group_progress import Progress
 from lithify.errors import DamagedError
 from lithify.model.scan import Everywhere, Offsets, ScanPiece, ScanTask
 from lithify.model.topic.state import TopicState
@@ -43,7 +43,7 @@ from lithify.rules.reading.stream_cursors import (
     resumed_at,
     to_json,
 )
-from lithify.service.read.scan import (
+from lithify.service.read.scan_plan import (
     check_ranges,
     offsets_at,
     plan_as_of,

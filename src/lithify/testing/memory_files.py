@@ -29,7 +29,7 @@ from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import FileKind, StoredFile
 from lithify.model.topic.state import TopicState
 from lithify.ports.files import Arrivals
-from lithify.rules.compaction.rules import SurvivorRules
+from lithify.rules.compaction.survivor_rules import SurvivorRules
 from lithify.rules.compaction.survivors import survivors
 from lithify.rules.lifecycle.admission import (
     keeps_times,

@@ -20,7 +20,7 @@ from lithify.ports.files import SegmentFiles
 from lithify.rules.compaction.decisions import Rewrite
 from lithify.rules.compaction.outcome import LogFindings
 from lithify.rules.compaction.planner import LogPlan
-from lithify.rules.compaction.rules import SurvivorRules
+from lithify.rules.compaction.survivor_rules import SurvivorRules
 from lithify.rules.compaction.survivors import Survivors, survivors
 from lithify.rules.compaction.tombstones import Steps
 

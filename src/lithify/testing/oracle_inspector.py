@@ -14,7 +14,7 @@ from lithify.model.record import Record, is_tombstone
 from lithify.model.segment import Segment
 from lithify.ports.engine import Progress
 from lithify.ports.inspector import InspectionResult, RecordFinding
-from lithify.rules.compaction.rules import SurvivorRules
+from lithify.rules.compaction.survivor_rules import SurvivorRules
 from lithify.rules.compaction.survivors import survivors
 from lithify.rules.proof.inspection import InspectedSegment
 from lithify.rules.proof.transition import Proof

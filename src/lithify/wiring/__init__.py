@@ -24,8 +24,8 @@ from lithify.wiring.scopes import check_stored, database_of, scope_of, source_of
 from lithify.wiring.spark_choice import SparkChoice
 
 if TYPE_CHECKING:
+    from lithify.daemons.cleaner.cleaner_options import CleanerOptions, EventListener
     from lithify.daemons.cleaner.loop import Loop
-    from lithify.daemons.cleaner.options import CleanerOptions, EventListener
     from lithify.model.cleaner_note import CleanerNote
     from lithify.model.sources.source import IngestRequest
     from lithify.ports.engine import RewriteEngine, RunLimits
@@ -126,10 +126,10 @@ def kafka_ingest(
     from lithify.kafka_client.first_look import look_first
     from lithify.model.sources.origin import KAFKA
     from lithify.service.ingest.ingest import ingest
-    from lithify.service.ingest.targets import check_one_can_begin
+    from lithify.service.ingest.known_sources import check_one_can_begin
     from lithify.service.read.signs import copied_signs
     from lithify.spark.kafka.connector import connector_conf
-    from lithify.spark.kafka.source import KafkaSource
+    from lithify.spark.kafka.kafka_source import KafkaSource
     from lithify.spark.session.reset import ending_first
 
     check_stored(warehouse)
@@ -157,11 +157,11 @@ def pulsar_world(
     """What rounds of live Pulsar topics work on. Raises `ConnectorError` or `BrokerError`; starts no Spark."""
     from lithify.pulsar.bookkeeper import Replication
     from lithify.pulsar.client import Admin
-    from lithify.pulsar.live.cluster import LiveCluster
+    from lithify.pulsar.live.live_cluster import LiveCluster
     from lithify.pulsar.live.view_ledgers import metadata_store, opened_by
     from lithify.service.pulsar.partition_round import RoundWorld
     from lithify.spark.pulsar.engine import PulsarEngine
-    from lithify.spark.pulsar.ledgers import LedgerOpener, LiveReaders, find_parts
+    from lithify.spark.pulsar.ledger_opener import LedgerOpener, LiveReaders, find_parts
     from lithify.spark.session.start import slots
     from lithify.spark.tasks import Pace
 
@@ -190,7 +190,7 @@ def pulsar_view_ledgers(config: ClientConfig, jars: str | None, metadata_url: st
     """The ledgers of views of a Pulsar cluster; how to connect to them is found out when they are opened first."""
     from lithify.pulsar.bookkeeper import Replication
     from lithify.pulsar.live.view_ledgers import metadata_store, opened_by
-    from lithify.spark.pulsar.ledgers import LedgerOpener, find_parts
+    from lithify.spark.pulsar.ledger_opener import LedgerOpener, find_parts
 
     def open_ledgers() -> LedgerWriter:
         unused = Replication(1, 1, 1)
@@ -208,7 +208,7 @@ def pulsar_ingest(
 ) -> tuple[IngestReport, ...]:
     """Copies topics of a Pulsar cluster. Raises `BrokerError` or `UnknownSourceError` where nothing can begin."""
     from lithify.service.ingest.ingest import ingest
-    from lithify.spark.pulsar.source import PulsarSource
+    from lithify.spark.pulsar.pulsar_source import PulsarSource
     from lithify.spark.session.reset import ending_first
 
     check_stored(warehouse)
@@ -245,7 +245,7 @@ def coordination_of(warehouse: Warehouse, url: str | None) -> Coordination:
 
     Raises `CoordinationError` or `RefusedError` for a URL that cannot be used.
     """
-    from lithify.coordination.leases.sql import open_coordination
+    from lithify.coordination.leases.sql_coordination import open_coordination
 
     return open_coordination(url, database_of(source_of(warehouse).created() if url is None else None))
 
@@ -284,7 +284,7 @@ def cleaner_notes(warehouse: Warehouse, url: str | None) -> tuple[CleanerNote, .
     """
     if warehouse.doubles is not None:
         return None
-    from lithify.coordination.leases.sql import open_coordination
+    from lithify.coordination.leases.sql_coordination import open_coordination
 
     coordination = open_coordination(url, database_of(source_of(warehouse).existing()), makes_table=False)
     if not coordination.shared:

@@ -96,7 +96,7 @@ def _groups_at(warehouse: Warehouse) -> Groups:
     `$LITHIFY_COORDINATION_URL` is for the warehouse of the source, and perhaps lost with it. Raises `RefusedError`.
     """
     from lithify.coordination.leases.groups_sql import open_groups
-    from lithify.coordination.leases.transactions import shared_database
+    from lithify.coordination.leases.lease_transactions import shared_database
 
     catalogs = database_of(source_of(warehouse).existing())
     if shared_database(None, catalogs) is None:

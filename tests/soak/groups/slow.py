@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from lithify.api.groups import Membership
-from lithify.coordination.groups.reader import GroupReader
+from lithify.coordination.groups.group_reader import GroupReader
 from lithify.errors import CoordinationError, LithifyError, LogTruncatedError, UnknownGroupError
 from lithify.model.record import Record
 from soak.feeder import FedTopic

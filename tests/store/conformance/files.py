@@ -13,7 +13,7 @@ from lithify.errors import DamagedError, InvalidInputError, InvalidRecordError
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import settings_of
-from lithify.rules.compaction.rules import table_rules
+from lithify.rules.compaction.survivor_rules import table_rules
 from support.store.builders import NOW_MS, ORDERS, Place, some_records
 
 ODD_RECORDS = [

@@ -22,7 +22,7 @@ from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.tally import Tally, log_findings
 from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.columnar.rewrite import Source, rewrite
-from lithify.columnar.segment.positions import DeadPositions, DeadRecords, Integers, ordinal_starts
+from lithify.columnar.segment.dead_records import DeadPositions, DeadRecords, Integers, ordinal_starts
 from lithify.columnar.segment.writer import SegmentSpec
 from lithify.errors import LithifyError
 from lithify.model.names import LogId

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lithify.columnar.keypass.ranks import ORDINAL_SHIFT, RANKED_KEYS, Portion
 from lithify.columnar.keypass.tally import Tally
-from lithify.columnar.segment.positions import DeadRecords
+from lithify.columnar.segment.dead_records import DeadRecords
 
 
 class KeysInMemory:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lithify.model.message import Envelope, MessageId
 from lithify.model.record import Record
-from lithify.rules.compaction.rules import SurvivorRules
+from lithify.rules.compaction.survivor_rules import SurvivorRules
 from support.chunks import chunk_metadata
 
 ALL_KEYS = (b"a", b"b", b"c", b"aa", b"", b"\x00", b"\xff\xff", None)

@@ -17,10 +17,10 @@ from lithify.ports.source import Copying, OnBatch
 from lithify.ports.store import Warehouse
 from lithify.pulsar.columns import Damage, messages_of
 from lithify.pulsar.format.entry import RawEntry
-from lithify.pulsar.lake.continuation import continuation
+from lithify.pulsar.lake.entry_continuation import continuation
 from lithify.pulsar.lake.records import records_of
 from lithify.reports.ingest import IngestedEntries
-from lithify.rules.lifecycle.copies.continuation import CopyContinuation
+from lithify.rules.lifecycle.copies.copy_continuation import CopyContinuation
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from lithify.pulsar.client import ClientConfig, TopicReader
 from lithify.pulsar.client.patience import patiently
 from lithify.pulsar.format.batch import value_of
 from lithify.pulsar.format.entry import RawEntry, entry_of
-from lithify.pulsar.live.cluster import LiveCluster
+from lithify.pulsar.live.live_cluster import LiveCluster
 from lithify.reports.pulsar.rounds import TopicRoundReport
 from support.pulsar.bookies import a_writer
 from support.pulsar.clients import a_client

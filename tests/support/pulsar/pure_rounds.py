@@ -10,16 +10,16 @@ from lithify.columnar.keypass.key_blocks import Spool
 from lithify.columnar.keypass.key_hash import HashRange, KeyHash, ranges_of
 from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.columnar.pace import unthrottled
-from lithify.columnar.segment.positions import DeadRecords
+from lithify.columnar.segment.dead_records import DeadRecords
 from lithify.ports.pulsar.views import EntryRange
-from lithify.pulsar.rounds.entries import EntryReader
-from lithify.pulsar.rounds.finding import ArrivedKeys
+from lithify.pulsar.rounds.arrived_keys import ArrivedKeys
+from lithify.pulsar.rounds.entry_ranks import range_starts
+from lithify.pulsar.rounds.entry_reader import EntryReader
+from lithify.pulsar.rounds.entry_scan import EntryScan, numbered
 from lithify.pulsar.rounds.judged import RoundRules
 from lithify.pulsar.rounds.kept import KeptEntries
 from lithify.pulsar.rounds.one_task import OneTaskRound
-from lithify.pulsar.rounds.ranks import range_starts
-from lithify.pulsar.rounds.scan import EntryScan, numbered
-from lithify.pulsar.rounds.writing import ViewWriting, judged_range
+from lithify.pulsar.rounds.view_writing import ViewWriting, judged_range
 
 SEED = "secret"
 MEMORY_BYTES = 2**24

@@ -8,7 +8,7 @@ from threading import RLock
 from lithify.coordination.leases.memory import MemoryCoordination
 from lithify.model.names import TopicName
 from lithify.model.replicas.definition import ReplicaDefinition
-from lithify.model.replicas.progress import TopicProgress
+from lithify.model.replicas.replica_progress import TopicProgress
 
 
 class MemoryReplicas:

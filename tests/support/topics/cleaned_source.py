@@ -20,7 +20,7 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.source import Copying, CopyKeys, OnBatch
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import IngestedLog
-from lithify.rules.lifecycle.copies.continuation import CopyContinuation, copy_continuations
+from lithify.rules.lifecycle.copies.copy_continuation import CopyContinuation, copy_continuations
 from lithify.rules.lifecycle.copies.missed_deletes import no_room
 from lithify.service.read.fetch import table_batches
 from support.topics.listed_source import ListedStream

@@ -10,8 +10,8 @@ from typing import Any
 from lithify.coordination.leases.keeper import LeaseKeeper
 from lithify.coordination.leases.memory import MemoryCoordination
 from lithify.daemons.cleaner.cleaner import Cleaner, Waits
+from lithify.daemons.cleaner.cleaner_options import CleanerOptions
 from lithify.daemons.cleaner.loop import make_cleaner
-from lithify.daemons.cleaner.options import CleanerOptions
 from lithify.daemons.stop import Stop
 from lithify.errors import CoordinationError, LithifyError
 from lithify.model.names import LogId, TopicName

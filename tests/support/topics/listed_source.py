@@ -14,7 +14,7 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.source import Copying, OnBatch
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import IngestedLog
-from lithify.rules.lifecycle.copies.continuation import CopyContinuation, copy_continuations
+from lithify.rules.lifecycle.copies.copy_continuation import CopyContinuation, copy_continuations
 
 MARKERS = 2
 """Offsets behind the last record of a log that are no records."""

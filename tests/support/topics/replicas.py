@@ -12,7 +12,7 @@ from lithify.model.segment import Segment
 from lithify.ports.store import Warehouse
 from lithify.reports.replicas import MirrorReport
 from lithify.rules.lifecycle.own_views import content_of_replica, content_of_source, settings_of_copy
-from lithify.service.replica.copying import MirrorRequest
+from lithify.service.replica.copied_files import MirrorRequest
 from lithify.service.replica.mirror import mirror
 from lithify.store.iceberg import open_store
 from lithify.testing.fake_clock import FakeClock

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment.convert import envelope_columns, to_records, to_table
-from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import LEDGER_ID, SEGMENT_SCHEMA, VALUE, VALUE_SIZE, schema_of
+from lithify.columnar.segment.segment_reader import read_segment
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.errors import LithifyError
 from lithify.model.log_arithmetic import measured

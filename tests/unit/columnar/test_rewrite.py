@@ -10,8 +10,8 @@ import pytest
 
 from lithify.columnar.rewrite import Source, Throttles, cut, rewrite
 from lithify.columnar.segment import writer
-from lithify.columnar.segment.positions import DeadPositions
-from lithify.columnar.segment.reader import SegmentReader
+from lithify.columnar.segment.dead_records import DeadPositions
+from lithify.columnar.segment.segment_reader import SegmentReader
 from lithify.columnar.segment.writer import SegmentSpec
 from lithify.errors import DamagedError
 from lithify.model.record import Record

@@ -11,7 +11,7 @@ from lithify.model.topic.log import TombstoneStep
 from lithify.rules.compaction.audit import audit
 from lithify.rules.compaction.decisions import CountedSegment, Drop, Keep, Rewrite
 from lithify.rules.compaction.outcome import Applied
-from lithify.rules.compaction.rules import Cause
+from lithify.rules.compaction.survivor_rules import Cause
 from support.builders import some_settings
 from support.topics.pure_rounds import a_pure_log
 

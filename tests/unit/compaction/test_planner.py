@@ -9,7 +9,7 @@ import pytest
 from lithify.model.segment import volume_of
 from lithify.model.topic.log import HeldTombstones, LogState, TombstoneStep, View
 from lithify.rules.compaction.planner import FOOTER_BYTES, plan_log
-from lithify.rules.compaction.rules import Cause
+from lithify.rules.compaction.survivor_rules import Cause
 from support.builders import a_log, a_segment, some_settings
 from support.tables import cases_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lithify.rules.compaction.rules import NO_ORDER, header_order
+from lithify.rules.compaction.survivor_rules import NO_ORDER, header_order
 
 
 def eight(number: int) -> bytes:

@@ -18,7 +18,7 @@ from lithify.hydration import hydrate
 from lithify.hydration.rows import Change, TableName
 from lithify.hydration.sqlite_table import SqliteTable
 from lithify.model.record import Record
-from lithify.service.snapshot.narration import KafkaNote
+from lithify.service.snapshot.consumer_narration import KafkaNote
 from lithify.testing.fake_clock import FakeClock
 from support.engines.kernel import compact_without_spark
 from support.kafka.tables import expected_table, stored_table

@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 from confluent_kafka import KafkaError
 
-from lithify.kafka_client.failures import said
+from lithify.kafka_client.broker_failures import said
 
 CUT_OFF = "ssl://{}/bootstrap: Disconnected: SSL connection closed by peer (after 1ms in state SSL_HANDSHAKE)"
 NAMED = "ssl://{}/bootstrap: SSL handshake failed: Disconnected: connecting to a PLAINTEXT broker listener?"

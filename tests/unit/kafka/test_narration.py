@@ -11,8 +11,8 @@ from lithify.hydration.filling import Turn
 from lithify.hydration.rows import BusyError
 from lithify.kafka.pulse import FAILURES, Retries
 from lithify.ports.source import StopAsked
-from lithify.service.ingest.outages import QUIET_MS
-from lithify.service.snapshot.narration import PROGRESS_MS, FollowedLog, KafkaNote, Narration
+from lithify.service.ingest.system_outages import QUIET_MS
+from lithify.service.snapshot.consumer_narration import PROGRESS_MS, FollowedLog, KafkaNote, Narration
 from lithify.testing.fake_clock import FakeClock
 
 

@@ -11,7 +11,7 @@ import pytest
 from lithify.errors import BrokerError
 from lithify.kafka import pulse
 from lithify.kafka.pulse import Pulse, Retries
-from lithify.service.snapshot.narration import KafkaNote
+from lithify.service.snapshot.consumer_narration import KafkaNote
 from lithify.testing.fake_clock import FakeClock
 from lithify.waits.deadline import Deadline
 from support.servers.tcp_proxy import wait_until

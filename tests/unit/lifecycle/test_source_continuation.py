@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lithify.model.sources.source import ComparedRecord, EpochAt, SourceLog, as_read, checksum_of, signs_of
-from lithify.rules.lifecycle.copies.continuation import (
+from lithify.rules.lifecycle.copies.copy_continuation import (
     CopyContinues,
     NeverCopied,
     SourceWasCut,

@@ -11,7 +11,7 @@ import pytest
 
 from lithify.errors import BrokerError, InvalidSettingError, UnknownSourceError
 from lithify.pulsar.client import Admin, ClientConfig
-from lithify.pulsar.client.refusals import TransientBrokerError
+from lithify.pulsar.client.broker_refusals import TransientBrokerError
 from support.pulsar.web_server import Request, a_web_server
 
 TOPIC = "persistent://t/n/topic"

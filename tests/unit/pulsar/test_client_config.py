@@ -12,11 +12,11 @@ import lithify
 from lithify.api.pulsar import client_config
 from lithify.errors import BrokerError, InvalidNameError, InvalidSettingError
 from lithify.pulsar.client import Admin, Cluster
+from lithify.pulsar.client.broker_refusals import TransientBrokerError
 from lithify.pulsar.client.config import CERTIFICATE, OAUTH2, PLUGINS, TOKEN, ClientConfig, conf_of
 from lithify.pulsar.client.login.oauth2 import OAuth2
 from lithify.pulsar.client.login.tls import Tls
 from lithify.pulsar.client.names import TopicName
-from lithify.pulsar.client.refusals import TransientBrokerError
 from lithify.pulsar_consumer import PulsarSnapshotConsumer
 from support.servers.tcp_proxy import free_port
 

@@ -11,9 +11,9 @@ from lithify.errors import SourceWentBackError
 from lithify.model.message import MessageId
 from lithify.pulsar.columns import messages_of
 from lithify.pulsar.format.entry import RawEntry
-from lithify.pulsar.lake.compared import behind, published_at_end, published_there, replaced_message
 from lithify.pulsar.lake.records import records_of
-from lithify.spark.pulsar.copying import EntryRange
+from lithify.pulsar.lake.replaced_messages import behind, published_at_end, published_there, replaced_message
+from lithify.spark.pulsar.entry_ranges import EntryRange
 from support.pulsar.entries import Form, Sent, batch, single
 from support.pulsar.topics import SEALING
 

@@ -6,7 +6,7 @@ import pytest
 
 from lithify.errors import BrokerError
 from lithify.model.message import MessageId
-from lithify.pulsar.lake.continuation import (
+from lithify.pulsar.lake.entry_continuation import (
     CLOCKS_MS,
     NOTED_EVERY_MS,
     Ledgers,
@@ -16,7 +16,7 @@ from lithify.pulsar.lake.continuation import (
     unexpired,
     whole_entries,
 )
-from lithify.rules.lifecycle.copies.continuation import CopyContinues, NeverCopied, SourceWasCut, SourceWentBack
+from lithify.rules.lifecycle.copies.copy_continuation import CopyContinues, NeverCopied, SourceWasCut, SourceWentBack
 
 AT = MessageId(7, 41)
 LAST = MessageId(12, 8, 3)

@@ -10,7 +10,7 @@ import pytest
 from lithify.model.message import MessageId
 from lithify.pulsar.client import ClientConfig
 from lithify.pulsar.live import cluster as live
-from lithify.pulsar.live.cluster import LiveCluster
+from lithify.pulsar.live.live_cluster import LiveCluster
 from lithify.service.pulsar.planning import plan_round
 
 TOPIC = "persistent://t/n/states"

@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from lithify.errors import BrokerError
+from lithify.pulsar.client.broker_refusals import TransientBrokerError
 from lithify.pulsar.client.config import OAUTH2, ClientConfig
 from lithify.pulsar.client.login.oauth2 import KEPT, REFRESH_AT
-from lithify.pulsar.client.refusals import TransientBrokerError
 from support.pulsar.issuer import AUDIENCE, CLIENT, SECRET, Issuer, an_issuer
 from support.pulsar.secured import token_of
 from support.servers.tcp_proxy import free_port

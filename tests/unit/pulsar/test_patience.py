@@ -7,8 +7,8 @@ import logging
 import pytest
 
 from lithify.errors import BrokerError, SubscriptionBusyError, UnknownSourceError
+from lithify.pulsar.client.broker_refusals import TransientBrokerError
 from lithify.pulsar.client.patience import LOG, PAUSE_S, TOLD_AFTER_S, patiently
-from lithify.pulsar.client.refusals import TransientBrokerError
 
 
 class Calls:

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from lithify.errors import BrokerError, DamagedError, LithifyError, SubscriptionBusyError, UnknownSourceError
 from lithify.model.message import MessageId
 from lithify.pulsar.client import ClientConfig, Cluster, TopicEnd, TopicReader
+from lithify.pulsar.client.broker_refusals import NAMES, SealedEndError, TransientBrokerError, refusal
 from lithify.pulsar.client.commands_pb2 import BaseCommand
 from lithify.pulsar.client.connection import Connection, command
 from lithify.pulsar.client.consumer import CONSUMER
 from lithify.pulsar.client.frames import ENTRY_BYTES, Frames, framed
-from lithify.pulsar.client.reader import LIST_BYTES
-from lithify.pulsar.client.refusals import NAMES, SealedEndError, TransientBrokerError, refusal
+from lithify.pulsar.client.topic_reader import LIST_BYTES
 from lithify.pulsar.format.entry import joined
 from support.pulsar.entries import Sent, batch
 from support.pulsar.fake_broker import FakeBroker, a_fake_broker, entry_bytes, message_frame

@@ -9,7 +9,7 @@ import pytest
 
 from lithify.errors import DamagedError
 from lithify.ports.pulsar.views import EntryRange, ServedView
-from lithify.pulsar.rounds.entries import EntryReader
+from lithify.pulsar.rounds.entry_reader import EntryReader
 from lithify.pulsar.rounds.judged import RoundRules
 from support.pulsar.entries import Sent, single
 from support.pulsar.pure_rounds import lone_round, shuffled_round

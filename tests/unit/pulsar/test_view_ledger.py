@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from lithify.columnar.rewrite import Throttles
-from lithify.columnar.segment.positions import DeadPositions
+from lithify.columnar.segment.dead_records import DeadPositions
 from lithify.errors import BrokerError
 from lithify.model.message import MessageId
 from lithify.ports.pulsar.views import EntryRange
 from lithify.pulsar.format.entry import RawEntry
 from lithify.pulsar.format.framing import framed
+from lithify.pulsar.rounds.entry_scan import NumberedRange
 from lithify.pulsar.rounds.judged import RoundRules
-from lithify.pulsar.rounds.scan import NumberedRange
 from lithify.pulsar.rounds.view_ledger import NewView, write_view
-from lithify.pulsar.rounds.writing import judged_range
+from lithify.pulsar.rounds.view_writing import judged_range
 from support.pulsar.entries import Sent, single
 from support.pulsar.ledgers import Closed, FileLedgers, LedgerFolder
 

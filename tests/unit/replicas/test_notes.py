@@ -10,7 +10,7 @@ from lithify.daemons.replicas.notes import ProgressNotes
 from lithify.errors import CoordinationError
 from lithify.model.names import TopicName
 from lithify.model.replicas.definition import ReplicaDefinition
-from lithify.model.replicas.progress import ReplicaStanding, TopicProgress
+from lithify.model.replicas.replica_progress import ReplicaStanding, TopicProgress
 from support.store.memory_replicas import MemoryReplicas
 
 ORDERS = TopicName("default", "orders")

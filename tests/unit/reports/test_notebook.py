@@ -13,7 +13,7 @@ from lithify.cli.terminal.drawing import results, texts
 from lithify.model.finding import Finding, FindingKind
 from lithify.model.groups.reads import NO_READS
 from lithify.model.names import TopicName
-from lithify.model.replicas.progress import ReplicaStanding
+from lithify.model.replicas.replica_progress import ReplicaStanding
 from lithify.model.topic.edit import Verb
 from lithify.reports.cut import CutReport, LogCut
 from lithify.reports.groups import GroupInfo, GroupLag, GroupReset

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.model.names import TopicName
-from lithify.model.replicas.progress import ReplicaStanding, TopicProgress
+from lithify.model.replicas.replica_progress import ReplicaStanding, TopicProgress
 from lithify.rules.schedule.replication import JITTER, LONGEST_BACKOFF_MS, Tokens, is_due, retry_after_ms
 
 SEEN = Tokens("s1", "t1")

@@ -16,7 +16,7 @@ from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.rules.lifecycle.copies.ownership import check_still_copy
-from lithify.service.snapshot.consumer import STORE_MS, LakeAndLive
+from lithify.service.snapshot.lake_and_live import STORE_MS, LakeAndLive
 from lithify.service.snapshot.live import Reached
 from lithify.testing.fake_clock import FakeClock
 from support.engines.kernel import compact_without_spark

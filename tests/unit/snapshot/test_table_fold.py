@@ -8,7 +8,7 @@ import pytest
 
 from lithify.model.record import Record
 from lithify.model.topic.log import LogState
-from lithify.rules.compaction.rules import table_rules
+from lithify.rules.compaction.survivor_rules import table_rules
 from lithify.rules.compaction.survivors import survivors
 from lithify.service.snapshot.table_fold import TableFold
 from support.builders import some_settings

@@ -47,7 +47,7 @@ def postgres() -> Check:
 
 def pulsars_jars() -> Check:
     """Pulsar's jars, which only `pulsar compact` needs."""
-    from lithify.spark.pulsar.ledgers import JARS_VARIABLE, find_parts
+    from lithify.spark.pulsar.ledger_opener import JARS_VARIABLE, find_parts
 
     if not os.environ.get(JARS_VARIABLE):
         hint = f"give it --jars, or set {JARS_VARIABLE}"

@@ -84,7 +84,7 @@ class AskedGroups:
     def export_from(self, report: PublishReport) -> None:
         """Writes them, if that is asked for and they are there. Raises `RefusedError`."""
         from lithify.kafka import GroupOffset
-        from lithify.kafka.publisher.positions import written
+        from lithify.kafka.publisher.group_offsets import written
 
         if self.export is not None and report.groups:
             positions = [GroupOffset(p.group, report.to, p.partition, p.offset) for p in report.groups]

@@ -22,7 +22,7 @@ from lithify.errors import CoordinationError, PartitionTakenOverError
 from lithify.waits.deadline import Deadline
 
 if TYPE_CHECKING:
-    from lithify.coordination.groups.reader import GroupReader
+    from lithify.coordination.groups.group_reader import GroupReader
 
 AT_ONCE = 1_000
 """Records that are printed whole before a signal takes effect."""

@@ -17,7 +17,7 @@ from lithify.ports.leases import LEAST_LEASE_MS
 
 if TYPE_CHECKING:
     from lithify.daemons.replicas.daemon import ReplicaDaemon
-    from lithify.reports.replicas.events import ReplicaEvent
+    from lithify.reports.replicas.replica_events import ReplicaEvent
 
 
 @verb("run")
@@ -73,7 +73,7 @@ def run(invocation: Invocation, once: bool, coordination_url: str | None, **give
             say(accented(event.line()))
 
     def tell_beginning(kind: str, facts: Mapping[str, Any]) -> None:
-        from lithify.reports.replicas.events import ReplicaEvent, ReplicaEventKind
+        from lithify.reports.replicas.replica_events import ReplicaEvent, ReplicaEventKind
         from lithify.wiring import machine
         from lithify.wiring.clock import SystemClock
 

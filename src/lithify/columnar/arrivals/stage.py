@@ -17,8 +17,8 @@ import pyarrow as pa
 from lithify.columnar.arrivals.incoming import receive, with_offsets
 from lithify.columnar.arrivals.message_ids import ids_of
 from lithify.columnar.files.access import FileAccess
-from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import KEY, OFFSET, PARTITION, TIMESTAMP, VALUE
+from lithify.columnar.segment.segment_reader import read_segment
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.errors import InvalidRecordError
 from lithify.model.message import MessageId

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from lithify.columnar.keypass.latest_rows import BYTES_PER_ORDERED_ROW, BYTES_PER_ROW
 from lithify.columnar.keypass.ranks import ORDER, RANK, Flags
-from lithify.columnar.segment.positions import Integers
+from lithify.columnar.segment.dead_records import Integers
 from lithify.columnar.segment.schema import KEY
 
 

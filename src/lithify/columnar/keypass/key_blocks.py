@@ -22,7 +22,7 @@ from lithify.columnar.keypass.key_hash import KeyHash, ranges_of
 from lithify.columnar.keypass.key_source import gathered
 from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.tally import Tally
-from lithify.columnar.segment.positions import DeadRecords, Integers
+from lithify.columnar.segment.dead_records import DeadRecords, Integers
 from lithify.columnar.segment.schema import KEY
 
 MOST_BLOCKS_BYTES = 32 * 2**20

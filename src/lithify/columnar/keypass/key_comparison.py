@@ -24,7 +24,7 @@ from lithify.columnar.keypass.key_source import KeyResults, KeySource, MemoryExc
 from lithify.columnar.keypass.latest_rows import latest_rows
 from lithify.columnar.keypass.ranks import EXPIRED_BIT, ONLY_ASKED, ORDINAL_SHIFT, PAST_BIT, Flags, Portion, has
 from lithify.columnar.segment.convert import pieces
-from lithify.columnar.segment.positions import Integers
+from lithify.columnar.segment.dead_records import Integers
 
 EARLY_ROWS = 1 << 20
 """The number of buffered rows at which they are first reduced to the highest of each key."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columnar.keypass.key_hash import Hashes
-from lithify.columnar.segment.positions import Flags, Integers
+from lithify.columnar.segment.dead_records import Flags, Integers
 
 
 def grouped(keys: pa.BinaryArray, hashes: Hashes) -> tuple[Integers, Integers]:

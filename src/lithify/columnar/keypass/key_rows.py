@@ -31,11 +31,11 @@ from lithify.columnar.keypass.ranks import (
     Portion,
     tombstones_by_step,
 )
-from lithify.columnar.segment.entries import chunk_keys
-from lithify.columnar.segment.positions import Integers
+from lithify.columnar.segment.chunk_keys import chunk_keys
+from lithify.columnar.segment.dead_records import Integers
 from lithify.columnar.segment.schema import HEADERS, KEY, METADATA, OFFSET, PASSED_THROUGH, TIMESTAMP, VALUE_SIZE
 from lithify.model.segment import Segment
-from lithify.rules.compaction.rules import SurvivorRules
+from lithify.rules.compaction.survivor_rules import SurvivorRules
 
 
 @dataclass(frozen=True, slots=True)

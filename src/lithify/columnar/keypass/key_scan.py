@@ -21,11 +21,11 @@ from lithify.columnar.keypass.ranks import ONLY_ASKED, ORDERED_KEYS, RANKED_KEYS
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.pace import unthrottled
 from lithify.columnar.segment.convert import pieces
-from lithify.columnar.segment.positions import DeadRecords, ordinal_starts
-from lithify.columnar.segment.reader import SegmentReader
+from lithify.columnar.segment.dead_records import DeadRecords, ordinal_starts
 from lithify.columnar.segment.schema import HEADERS
+from lithify.columnar.segment.segment_reader import SegmentReader
 from lithify.model.segment import Segment
-from lithify.rules.compaction.rules import SurvivorRules
+from lithify.rules.compaction.survivor_rules import SurvivorRules
 
 PIECE_BYTES = 4 * 2**20
 """Bytes per piece of keys: small, so that `dirty_read` is precise when memory is full."""

@@ -11,7 +11,7 @@ from lithify.columnar.keypass.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.segment.convert import pieces
-from lithify.columnar.segment.positions import DeadRecords, Integers
+from lithify.columnar.segment.dead_records import DeadRecords, Integers
 from lithify.columnar.segment.schema import KEY
 
 PICKED_BYTES = 2**20

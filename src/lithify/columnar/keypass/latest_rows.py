@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from lithify.columnar.keypass.key_hash import Hashes
 from lithify.columnar.keypass.ranks import Flags
-from lithify.columnar.segment.positions import Integers
+from lithify.columnar.segment.dead_records import Integers
 
 BYTES_PER_ROW = 14
 """Bytes of memory that `latest_rows` needs per row, besides its arguments."""

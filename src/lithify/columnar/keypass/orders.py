@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columnar.segment.positions import Integers
+from lithify.columnar.segment.dead_records import Integers
 from lithify.columnar.segment.schema import HEADERS, TIMESTAMP
-from lithify.rules.compaction.rules import ORDER_BYTES, SurvivorRules
+from lithify.rules.compaction.survivor_rules import ORDER_BYTES, SurvivorRules
 
 
 def order_columns(rules: SurvivorRules) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lithify.columnar.segment.positions import Integers
+from lithify.columnar.segment.dead_records import Integers
 from lithify.columnar.segment.schema import KEY
 
 RANK = "rank"

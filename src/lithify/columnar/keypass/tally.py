@@ -22,11 +22,11 @@ from lithify.columnar.keypass.ranks import (
     has,
     tombstones_by_step,
 )
-from lithify.columnar.segment.positions import Integers
+from lithify.columnar.segment.dead_records import Integers
 from lithify.errors import EngineError, LithifyError
 from lithify.rules.compaction.outcome import LogFindings
 from lithify.rules.compaction.planner import LogPlan
-from lithify.rules.compaction.rules import Cause
+from lithify.rules.compaction.survivor_rules import Cause
 
 
 @dataclass(slots=True)

@@ -30,14 +30,14 @@ from lithify.columnar.keypass.key_scan import KeyScan, LogScan
 from lithify.columnar.keypass.key_source import KeyResults, KeySource, MemoryExceededError, of_part
 from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.tally import Tally
-from lithify.columnar.segment.positions import DeadRecords
-from lithify.columnar.segment.reader import read_segment
+from lithify.columnar.segment.dead_records import DeadRecords
 from lithify.columnar.segment.schema import OFFSET
+from lithify.columnar.segment.segment_reader import read_segment
 from lithify.errors import EngineError
 from lithify.model.segment import Segment
 from lithify.model.settings.units import format_bytes
 from lithify.rules.compaction.key_pass_shape import MAX_READS, MOST_MEMORY_BYTES
-from lithify.rules.compaction.rules import SurvivorRules
+from lithify.rules.compaction.survivor_rules import SurvivorRules
 
 MAX_SPOOLS = 64
 """Most parts that keys are spooled into at a time, so that blocks do not get too small."""

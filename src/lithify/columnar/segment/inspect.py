@@ -17,9 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columnar.files.access import FileAccess
-from lithify.columnar.segment.entries import CHUNK_KEY, chunk_keys, has_only_chunks
+from lithify.columnar.segment.chunk_keys import CHUNK_KEY, chunk_keys, has_only_chunks
 from lithify.columnar.segment.facts import wrong_facts
-from lithify.columnar.segment.reader import SegmentReader
 from lithify.columnar.segment.schema import (
     ENVELOPE_COLUMNS,
     KEY,
@@ -29,6 +28,7 @@ from lithify.columnar.segment.schema import (
     VALUE,
     VALUE_SIZE,
 )
+from lithify.columnar.segment.segment_reader import SegmentReader
 from lithify.errors import DamagedError
 from lithify.model.finding import Finding, FindingKind, TombstoneCount
 from lithify.model.segment import Segment

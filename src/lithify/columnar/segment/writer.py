@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.files.durable import make_lasting, start_writing
-from lithify.columnar.segment.entries import has_only_chunks
+from lithify.columnar.segment.chunk_keys import has_only_chunks
 from lithify.columnar.segment.facts import ONLY_CHUNKS, facts
 from lithify.columnar.segment.schema import (
     BATCH_INDEX,

@@ -17,9 +17,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, and_, delete, select, tuple_, update
 
-from lithify.coordination.leases.rows import checked
+from lithify.coordination.leases.lease_transactions import Transactions, has_table, make_table
+from lithify.coordination.leases.stored_rows import checked
 from lithify.coordination.leases.tables.groups import COPIED, FENCES, GROUP_LEASES, POSITIONS, position_of, row_of
-from lithify.coordination.leases.transactions import Transactions, has_table, make_table
 from lithify.model.groups.copies import CopiedPositions, Verdict, verdict
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import TopicName

@@ -18,11 +18,17 @@ from typing import Any
 from sqlalchemy import Connection, Engine, and_, delete, func, or_, select
 
 from lithify.coordination.leases.copies_sql import SqlCopies, raise_fences
-from lithify.coordination.leases.rows import checked
-from lithify.coordination.leases.scopes import SCOPES, others_at, scoped
-from lithify.coordination.leases.sql import SqlCoordination
+from lithify.coordination.leases.lease_scopes import SCOPES, others_at, scoped
+from lithify.coordination.leases.lease_transactions import (
+    Transactions,
+    has_table,
+    in_parts,
+    make_table,
+    required_database,
+)
+from lithify.coordination.leases.sql_coordination import SqlCoordination
+from lithify.coordination.leases.stored_rows import checked
 from lithify.coordination.leases.tables.groups import GROUP_LEASES, POSITIONS, position_of, row_of
-from lithify.coordination.leases.transactions import Transactions, has_table, in_parts, make_table, required_database
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId, TopicName

@@ -17,16 +17,22 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, and_, delete, or_, select, update
 
-from lithify.coordination.leases.rows import checked, unreadable
-from lithify.coordination.leases.scopes import note_place, others_at, scoped
-from lithify.coordination.leases.sql import SqlCoordination
+from lithify.coordination.leases.lease_scopes import note_place, others_at, scoped
+from lithify.coordination.leases.lease_transactions import (
+    Transactions,
+    has_table,
+    in_parts,
+    make_table,
+    required_database,
+)
+from lithify.coordination.leases.sql_coordination import SqlCoordination
+from lithify.coordination.leases.stored_rows import checked, unreadable
 from lithify.coordination.leases.tables.replicas import PROGRESS, REPLICA_LEASES, REPLICAS
-from lithify.coordination.leases.transactions import Transactions, has_table, in_parts, make_table, required_database
 from lithify.errors import CoordinationError
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.names import TopicName
 from lithify.model.replicas.definition import ReplicaDefinition
-from lithify.model.replicas.progress import ReplicaStanding, TopicProgress
+from lithify.model.replicas.replica_progress import ReplicaStanding, TopicProgress
 from lithify.ports.leases import Coordination
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from zlib import crc32
 
 from lithify.coordination.leases.keeper import LeaseKeeper
-from lithify.daemons.cleaner.events import EventReporter
+from lithify.daemons.cleaner.event_reporter import EventReporter
 from lithify.daemons.cleaner.work_finder import WorkFinder
 from lithify.errors import PolicyError, UnknownTopicError
 from lithify.errors.defects import as_lithify_error

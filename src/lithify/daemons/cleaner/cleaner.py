@@ -16,7 +16,7 @@ from functools import partial
 from threading import Lock
 
 from lithify.daemons.cleaner.chores import Chores
-from lithify.daemons.cleaner.events import LOOKS, EventReporter
+from lithify.daemons.cleaner.event_reporter import LOOKS, EventReporter
 from lithify.daemons.cleaner.rounds import Rounds
 from lithify.daemons.cleaner.work_finder import Look, WorkFinder
 from lithify.errors.defects import as_lithify_error

@@ -19,12 +19,12 @@ from lithify.coordination.leases.keeper import LeaseKeeper
 from lithify.coordination.leases.outcomes import Refused, Registered, Registration, Waiting
 from lithify.daemons.cleaner.chores import Chores
 from lithify.daemons.cleaner.cleaner import Cleaner, Did, Waits
-from lithify.daemons.cleaner.events import EventReporter
+from lithify.daemons.cleaner.cleaner_count import CleanerCount
+from lithify.daemons.cleaner.cleaner_options import CleanerOptions, EventListener
+from lithify.daemons.cleaner.event_reporter import EventReporter
 from lithify.daemons.cleaner.failures import Failures
 from lithify.daemons.cleaner.note_writer import NoteWriter
-from lithify.daemons.cleaner.options import CleanerOptions, EventListener
 from lithify.daemons.cleaner.rounds import Rounds
-from lithify.daemons.cleaner.sharing import CleanerCount
 from lithify.daemons.cleaner.work_finder import WorkFinder
 from lithify.daemons.outages import LEASES
 from lithify.daemons.stop import Stop

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lithify.daemons.cleaner.events import EventReporter
-from lithify.daemons.cleaner.options import CleanerOptions
+from lithify.daemons.cleaner.cleaner_options import CleanerOptions
+from lithify.daemons.cleaner.event_reporter import EventReporter
 from lithify.errors import CoordinationError
 from lithify.model.cleaner_note import CleanerNote
 from lithify.ports.leases import Coordination

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lithify.coordination.leases.keeper import LeaseKeeper
-from lithify.daemons.cleaner.events import EventReporter
+from lithify.daemons.cleaner.event_reporter import EventReporter
 from lithify.daemons.cleaner.failures import Failures
 from lithify.daemons.cleaner.work_finder import WorkFinder
 from lithify.daemons.stop import Stop

@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
-from lithify.daemons.cleaner.events import EventReporter
+from lithify.daemons.cleaner.event_reporter import EventReporter
 from lithify.daemons.cleaner.failures import Failures
-from lithify.daemons.cleaner.inheritance import Inheritance
+from lithify.daemons.cleaner.inherited_settings import Inheritance
 from lithify.daemons.outages import GROUPS
 from lithify.errors import Blame, LithifyError, UnknownTopicError, UnknownVersionError
 from lithify.model.failure import LogFailure

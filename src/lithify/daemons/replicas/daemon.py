@@ -17,9 +17,9 @@ from threading import Event, Lock
 from lithify.coordination.leases.keeper import LeaseKeeper
 from lithify.daemons.outages import LEASES
 from lithify.daemons.replicas.context import ReplicaContext
+from lithify.daemons.replicas.daemon_options import DaemonOptions, EventListener
 from lithify.daemons.replicas.groups import TokensOfSource
 from lithify.daemons.replicas.notes import ProgressNotes
-from lithify.daemons.replicas.options import DaemonOptions, EventListener
 from lithify.daemons.replicas.passes import DaemonParts
 from lithify.daemons.replicas.reporter import LOOKS, ReplicaReporter
 from lithify.daemons.replicas.status import daemon_scope
@@ -32,7 +32,7 @@ from lithify.errors.defects import as_lithify_error
 from lithify.model.cleaner_note import CleanerNote
 from lithify.model.names import TopicName
 from lithify.model.replicas.definition import ReplicaDefinition
-from lithify.reports.replicas.events import ReplicaEventKind
+from lithify.reports.replicas.replica_events import ReplicaEventKind
 
 STORE_MS = 2_000
 """The longest time between two heartbeats: so soon the others see notes, and a pass that its replica was paused."""

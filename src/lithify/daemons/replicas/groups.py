@@ -1,7 +1,7 @@
 """When the positions of the source's groups are copied, and what becomes of it (C68).
 
     every SYNC_MS     tokens of all topics in which a group has a position: one query     another token ─► a pass is due
-    pass              positions read ─► the copy ─► positions stored (`service/replica/positions.py`)
+    pass              positions read ─► the copy ─► positions stored (`service/replica/replica_positions.py`)
 
 They come with every copy of a topic that names groups, as its rounds drop what these have read (C61, C62).
 
@@ -28,7 +28,7 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.groups import PositionToken
 from lithify.ports.store import LogStore
 from lithify.reports.replicas.status import ReplicaStatus
-from lithify.service.replica.positions import ReadPositions, load_between, read_positions, store_positions
+from lithify.service.replica.replica_positions import ReadPositions, load_between, read_positions, store_positions
 
 SYNC_MS = 30_000
 """Between two looks at the tokens of positions, while a definition wants them copied."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 from threading import Lock
 
 from lithify.model.names import TopicName
-from lithify.model.replicas.progress import TopicProgress
+from lithify.model.replicas.replica_progress import TopicProgress
 from lithify.ports.replicas import Replicas
 
 Key = tuple[str, TopicName]

@@ -25,13 +25,13 @@ from lithify.errors import LithifyError, UnknownTopicError
 from lithify.errors.defects import as_lithify_error
 from lithify.model.names import TopicName
 from lithify.model.replicas.definition import ReplicaDefinition
-from lithify.model.replicas.progress import ReplicaStanding, TopicProgress
+from lithify.model.replicas.replica_progress import ReplicaStanding, TopicProgress
 from lithify.ports.source import StopAsked
 from lithify.ports.store import Warehouse
-from lithify.reports.replicas.events import ReplicaEventKind
+from lithify.reports.replicas.replica_events import ReplicaEventKind
 from lithify.rules.lifecycle.replicas import check_replicates, is_current
 from lithify.rules.schedule.replication import retry_after_ms
-from lithify.service.replica.copying import MirrorRequest
+from lithify.service.replica.copied_files import MirrorRequest
 from lithify.service.replica.mirror import mirror
 
 ERROR_LENGTH = 1_000

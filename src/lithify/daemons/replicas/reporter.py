@@ -7,13 +7,13 @@ from threading import Lock
 from typing import Any
 
 from lithify.daemons.outages import ToldOutages
-from lithify.daemons.replicas.options import EventListener
+from lithify.daemons.replicas.daemon_options import EventListener
 from lithify.errors import LithifyError
 from lithify.model.names import TopicName
-from lithify.model.replicas.progress import TopicProgress
+from lithify.model.replicas.replica_progress import TopicProgress
 from lithify.ports.clock import Clock
 from lithify.reports.replicas import MirrorReport
-from lithify.reports.replicas.events import ReplicaEvent, ReplicaEventKind
+from lithify.reports.replicas.replica_events import ReplicaEvent, ReplicaEventKind
 
 LOOKS = "checks of the replicas"
 """What a daemon tries again and again, as texts name it."""

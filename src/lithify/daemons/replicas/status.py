@@ -22,7 +22,7 @@ from lithify.errors.defects import as_lithify_error
 from lithify.model.cleaner_note import CleanerNote
 from lithify.model.names import TopicName
 from lithify.model.replicas.definition import ReplicaDefinition
-from lithify.model.replicas.progress import ReplicaStanding, TopicProgress
+from lithify.model.replicas.replica_progress import ReplicaStanding, TopicProgress
 from lithify.model.settings.units import format_time
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse

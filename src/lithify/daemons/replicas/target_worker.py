@@ -24,7 +24,7 @@ from lithify.errors.defects import as_lithify_error
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.names import TopicName
 from lithify.model.replicas.definition import ReplicaDefinition
-from lithify.model.replicas.progress import TopicProgress
+from lithify.model.replicas.replica_progress import TopicProgress
 from lithify.rules.schedule.replication import Tokens, is_due
 
 Asked = tuple[int, bool]

@@ -15,11 +15,11 @@ from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
 from lithify.kafka.consumer.tail_watch import TailWatch
 from lithify.kafka_client.client import SLICE_S, Cluster, client
 from lithify.kafka_client.epochs import Cut, cut_of, find_cut
-from lithify.kafka_client.headers import headers_of
+from lithify.kafka_client.kafka_headers import headers_of
 from lithify.model.record import TIMESTAMP_TYPES, Record
 from lithify.model.sources.source import EpochAt, SourceLog
 from lithify.ports.clock import Clock
-from lithify.rules.lifecycle.copies.continuation import NeverCopied, SourceWentBack, copy_continuation
+from lithify.rules.lifecycle.copies.copy_continuation import NeverCopied, SourceWentBack, copy_continuation
 from lithify.service.snapshot.live import COPY_AGAIN, Reached, check_same
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from lithify.model.sources.source import (
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
-from lithify.rules.lifecycle.copies.continuation import cuts_by_earlier, earlier_to_compare
+from lithify.rules.lifecycle.copies.copy_continuation import cuts_by_earlier, earlier_to_compare
 from lithify.rules.lifecycle.copies.missed_deletes import needed
 from lithify.rules.lifecycle.copies.ownership import check_still_copy
 from lithify.service.documents import source_ends_of

@@ -10,7 +10,7 @@ from typing import Any
 from lithify.kafka.consumer.live_topic import KafkaTopic
 from lithify.kafka_client.client import Cluster
 from lithify.ports.topic import OpenTopic
-from lithify.service.snapshot.consumer import LakeAndLive
+from lithify.service.snapshot.lake_and_live import LakeAndLive
 from lithify.service.snapshot.position_file import PositionFile
 
 

@@ -16,8 +16,8 @@ from typing import Any
 
 from lithify.errors import BrokerError, RefusedError
 from lithify.kafka.publisher.checkpoints import put_checkpoints
+from lithify.kafka.publisher.group_offsets import GroupOffset
 from lithify.kafka.publisher.offset_map import OffsetMap
-from lithify.kafka.publisher.positions import GroupOffset
 from lithify.kafka.publisher.reports import PositionState, TranslatedPosition
 from lithify.kafka.publisher.target import Wanted
 from lithify.kafka_client.client import Cluster, client

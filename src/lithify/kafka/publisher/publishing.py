@@ -20,8 +20,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lithify.errors import BrokerError, UnknownSourceError
+from lithify.kafka.publisher.group_offsets import GroupOffset
 from lithify.kafka.publisher.groups import Groups, summary
-from lithify.kafka.publisher.positions import GroupOffset
 from lithify.kafka.publisher.reports import PublishReport, TranslatedPosition
 from lithify.kafka.publisher.session import Published, Session, open_session
 from lithify.kafka.publisher.target import Target, Wanted
@@ -32,8 +32,8 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.source import StopAsked
 from lithify.ports.topic import OpenTopic
 from lithify.service.documents import source_of
+from lithify.service.snapshot.consumer_narration import WAIT_S, KafkaNote, Narration, TellNote
 from lithify.service.snapshot.cursors import check_continues
-from lithify.service.snapshot.narration import WAIT_S, KafkaNote, Narration, TellNote
 
 if TYPE_CHECKING:
     from lithify.api.groups import Group

@@ -33,8 +33,8 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.rules.reading.continuation import Continues, advanced, continuation, lost_error
 from lithify.service.documents import source_of
+from lithify.service.snapshot.consumer_narration import FollowedLog
 from lithify.service.snapshot.cursors import compacted_records, copied_from, first_cursor, log_of
-from lithify.service.snapshot.narration import FollowedLog
 
 TRANSACTION_RECORDS = 50_000
 TRANSACTION_BYTES = 64 * 1024 * 1024

@@ -7,8 +7,8 @@ with LedgerWriter(parts, MetadataStore.of(...), Replication.of(...)) as writer:
 """
 
 from lithify.pulsar.bookkeeper.ledger_jvm import JavaParts
+from lithify.pulsar.bookkeeper.ledger_reader import LedgerReader, TopicLedgers
 from lithify.pulsar.bookkeeper.ledgers import CompactedLedger, LedgerWriter, MetadataStore, Replication, Written
-from lithify.pulsar.bookkeeper.reading import LedgerReader, TopicLedgers
 
 __all__ = [
     "CompactedLedger",

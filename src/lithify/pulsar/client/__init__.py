@@ -10,7 +10,7 @@ from lithify.pulsar.client.admin import Admin
 from lithify.pulsar.client.cluster import Cluster
 from lithify.pulsar.client.config import OUTAGE_S, ClientConfig, conf_of
 from lithify.pulsar.client.end import TopicEnd
-from lithify.pulsar.client.reader import TopicReader
 from lithify.pulsar.client.subscription import Subscription
+from lithify.pulsar.client.topic_reader import TopicReader
 
 __all__ = ["OUTAGE_S", "Admin", "ClientConfig", "Cluster", "Subscription", "TopicEnd", "TopicReader", "conf_of"]

@@ -17,11 +17,11 @@ import requests
 
 from lithify.errors import BrokerError, InvalidSettingError, UnknownSourceError
 from lithify.errors.redaction import one_line
+from lithify.pulsar.client.broker_refusals import TEXT_CHARACTERS, TransientBrokerError
 from lithify.pulsar.client.config import ClientConfig
 from lithify.pulsar.client.login.answers import bounded, reason_of
 from lithify.pulsar.client.login.tls import Adapter
 from lithify.pulsar.client.names import TopicName, checked_count
-from lithify.pulsar.client.refusals import TEXT_CHARACTERS, TransientBrokerError
 from lithify.waits.deadline import within
 
 REDIRECTS_AT_MOST: Final = 5

@@ -17,10 +17,10 @@ from contextlib import suppress
 from typing import Final, Self
 
 from lithify.errors import BrokerError
+from lithify.pulsar.client.broker_refusals import TransientBrokerError, refusal
 from lithify.pulsar.client.commands_pb2 import AuthData, BaseCommand
 from lithify.pulsar.client.config import ClientConfig
 from lithify.pulsar.client.frames import Frame, Frames, framed
-from lithify.pulsar.client.refusals import TransientBrokerError, refusal
 from lithify.waits.deadline import Deadline
 
 PROTOCOL_VERSION: Final = 21

@@ -7,11 +7,11 @@ that their pings have no answer: the next question then makes another.
 from __future__ import annotations
 
 from lithify.model.message import MessageId
+from lithify.pulsar.client.broker_refusals import TransientBrokerError
 from lithify.pulsar.client.config import ClientConfig
 from lithify.pulsar.client.connection import Connection
 from lithify.pulsar.client.consumer import LATEST, last_id, reading
 from lithify.pulsar.client.names import TopicName
-from lithify.pulsar.client.refusals import TransientBrokerError
 
 
 class TopicEnd:

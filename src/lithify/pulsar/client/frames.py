@@ -14,8 +14,8 @@ from typing import Final
 from google.protobuf.message import DecodeError
 
 from lithify.errors import BrokerError
+from lithify.pulsar.client.broker_refusals import TransientBrokerError
 from lithify.pulsar.client.commands_pb2 import BaseCommand
-from lithify.pulsar.client.refusals import TransientBrokerError
 
 RECEIVE_BYTES: Final = 1 << 20
 ENTRY_BYTES: Final = 5 << 20

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from lithify.errors import BrokerError
+from lithify.pulsar.client.broker_refusals import TransientBrokerError
 from lithify.pulsar.client.commands_pb2 import CommandLookupTopicResponse
 from lithify.pulsar.client.config import ClientConfig, address_of
 from lithify.pulsar.client.connection import Connection, command
 from lithify.pulsar.client.names import checked_count
-from lithify.pulsar.client.refusals import TransientBrokerError
 
 REDIRECTS_AT_MOST: Final = 20
 REDIRECT: Final = 0

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from lithify.errors import BrokerError, LithifyError, SubscriptionBusyError
-from lithify.pulsar.client.refusals import TransientBrokerError
+from lithify.pulsar.client.broker_refusals import TransientBrokerError
 from lithify.waits.deadline import Deadline
 
 PAUSE_S: Final = 0.5

@@ -14,10 +14,10 @@ from typing import Final, Self
 
 from lithify.errors import BrokerError, LithifyError
 from lithify.model.message import MessageId
+from lithify.pulsar.client.broker_refusals import SealedEndError, TransientBrokerError
 from lithify.pulsar.client.commands_pb2 import KeyLongValue, MessageIdData
 from lithify.pulsar.client.connection import Connection, command
 from lithify.pulsar.client.consumer import CLOSE_CONSUMER, CONSUMER, last_id
-from lithify.pulsar.client.refusals import SealedEndError, TransientBrokerError
 from lithify.waits.deadline import Deadline
 
 CUMULATIVE: Final = 1

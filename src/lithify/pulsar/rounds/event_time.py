@@ -23,9 +23,9 @@ from lithify.columnar.keypass.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass.key_source import KeyResults, KeySource, MemoryExceededError, of_part
 from lithify.columnar.keypass.ranks import ORDINAL_SHIFT, Portion, has
 from lithify.columnar.segment.convert import pieces
-from lithify.columnar.segment.positions import Flags, Integers
+from lithify.columnar.segment.dead_records import Flags, Integers
 from lithify.pulsar.compaction.rules import KeyedMessage, survivors
-from lithify.pulsar.rounds.ranks import BATCHED_BIT, EMPTY_BIT
+from lithify.pulsar.rounds.entry_ranks import BATCHED_BIT, EMPTY_BIT
 
 FEW_KEYS = 16
 """So many keys with messages left are compared key by key; more at once, a message of each."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lithify.columnar.segment.positions import Flags, Integers
+from lithify.columnar.segment.dead_records import Flags, Integers
 from lithify.pulsar.columns import Damage, Kind, Messages, messages_of
 from lithify.pulsar.compaction.rules import Order
 from lithify.pulsar.format.entry import RawEntry

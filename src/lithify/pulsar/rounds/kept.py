@@ -16,7 +16,7 @@ from pathlib import Path
 from lithify.columnar.files.spilled import Sealer, spilling
 from lithify.model.message import MessageId
 from lithify.pulsar.format.entry import RawEntry
-from lithify.pulsar.rounds.entries import EntryReader
+from lithify.pulsar.rounds.entry_reader import EntryReader
 
 LIST_BYTES = 4 << 20
 _ENTRY = struct.Struct("<qqI")

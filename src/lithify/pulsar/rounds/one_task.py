@@ -20,12 +20,12 @@ from lithify.columnar.keypass.key_comparison import KeyComparison
 from lithify.columnar.keypass.key_hash import Hashes, HashRange, KeyHash
 from lithify.columnar.keypass.key_source import MemoryExceededError
 from lithify.columnar.keypass.ranks import ORDINAL_SHIFT, has
-from lithify.columnar.segment.positions import Flags
-from lithify.pulsar.rounds.entries import EntryReader
+from lithify.columnar.segment.dead_records import Flags
+from lithify.pulsar.rounds.entry_ranks import EMPTY_BIT
+from lithify.pulsar.rounds.entry_reader import EntryReader
+from lithify.pulsar.rounds.entry_scan import EntryScan, NumberedRange
 from lithify.pulsar.rounds.judged import Judged, RoundRules
-from lithify.pulsar.rounds.ranks import EMPTY_BIT
-from lithify.pulsar.rounds.scan import EntryScan, NumberedRange
-from lithify.pulsar.rounds.writing import JudgedRange, judged_range
+from lithify.pulsar.rounds.view_writing import JudgedRange, judged_range
 
 WHOLE = HashRange(0, 1)
 LEAST_BITS, BITS_MORE, MOST_BITS = 16, 3, 24

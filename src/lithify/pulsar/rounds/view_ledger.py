@@ -13,10 +13,10 @@ from lithify.errors import BrokerError, EngineError, LithifyError
 from lithify.model.message import MessageId
 from lithify.ports.pulsar.views import WrittenView
 from lithify.pulsar.format.framing import unframed
-from lithify.pulsar.rounds.entries import EntryReader
+from lithify.pulsar.rounds.entry_reader import EntryReader
 from lithify.pulsar.rounds.judged import RoundRules
 from lithify.pulsar.rounds.one_task import NeedsShuffleError
-from lithify.pulsar.rounds.writing import JudgedRange, ViewWriting
+from lithify.pulsar.rounds.view_writing import JudgedRange, ViewWriting
 from lithify.waits.overlap import one_behind
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lithify.model.replicas.definition import ReplicaDefinition
-from lithify.model.replicas.progress import ReplicaStanding
+from lithify.model.replicas.replica_progress import ReplicaStanding
 from lithify.model.settings.units import format_bytes, format_duration, format_time, plural
 from lithify.reports.page import Page, Table
 from lithify.reports.page.wording import count, or_dash

@@ -13,7 +13,7 @@ from lithify.errors import AuditError
 from lithify.model.segment import Segment
 from lithify.rules.compaction.decisions import Drop, Keep, Rewrite
 from lithify.rules.compaction.outcome import LogOutcome
-from lithify.rules.compaction.rules import Cause
+from lithify.rules.compaction.survivor_rules import Cause
 
 
 def audit(log: str, outcome: LogOutcome) -> None:

@@ -15,7 +15,7 @@ from lithify.model.segment import Segment, volume_of, without
 from lithify.model.topic.log import HeldTombstones
 from lithify.rules.compaction.decisions import CountedSegment, Decision, Drop, Keep, Rewrite, decide, segments_of
 from lithify.rules.compaction.planner import LogPlan
-from lithify.rules.compaction.rules import Cause
+from lithify.rules.compaction.survivor_rules import Cause
 
 
 @dataclass(frozen=True, slots=True)

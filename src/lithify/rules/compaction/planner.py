@@ -23,7 +23,7 @@ from lithify.rules.compaction.eligible.required import round_clears
 from lithify.rules.compaction.eligible.retention import gone_segments, may_age, start_after, values_expire_before_ms
 from lithify.rules.compaction.holds import holding
 from lithify.rules.compaction.key_bounds import KeyBounds, key_bounds_of
-from lithify.rules.compaction.rules import Cause, SurvivorRules
+from lithify.rules.compaction.survivor_rules import Cause, SurvivorRules
 from lithify.rules.compaction.tombstones import expiry_of, tombstones_expire_below
 
 FOOTER_BYTES = 16_384

@@ -14,7 +14,7 @@ from lithify.reports.rounds.round import LogReport, Losers
 from lithify.rules.compaction.decisions import Decision, Drop, Keep, Rewrite
 from lithify.rules.compaction.outcome import LogFindings, LogOutcome, applied
 from lithify.rules.compaction.planner import LogPlan
-from lithify.rules.compaction.rules import Cause
+from lithify.rules.compaction.survivor_rules import Cause
 
 
 def idle_outcome(plan: LogPlan) -> LogOutcome:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from lithify.model.record import Record, is_tombstone
-from lithify.rules.compaction.rules import NO_ORDER, Cause, Fate, SurvivorRules, order_of
+from lithify.rules.compaction.survivor_rules import NO_ORDER, Cause, Fate, SurvivorRules, order_of
 
 
 @dataclass(frozen=True, slots=True)

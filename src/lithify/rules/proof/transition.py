@@ -23,7 +23,7 @@ from lithify.model.topic.edit import Verb
 from lithify.model.topic.log import LogState
 from lithify.reports.rounds.round import LogReport
 from lithify.rules.compaction.planner import LogPlan, plan_log
-from lithify.rules.compaction.rules import SurvivorRules
+from lithify.rules.compaction.survivor_rules import SurvivorRules
 from lithify.rules.lifecycle.undoing import LogFiles, files_after
 
 NO_END = 2**63 - 1

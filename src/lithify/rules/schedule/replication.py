@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lithify.model.replicas.progress import TopicProgress
+from lithify.model.replicas.replica_progress import TopicProgress
 
 FIRST_BACKOFF_MS = 5_000
 LONGEST_BACKOFF_MS = 2 * 60_000

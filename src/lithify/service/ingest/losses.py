@@ -9,7 +9,7 @@ from lithify.model.settings.units import plural
 from lithify.model.sources.copied_topic import Hole, IdHole
 from lithify.model.sources.source import SourceTopic
 from lithify.model.topic.state import TopicState
-from lithify.rules.lifecycle.copies.continuation import NeverCopied, SourceWasCut
+from lithify.rules.lifecycle.copies.copy_continuation import NeverCopied, SourceWasCut
 
 
 def hole_of(partition: int, gone: NeverCopied) -> Hole | IdHole:

@@ -1,7 +1,7 @@
 """What an ingest says between its batches: where copies begin, that they wait, and that the source is away.
 
 begins ─► batches ─► waiting, at most once in `QUIET_MS` for each topic
-      └─► the source is silent ─► outage ─► recovered (`outages.py`)
+      └─► the source is silent ─► outage ─► recovered (`system_outages.py`)
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from lithify.model.sources.source import IngestRequest
 from lithify.ports.clock import Clock
 from lithify.ports.source import Source
 from lithify.reports.ingest import IngestBatch, IngestedEntries, IngestedLog, IngestNote, TellNote, lag_text
-from lithify.service.ingest.outages import Outages, Seldom, WarehouseOutages, begins_text
+from lithify.service.ingest.system_outages import Outages, Seldom, WarehouseOutages, begins_text
 
 LOOK_MS = 1_000
 """Between two looks at whether the source answers."""

@@ -13,7 +13,7 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.source import CopyKeys, DropsDeletes, SourceBatch
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import IngestNote, TellNote
-from lithify.rules.compaction.rules import table_rules
+from lithify.rules.compaction.survivor_rules import table_rules
 from lithify.rules.reading.pieces import Reading, pieces_of
 from lithify.service.ingest.source_watch import SourceWatch
 

@@ -26,20 +26,25 @@ from lithify.ports.source import Copying, Source, SourceBatch
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import IngestBatch, IngestNote, IngestReport, TellBatch
 from lithify.reports.pulsar.damaged import kept_whole
-from lithify.rules.lifecycle.copies import continuation
-from lithify.rules.lifecycle.copies.continuation import CopyContinuation, CopyContinues, NeverCopied, SourceWentBack
+from lithify.rules.lifecycle.copies import copy_continuation
+from lithify.rules.lifecycle.copies.copy_continuation import (
+    CopyContinuation,
+    CopyContinues,
+    NeverCopied,
+    SourceWentBack,
+)
 from lithify.rules.lifecycle.copies.ownership import check_still_copy
 from lithify.rules.lifecycle.replicas import check_own
 from lithify.service.change.alter import alter
 from lithify.service.creation import create_topic
 from lithify.service.ingest.commit_copied import Begun, Copied, Reached, commit_copied
+from lithify.service.ingest.known_sources import known_source, remember
 from lithify.service.ingest.losses import begin_of, check_none_gone, cut_error, gone_of, hole_of
 from lithify.service.ingest.marking import check_marked, marked
 from lithify.service.ingest.narration import Narration
 from lithify.service.ingest.resync import resync
 from lithify.service.ingest.same_log import SameLog
 from lithify.service.ingest.source_watch import SourceWatch
-from lithify.service.ingest.targets import known_source, remember
 
 NOT_BEGUN = Reached("", {})
 
@@ -126,7 +131,7 @@ class TopicIngest:
                     f"{log}: {self._theirs} ends at {source_end}, below the {log_end} of the copy",
                     hint="it was recreated or truncated: ingest it into another topic, or cut this one",
                 )
-            case continuation.SourceWasCut():
+            case copy_continuation.SourceWasCut():
                 raise cut_error(state, partition, how, self._theirs)
 
     def take(self, batch: SourceBatch) -> None:
@@ -189,7 +194,7 @@ class TopicIngest:
         source that is another one now may be another's (C72).
         """
         for partition, how in self.source.after_read(found, state, self.reached.moved(batch.ends())).items():
-            if isinstance(how, SourceWentBack | continuation.SourceWasCut):
+            if isinstance(how, SourceWentBack | copy_continuation.SourceWasCut):
                 self._start(state, partition, how)
             if isinstance(how, NeverCopied):
                 newest = self.warehouse.store.load(self.name)

@@ -24,7 +24,7 @@ from lithify.reports.pulsar.rounds import EntryPlace, PartitionReport
 from lithify.service.pulsar.holding import holding, lost
 from lithify.service.pulsar.leftovers import Leftovers, OpenViewLedgers
 from lithify.service.pulsar.planning import plan_round
-from lithify.service.pulsar.publishing import NeverServed, Publisher
+from lithify.service.pulsar.view_publisher import NeverServed, Publisher
 
 
 @dataclass(frozen=True, slots=True)

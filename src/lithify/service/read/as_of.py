@@ -19,7 +19,7 @@ from lithify.model.settings.units import format_time
 from lithify.model.topic.state import TopicState
 from lithify.ports.files import Batch
 from lithify.ports.store import Warehouse
-from lithify.rules.compaction.rules import table_rules
+from lithify.rules.compaction.survivor_rules import table_rules
 from lithify.rules.reading.pieces import Reading, pieces_of
 from lithify.rules.reading.points import Points, points_of
 from lithify.service.read.fetch import open_log

@@ -23,7 +23,7 @@ from lithify.model.topic.log import LastRecord
 from lithify.model.topic.state import TopicState
 from lithify.ports.files import Batch
 from lithify.ports.store import Warehouse
-from lithify.rules.compaction.rules import table_rules
+from lithify.rules.compaction.survivor_rules import table_rules
 from lithify.rules.reading.pieces import Reading, pieces_of
 from lithify.service.read.open_version import OpenVersion
 from lithify.service.read.version_reader import VersionReader

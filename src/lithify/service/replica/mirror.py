@@ -41,7 +41,7 @@ from lithify.rules.lifecycle.replicas import check_replicates, check_still_there
 from lithify.service.commit import commit
 from lithify.service.creation import create_warehouse
 from lithify.service.documents import put_source, put_source_ends, source_ends_of, source_of, warehouse_format
-from lithify.service.replica.copying import Copies, MirrorRequest, copy_files
+from lithify.service.replica.copied_files import Copies, MirrorRequest, copy_files
 
 STARTS = 5
 """How often one copy starts over because its source or its replica has moved on."""

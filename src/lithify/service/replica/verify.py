@@ -24,7 +24,7 @@ from lithify.rules.lifecycle.mirroring import TopicFiles
 from lithify.rules.lifecycle.replicas import check_promotable, check_same_source
 from lithify.rules.proof.consistency import metadata_findings
 from lithify.rules.proof.replica import copies_of, file_findings, state_findings
-from lithify.service.replica.copying import COPIES_AT_ONCE, checksum
+from lithify.service.replica.copied_files import COPIES_AT_ONCE, checksum
 from lithify.waits.parallel import parallel
 
 

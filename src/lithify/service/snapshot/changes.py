@@ -13,7 +13,7 @@ from dataclasses import InitVar, dataclass, field
 from lithify.model.record import Record, is_tombstone
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.log import LogState
-from lithify.rules.compaction.rules import SurvivorRules, order_of, table_rules
+from lithify.rules.compaction.survivor_rules import SurvivorRules, order_of, table_rules
 
 LogKey = tuple[int, bytes]
 """A partition, and a key in it."""

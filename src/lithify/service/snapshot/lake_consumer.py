@@ -18,8 +18,8 @@ from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.service.read.fetch import POLL_S
-from lithify.service.snapshot.consumer import LakeAndLive
 from lithify.service.snapshot.cursors import log_of
+from lithify.service.snapshot.lake_and_live import LakeAndLive
 from lithify.service.snapshot.live import Reached
 from lithify.service.snapshot.newest import Newest
 from lithify.service.snapshot.position_file import PositionFile

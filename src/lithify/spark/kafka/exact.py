@@ -5,7 +5,7 @@
 Kafka takes any number of milliseconds from its producers; those that send nanoseconds are no rarity. Old times Spark
 moves from the Julian to the Gregorian calendar, by the time zone of its JVM. They stay old, so that the smallest one
 that was copied shows it, and the batch is copied again. Tasks read the same range, committed records alone, and write
-it as `copying.py` does.
+it as `copied_logs.py` does.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from lithify.columnar.segment.schema import (
 )
 from lithify.errors import BrokerError, ConnectorError, InvalidRecordError, InvalidSettingError
 from lithify.kafka_client.client import SLICE_S, Cluster, client
-from lithify.kafka_client.headers import headers_of
+from lithify.kafka_client.kafka_headers import headers_of
 from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying
-from lithify.spark.kafka.copying import RESULT, copied_logs, results_of, staged_by
+from lithify.spark.kafka.copied_logs import RESULT, copied_logs, results_of, staged_by
 
 if TYPE_CHECKING:
     from confluent_kafka import Message

@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.keypass.orders import order_column, order_columns
-from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import KEY, OFFSET, PARTITION, TIMESTAMP, VALUE_SIZE
-from lithify.rules.compaction.rules import SurvivorRules
+from lithify.columnar.segment.segment_reader import read_segment
+from lithify.rules.compaction.survivor_rules import SurvivorRules
 from lithify.rules.reading.pieces import Piece
 from lithify.spark.payloads import Unpacking
 from lithify.spark.tasks import PAYLOAD, Batches, columns, in_worker

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lithify.columnar.keypass.key_hash import HashRange
 from lithify.columnar.keypass.key_scan import LogScan
 from lithify.columnar.keypass.winners import WinnerFinder
-from lithify.columnar.segment.positions import ordinal_starts
+from lithify.columnar.segment.dead_records import ordinal_starts
 from lithify.model.segment import Segment
 from lithify.ports.engine import RunLimits
 from lithify.rules.compaction.key_pass_shape import KeyPassShape, winners_memory

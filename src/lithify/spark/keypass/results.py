@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from lithify.columnar.keypass.tally import Tally
-from lithify.columnar.segment.positions import DeadRecords
+from lithify.columnar.segment.dead_records import DeadRecords
 from lithify.errors import LithifyError
 from lithify.spark.tasks import columns
 

@@ -23,9 +23,9 @@ from lithify.columnar.keypass.key_hash import HashRange
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan, keys_schema
 from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.winners import WinnerFinder
-from lithify.columnar.segment.positions import Integers
+from lithify.columnar.segment.dead_records import Integers
 from lithify.errors import LithifyError
-from lithify.rules.compaction.rules import SurvivorRules
+from lithify.rules.compaction.survivor_rules import SurvivorRules
 from lithify.spark.keypass.results import (
     RESULT,
     UNIT,

@@ -29,7 +29,7 @@ from lithify.ports.inspector import InspectionResult, RecordFinding
 from lithify.rules.proof.inspection import InspectedSegment
 from lithify.rules.proof.transition import Proof
 from lithify.spark.proof.verdicts import header_names, rules_frame, verdicts
-from lithify.spark.session.progress import Watch, watched
+from lithify.spark.session.job_progress import Watch, watched
 from lithify.spark.tasks import TaskPace, Workers, job_errors
 
 MOST_TASKS = 256

@@ -19,15 +19,15 @@ from lithify.errors import EngineError, LithifyError
 from lithify.ports.engine import Progress, RunLimits
 from lithify.ports.pulsar.views import PlannedView, ViewRules, WrittenView
 from lithify.pulsar.compaction.rules import order_of
+from lithify.pulsar.rounds.entry_scan import numbered
 from lithify.pulsar.rounds.judged import RoundRules
-from lithify.pulsar.rounds.scan import numbered
 from lithify.pulsar.rounds.view_ledger import NewView, OpenLedgers
 from lithify.rules.compaction.key_pass_shape import winners_memory
 from lithify.spark.pulsar.keypass import found_dead
-from lithify.spark.pulsar.tasks import FindTask, ReaderOf, ScanTask, SharedRates, TaskTools, WriteTask
-from lithify.spark.pulsar.writing import NotAlone, Outcome, collect_outcomes, not_sole, written_views
+from lithify.spark.pulsar.round_tasks import FindTask, ReaderOf, ScanTask, SharedRates, TaskTools, WriteTask
+from lithify.spark.pulsar.written_views import NotAlone, Outcome, collect_outcomes, not_sole, written_views
 from lithify.spark.session.attempts import has_repeated_stages
-from lithify.spark.session.progress import Watch, watched
+from lithify.spark.session.job_progress import Watch, watched
 from lithify.spark.tasks import Pace, job_errors, placed, task_frame
 
 ALONE_BYTES = 64 * 2**20

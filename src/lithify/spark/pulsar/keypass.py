@@ -20,12 +20,12 @@ from lithify.columnar.keypass.key_blocks import Spool
 from lithify.columnar.keypass.key_hash import HashRange, KeyHash, ranges_of
 from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.tally import Tally
-from lithify.columnar.segment.positions import DeadRecords
+from lithify.columnar.segment.dead_records import DeadRecords
 from lithify.errors import LithifyError
-from lithify.pulsar.rounds.finding import ArrivedKeys
-from lithify.pulsar.rounds.ranks import RANGE_SHIFT
-from lithify.pulsar.rounds.scan import EntryScan, PlacedChunk, Unsettled
-from lithify.spark.pulsar.tasks import (
+from lithify.pulsar.rounds.arrived_keys import ArrivedKeys
+from lithify.pulsar.rounds.entry_ranks import RANGE_SHIFT
+from lithify.pulsar.rounds.entry_scan import EntryScan, PlacedChunk, Unsettled
+from lithify.spark.pulsar.round_tasks import (
     BLOB,
     DEAD,
     ERROR,

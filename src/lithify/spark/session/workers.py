@@ -21,7 +21,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lithify.errors import EngineUnavailableError, LithifyError
-from lithify.spark.session.progress import Watch, watched
+from lithify.spark.session.job_progress import Watch, watched
 from lithify.spark.session.reasons import ended_application, reason
 
 _SCHEMA = "python string, version string"

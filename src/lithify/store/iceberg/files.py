@@ -26,9 +26,9 @@ from lithify.columnar.arrivals.message_ids import ids_of, reached
 from lithify.columnar.files.access import FileAccess, local_path
 from lithify.columnar.rewrite import cut
 from lithify.columnar.segment.convert import to_records
-from lithify.columnar.segment.pieces import checked_pieces, stored_pieces, write_pieces
-from lithify.columnar.segment.reader import read_segment
+from lithify.columnar.segment.file_pieces import checked_pieces, stored_pieces, write_pieces
 from lithify.columnar.segment.schema import OFFSET, PARTITION, TIMESTAMP
+from lithify.columnar.segment.segment_reader import read_segment
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.model.finding import Finding
 from lithify.model.message import MessageId
@@ -38,7 +38,7 @@ from lithify.model.segment import Segment
 from lithify.model.staged import Destination
 from lithify.model.topic.state import TopicState
 from lithify.ports.files import Arrivals
-from lithify.rules.compaction.rules import SurvivorRules
+from lithify.rules.compaction.survivor_rules import SurvivorRules
 from lithify.rules.reading.lag import Left
 from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.error_mapping import writing

@@ -33,7 +33,7 @@ from lithify.model.topic.state import TopicState
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.catalog.folder_names import name_of, other_entries, owner
-from lithify.store.iceberg.catalog.newest import topic_state
+from lithify.store.iceberg.catalog.newest_state import topic_state
 from lithify.store.iceberg.catalog.tables import TopicTables
 from lithify.store.iceberg.commit.other_commits import other_commit_of
 from lithify.store.iceberg.error_mapping import reaching, writing
@@ -41,7 +41,7 @@ from lithify.store.iceberg.io.checksums import ManifestList, check_branches, che
 from lithify.store.iceberg.io.documents import read_document
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.store.iceberg.io.folders import stored_files
-from lithify.store.iceberg.manifests.entries import read_segments
+from lithify.store.iceberg.manifests.segment_entries import read_segments
 from lithify.store.iceberg.state import lineage
 from lithify.store.iceberg.state.table_shape import check_writable
 from lithify.store.iceberg.state.topic_codec import pinned_location

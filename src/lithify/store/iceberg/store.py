@@ -33,7 +33,7 @@ from lithify.store.iceberg import layout
 from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.catalog.identity import made_identity, stored_identity
 from lithify.store.iceberg.catalog.lock import turn_lock
-from lithify.store.iceberg.catalog.newest import Lists, named_lists, read_newest, topic_state
+from lithify.store.iceberg.catalog.newest_state import Lists, named_lists, read_newest, topic_state
 from lithify.store.iceberg.catalog.streams import CatalogStreams
 from lithify.store.iceberg.commit.kept_versions import check_view, closed_state, tag, view_gone, view_tag
 from lithify.store.iceberg.commit.swap import send, stage
@@ -42,7 +42,7 @@ from lithify.store.iceberg.io.checksums import ManifestList
 from lithify.store.iceberg.io.documents import read_document
 from lithify.store.iceberg.io.file_cache import FILE_CACHE, Recent
 from lithify.store.iceberg.io.folders import create_folder
-from lithify.store.iceberg.manifests.entries import read_segments
+from lithify.store.iceberg.manifests.segment_entries import read_segments
 from lithify.store.iceberg.state import topic_codec
 from lithify.store.iceberg.state.replica_codec import created
 from lithify.store.iceberg.state.table_shape import check_writable

@@ -28,7 +28,7 @@ from lithify.ports.documents import DocumentKind
 from lithify.store.errors import no_common_folder, no_warehouse
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.catalog.embedded import CatalogSource
-from lithify.store.iceberg.catalog.newest import topic_state
+from lithify.store.iceberg.catalog.newest_state import topic_state
 from lithify.store.iceberg.catalog.stated_format import CheckedSource, state_format, stated_format
 from lithify.store.iceberg.catalog.tables import TopicTables
 from lithify.store.iceberg.commit.other_commits import other_commit, other_commit_of

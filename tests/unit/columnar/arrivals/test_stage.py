@@ -12,7 +12,7 @@ from lithify.columnar.arrivals import stage
 from lithify.columnar.arrivals.stage import Stage, renumbered
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment.convert import to_records
-from lithify.columnar.segment.reader import read_segment
+from lithify.columnar.segment.segment_reader import read_segment
 from lithify.errors import InvalidRecordError, OffsetOutOfRangeError
 from lithify.model.staged import Destination
 from lithify.model.topic.log import LogState

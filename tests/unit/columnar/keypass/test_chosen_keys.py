@@ -126,7 +126,7 @@ def measured(log: LogScan) -> tuple[list[int], int]:
 import pickle, sys
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.keypass.winners import WinnerFinder, latest_offsets
-from lithify.columnar.segment.reader import read_segment
+from lithify.columnar.segment.segment_reader import read_segment
 log = pickle.load(sys.stdin.buffer)
 latest_offsets(FileAccess(), log.dirty[:0], log.rules, WinnerFinder(2**24, "seed"))
 read_segment(FileAccess(), log.dirty[0], columns=["offset"]).__next__()

@@ -17,7 +17,7 @@ from lithify.columnar.keypass.key_scan import KeyScan, LogScan
 from lithify.columnar.keypass.ranks import RANKED_KEYS, Portion
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.keypass.winners import WinnerFinder, latest_offsets
-from lithify.columnar.segment.positions import DeadRecords
+from lithify.columnar.segment.dead_records import DeadRecords
 from lithify.errors import DamagedError
 from lithify.model.record import Record
 from lithify.rules.compaction.survivors import survivors
@@ -128,7 +128,7 @@ def measured_peak(clean: int, dirty: int, schema: str) -> str:
     script = f"""
 import numpy as np, pyarrow as pa
 from lithify.columnar.keypass.key_hash import HashRange
-from lithify.columnar.segment.positions import DeadRecords
+from lithify.columnar.segment.dead_records import DeadRecords
 from lithify.columnar.keypass.ranks import ORDINAL_SHIFT, RANKED_KEYS, ORDERED_KEYS, Portion
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.keypass.winners import WinnerFinder

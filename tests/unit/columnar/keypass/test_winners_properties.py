@@ -17,7 +17,7 @@ from lithify.columnar.segment import writer
 from lithify.columnar.segment.convert import to_table
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
-from lithify.rules.compaction.rules import NO_ORDER, header_order, table_rules
+from lithify.rules.compaction.survivor_rules import NO_ORDER, header_order, table_rules
 from lithify.rules.compaction.survivors import survivors
 from lithify.rules.lifecycle.setting_changes import altered
 from support.engines.kernel import KernelEngine

@@ -15,8 +15,8 @@ from lithify.columnar.files.access import FileAccess
 from lithify.columnar.parquet.footer import UnsoundFileError, read_footer
 from lithify.columnar.parquet.page_sums import PageSums
 from lithify.columnar.segment.convert import envelope_columns, to_table
+from lithify.columnar.segment.file_pieces import checked_pieces, write_pieces
 from lithify.columnar.segment.inspect import inspect_segment
-from lithify.columnar.segment.pieces import checked_pieces, write_pieces
 from lithify.columnar.segment.schema import ENVELOPE_SCHEMA, SEGMENT_SCHEMA, VALUE, VALUE_SIZE
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.errors import DamagedError

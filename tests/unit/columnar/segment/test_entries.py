@@ -9,14 +9,14 @@ import pyarrow as pa
 import pytest
 
 from lithify.columnar.segment import writer
-from lithify.columnar.segment.entries import chunk_keys
+from lithify.columnar.segment.chunk_keys import chunk_keys
 from lithify.columnar.segment.facts import wrong_facts
 from lithify.columnar.segment.inspect import inspect_segment
-from lithify.columnar.segment.reader import SegmentReader
 from lithify.columnar.segment.schema import ENVELOPE_SCHEMA
+from lithify.columnar.segment.segment_reader import SegmentReader
 from lithify.model.finding import Finding
 from lithify.model.segment import Segment
-from lithify.store.iceberg.manifests.entries import data_file, segment_of
+from lithify.store.iceberg.manifests.segment_entries import data_file, segment_of
 from support.builders import a_log, with_id
 from support.topics.stored_topics import ACCESS, segment_table, write_segments
 

@@ -8,7 +8,7 @@ import pytest
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.rewrite import cut
-from lithify.columnar.segment.reader import read_segment
+from lithify.columnar.segment.segment_reader import read_segment
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.errors import DamagedError
 from lithify.model.record import Record

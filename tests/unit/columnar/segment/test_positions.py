@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lithify.columnar.segment.positions import DeadPositions, DeadRecords
+from lithify.columnar.segment.dead_records import DeadPositions, DeadRecords
 
 
 def positions(dead: DeadPositions, start: int, end: int) -> list[int]:

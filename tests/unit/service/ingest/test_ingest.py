@@ -13,7 +13,7 @@ from lithify.model.segment import volume_of
 from lithify.model.sources.copied_topic import CopiedTopic, Hole
 from lithify.model.sources.source import IngestRequest, SourceTopic, signs_of
 from lithify.rules.lifecycle.admission import MAX_PARTITIONS
-from lithify.rules.lifecycle.copies.continuation import (
+from lithify.rules.lifecycle.copies.copy_continuation import (
     SourceWasCut,
     cuts_by_records,
     epochs_to_ask,
@@ -24,8 +24,8 @@ from lithify.service.change.cut import truncate
 from lithify.service.documents import put_source, source_of
 from lithify.service.ingest.ingest import ingest
 from lithify.service.ingest.narration import LOOK_MS
-from lithify.service.ingest.outages import SILENT_MS
 from lithify.service.ingest.streams import FAILURES
+from lithify.service.ingest.system_outages import SILENT_MS
 from support.topics.listed_source import MARKERS, ListedBatch, ListedSource, ListedStream
 from support.topics.memory_topic import a_warehouse
 

@@ -21,11 +21,11 @@ from lithify.service.change.topics import delete_topic
 from lithify.service.creation import create_topic
 from lithify.service.documents import put_source
 from lithify.service.ingest.ingest import ingest
+from lithify.service.ingest.known_sources import check_one_can_begin
 from lithify.service.ingest.promote_copy import promote_copy
-from lithify.service.ingest.targets import check_one_can_begin
 from lithify.service.look.status import topic_info
 from lithify.service.read.fetch import open_log
-from lithify.service.replica.copying import MirrorRequest
+from lithify.service.replica.copied_files import MirrorRequest
 from lithify.service.replica.mirror import mirror
 from lithify.service.replica.promote import promote
 from lithify.service.write.append import append

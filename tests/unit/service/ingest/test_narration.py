@@ -5,7 +5,7 @@ from __future__ import annotations
 from lithify.model.sources.source import IngestRequest
 from lithify.reports.ingest import IngestBatch, IngestedEntries, IngestedLog, IngestNote
 from lithify.service.ingest.narration import LOOK_MS, Narration
-from lithify.service.ingest.outages import QUIET_MS, SILENT_MS
+from lithify.service.ingest.system_outages import QUIET_MS, SILENT_MS
 from lithify.testing.fake_clock import FakeClock
 from support.topics.listed_source import ListedSource
 from support.topics.memory_topic import a_warehouse

@@ -27,7 +27,7 @@ from lithify.model.scan import (
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.new_topic import NewTopic
 from lithify.service.change.cut import delete_records, truncate
-from lithify.service.read import scan
+from lithify.service.read import scan_plan
 from lithify.service.write.append import append
 from support.builders import a_segment
 from support.topics.memory_topic import a_warehouse
@@ -47,16 +47,16 @@ def warehouse():
 
 
 def states(warehouse):
-    return scan.subscribed(warehouse, Listed((NAME,)))
+    return scan_plan.subscribed(warehouse, Listed((NAME,)))
 
 
 def test_what_is_subscribed(warehouse):
     other = TopicName("shop", "t")
     warehouse.store.create_topic(NewTopic(other, "shop/t", TopicSettings(), 1, 0))
-    assert [s.name for s in scan.subscribed(warehouse, Listed((NAME, other, NAME)))] == [NAME, other]
-    assert [s.name for s in scan.subscribed(warehouse, Matching(".*/t"))] == [other]
+    assert [s.name for s in scan_plan.subscribed(warehouse, Listed((NAME, other, NAME)))] == [NAME, other]
+    assert [s.name for s in scan_plan.subscribed(warehouse, Matching(".*/t"))] == [other]
     with pytest.raises(UnknownTopicError):
-        scan.subscribed(warehouse, Listed((TopicName("default", "none"),)))
+        scan_plan.subscribed(warehouse, Listed((TopicName("default", "none"),)))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_what_is_subscribed(warehouse):
 def test_what_a_position_means(warehouse, position, offset):
     for partition in range(2):
         delete_records(warehouse, NAME, partition, 4)
-    assert scan.offsets_at(warehouse, states(warehouse), Everywhere(position), SETTINGS) == {
+    assert scan_plan.offsets_at(warehouse, states(warehouse), Everywhere(position), SETTINGS) == {
         "t": {0: offset, 1: offset}
     }
 
@@ -76,8 +76,8 @@ def test_a_position_that_is_not_in_the_log(warehouse):
     for offset, nearest in ((3, 4), (31, 30)):
         bound = PerLog({"t": {0: offset, 1: 9}})
         with pytest.raises(OffsetOutOfRangeError, match=re.escape(f"t-0: offset {offset} is outside of [4, 30]")):
-            scan.offsets_at(warehouse, states(warehouse), bound, SETTINGS)
-        assert scan.offsets_at(warehouse, states(warehouse), bound, LOSSY) == {"t": {0: nearest, 1: 9}}
+            scan_plan.offsets_at(warehouse, states(warehouse), bound, SETTINGS)
+        assert scan_plan.offsets_at(warehouse, states(warehouse), bound, LOSSY) == {"t": {0: nearest, 1: 9}}
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_position_that_is_not_in_the_log(warehouse):
 )
 def test_offsets_are_given_for_every_log_and_no_other(warehouse, positions, error, says):
     with pytest.raises(error, match=says):
-        scan.offsets_at(warehouse, states(warehouse), PerLog(positions), SETTINGS)
+        scan_plan.offsets_at(warehouse, states(warehouse), PerLog(positions), SETTINGS)
 
 
 def test_a_time_without_a_record_after_it_is_an_error_for_a_start_unless_the_end_is_asked_for():
@@ -100,33 +100,35 @@ def test_a_time_without_a_record_after_it_is_an_error_for_a_start_unless_the_end
     append(empty, NAME, [Record(b"k", b"v", 100, (), 0)])
     at_time = PerLog({"t": {0: AtTime(100), 1: AtTime(100)}})
     with pytest.raises(OffsetOutOfRangeError, match=r"t-1: no record is at or after 1970-01-01T00:00:00.100Z.*=latest"):
-        scan.starts_at(empty, states(empty), at_time, SETTINGS)
-    assert scan.starts_at(empty, states(empty), at_time, ScanSettings(latest_without_match=True)) == {"t": {0: 0, 1: 0}}
+        scan_plan.starts_at(empty, states(empty), at_time, SETTINGS)
+    assert scan_plan.starts_at(empty, states(empty), at_time, ScanSettings(latest_without_match=True)) == {
+        "t": {0: 0, 1: 0}
+    }
     ends = PerLog({"t": {0: AtTime(100), 1: "latest"}})
-    assert scan.starts_at(empty, states(empty), ends, SETTINGS) == {"t": {0: 0, 1: 0}}
+    assert scan_plan.starts_at(empty, states(empty), ends, SETTINGS) == {"t": {0: 0, 1: 0}}
 
 
 def test_a_start_above_the_end_is_refused_by_name():
-    scan.check_ranges({"t": {0: 4, 1: 5}}, {"t": {0: 4, 1: 6}})
+    scan_plan.check_ranges({"t": {0: 4, 1: 5}}, {"t": {0: 4, 1: 6}})
     with pytest.raises(RefusedError, match="t-1: the start, offset 7, is above the end, offset 6"):
-        scan.check_ranges({"t": {0: 4, 1: 7}}, {"t": {0: 4, 1: 6}})
+        scan_plan.check_ranges({"t": {0: 4, 1: 7}}, {"t": {0: 4, 1: 6}})
 
 
 ONE = ScanSettings(assigned={"t": frozenset({1})})
 
 
 def test_of_assigned_partitions_alone_offsets_are_given(warehouse):
-    assert scan.offsets_at(warehouse, states(warehouse), PerLog({"t": {1: 3}}), ONE) == {"t": {1: 3}}
+    assert scan_plan.offsets_at(warehouse, states(warehouse), PerLog({"t": {1: 3}}), ONE) == {"t": {1: 3}}
     for positions in ({0: 3, 1: 3}, {}):
         with pytest.raises(RefusedError, match=r"t-[01]: .* of the 1 partitions that are read"):
-            scan.offsets_at(warehouse, states(warehouse), PerLog({"t": positions}), ONE)
+            scan_plan.offsets_at(warehouse, states(warehouse), PerLog({"t": positions}), ONE)
     with pytest.raises(UnknownTopicError, match="t has no partition 2"):
         none = ScanSettings(assigned={"t": frozenset({1, 2})})
-        scan.offsets_at(warehouse, states(warehouse), Everywhere("earliest"), none)
+        scan_plan.offsets_at(warehouse, states(warehouse), Everywhere("earliest"), none)
 
 
 def as_of(warehouse, point, settings=SETTINGS):
-    tasks = scan.plan_as_of(warehouse, states(warehouse), point, settings)
+    tasks = scan_plan.plan_as_of(warehouse, states(warehouse), point, settings)
     return [(t.version, t.partition, p.start_offset, p.end_offset) for t in tasks for p in t.pieces]
 
 
@@ -154,7 +156,7 @@ def test_a_kept_version_is_read_as_it_was(warehouse):
         as_of(warehouse, AsOfVersion(before - 1))
     append_to_other(warehouse)
     with pytest.raises(RefusedError, match="belongs to one topic"):
-        scan.plan_as_of(warehouse, scan.subscribed(warehouse, Matching(".*t")), AsOfVersion(before), SETTINGS)
+        scan_plan.plan_as_of(warehouse, scan_plan.subscribed(warehouse, Matching(".*t")), AsOfVersion(before), SETTINGS)
 
 
 def append_to_other(warehouse):
@@ -163,7 +165,7 @@ def append_to_other(warehouse):
 
 def planned(warehouse, start, end, settings=SETTINGS):
     """(partition, first, end) of every piece of every task."""
-    tasks = scan.plan_tasks(warehouse, states(warehouse), {"t": start}, {"t": end}, settings)
+    tasks = scan_plan.plan_tasks(warehouse, states(warehouse), {"t": start}, {"t": end}, settings)
     return [[(t.partition, p.start_offset, p.end_offset) for p in t.pieces] for t in tasks]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lithify.model.names import TopicName, TopicReference
 from lithify.model.record import Record
 from lithify.model.sources.source import signs_of
-from lithify.rules.lifecycle.copies.continuation import EARLIER
+from lithify.rules.lifecycle.copies.copy_continuation import EARLIER
 from lithify.service.creation import create_topic
 from lithify.service.read.signs import copied_signs
 from lithify.service.write.append import append

@@ -15,7 +15,7 @@ from lithify.service.change.expire import expire_versions
 from lithify.service.change.retain import retain
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
-from lithify.service.replica.copying import MirrorRequest
+from lithify.service.replica.copied_files import MirrorRequest
 from lithify.service.replica.mirror import lag, mirror
 from lithify.service.replica.promote import promote
 from lithify.service.round.compact import RunRequest, compact

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lithify.spark.kafka.cluster import KafkaCluster
+from lithify.spark.kafka.kafka_cluster import KafkaCluster
 
 
 class FakeId(SimpleNamespace):

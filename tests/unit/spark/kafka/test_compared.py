@@ -9,7 +9,7 @@ import pytest
 
 from lithify.errors import BrokerError
 from lithify.model.sources.source import Signs, signs_of
-from lithify.spark.kafka.compared import signs_between
+from lithify.spark.kafka.log_signs import signs_between
 
 POLLS = 5
 KEY = b"key"

@@ -10,7 +10,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from lithify.errors import BrokerError, ConflictError, ConnectorError, EngineError, SourceLostError, SourceWentBackError
-from lithify.spark.kafka.stream import StreamPlan, TopicStream, noted_ends, spark_error
+from lithify.spark.kafka.kafka_stream import StreamPlan, TopicStream, noted_ends, spark_error
 
 
 class Refusing:

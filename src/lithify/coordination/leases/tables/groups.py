@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, String, Table
 
-from lithify.coordination.leases.sql import table_of_leases
+from lithify.coordination.leases.sql_coordination import table_of_leases
 from lithify.model.cursor import Cursor
 from lithify.model.groups.positions import Position
 from lithify.model.names import LogId, TopicName

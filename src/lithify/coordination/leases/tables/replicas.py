@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, MetaData, String, Table
 
-from lithify.coordination.leases.sql import table_of_leases
+from lithify.coordination.leases.sql_coordination import table_of_leases
 
 REPLICA_LEASES = table_of_leases("lithify_replica_leases")
 _METADATA = MetaData()

@@ -25,9 +25,9 @@ import requests
 from lithify.errors import BrokerError, InvalidSettingError
 from lithify.errors.given_files import read_given
 from lithify.errors.redaction import keep_secret
+from lithify.pulsar.client.broker_refusals import TransientBrokerError
 from lithify.pulsar.client.login.answers import bounded, reason_of
 from lithify.pulsar.client.login.tls import Adapter, Tls
-from lithify.pulsar.client.refusals import TransientBrokerError
 from lithify.waits.deadline import Deadline, within
 
 METADATA: Final = "/.well-known/openid-configuration"

@@ -12,7 +12,7 @@ from pyiceberg.table.metadata import TableMetadata
 
 from lithify.errors import LithifyError
 from lithify.model.names import TopicName, parse_topic
-from lithify.store.iceberg.catalog.newest import topic_state
+from lithify.store.iceberg.catalog.newest_state import topic_state
 from lithify.store.iceberg.catalog.tables import TopicTables
 from lithify.store.iceberg.state import lineage, topic_codec
 

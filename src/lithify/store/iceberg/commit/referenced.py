@@ -38,7 +38,7 @@ from lithify.store.iceberg.layout import (
     version_file,
     versions_folder,
 )
-from lithify.store.iceberg.manifests.entries import read_entries, read_manifests
+from lithify.store.iceberg.manifests.segment_entries import read_entries, read_manifests
 from lithify.store.iceberg.state.topic_codec import closed_versions, report_ids
 
 LOOKS_PER_RETENTION = 8

@@ -52,7 +52,7 @@ from lithify.store.iceberg.io.checksums import ManifestList
 from lithify.store.iceberg.io.documents import write_document
 from lithify.store.iceberg.layout import VIEW_BRANCH, version_file, version_record
 from lithify.store.iceberg.manifests.adapter import Exchange, SegmentProducer, delete_old_metadata
-from lithify.store.iceberg.manifests.entries import read_segments
+from lithify.store.iceberg.manifests.segment_entries import read_segments
 from lithify.store.iceberg.state import topic_codec
 
 

@@ -18,7 +18,7 @@ from lithify.columnar.files.access import FileAccess, local_path, make_folders
 from lithify.columnar.files.looks import padded, read_sealed
 from lithify.columnar.files.replaced import sync_folder
 from lithify.columnar.files.sealed import sealed
-from lithify.columnar.segment.reader import damage_named
+from lithify.columnar.segment.segment_reader import damage_named
 from lithify.store.iceberg.io.local_io import LocalOutput
 
 ATTEMPTS = 3

@@ -31,7 +31,7 @@ from lithify.model.segment import Segment
 from lithify.model.topic.edit import TopicEdit
 from lithify.store.errors import check_removed
 from lithify.store.iceberg.io.checksums import LIST, MANIFESTS, ManifestList, Stated
-from lithify.store.iceberg.manifests.entries import (
+from lithify.store.iceberg.manifests.segment_entries import (
     Manifest,
     checksum_on_trust,
     data_file,

@@ -28,19 +28,19 @@ from pyspark.sql import functions as F
 
 from lithify.columnar.arrivals.incoming import receive
 from lithify.columnar.files.access import FileAccess
-from lithify.columnar.segment.reader import read_segment
 from lithify.columnar.segment.schema import HEADERS, KEY, OFFSET, PARTITION, TIMESTAMP, VALUE
+from lithify.columnar.segment.segment_reader import read_segment
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.errors import LithifyError, PolicyError
 from lithify.model.names import LogId
 from lithify.model.staged import StagedLog, by_partition, segments_of_parts
 from lithify.ports.source import Copying, CopyKeys, StopAsked
-from lithify.rules.compaction.rules import ORDER_BYTES, SurvivorRules
+from lithify.rules.compaction.survivor_rules import ORDER_BYTES, SurvivorRules
 from lithify.rules.lifecycle.copies.missed_deletes import no_room
-from lithify.spark.kafka.copying import RESULT
+from lithify.spark.kafka.copied_logs import RESULT
 from lithify.spark.kafka.exact import Ranges, copied_exactly, is_of_times
+from lithify.spark.kafka.kafka_stream import reading_options, spark_error
 from lithify.spark.kafka.piece_keys import LIVE, ORDER, OUR_KEYS, KeysOf, PieceKeys
-from lithify.spark.kafka.stream import reading_options, spark_error
 from lithify.spark.payloads import Unpacking
 from lithify.spark.tasks import PAYLOAD, Batches, attempt, partitions, placed, spread, task_frame
 

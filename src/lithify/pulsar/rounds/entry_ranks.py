@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from lithify.columnar.keypass.ranks import EXPIRED_BIT, ORDINAL_SHIFT, STEP_SHIFT, TOMBSTONE_BIT
-from lithify.columnar.segment.positions import Integers
+from lithify.columnar.segment.dead_records import Integers
 
 RANGE_SHIFT = 32
 MOST_RANGES = 1 << (63 - RANGE_SHIFT - ORDINAL_SHIFT)

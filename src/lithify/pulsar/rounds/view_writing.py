@@ -18,13 +18,13 @@ import numpy as np
 
 from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.rewrite import Throttles
-from lithify.columnar.segment.positions import DeadPositions, Flags
+from lithify.columnar.segment.dead_records import DeadPositions, Flags
 from lithify.errors import DamagedError, EngineError
 from lithify.pulsar.columns import Damage, rewritten
 from lithify.pulsar.format.framing import framed
-from lithify.pulsar.rounds.entries import EntriesRead, EntryReader
+from lithify.pulsar.rounds.entry_reader import EntriesRead, EntryReader
+from lithify.pulsar.rounds.entry_scan import NumberedRange
 from lithify.pulsar.rounds.judged import Judged, RoundRules, judged_parts
-from lithify.pulsar.rounds.scan import NumberedRange
 from lithify.waits.overlap import one_ahead
 
 Verdict = Callable[[Judged, int], Flags]

@@ -13,7 +13,7 @@ from typing import Any
 from lithify.model.settings.units import plural
 from lithify.ports.clock import Clock
 from lithify.reports.report import with_lags
-from lithify.service.ingest.outages import Seldom, WarehouseOutages, begins_text
+from lithify.service.ingest.system_outages import Seldom, WarehouseOutages, begins_text
 
 PROGRESS_MS = 5_000
 WAIT_S = 0.2

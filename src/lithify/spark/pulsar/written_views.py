@@ -21,16 +21,16 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from lithify.columnar.files.spilled import spill_folder
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.rewrite import Throttles
-from lithify.columnar.segment.positions import DeadPositions
+from lithify.columnar.segment.dead_records import DeadPositions
 from lithify.errors import EngineError, LithifyError
 from lithify.ports.pulsar.views import WrittenView
-from lithify.pulsar.rounds.entries import EntriesRead, EntryReader
+from lithify.pulsar.rounds.entry_reader import EntriesRead, EntryReader
 from lithify.pulsar.rounds.kept import KeptEntries
 from lithify.pulsar.rounds.one_task import NeedsShuffleError, OneTaskRound
 from lithify.pulsar.rounds.view_ledger import opened_early, write_view
-from lithify.pulsar.rounds.writing import JudgedRange, judged_range
-from lithify.spark.pulsar import tasks
-from lithify.spark.pulsar.tasks import BLOB, KIND, NUMBER, UNIT, TaskTools, WriteTask
+from lithify.pulsar.rounds.view_writing import JudgedRange, judged_range
+from lithify.spark.pulsar import round_tasks
+from lithify.spark.pulsar.round_tasks import BLOB, KIND, NUMBER, UNIT, TaskTools, WriteTask
 from lithify.spark.tasks import PAYLOAD, Batches, columns, in_worker, is_first_attempt, placed
 
 OUTCOME = "outcome"
@@ -76,11 +76,11 @@ class _Found:
 
     def add(self, kind: str, number: int, blob: bytes) -> None:
         match kind:
-            case tasks.DEAD:
+            case round_tasks.DEAD:
                 self.dead.setdefault(number, []).append(blob)
-            case tasks.READ:
+            case round_tasks.READ:
                 self.read[number] = pickle.loads(blob)
-            case tasks.TALLY:
+            case round_tasks.TALLY:
                 self.tally.add(pickle.loads(blob))
             case _:
                 self.error = self.error or pickle.loads(blob)

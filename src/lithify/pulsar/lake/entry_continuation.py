@@ -27,7 +27,7 @@ from typing import Any, Final
 
 from lithify.errors import BrokerError
 from lithify.model.message import NO_BATCH, MessageId
-from lithify.rules.lifecycle.copies.continuation import (
+from lithify.rules.lifecycle.copies.copy_continuation import (
     CopyContinuation,
     CopyContinues,
     NeverCopied,

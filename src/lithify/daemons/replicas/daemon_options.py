@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lithify.reports.replicas.events import ReplicaEvent
+from lithify.reports.replicas.replica_events import ReplicaEvent
 
 EventListener = Callable[[ReplicaEvent], None]
 """Called with every event of a daemon, from several threads, one at a time."""

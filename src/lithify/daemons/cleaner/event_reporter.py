@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from lithify.daemons.cleaner.options import EventListener
+from lithify.daemons.cleaner.cleaner_options import EventListener
 from lithify.daemons.outages import ToldOutages
 from lithify.errors import LithifyError
 from lithify.model.failure import LogFailure

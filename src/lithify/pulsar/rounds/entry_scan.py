@@ -16,11 +16,11 @@ import pyarrow as pa
 from lithify.columnar.keypass.ranks import ORDERED_KEYS, ORDINAL_SHIFT, RANKED_KEYS, Portion
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.pace import unthrottled
-from lithify.columnar.segment.positions import DeadRecords
+from lithify.columnar.segment.dead_records import DeadRecords
 from lithify.ports.pulsar.views import EntryRange
-from lithify.pulsar.rounds.entries import EntriesRead, EntryReader
+from lithify.pulsar.rounds.entry_ranks import BATCHED_BIT, EMPTY_BIT, RANGE_SHIFT, range_starts
+from lithify.pulsar.rounds.entry_reader import EntriesRead, EntryReader
 from lithify.pulsar.rounds.judged import Chunk, Judged, RoundRules, judged_parts
-from lithify.pulsar.rounds.ranks import BATCHED_BIT, EMPTY_BIT, RANGE_SHIFT, range_starts
 from lithify.waits.overlap import one_ahead
 
 

@@ -2,7 +2,7 @@
 
 A copy has the preset `pulsar` and keeps message ids. Before it reads for the first time it makes a durable
 subscription of its own on every partition, which brokers trim nothing behind. What that is told, and what is noted
-with it, `pulsar/lake/continuation.py` says.
+with it, `pulsar/lake/entry_continuation.py` says.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.clock import Clock
 from lithify.ports.source import OnBatch, SourceStream, StopAsked
 from lithify.pulsar.client import Admin, ClientConfig, Cluster, TopicReader
+from lithify.pulsar.client.broker_refusals import TransientBrokerError
 from lithify.pulsar.client.names import partition_name
 from lithify.pulsar.client.patience import patiently
-from lithify.pulsar.client.refusals import TransientBrokerError
-from lithify.pulsar.lake.compared import published_at_end, published_there, replaced_message
-from lithify.pulsar.lake.continuation import (
+from lithify.pulsar.lake.entry_continuation import (
     Ledgers,
     Note,
     continuation,
@@ -33,10 +32,11 @@ from lithify.pulsar.lake.continuation import (
     unexpired,
     whole_entries,
 )
+from lithify.pulsar.lake.replaced_messages import published_at_end, published_there, replaced_message
 from lithify.reports.ingest import IngestedEntries, IngestNote, TellNote
-from lithify.rules.lifecycle.copies.continuation import CopyContinuation, CopyContinues, SourceWasCut
-from lithify.spark.pulsar.copying import Limits
-from lithify.spark.pulsar.stream import EntryStream, Look, StreamPlan
+from lithify.rules.lifecycle.copies.copy_continuation import CopyContinuation, CopyContinues, SourceWasCut
+from lithify.spark.pulsar.entry_ranges import Limits
+from lithify.spark.pulsar.pulsar_stream import EntryStream, Look, StreamPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -36,9 +36,9 @@ from lithify.errors.redaction import one_line
 from lithify.model.settings.secrets import hidden
 from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying, OnBatch, StopAsked
-from lithify.spark.kafka.cluster import CALL_S
 from lithify.spark.kafka.connector import missing_connector
 from lithify.spark.kafka.exact import Ranges, copied_exactly
+from lithify.spark.kafka.kafka_cluster import CALL_S
 
 STREAM_STOPS_WITHIN_S = 3
 BATCH_STOPS_WITHIN_S = 2.0

@@ -18,8 +18,8 @@ from lithify.model.message import MessageId
 from lithify.ports.pulsar.cluster import Hold, TopicLedger, TopicLook
 from lithify.ports.pulsar.views import ViewRules
 from lithify.pulsar.client import Admin, ClientConfig, Cluster, Subscription
+from lithify.pulsar.client.broker_refusals import TransientBrokerError
 from lithify.pulsar.client.names import TopicName
-from lithify.pulsar.client.refusals import TransientBrokerError
 
 COMPACTION: Final = "__compaction"
 VIEW: Final = "CompactedTopicLedger"

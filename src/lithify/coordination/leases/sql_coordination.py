@@ -34,9 +34,15 @@ from sqlalchemy import (
     update,
 )
 
+from lithify.coordination.leases.lease_transactions import (
+    Transactions,
+    has_table,
+    in_parts,
+    make_table,
+    shared_database,
+)
 from lithify.coordination.leases.memory import MemoryCoordination
-from lithify.coordination.leases.rows import checked
-from lithify.coordination.leases.transactions import Transactions, has_table, in_parts, make_table, shared_database
+from lithify.coordination.leases.stored_rows import checked
 from lithify.model.cleaner_note import CleanerNote
 from lithify.ports.leases import NOTES_KEPT_MS, Coordination, Lease
 

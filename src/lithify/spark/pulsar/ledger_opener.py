@@ -20,7 +20,7 @@ from lithify.pulsar.bookkeeper import (
     TopicLedgers,
 )
 from lithify.pulsar.client import Admin, ClientConfig, TopicReader
-from lithify.pulsar.rounds.entries import EntryReader
+from lithify.pulsar.rounds.entry_reader import EntryReader
 from lithify.spark.session.java import find_java
 
 JARS_VARIABLE = "LITHIFY_PULSAR_JARS"

@@ -16,12 +16,12 @@ from itertools import chain, islice
 
 from lithify.model.message import EARLIEST, LATEST, MessageId, MessagePosition
 from lithify.pulsar.client import Admin, ClientConfig, Cluster, TopicReader
-from lithify.pulsar.client.refusals import SealedEndError
+from lithify.pulsar.client.broker_refusals import SealedEndError
 from lithify.pulsar.columns import Damage, messages_of
 from lithify.pulsar.format.batch import last_batch_index
 from lithify.pulsar.format.entry import RawEntry, entry_of
 from lithify.pulsar.format.framing import without_frame
-from lithify.pulsar.live.cluster import LiveCluster
+from lithify.pulsar.live.live_cluster import LiveCluster
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from lithify.columnar.files.access import FileAccess, local_path
 from lithify.columnar.files.durable import make_lasting
 from lithify.columnar.segment.facts import wrong_facts
-from lithify.columnar.segment.reader import RESTORE, SegmentReader, damage_named
+from lithify.columnar.segment.segment_reader import RESTORE, SegmentReader, damage_named
 from lithify.errors import DamagedError, LithifyError
 from lithify.model.segment import Segment
 

@@ -20,12 +20,12 @@ from lithify.columnar.keypass.key_source import KeySource
 from lithify.columnar.keypass.ranks import ORDINAL_SHIFT, RANK, Portion
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.keypass.winners import WinnerFinder
-from lithify.columnar.segment.positions import DeadPositions, DeadRecords
+from lithify.columnar.segment.dead_records import DeadPositions, DeadRecords
 from lithify.pulsar.compaction.chunks import ChunkId, assembled
+from lithify.pulsar.rounds.entry_ranks import DROPPED_BIT, EMPTY_BIT, RANGE_SHIFT, range_starts
+from lithify.pulsar.rounds.entry_scan import PlacedChunk, Unsettled, keys_schema
 from lithify.pulsar.rounds.event_time import EventTimeComparison
 from lithify.pulsar.rounds.judged import RoundRules
-from lithify.pulsar.rounds.ranks import DROPPED_BIT, EMPTY_BIT, RANGE_SHIFT, range_starts
-from lithify.pulsar.rounds.scan import PlacedChunk, Unsettled, keys_schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from lithify.model.sources.source import IngestRequest, Signs, SourceLog, Source
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import CopyKeys, OnBatch, SourceStream
 from lithify.reports.ingest import IngestedLog, IngestNote, TellNote
-from lithify.rules.lifecycle.copies.continuation import (
+from lithify.rules.lifecycle.copies.copy_continuation import (
     CopyContinuation,
     SourceWasCut,
     SourceWentBack,
@@ -31,9 +31,9 @@ from lithify.rules.lifecycle.copies.continuation import (
     with_cuts,
 )
 from lithify.spark.kafka.batch_limit import offsets_at_once
-from lithify.spark.kafka.cluster import KafkaCluster
-from lithify.spark.kafka.resync import ResyncBatch
-from lithify.spark.kafka.stream import StreamPlan, TopicStream
+from lithify.spark.kafka.kafka_cluster import KafkaCluster
+from lithify.spark.kafka.kafka_stream import StreamPlan, TopicStream
+from lithify.spark.kafka.resync_batch import ResyncBatch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,7 +101,7 @@ class KafkaSource(KafkaCluster):
         return None
 
     def continuations(self, topic: SourceTopic, copy: TopicState) -> Mapping[int, CopyContinuation]:
-        """By offsets, epochs and last records (`rules/lifecycle/copies/continuation.py`). Raises `BrokerError`."""
+        """By offsets, epochs and last records (`rules/lifecycle/copies/copy_continuation.py`). Raises `BrokerError`."""
         logs = self.logs(topic)
         asked = epochs_to_ask(copy, logs)
         cuts = {p: SourceWasCut(asked[p].offset, cut) for p, cut in self.cuts(topic.name, asked).items()}
@@ -168,7 +168,7 @@ class KafkaSource(KafkaCluster):
     def resync(
         self, topic: SourceTopic, starts: Mapping[int, int], ends: Mapping[int, int], keys: CopyKeys
     ) -> ResyncBatch:
-        """See `spark/kafka/resync.py`."""
+        """See `spark/kafka/resync_batch.py`."""
         return ResyncBatch(self._session, topic.name, self._request.config, starts, ends, keys, self._stops)
 
     def _offsets_at_once(self, name: str) -> int:

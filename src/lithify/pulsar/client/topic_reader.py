@@ -28,13 +28,13 @@ import google_crc32c
 from lithify.errors import BrokerError
 from lithify.model.message import MessageId
 from lithify.pulsar.client.admin import Admin
+from lithify.pulsar.client.broker_refusals import SealedEndError, TransientBrokerError
 from lithify.pulsar.client.config import ClientConfig
 from lithify.pulsar.client.connection import Connection
 from lithify.pulsar.client.consumer import CLOSE_CONSUMER, LARGEST, allow, last_id, reading
 from lithify.pulsar.client.frames import MESSAGE, Frame
 from lithify.pulsar.client.names import TopicName
 from lithify.pulsar.client.patience import Outage
-from lithify.pulsar.client.refusals import SealedEndError, TransientBrokerError
 from lithify.pulsar.format.entry import CHECKSUM_MAGIC, RawEntry, entry_of
 from lithify.waits.deadline import Deadline
 

@@ -21,7 +21,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.rewrite import Source, Throttles, rewrite
-from lithify.columnar.segment.positions import DeadPositions
+from lithify.columnar.segment.dead_records import DeadPositions
 from lithify.columnar.segment.writer import SegmentSpec
 from lithify.errors import LithifyError
 from lithify.model.segment import Segment

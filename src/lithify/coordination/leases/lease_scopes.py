@@ -32,9 +32,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError
 
+from lithify.coordination.leases.lease_transactions import Transactions, has_table, make_table
 from lithify.coordination.leases.tables.groups import COPIED, FENCES, POSITIONS
 from lithify.coordination.leases.tables.replicas import PROGRESS, REPLICAS
-from lithify.coordination.leases.transactions import Transactions, has_table, make_table
 from lithify.errors import CoordinationError
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.waits.postgres import sqlstate

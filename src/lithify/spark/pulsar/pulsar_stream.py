@@ -24,7 +24,7 @@ from lithify.model.sources.source import SourcePosition
 from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying, OnBatch, StopAsked
 from lithify.pulsar.client import ClientConfig
-from lithify.spark.pulsar.copying import EntryRange, Limits, copy_ranges
+from lithify.spark.pulsar.entry_ranges import EntryRange, Limits, copy_ranges
 from lithify.spark.session.reset import JVM_GONE
 
 STOPS_WITHIN_S = 5.0

@@ -26,9 +26,9 @@ from lithify.ports.source import Copying
 from lithify.pulsar.client import ClientConfig, TopicReader
 from lithify.pulsar.columns import Damage, messages_of
 from lithify.pulsar.format.entry import RawEntry
-from lithify.pulsar.lake.compared import behind
-from lithify.pulsar.lake.continuation import first_entry
+from lithify.pulsar.lake.entry_continuation import first_entry
 from lithify.pulsar.lake.records import records_of, timestamp_of
+from lithify.pulsar.lake.replaced_messages import behind
 from lithify.spark.tasks import attempt
 
 _WORK = pa.schema([pa.field("task", pa.int32()), pa.field("work", pa.binary())])

@@ -22,8 +22,8 @@ from lithify.kafka_client.client import as_kafka_writes
 from lithify.model.settings.secrets import hidden, keep
 from lithify.model.sources.source import EpochAt, Signs, SourceLog, SourceTopic
 from lithify.ports.source import StopAsked
-from lithify.spark.kafka.compared import signs_between
 from lithify.spark.kafka.connector import missing_connector
+from lithify.spark.kafka.log_signs import signs_between
 from lithify.spark.session.reset import JVM_GONE
 
 CALL_S = 30

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 
-from lithify.daemons.cleaner.events import EventReporter
+from lithify.daemons.cleaner.event_reporter import EventReporter
 from lithify.model.settings.stream_attributes import StreamAttributes, with_attributes
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
