@@ -25,8 +25,7 @@ from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.edit import TopicEdit
-from lithify.model.topic.new_topic import NewTopic
-from lithify.model.topic.state import TopicState
+from lithify.model.topic.state import NewTopic, TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.rounds.round import RoundReport
 from lithify.service.commit import commit

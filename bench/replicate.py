@@ -27,7 +27,7 @@ from lithify.columnar.files.access import local_path
 from lithify.columnar.files.durable import make_lasting
 from lithify.model.names import TopicName
 from lithify.model.settings.topic_settings import settings_of
-from lithify.model.topic.new_topic import NewTopic
+from lithify.model.topic.state import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.service.replica.copied_files import MirrorRequest
 from lithify.service.replica.mirror import mirror

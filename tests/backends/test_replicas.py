@@ -10,7 +10,7 @@ import pytest
 from lithify.errors import DamagedError, LithifyError
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
-from lithify.model.topic.new_topic import NewTopic
+from lithify.model.topic.state import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.service.replica.copied_files import MirrorRequest
 from lithify.service.replica.mirror import mirror

@@ -9,7 +9,7 @@ import pytest
 
 from lithify.model.names import TopicName
 from lithify.model.settings.inheritance import Origin
-from lithify.model.topic.new_topic import NewTopic
+from lithify.model.topic.state import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.reports.events import EventKind
 from lithify.service.look.status import topic_info

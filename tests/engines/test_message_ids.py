@@ -18,7 +18,7 @@ from lithify.model.message import EARLIEST, LATEST, Envelope, MessageId, Message
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.topic.log import LastRecord
-from lithify.model.topic.new_topic import NewTopic
+from lithify.model.topic.state import NewTopic
 from lithify.pulsar.format.wire_pb2 import MessageMetadata
 from lithify.rules.compaction.planner import plan_log
 from lithify.service.proof.verify import verify

@@ -22,7 +22,7 @@ from lithify.hydration import hydrate
 from lithify.model.groups.positions import GroupTopic
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
-from lithify.model.topic.new_topic import NewTopic
+from lithify.model.topic.state import NewTopic
 from lithify.rules.reading.pieces import Reading
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.snapshot.lake_and_live import STORE_MS

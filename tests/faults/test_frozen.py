@@ -32,7 +32,7 @@ from faults.history import (
 )
 from lithify.errors import LithifyError
 from lithify.model.settings.topic_settings import settings_of
-from lithify.model.topic.new_topic import NewTopic
+from lithify.model.topic.state import NewTopic
 from lithify.ports.engine import Progress
 from lithify.ports.store import Warehouse
 from lithify.service.change.alter import uncompact

@@ -15,7 +15,7 @@ import pytest
 
 from lithify.errors import LithifyError, PolicyError
 from lithify.model.settings.topic_settings import settings_of
-from lithify.model.topic.new_topic import NewTopic
+from lithify.model.topic.state import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.rules.reading.pieces import Reading
 from lithify.service.change.alter import alter

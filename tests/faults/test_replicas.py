@@ -18,8 +18,7 @@ from lithify.errors import ConflictError, LithifyError, PolicyError
 from lithify.model.names import TopicName
 from lithify.model.sources.copied_topic import CopiedTopic
 from lithify.model.sources.ends import KnownEnds, SourceEnd
-from lithify.model.topic.new_topic import NewTopic
-from lithify.model.topic.state import TopicState
+from lithify.model.topic.state import NewTopic, TopicState
 from lithify.ports.store import LogStore, Warehouse
 from lithify.service.change.expire import expire_versions
 from lithify.service.change.sweep import sweep

@@ -26,7 +26,7 @@ from faults.standing import Standing
 from lithify.errors import RunExpiredError, UnknownVersionError
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
-from lithify.model.topic.new_topic import NewTopic
+from lithify.model.topic.state import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.reports.rounds.round import RoundReport
 from lithify.rules.lifecycle.sweeping import RUNS_REMEMBERED

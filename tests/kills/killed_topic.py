@@ -16,8 +16,7 @@ from statistics import median
 from lithify.errors import LithifyError, UnknownTopicError
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import FileKind
-from lithify.model.topic.new_topic import NewTopic
-from lithify.model.topic.state import TopicState
+from lithify.model.topic.state import NewTopic, TopicState
 from lithify.ports.store import LogStore, Warehouse
 from lithify.service.change.expire import expire_versions
 from lithify.service.change.sweep import sweep

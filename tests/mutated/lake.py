@@ -21,7 +21,7 @@ from lithify.model.settings.rates import Rates
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.sources.copied_topic import CopiedTopic, Hole
 from lithify.model.sources.ends import KnownEnds, SourceEnd
-from lithify.model.topic.new_topic import NewTopic
+from lithify.model.topic.state import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.reports.overview import Standing
 from lithify.rules.reading.pieces import Reading

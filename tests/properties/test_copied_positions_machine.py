@@ -24,8 +24,7 @@ from lithify.model.cursor import From
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId, TopicName
 from lithify.model.settings.topic_settings import settings_of
-from lithify.model.topic.new_topic import NewTopic
-from lithify.model.topic.state import TopicState
+from lithify.model.topic.state import NewTopic, TopicState
 from lithify.ports.leases import Lease
 from lithify.ports.store import LogStore, Warehouse
 from lithify.rules.reading.continuation import BeyondEnd, Continues, Restored, continuation

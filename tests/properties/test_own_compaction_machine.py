@@ -22,8 +22,7 @@ from lithify.errors import LithifyError, LogTruncatedError, RefusedError
 from lithify.model.cursor import Cursor
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
-from lithify.model.topic.new_topic import NewTopic
-from lithify.model.topic.state import TopicState
+from lithify.model.topic.state import NewTopic, TopicState
 from lithify.ports.store import Warehouse
 from lithify.rules.lifecycle.own_views import may_compact
 from lithify.rules.reading.continuation import advanced

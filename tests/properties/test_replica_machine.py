@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from lithify.errors import LithifyError, RefusedError
 from lithify.model.settings.topic_settings import settings_of
-from lithify.model.topic.new_topic import NewTopic
+from lithify.model.topic.state import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.reports.replicas import MirrorReport
 from lithify.service.change.alter import alter

@@ -17,7 +17,7 @@ from lithify.model.cursor import Start
 from lithify.model.names import TopicName
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.log import LogState
-from lithify.model.topic.new_topic import NewTopic
+from lithify.model.topic.state import NewTopic
 from lithify.ports.engine import RewriteEngine
 from lithify.ports.store import Warehouse
 from lithify.reports.rounds.round import RoundReport

@@ -27,8 +27,7 @@ from lithify.model.record import Record
 from lithify.model.replicas.definition import ReplicaDefinition
 from lithify.model.replicas.replica_progress import ReplicaStanding
 from lithify.model.settings.topic_settings import settings_of
-from lithify.model.topic.new_topic import NewTopic
-from lithify.model.topic.state import TopicState
+from lithify.model.topic.state import NewTopic, TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.replicas.replica_events import ReplicaEvent, ReplicaEventKind
 from lithify.service.change.alter import alter

@@ -15,7 +15,7 @@ from lithify.model.cursor import Cursor
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId, TopicName
 from lithify.model.settings.topic_settings import settings_of
-from lithify.model.topic.new_topic import NewTopic
+from lithify.model.topic.state import NewTopic
 from lithify.ports.leases import Lease
 from lithify.reports.replicas.replica_events import ReplicaEventKind
 from lithify.service.replica.promote import promote

@@ -10,8 +10,7 @@ import pytest
 
 from lithify.errors import UnknownTopicError
 from lithify.model.settings.topic_settings import settings_of
-from lithify.model.topic.new_topic import NewTopic
-from lithify.model.topic.state import TopicState
+from lithify.model.topic.state import NewTopic, TopicState
 from lithify.ports.store import Warehouse
 from lithify.service.change.sweep import sweep
 from lithify.service.replica.copied_files import MirrorRequest

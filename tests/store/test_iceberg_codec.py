@@ -26,7 +26,7 @@ from lithify.model.topic.log import (
     View,
     WrittenBatch,
 )
-from lithify.model.topic.new_topic import NewTopic
+from lithify.model.topic.state import NewTopic
 from lithify.rules.lifecycle.clocks import BEHIND_MS
 from lithify.store.iceberg.commit.kept_versions import closings
 from lithify.store.iceberg.state import topic_codec

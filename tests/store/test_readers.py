@@ -18,7 +18,7 @@ from lithify.api.topic import Topic
 from lithify.columnar.segment.convert import to_records
 from lithify.errors import LogTruncatedError
 from lithify.model.record import Record
-from lithify.model.topic.new_topic import NewTopic
+from lithify.model.topic.state import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.service.round.compact import RunRequest, compact
 from lithify.testing.fake_clock import FakeClock

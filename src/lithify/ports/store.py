@@ -19,8 +19,7 @@ from lithify.model.names import TopicName
 from lithify.model.segment import Segment
 from lithify.model.stored_file import Closing, NamedFiles, OtherCommit, StoredFile
 from lithify.model.topic.edit import KeptVersion, TopicEdit
-from lithify.model.topic.new_topic import NewTopic
-from lithify.model.topic.state import TopicState
+from lithify.model.topic.state import NewTopic, TopicState
 from lithify.ports.clock import Clock
 from lithify.ports.documents import Documents
 from lithify.ports.files import SegmentFiles

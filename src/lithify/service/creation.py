@@ -10,8 +10,7 @@ from lithify.model.formats.warehouse import NEWEST_FORMAT, UNSTATED_FORMAT, Ware
 from lithify.model.names import TopicName, TopicReference, check_printable, nearest, original_name, original_stream
 from lithify.model.settings.inheritance import in_force
 from lithify.model.settings.stream_attributes import StreamAttributes, with_attributes
-from lithify.model.topic.new_topic import NewTopic
-from lithify.model.topic.state import TopicState
+from lithify.model.topic.state import NewTopic, TopicState
 from lithify.ports.documents import DocumentKind
 from lithify.ports.store import LogStore, Warehouse
 from lithify.rules.lifecycle.admission import check_partitions

@@ -23,8 +23,7 @@ from lithify.model.settings.inheritance import own_names
 from lithify.model.stored_file import Closing, NamedFiles, StoredFile
 from lithify.model.topic.edit import KeptVersion, TopicEdit
 from lithify.model.topic.log import LogState
-from lithify.model.topic.new_topic import NewTopic
-from lithify.model.topic.state import TopicState
+from lithify.model.topic.state import NewTopic, TopicState
 from lithify.ports.clock import Clock
 from lithify.ports.documents import DocumentKind
 from lithify.ports.store import StaleVersionError, Warehouse

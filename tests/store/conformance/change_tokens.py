@@ -10,8 +10,7 @@ from lithify.errors import UnknownTopicError
 from lithify.model.failure import LogFailure
 from lithify.model.names import TopicName, parse_topic
 from lithify.model.settings.topic_settings import TopicSettings
-from lithify.model.topic.new_topic import NewTopic
-from lithify.model.topic.state import TopicState
+from lithify.model.topic.state import NewTopic, TopicState
 from lithify.service.documents import put_failures
 from store.conformance.topics import NAMES
 from support.store.builders import NOW_MS, ORDERS, Place, some_records

@@ -13,8 +13,7 @@ from lithify.model.replicas.replica_of import ReplicaOf
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.sources.origin import KAFKA, OWN, PROMOTED, CopyOf
 from lithify.model.topic.edit import TopicEdit, Verb
-from lithify.model.topic.new_topic import NewTopic
-from lithify.model.topic.state import TopicState
+from lithify.model.topic.state import NewTopic, TopicState
 from support.store.builders import NOW_MS, ORDERS, Place, some_records
 
 SAYS = ReplicaOf("s3://lake/warehouse", "6c1d", 0, ("ab", "cd"), 1)

@@ -8,7 +8,7 @@ from lithify.errors import RefusedError, UnknownStreamError
 from lithify.model.names import TopicName
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.edit import TopicEdit
-from lithify.model.topic.new_topic import NewTopic
+from lithify.model.topic.state import NewTopic
 from support.store.builders import NOW_MS, Place
 
 STREAMS = ["eu", "eu.shop", "eu_shop", "EU", "mapr.%2Fapps%2Fevents", "s" * 249]

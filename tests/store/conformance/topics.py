@@ -11,7 +11,7 @@ from lithify.model.names import TopicName, parse_topic
 from lithify.model.settings.topic_settings import TopicSettings, settings_of
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import LogState
-from lithify.model.topic.new_topic import NewTopic
+from lithify.model.topic.state import NewTopic
 from lithify.ports.store import StaleVersionError, Warehouse
 from lithify.service.change.expire import expire_versions
 from lithify.service.documents import put_report, rates_note, reports_of

@@ -20,8 +20,7 @@ from lithify.model.record import Record
 from lithify.model.segment import segments_of
 from lithify.model.settings.topic_settings import TopicSettings, changed, settings_of
 from lithify.model.topic.log import WrittenBatch
-from lithify.model.topic.new_topic import NewTopic
-from lithify.model.topic.state import TopicState
+from lithify.model.topic.state import NewTopic, TopicState
 from lithify.ports.store import Warehouse
 from lithify.rules.reading.pieces import Reading
 from lithify.service.change.alter import alter, uncompact

@@ -9,7 +9,7 @@ from lithify.model.failure import LogFailure
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
-from lithify.model.topic.new_topic import NewTopic
+from lithify.model.topic.state import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.rules.reading.pieces import Reading
 from lithify.service.documents import put_failures

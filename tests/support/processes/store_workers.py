@@ -13,8 +13,7 @@ from lithify.errors import ConflictError
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
-from lithify.model.topic.new_topic import NewTopic
-from lithify.model.topic.state import TopicState
+from lithify.model.topic.state import NewTopic, TopicState
 from lithify.ports.store import StaleVersionError, Warehouse
 from lithify.service.write.append import append
 from lithify.store.iceberg.catalog import lock

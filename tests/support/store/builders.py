@@ -17,8 +17,7 @@ from lithify.model.segment import Segment, volume_of
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.edit import TopicEdit, Verb
 from lithify.model.topic.log import LastRecord, LogState, View
-from lithify.model.topic.new_topic import NewTopic
-from lithify.model.topic.state import TopicState
+from lithify.model.topic.state import NewTopic, TopicState
 from lithify.ports.files import SegmentFiles
 from lithify.ports.store import LogStore
 from lithify.reports.rounds.round import LogReport, Losers, RoundReport

@@ -16,8 +16,7 @@ from lithify.daemons.stop import Stop
 from lithify.errors import CoordinationError, LithifyError
 from lithify.model.names import LogId, TopicName
 from lithify.model.record import Record
-from lithify.model.topic.new_topic import NewTopic
-from lithify.model.topic.state import TopicState
+from lithify.model.topic.state import NewTopic, TopicState
 from lithify.ports.engine import PlannedLog, Progress, RunLimits
 from lithify.ports.store import Warehouse
 from lithify.reports.events import CleanerEvent, EventKind

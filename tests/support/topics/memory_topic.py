@@ -12,8 +12,7 @@ from lithify.model.record import Record
 from lithify.model.segment import Segment, segments_of
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import LogState
-from lithify.model.topic.new_topic import NewTopic
-from lithify.model.topic.state import TopicState
+from lithify.model.topic.state import NewTopic, TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.rounds.round import RoundReport
 from lithify.rules.reading.pieces import Reading

@@ -9,7 +9,7 @@ import pytest
 from lithify.errors import CoordinationError
 from lithify.model.names import TopicName
 from lithify.model.record import Record
-from lithify.model.topic.new_topic import NewTopic
+from lithify.model.topic.state import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.service.change.retain import retain
 from lithify.service.group_reads import PositionsOfLook, read_groups

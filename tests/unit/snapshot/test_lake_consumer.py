@@ -9,7 +9,7 @@ import pytest
 from lithify.api.lake import open_lake
 from lithify.errors import LithifyError, LogTruncatedError, RefusedError
 from lithify.model.record import Record
-from lithify.model.topic.new_topic import NewTopic
+from lithify.model.topic.state import NewTopic
 from lithify.testing.fake_clock import FakeClock
 from support.engines.kernel import compact_without_spark
 

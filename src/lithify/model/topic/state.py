@@ -1,4 +1,4 @@
-"""The state of a topic at one version: its settings and the states of its logs."""
+"""The state of a topic at one version: its settings and the states of its logs; and what it is created with."""
 
 from __future__ import annotations
 
@@ -62,3 +62,18 @@ class TopicState:
         if partition not in self.partitions:
             hint = f"it has {len(self.logs)}, numbered from 0"
             raise UnknownTopicError(f"{self.name} has no partition {partition}", hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """A topic that is to be created."""
+
+    name: TopicName
+    original_name: str
+    settings: TopicSettings
+    partitions: int
+    created_ms: int
+    own_settings: frozenset[str] | None = None
+    """Those that it has of its own, by name; None are those that differ from the defaults (C56)."""
+    replica: ReplicaOf | None = None
+    """What it is a replica of from its first version on (C63)."""

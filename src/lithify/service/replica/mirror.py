@@ -30,8 +30,7 @@ from lithify.model.replicas.file_names import origin
 from lithify.model.replicas.replica_of import NOTHING_COPIED, ReplicaOf
 from lithify.model.segment import Segment
 from lithify.model.topic.edit import TopicEdit
-from lithify.model.topic.new_topic import NewTopic
-from lithify.model.topic.state import TopicState
+from lithify.model.topic.state import NewTopic, TopicState
 from lithify.ports.source import StopAsked
 from lithify.ports.store import Warehouse
 from lithify.reports.replicas import MirrorReport, ReplicaLag

@@ -24,8 +24,7 @@ from lithify.errors import DamagedError, LithifyError, UnknownTopicError
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
 from lithify.model.topic.edit import KeptVersion, TopicEdit
-from lithify.model.topic.new_topic import NewTopic
-from lithify.model.topic.state import TopicState
+from lithify.model.topic.state import NewTopic, TopicState
 from lithify.ports.store import CommitUnknownError, StaleVersionError
 from lithify.rules.lifecycle.landing import Landing, landing
 from lithify.store.errors import no_warehouse, unknown_version

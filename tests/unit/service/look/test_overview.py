@@ -12,7 +12,7 @@ from lithify.model.cleaner_note import CleanerNote
 from lithify.model.failure import LogFailure
 from lithify.model.names import TopicName
 from lithify.model.record import Record
-from lithify.model.topic.new_topic import NewTopic
+from lithify.model.topic.state import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.reports.overview import Standing
 from lithify.service.documents import put_failures

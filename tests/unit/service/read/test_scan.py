@@ -25,7 +25,7 @@ from lithify.model.scan import (
     ScanSettings,
 )
 from lithify.model.settings.topic_settings import TopicSettings
-from lithify.model.topic.new_topic import NewTopic
+from lithify.model.topic.state import NewTopic
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.read import scan_plan
 from lithify.service.write.append import append

@@ -8,7 +8,7 @@ import pytest
 
 from lithify.errors import ConflictError, DamagedError, PolicyError, UnknownTopicError
 from lithify.model.topic.edit import TopicEdit, Verb
-from lithify.model.topic.new_topic import NewTopic
+from lithify.model.topic.state import NewTopic
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.expire import expire_versions

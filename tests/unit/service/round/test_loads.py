@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lithify.model.settings.topic_settings import settings_of
-from lithify.model.topic.new_topic import NewTopic
+from lithify.model.topic.state import NewTopic
 from lithify.service.change.streams import create_stream
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append

@@ -8,7 +8,7 @@ from pathlib import Path
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import settings_of
-from lithify.model.topic.new_topic import NewTopic
+from lithify.model.topic.state import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append

@@ -22,8 +22,7 @@ from lithify.model.remains import ClosedState
 from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.sources.origin import origin_of, origin_text
-from lithify.model.topic.new_topic import NewTopic
-from lithify.model.topic.state import TopicState
+from lithify.model.topic.state import NewTopic, TopicState
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.state import topic_codec
 from lithify.store.iceberg.state.log_codec import log_from_json

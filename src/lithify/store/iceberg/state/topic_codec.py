@@ -43,8 +43,7 @@ from lithify.model.settings.topic_settings import TopicSettings, stored_settings
 from lithify.model.sources.origin import origin_of, origin_text
 from lithify.model.topic.edit import KeptVersion, TopicEdit, Verb
 from lithify.model.topic.log import FIRST_EPOCH, LogState
-from lithify.model.topic.new_topic import NewTopic
-from lithify.model.topic.state import TopicState
+from lithify.model.topic.state import NewTopic, TopicState
 from lithify.reports.rounds.round import REPORTS_KEPT
 from lithify.store.iceberg.io.checksums import FIRST_FORMAT, PREFIX, RESTORE, TableFacts, check
 from lithify.store.iceberg.state.log_codec import log_from_json, log_to_json
