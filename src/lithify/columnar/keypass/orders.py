@@ -1,4 +1,4 @@
-"""The order of records as a column (C10), as `rules.compaction.rules.order_of` says it of one record.
+"""The order of records as a column (C10), as `survivor_rules.order_of` says it of one record.
 
 offset       all alike: no column is read
 timestamp    that of the record

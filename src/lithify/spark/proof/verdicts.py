@@ -78,7 +78,7 @@ def verdicts(rows: DataFrame, rules: DataFrame, proofs: Sequence[Proof], *, part
 
 
 def _order(strategy: Strategy) -> Column:
-    """As `rules.compaction.rules.order_of` says it of one record (C10)."""
+    """As `survivor_rules.order_of` says it of one record (C10)."""
     match strategy:
         case "offset":
             return F.lit(0)
