@@ -13,6 +13,7 @@ Importing this package imports no PyIceberg, PyArrow or PySpark; `open` does wha
 from __future__ import annotations
 
 import sys
+from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
 if sys.version_info < (3, 11):  # noqa: UP036 - before anything that an earlier Python cannot read
@@ -35,7 +36,7 @@ Place = Cursor
 """Its first name."""
 
 
-def open(warehouse: str | None = None, *, catalog: str | None = None) -> Lake:
+def open(warehouse: str | PathLike[str] | None = None, *, catalog: str | None = None) -> Lake:
     """A lake at a directory or URI, or behind a catalog that PyIceberg's configuration describes.
 
     Without arguments: `$LITHIFY_WAREHOUSE` or `$LITHIFY_CATALOG`, or else `./lithify-warehouse`. Raises
@@ -43,7 +44,7 @@ def open(warehouse: str | None = None, *, catalog: str | None = None) -> Lake:
     """
     from lithify.api.lake import open_lake
 
-    return open_lake(warehouse, catalog=catalog)
+    return open_lake(None if warehouse is None else fspath(warehouse), catalog=catalog)
 
 
 def __getattr__(name: str) -> object:
