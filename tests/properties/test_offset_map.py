@@ -35,7 +35,7 @@ class Published:
     target: int = 0
     """The offset that the next record gets."""
     forgotten: int = 0
-    """A version without maps published what is below."""
+    """What is below was published by a version without maps, or is a hole behind that: no map is stored then."""
 
     def transaction(self, runs, hole: int, ends: str, marks=(), largest: int = LARGEST_CHARS) -> None:
         offset, pairs = self.next, []
@@ -51,7 +51,9 @@ class Published:
         self.known = self.known.with_records(pairs).bounded(marks, largest)
         stored = self.known.to_json()
         if ends == "old version":
-            stored, self.forgotten = [], self.next
+            stored = []
+        if not stored:
+            self.forgotten = self.next
         self.known = OffsetMap.from_json(stored, self.next, self.known.end)  # as each run begins
 
     def right(self, position: int) -> int:
