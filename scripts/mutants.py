@@ -3,11 +3,17 @@
     scripts/mutants.py                              200 of src/lithify/rules, drawn with seed 1
     scripts/mutants.py --count 50 --seed 7 src/lithify/rules/compaction
 
-Each mutant is one change of one expression in a copy of `src`: a comparison turned round or made inclusive, `and` for
-`or`, plus for minus, a number one higher, a condition negated, True for False. The unit tests that import the file
-try it first, then scenarios and properties, with the examples that they always have. What no test notices is printed:
-a test is missing, or the change changes nothing. The same seed draws the same mutants of the same
-code, so that the score can be compared before and after tests are taken out. `just mutants` calls this.
+Each mutant is one change of one expression in a function: a comparison turned round or made inclusive, `and` for `or`,
+plus for minus, a number one higher, a condition negated, True for False. The unit tests that import the file try it
+first, then scenarios and properties, these with at most `EXAMPLES` examples. What no test notices is printed: a test is
+missing, or the change changes nothing. The same seed draws the same mutants of the same code, so that the score can be
+compared before and after tests are taken out. `just mutants` calls this.
+
+    a process for each file:   tests imported and collected ──► fork ──► functions get the mutant's code ──► tests
+                                                            └─► fork ──► ...
+
+So a mutant costs what its tests take until the first fails, and not their imports. What is evaluated when a module is
+imported, such as constants and default values, is not changed.
 """
 
 from __future__ import annotations
@@ -15,24 +21,31 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import gc
 import os
-import shutil
-import subprocess
+import signal
 import sys
-import tempfile
+import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
-from queue import Queue
 from random import Random
+from types import CodeType, FunctionType
+from typing import TextIO
+
+import pytest
 
 from tests_for import ROOT, importers, tests_for
 
 RULES = ROOT / "src" / "lithify" / "rules"
+UNIT = ROOT / "tests" / "unit"
 NEAR = 1
 THEN = ("scenarios", "properties")
 """The folders whose tests try what the unit tests have not noticed."""
+EXAMPLES = 40
 TIMEOUT_S = 300
 AT_ONCE = 2
 
@@ -47,16 +60,26 @@ COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One change of a file: what stood in the line, what stands there now, and the whole text."""
+    """The change of node `number` of a file, as `ast.walk` counts: what stands in the line, and what in its place."""
 
     file: Path
+    number: int
     line: int
     before: str
     after: str
-    text: str
 
     def __str__(self) -> str:
         return f"{self.file.relative_to(ROOT)}:{self.line}  {self.before}  ->  {self.after}"
+
+    def code(self) -> CodeType:
+        """Of the whole file, with the change."""
+        tree = ast.parse(self.file.read_text("utf-8"))
+        old = [*ast.walk(tree)][self.number]
+        new = changed(old)
+        assert new is not None
+        mutated = ast.fix_missing_locations(Exchange(old, new).visit(tree))
+        assert isinstance(mutated, ast.Module)
+        return compile(mutated, str(self.file), "exec")
 
 
 def changed(node: ast.AST) -> ast.AST | None:
@@ -82,7 +105,7 @@ def changed(node: ast.AST) -> ast.AST | None:
 
 
 class Exchange(ast.NodeTransformer):
-    """Exchanges the node with this number, counted as `ast.walk` counts."""
+    """Exchanges one node."""
 
     def __init__(self, old: ast.AST, new: ast.AST) -> None:
         self._old, self._new = old, new
@@ -92,31 +115,99 @@ class Exchange(ast.NodeTransformer):
 
 
 def mutants(file: Path) -> Iterator[Mutant]:
-    """All of a file, but for those of its annotations and of default values of fields that count nothing."""
-    text = file.read_text("utf-8")
-    for number, node in enumerate(ast.walk(ast.parse(text))):
-        if changed(node) is not None:
-            tree = copy.deepcopy(ast.parse(text))
-            old = [*ast.walk(tree)][number]
-            new = changed(old)
-            assert new is not None and isinstance(old, ast.expr)
-            before, after = ast.unparse(old), ast.unparse(ast.fix_missing_locations(new))
-            yield Mutant(file, old.lineno, before, after, ast.unparse(Exchange(old, new).visit(tree)))
+    """All of a file's functions."""
+    tree = ast.parse(file.read_text("utf-8"))
+    bodies = [node.body for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    inside = {id(node) for body in bodies for statement in body for node in ast.walk(statement)}
+    for number, node in enumerate(ast.walk(tree)):
+        new = changed(node) if id(node) in inside else None
+        if new is not None:
+            assert isinstance(node, ast.expr)
+            yield Mutant(
+                file, number, node.lineno, ast.unparse(node), ast.unparse(ast.fix_missing_locations(copy.deepcopy(new)))
+            )
 
 
-def is_noticed(mutant: Mutant, folder: Path, tests: Sequence[Path]) -> bool:
-    """Whether a test fails with it, in a copy of `src` in `folder`, which is whole again afterwards."""
-    place = folder / mutant.file.relative_to(ROOT)
-    place.write_text(mutant.text, "utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *map(str, tests)]
-    try:
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=TIMEOUT_S, check=False)
-    except subprocess.TimeoutExpired:  # it never ends: that is noticed
+def exchanged(code: CodeType) -> None:
+    """Gives functions that exist the code that they have in `code`, a whole file."""
+    new = {(one.co_qualname, one.co_firstlineno): one for one in within(code)}
+    for function in gc.get_objects():
+        if isinstance(function, FunctionType) and function.__code__.co_filename == code.co_filename:
+            old = function.__code__
+            function.__code__ = new.get((old.co_qualname, old.co_firstlineno), old)
+
+
+def within(code: CodeType) -> Iterator[CodeType]:
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield one
+            yield from within(one)
+
+
+class Trial:
+    """A plugin of pytest: instead of the collected tests it runs a fork with them for each mutant; None is as it is."""
+
+    def __init__(self, drawn: Sequence[Mutant | None], told: TextIO) -> None:
+        self._drawn, self._told = drawn, told
+        self.noticed: list[bool] = []
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        from hypothesis import settings  # pytest rewrites its assertions, unless it is imported before
+
+        for item in items:
+            test = getattr(item, "obj", None)
+            for place, name in (
+                (getattr(test, "__func__", test), "_hypothesis_internal_use_settings"),
+                (getattr(item, "cls", None), "settings"),  # of a state machine
+            ):
+                if isinstance(given := getattr(place, name, None), settings):
+                    setattr(place, name, settings(given, max_examples=min(EXAMPLES, given.max_examples)))
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        for mutant in self._drawn:
+            child = os.fork()
+            if not child:
+                os._exit(self._fails(session, mutant))
+            self.noticed.append(_ended(child) != 0)
+            if mutant is not None:
+                print("noticed  " if self.noticed[-1] else "UNNOTICED", mutant, file=self._told, flush=True)
         return True
-    finally:
-        shutil.copyfile(mutant.file, place)
-    return done.returncode != 0
+
+    @staticmethod
+    def _fails(session: pytest.Session, mutant: Mutant | None) -> int:
+        if mutant is not None:
+            exchanged(mutant.code())
+        for number, item in enumerate(session.items):
+            after = session.items[number + 1] if number + 1 < len(session.items) else None
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+            if session.testsfailed:
+                return 1
+        return 0
+
+
+def _ended(child: int) -> int:
+    """The status of a process; one that takes too long is ended, which is noticed as well."""
+    until_s = time.monotonic() + TIMEOUT_S
+    while time.monotonic() < until_s:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return status
+        time.sleep(0.02)
+    os.kill(child, signal.SIGKILL)
+    return os.waitpid(child, 0)[1]
+
+
+def noticed_of(drawn: Sequence[Mutant | None], tests: Sequence[Path]) -> int:
+    """How many mutants of one file the tests notice, nearest first. To be called in a process of its own."""
+    told = os.fdopen(os.dup(1), "w")
+    for stream in (1, 2):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream)  # what pytest says of each failure
+    trial = Trial(drawn, told)
+    then = [ROOT / "tests" / folder for folder in THEN]
+    options = ["-x", "-q", "-s", "-p", "no:cacheprovider"]
+    pytest.main([*options, *map(str, [*tests, *then])], plugins=[trial])
+    assert len(trial.noticed) == len(drawn), f"these tests cannot be collected: {tests}"
+    return sum(trial.noticed)
 
 
 def main() -> int:
@@ -127,28 +218,20 @@ def main() -> int:
     given = parser.parse_args()
     place = given.place.resolve()
     every = [one for file in sorted(place.rglob("*.py") if place.is_dir() else [place]) for one in mutants(file)]
-    drawn = Random(given.seed).sample(every, min(given.count, len(every)))
+    by_file: dict[Path, list[Mutant]] = defaultdict(list)
+    for mutant in Random(given.seed).sample(every, min(given.count, len(every))):
+        by_file[mutant.file].append(mutant)
     files, by = importers()
-    folders: Queue[Path] = Queue()
-
-    def tried(mutant: Mutant) -> bool:
-        near = [test for far, test in tests_for([mutant.file], by, files) if far <= NEAR]
-        tests = [test for test in near if test.is_relative_to(ROOT / "tests" / "unit")]
-        folder = folders.get()
-        try:
-            noticed = is_noticed(mutant, folder, [*tests, *(ROOT / "tests" / folder for folder in THEN)])
-        finally:
-            folders.put(folder)
-        print("noticed  " if noticed else "UNNOTICED", mutant, flush=True)
-        return noticed
-
-    with tempfile.TemporaryDirectory() as work:
-        for number in range(AT_ONCE):
-            shutil.copytree(ROOT / "src", Path(work) / str(number) / "src")
-            folders.put(Path(work) / str(number))
-        with ThreadPoolExecutor(AT_ONCE) as threads:
-            noticed = sum(threads.map(tried, drawn))
-    print(f"{noticed} of {len(drawn)} noticed, drawn from {len(every)} with seed {given.seed}")
+    near = {
+        file: [test for far, test in tests_for([file], by, files) if far <= NEAR and test.is_relative_to(UNIT)]
+        for file in by_file
+    }
+    os.chdir(ROOT)
+    with ProcessPoolExecutor(AT_ONCE, mp_context=get_context("spawn"), max_tasks_per_child=1) as processes:
+        if processes.submit(noticed_of, [None], next(iter(near.values()))).result():
+            sys.exit("the tests fail as it is")
+        noticed = sum(processes.map(noticed_of, by_file.values(), near.values()))
+    print(f"{noticed} of {sum(map(len, by_file.values()))} noticed, drawn from {len(every)} with seed {given.seed}")
     return 0
 
 
