@@ -9,7 +9,7 @@ import pytest
 
 from lithify.model.message import MessageId
 from lithify.pulsar.client import ClientConfig
-from lithify.pulsar.live import cluster as live
+from lithify.pulsar.live import live_cluster as live
 from lithify.pulsar.live.live_cluster import LiveCluster
 from lithify.service.pulsar.planning import plan_round
 
