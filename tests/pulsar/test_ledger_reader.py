@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import pickle
 
 import pytest
@@ -12,7 +11,7 @@ from lithify.errors import BrokerError
 from lithify.model.message import MessageId
 from lithify.pulsar.bookkeeper import LedgerReader, MetadataStore, TopicLedgers
 from lithify.pulsar.client import Admin, ClientConfig, Cluster, TopicReader
-from support.processes.programs import running
+from support.processes.programs import children
 from support.pulsar.bookies import a_writer, java_parts
 from support.pulsar.clients import a_client, send
 from support.pulsar.server import PulsarServer
@@ -81,11 +80,11 @@ def test_pages_are_of_some_mebibytes(pulsar_server, written):
 
 def test_a_read_that_is_abandoned_leaves_no_jvm(pulsar_server, written):
     topic, last = written
-    before = set(running(os.getsid(0)))
+    before = children()
     pages = reader_of(pulsar_server, topic).read(None, last)
     next(pages)
     pages.close()
-    wait_until(lambda: set(running(os.getsid(0))) <= before, "the JVM is still there")
+    wait_until(lambda: children() <= before, "the JVM is still there")
 
 
 def test_a_ledger_that_is_newer_or_was_deleted_is_an_error(pulsar_server):

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -62,11 +63,21 @@ def end(process: subprocess.Popen[str]) -> None:
 
 def running(session: int) -> dict[int, str]:
     """The living processes of a session, and their commands. Those of Spark leave their process group."""
+    return _living(lambda _parent, its_session: its_session == session)
+
+
+def children() -> set[int]:
+    """The living processes that this one has started."""
+    return set(_living(lambda parent, _session: parent == os.getpid()))
+
+
+def _living(is_wanted: Callable[[int, int], bool]) -> dict[int, str]:
+    """The commands of the processes of which the ids of their parent and of their session are as wanted."""
     found: dict[int, str] = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             with suppress(OSError):  # it has ended meanwhile
-                state, _, _, its_session = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
-                if int(its_session) == session and state not in "ZX":
+                state, parent, _, session = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
+                if state not in "ZX" and is_wanted(int(parent), int(session)):
                     found[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ")[:200]
     return found

@@ -26,6 +26,10 @@ START_S = 30.0
 SETTINGS = {"fsync": "off", "unix_socket_directories": "", "listen_addresses": "127.0.0.1", "max_connections": "60"}
 
 
+class ServerEndedError(Exception):
+    """The server has ended while it started. The text is the end of its log."""
+
+
 class Postgres:
     """A server. PostgreSQL does not run as root, so there it runs as the user `nobody`."""
 
@@ -46,7 +50,11 @@ class Postgres:
         options = [f"--username={USER}", f"--pwfile={secret}", "--auth=scram-sha-256", "--no-sync", "--encoding=UTF8"]
         self._spawn("initdb", f"--pgdata={self._data}", "--locale=C", *options).wait(timeout=60)
         assert (self._data / "PG_VERSION").exists(), self._log.read_text()
-        self.start()
+        try:
+            self.start()
+        except ServerEndedError:  # another program may have been quicker to take the port
+            self.port = free_port()
+            self.start()
 
     def uri(self, database: str, port: int | None = None, password: str = PASSWORD) -> str:
         """As PyIceberg takes it; `port` is that of a proxy in between."""
@@ -99,6 +107,8 @@ class Postgres:
         try:
             self.run("SELECT 1")
         except psycopg2.OperationalError:
+            if self._process is not None and self._process.poll() is not None:
+                raise ServerEndedError(self._log.read_text()[-2000:]) from None
             return False
         return True
 

@@ -176,7 +176,7 @@ def test_a_reader_asks_again_when_the_last_entry_does_not_come():
 def test_an_entry_that_does_not_come_is_told_by_the_one_before(start, place):
     """Brokers say nothing where bookies cannot read it."""
     with a_fake_broker((2, 0, ENTRY), flow=lambda *_: b"") as broker:
-        reader = TopicReader(config_of(broker, answer_s=0.1, outage_s=0.1), TOPIC)
+        reader = TopicReader(config_of(broker, answer_s=1, outage_s=1), TOPIC)
         with pytest.raises(BrokerError, match=f"^{TOPIC}: {place}: .*sends nothing"):
             list(reader.read(start, END))
 
