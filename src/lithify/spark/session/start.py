@@ -50,6 +50,7 @@ _OWN_CONF = {
     "spark.app.name": "lithify",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    "spark.sql.adaptive.enabled": "false",  # plans every stage anew; how many tasks a round has, Lithify decides
     "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
 }
 
