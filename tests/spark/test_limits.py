@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from lithify.model.record import Record
-from lithify.model.settings.topic_settings import Strategy
+from lithify.model.settings.strategy import ByColumn, Order
 from lithify.ports.engine import RunLimits
 from lithify.rules.compaction.key_pass_shape import LEAST_RECORDS, MAX_READS, key_pass_shape, key_pass_shapes
 from lithify.spark.tasks import partitions, spread
@@ -115,9 +115,9 @@ class APlan:
     """As much of a plan as its size."""
 
     def __init__(
-        self, dirty: int, *, clean: int = 0, scan_bytes: int = 0, above_horizon: int = 0, strategy: Strategy = "offset"
+        self, dirty: int, *, clean: int = 0, scan_bytes: int = 0, above_horizon: int = 0, order: Order | None = None
     ) -> None:
-        self.rules = some_rules(1, strategy=strategy)
+        self.rules = some_rules(1, order=order)
         self.above_horizon = (a_segment(records=above_horizon),) if above_horizon else ()
         self.dirty = (a_segment(records=dirty, scan_bytes=scan_bytes),)
         self.looked_at = (a_segment(records=clean),) if clean else ()
@@ -148,9 +148,9 @@ def test_ranges_follow_the_memory_of_a_task_and_the_dirty_part():
 
 def test_versions_take_memory_as_well_and_keys_that_wait_do_not():
     """C20, C38."""
-    assert shape(30_000_000, strategy="timestamp").ranges == 3
-    assert shape(30_000_000, strategy="timestamp", above_horizon=10**9).ranges == 3
-    assert shape(1_000_000, strategy="timestamp", clean=10**9).ranges == 2
+    assert shape(30_000_000, order=ByColumn("timestamp")).ranges == 3
+    assert shape(30_000_000, order=ByColumn("timestamp"), above_horizon=10**9).ranges == 3
+    assert shape(1_000_000, order=ByColumn("timestamp"), clean=10**9).ranges == 2
 
 
 def test_keys_are_read_once_where_ranges_are_many():

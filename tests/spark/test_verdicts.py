@@ -19,6 +19,7 @@ from lithify.model.finding import FindingKind, TombstoneCount
 from lithify.model.message import Envelope, MessageId
 from lithify.model.record import Record
 from lithify.model.segment import Segment
+from lithify.model.settings.strategy import ByColumn, ByHeader
 from lithify.ports.engine import RunLimits
 from lithify.ports.inspector import RecordFinding
 from lithify.rules.compaction.survivor_rules import SurvivorRules
@@ -74,8 +75,7 @@ def some_rules(random: Random, end: int) -> SurvivorRules | None:
         keep_keyless=random.random() < 0.5,
         empty_is_tombstone=random.random() < 0.5,
         tombstones_expire_below=random.choice([0, horizon, random.randint(0, horizon)]),
-        strategy=random.choice(["offset", "timestamp", "header"]),
-        order_header="v",
+        order=random.choice([None, ByColumn("timestamp"), ByHeader("v")]),
         values_expire_before_ms=random.choice([None, 101, 103]),
     )
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from lithify.model.message import Envelope, MessageId
 from lithify.model.record import Record
+from lithify.model.settings.strategy import order_of_strategy
 from lithify.rules.compaction.survivor_rules import SurvivorRules
 from support.chunks import chunk_metadata
 
@@ -80,8 +81,7 @@ def rules_for(records: Sequence[Record]) -> st.SearchStrategy[SurvivorRules]:
             keep_keyless=keyless,
             empty_is_tombstone=empty,
             tombstones_expire_below=min(expire, bounds[1]),
-            strategy=strategy,
-            order_header="h",
+            order=order_of_strategy(strategy, "h"),
             values_expire_before_ms=before_ms,
         ),
         bounds,

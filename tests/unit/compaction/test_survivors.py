@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from lithify.model.record import Record
+from lithify.model.settings.strategy import ByColumn, ByHeader
 from lithify.rules.compaction.survivor_rules import Cause
 from lithify.rules.compaction.survivors import Survivors, survivors
 from support.builders import a_log, draw, some_rules
 from support.tables import cases_of
 
-TIME = {"strategy": "timestamp"}
-HEADER = {"strategy": "header", "order_header": "v"}
+TIME = {"order": ByColumn("timestamp")}
+HEADER = {"order": ByHeader("v")}
 RETAINED = {"keep_keyless": True}
 EMPTY_DELETES = {"empty_is_tombstone": True}
 AGED = {"values_expire_before_ms": 50}

@@ -1,8 +1,8 @@
 """The order of records as a column (C10), as `survivor_rules.order_of` says it of one record.
 
-offset       all alike: no column is read
-timestamp    that of the record
-header       a big-endian signed number in the last header of that name, null where there is none
+None         all alike: no column is read
+ByColumn     the column's number
+ByHeader     a big-endian signed number in the last header of that name, null where there is none
 """
 
 from __future__ import annotations
@@ -14,34 +14,35 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columnar.segment.dead_records import Integers
-from lithify.columnar.segment.schema import HEADERS, TIMESTAMP
+from lithify.columnar.segment.schema import HEADERS
+from lithify.model.settings.strategy import ByColumn, ByHeader
 from lithify.rules.compaction.survivor_rules import ORDER_BYTES, SurvivorRules
 
 
 def order_columns(rules: SurvivorRules) -> tuple[str, ...]:
     """The columns of a segment from which the order is read."""
-    match rules.strategy:
-        case "offset":
+    match rules.order:
+        case None:
             return ()
-        case "timestamp":
-            return (TIMESTAMP,)
-        case "header":
+        case ByColumn(name):
+            return (name,)
+        case ByHeader():
             return (HEADERS,)
 
 
 def order_column(table: pa.Table, rules: SurvivorRules) -> Any:
     """The order of each record: int64, null where a record has none, or where its column was not read.
 
-    None with the strategy `offset`.
+    None if the offset alone decides.
     """
-    match rules.strategy:
-        case "offset":
+    match rules.order:
+        case None:
             return None
-        case "timestamp":
-            return table.column(TIMESTAMP)
-        case "header" if HEADERS in table.column_names:
-            return header_orders(table.column(HEADERS), rules.order_header)
-        case "header":
+        case ByColumn(name):
+            return table.column(name)
+        case ByHeader(name) if HEADERS in table.column_names:
+            return header_orders(table.column(HEADERS), name)
+        case ByHeader():
             return pa.nulls(table.num_rows, pa.int64())
 
 

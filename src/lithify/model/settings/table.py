@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from lithify.errors import InvalidNameError
 from lithify.model.names import checked_group
+from lithify.model.settings.strategy import Strategy
 from lithify.model.settings.units import parse_duration_ms, parse_size_bytes
 
 NO_LIMIT = -1
@@ -111,7 +112,7 @@ _TABLE = (
     Setting(
         "compaction.strategy",
         doc="Which record of a key wins: the one with the highest offset, timestamp, or order in a header.",
-        **_choice("offset", "timestamp", "header"),
+        **_choice(*get_args(Strategy)),
     ),
     Setting(
         "compaction.strategy.header",

@@ -10,10 +10,10 @@ from lithify.errors import InvalidSettingError
 from lithify.errors.redaction import told
 from lithify.model.names import nearest
 from lithify.model.settings.foreign import counterpart
+from lithify.model.settings.strategy import Order, Strategy, order_of_strategy
 from lithify.model.settings.table import LEAST_SWEEP_GRACE_MS, NO_LIMIT, SETTINGS
 
 CompactionMode = Literal["in-place", "side-by-side"]
-Strategy = Literal["offset", "timestamp", "header"]
 NullKey = Literal["reject", "drop", "retain"]
 EmptyValue = Literal["value", "tombstone"]
 MessageIds = Literal["none", "pulsar"]
@@ -60,9 +60,9 @@ class TopicSettings:
         return "delete" in self.cleanup_policy.split(",")
 
     @property
-    def is_ordered(self) -> bool:
-        """Whether an order decides before the offset which record of a key is the latest (C10)."""
-        return self.compaction_strategy != "offset"
+    def order(self) -> Order | None:
+        """What decides before the offset which record of a key is the latest (C10); None if nothing does."""
+        return order_of_strategy(self.compaction_strategy, self.compaction_strategy_header)
 
     @property
     def side_by_side(self) -> bool:

@@ -225,8 +225,7 @@ def _rules(state: LogState, horizon: Horizon, settings: TopicSettings, now_ms: i
             expiry=expiry_of(settings, reads),
             now_ms=now_ms,
         ),
-        strategy=settings.compaction_strategy,
-        order_header=settings.compaction_strategy_header,
+        order=settings.order,
         values_expire_before_ms=values_expire_before_ms(settings, now_ms),
     )
 

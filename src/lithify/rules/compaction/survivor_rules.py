@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lithify.model.record import Header, Record
-from lithify.model.settings.topic_settings import Strategy, TopicSettings
+from lithify.model.settings.strategy import ByColumn, ByHeader, Order
+from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.log import LogState
 
 ORDER_BYTES = 8
@@ -43,7 +44,7 @@ class SurvivorRules:
     """The rules of one round over one log, [log_start, horizon).
 
     Records with a timestamp below `values_expire_before_ms` are past retention, unless they are
-    tombstones (C24); None is no limit. `order_header` counts with strategy `header` (C10).
+    tombstones (C24); None is no limit. Without an `order` the offset alone decides which record wins (C10).
     """
 
     log_start: int
@@ -51,8 +52,7 @@ class SurvivorRules:
     keep_keyless: bool
     empty_is_tombstone: bool
     tombstones_expire_below: int
-    strategy: Strategy = "offset"
-    order_header: str = ""
+    order: Order | None = None
     values_expire_before_ms: int | None = None
     keep_passed_through: bool = True
     """Whole entries of Pulsar stay, whatever `keep_keyless` says (C53); no table has them."""
@@ -60,7 +60,7 @@ class SurvivorRules:
     @property
     def is_ordered(self) -> bool:
         """Whether an order decides before the offset does, so that a later record may lose (C10)."""
-        return self.strategy != "offset"
+        return self.order is not None
 
     def verdict(self, fate: Fate) -> Cause | None:
         """Why a record is dropped, or None if it stays. Its offset is below the horizon."""
@@ -86,8 +86,7 @@ def table_rules(state: LogState, settings: TopicSettings) -> SurvivorRules:
         keep_keyless=False,
         empty_is_tombstone=settings.empty_is_tombstone,
         tombstones_expire_below=state.log_end_offset,
-        strategy=settings.compaction_strategy,
-        order_header=settings.compaction_strategy_header,
+        order=settings.order,
         keep_passed_through=False,
     )
 
@@ -110,18 +109,19 @@ class Fate:
 
 
 def order_of(record: Record, rules: SurvivorRules) -> int:
-    """The order by which a record competes; with strategy `offset` all have the same.
+    """The number by which a record competes; if the offset alone decides, all have the same.
 
     `columnar/keypass/orders.py` and `spark/proof/verdicts.py` say the same of columns.
     """
-    match rules.strategy:
-        case "offset":
+    match rules.order:
+        case None:
             return 0
-        case "timestamp":
-            assert record.timestamp is not None  # every stored record has one
-            return record.timestamp
-        case "header":
-            return header_order(record.headers, rules.order_header)
+        case ByColumn(name):
+            number: int | None = getattr(record, name)
+            assert number is not None  # every stored record has one
+            return number
+        case ByHeader(name):
+            return header_order(record.headers, name)
 
 
 def header_order(headers: tuple[Header, ...], name: str) -> int:

@@ -42,7 +42,7 @@ def points_of(state: TopicState, partition: int, newest: TopicState, *, compacte
     """
     log = state.log(partition)
     last = min([log.log_end_offset, *_cuts_since(log, newest.log(partition))])
-    by_order = state.settings.is_ordered  # then a dropped delete would have beaten later records
+    by_order = state.settings.order is not None  # then a dropped delete would have beaten later records
     if (not compacted or log.log_start_offset <= log.compacted_start) and not (by_order and _lacks_deletes(log, PLAIN)):
         yield from _up_to(last, _first_plain(log), PLAIN, whole=not log.losers_removed)
     if compacted and log.view is not None and not (by_order and _lacks_deletes(log, COMPACTED)):

@@ -148,7 +148,7 @@ def next_tombstone_expiry_ms(state: LogState, horizon: Horizon, settings: TopicS
 
 def entries_that_may_hide_values(state: LogState, settings: TopicSettings) -> int:
     """How many whole entries of Pulsar keep all tombstones below D from expiring: those that are no chunks (C53)."""
-    above = state.dirty.sealed if settings.is_ordered else 0
+    above = state.dirty.sealed if settings.order is not None else 0
     return state.compacted_volume.sealed + above
 
 

@@ -39,8 +39,7 @@ class Changes:
     @property
     def strategy(self) -> str:
         """What decides which record wins: a table that another one has filled cannot be continued."""
-        header = self._rules.order_header
-        return f"header:{header}" if self._rules.strategy == "header" else self._rules.strategy
+        return str(self._rules.order or "offset")
 
     def put_all(self, records: Iterable[Record]) -> None:
         winners, by_order = self.winners, self.by_order

@@ -33,6 +33,7 @@ from lithify.columnar.segment.segment_reader import read_segment
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.errors import LithifyError, PolicyError
 from lithify.model.names import LogId
+from lithify.model.settings.strategy import ByColumn, ByHeader
 from lithify.model.staged import StagedLog, by_partition, segments_of_parts
 from lithify.ports.source import Copying, CopyKeys, StopAsked
 from lithify.rules.compaction.survivor_rules import ORDER_BYTES, SurvivorRules
@@ -265,10 +266,10 @@ _HEADERS_TYPE = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())
 
 def _headers(order: int | None, rules: SurvivorRules) -> list[dict[str, Any]]:
     """Those by which a tombstone wins against the record with that order, as the later one (C10)."""
-    match rules.strategy:
-        case "header" if order is not None:
-            return [{"key": rules.order_header, "value": order.to_bytes(ORDER_BYTES, "big", signed=True)}]
-        case "header" | "offset" | "timestamp":
+    match rules.order:
+        case ByHeader(name) if order is not None:
+            return [{"key": name, "value": order.to_bytes(ORDER_BYTES, "big", signed=True)}]
+        case ByHeader() | ByColumn() | None:
             return []
 
 

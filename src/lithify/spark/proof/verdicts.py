@@ -10,20 +10,19 @@ row of its key, though it has none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import get_args
+from collections.abc import Collection, Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from lithify.model.finding import FindingKind
-from lithify.model.settings.topic_settings import Strategy
+from lithify.model.settings.strategy import ByColumn, ByHeader, Order
 from lithify.rules.proof.transition import Proof
 
 WAITS, COMPETES, NEITHER = 0, 1, 2
 
 _RULES_DDL = (
-    "proof int, judged boolean, strategy string, header int, visible_from long, known_from long, "
+    "proof int, judged boolean, rank_column string, header int, visible_from long, known_from long, "
     "known_up_to long, cut_at long, tail_stays boolean, asked_up_to long, empty_is_tombstone boolean, log_start long, "
     "horizon long, keep_keyless boolean, expire_below long, values_before long"
 )
@@ -31,8 +30,12 @@ _RULES_DDL = (
 
 def header_names(proofs: Sequence[Proof]) -> list[str]:
     """Names, sorted, of the headers that hold orders; the elements of a row's `orders` follow them."""
-    rules = (c.rules for c in proofs)
-    return sorted({r.order_header for r in rules if r is not None and r.strategy == "header"})
+    return sorted({order.name for order in _orders(proofs) if isinstance(order, ByHeader)})
+
+
+def _orders(proofs: Sequence[Proof]) -> set[Order]:
+    """What decides before the offset, in any of the proofs."""
+    return {c.rules.order for c in proofs if c.rules is not None and c.rules.order is not None}
 
 
 def rules_frame(session: SparkSession, proofs: Sequence[Proof]) -> DataFrame:
@@ -46,12 +49,12 @@ def _rules_row(number: int, how: Proof, headers: Sequence[str]) -> tuple[object,
     rules = how.rules
     shared = (how.visible_from, how.known_from, how.known_up_to, how.cut_at, how.tail_stays, how.asked_up_to)
     if rules is None:
-        return number, False, "offset", None, *shared, how.empty_is_tombstone, 0, 0, False, 0, None
+        return number, False, None, None, *shared, how.empty_is_tombstone, 0, 0, False, 0, None
     return (
         number,
         True,
-        rules.strategy,
-        headers.index(rules.order_header) if rules.strategy == "header" else None,
+        rules.order.name if isinstance(rules.order, ByColumn) else None,
+        headers.index(rules.order.name) if isinstance(rules.order, ByHeader) else None,
         *shared,
         how.empty_is_tombstone,
         rules.log_start,
@@ -69,7 +72,7 @@ def verdicts(rows: DataFrame, rules: DataFrame, proofs: Sequence[Proof], *, part
     finding. `rules` is `rules_frame` of `proofs`. `secret` is hashed with each offset, so that an attacker who
     does not know it cannot choose records that make grouping slow.
     """
-    judged = _by_key(_by_offset(rows, rules, partitions, secret), rules, proofs)
+    judged = _by_key(_by_offset(rows, rules, _order(_orders(proofs)), partitions, secret), rules, proofs)
     # Columns that only the verdict needs are joined last, so that they are neither shuffled nor sorted.
     kinds = judged.join(rules, "proof", "left").select(
         "proof", "offset", F.coalesce("about", _verdict()).alias("finding")
@@ -77,24 +80,22 @@ def verdicts(rows: DataFrame, rules: DataFrame, proofs: Sequence[Proof], *, part
     return kinds.filter(F.col("finding").isNotNull())
 
 
-def _order(strategy: Strategy) -> Column:
-    """As `survivor_rules.order_of` says it of one record (C10)."""
-    match strategy:
-        case "offset":
-            return F.lit(0)
-        case "timestamp":
-            return F.col("timestamp")
-        case "header":
-            return F.get("orders", F.col("header"))
+def _order(orders: Collection[Order]) -> Column:
+    """As `survivor_rules.order_of` says it of one record (C10). A row's proof has one of the `orders`, or none."""
+    found = F.lit(0)
+    for order in orders:
+        match order:
+            case ByColumn(name):
+                found = F.when(F.col("rank_column") == name, F.col(name)).otherwise(found)
+            case ByHeader():
+                found = F.when(F.col("header").isNotNull(), F.get("orders", F.col("header"))).otherwise(found)
+    return found
 
 
-def _by_offset(rows: DataFrame, rules: DataFrame, partitions: int, secret: str) -> DataFrame:
+def _by_offset(rows: DataFrame, rules: DataFrame, order: Column, partitions: int, secret: str) -> DataFrame:
     """One row per offset of a proof, whichever of the versions have the record."""
-    order = F.lit(0)
-    for strategy in get_args(Strategy):
-        order = F.when(F.col("strategy") == strategy, _order(strategy)).otherwise(order)
     key = F.when(F.col("judged"), F.coalesce("key", "chunk_key"))
-    keyed = rows.join(rules.select("proof", "judged", "strategy", "header"), "proof", "left").select(
+    keyed = rows.join(rules.select("proof", "judged", "rank_column", "header"), "proof", "left").select(
         "proof",
         key.alias("key"),
         # Spreads rows without a key over tasks; else all of them would be in one.
@@ -134,9 +135,8 @@ def _by_key(by_offset: DataFrame, rules: DataFrame, proofs: Sequence[Proof]) -> 
     """Adds `wins`, whether the row wins its key, and `held`, whether its order is higher than that of a row above the
     horizon (C9, C10, C20), or a chunk of its key was below (C53). `held_then` is the same with only rows below
     `asked_up_to`, and chunks that stay."""
-    strategies = {c.rules.strategy for c in proofs if c.rules is not None}
     none = F.lit(False)
-    if not strategies:
+    if all(c.rules is None for c in proofs):
         return by_offset.withColumns({"wins": none, "held": none, "held_then": none})
     offset, competes = F.col("offset"), F.col("before") & F.col("key").isNotNull()
     rank = (
@@ -155,7 +155,7 @@ def _by_key(by_offset: DataFrame, rules: DataFrame, proofs: Sequence[Proof]) -> 
         F.xxhash64("proof", "key", "alone").alias("spread"),
     )
     # The hash comes first so that sorting compares numbers; the key still decides.
-    by_offset_alone = strategies == {"offset"}
+    by_offset_alone = not _orders(proofs)
     order = [F.col("rank"), *([] if by_offset_alone else [F.col("order").desc_nulls_last()]), offset.desc()]
     of_key = Window.partitionBy("spread", "proof", "alone", "key").orderBy(*order)
     above = of_key.rowsBetween(Window.unboundedPreceding, Window.currentRow)

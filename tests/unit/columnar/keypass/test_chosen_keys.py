@@ -19,6 +19,7 @@ from lithify.columnar.keypass.key_scan import KeyScan, LogScan
 from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.errors import EngineError
 from lithify.model.record import Record
+from lithify.model.settings.strategy import order_of_strategy
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.ports.engine import RunLimits
 from support.builders import some_rules
@@ -113,7 +114,7 @@ def test_memory_is_bounded_whatever_the_keys(sized, strategy):
     keeps a part that is not in use any more.
     """
     keys, topic = sized
-    rules = some_rules(len(keys), strategy=strategy, order_header="v")
+    rules = some_rules(len(keys), order=order_of_strategy(strategy, "v"))
     found, grown_bytes = measured(LogScan(rules, (), topic.segments[0]))
     assert found == sorted({key: offset for offset, key in enumerate(keys)}.values())
     row_group = min(64 * 2**20, sum(map(len, keys)))

@@ -20,6 +20,7 @@ from lithify.columnar.keypass.winners import WinnerFinder, latest_offsets
 from lithify.columnar.segment.dead_records import DeadRecords
 from lithify.errors import DamagedError
 from lithify.model.record import Record
+from lithify.model.settings.strategy import ByColumn, ByHeader
 from lithify.rules.compaction.survivors import survivors
 from support.builders import some_rules
 from support.engines.kernel import goes_and_stays
@@ -181,9 +182,9 @@ def test_what_decides_is_read_only_where_it_can_decide(tmp_path):
     without, headers = topic.segments[0]
     rules = some_rules(headers.end_offset)
     keys_only = bytes_read(without, rules)
-    with_timestamps = bytes_read(without, replace(rules, strategy="timestamp"))
+    with_timestamps = bytes_read(without, replace(rules, order=ByColumn("timestamp")))
     assert keys_only < with_timestamps
-    by_header = replace(rules, strategy="header", order_header="v")
+    by_header = replace(rules, order=ByHeader("v"))
     assert bytes_read(without, by_header) == keys_only
     assert bytes_read(headers, by_header) > bytes_read(headers, rules)
     for limit_ms, columns in ((0, keys_only), (500, with_timestamps), (1000, keys_only)):
