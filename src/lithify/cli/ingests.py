@@ -45,11 +45,12 @@ def stop_on_signals() -> Event:
     return stopped
 
 
-def begun_ingest(invocation: Invocation, *, continuous: bool) -> tuple[Lake, Event] | None:
-    """The lake, and what is set once the ingest is to stop; None if a signal came before.
+def run_ingest(invocation: Invocation, copy: Callable[..., tuple[IngestReport, ...]], given: Mapping[str, Any]) -> int:
+    """Ingests by `copy`, a verb of the lake, with the options `given`; prints what it says. Returns the exit code.
 
     A continuous one waits for as long as the catalog is away.
     """
+    continuous: bool = given["continuous"]
 
     def open_lake() -> Lake:
         lake = invocation.open_lake()
@@ -57,7 +58,15 @@ def begun_ingest(invocation: Invocation, *, continuous: bool) -> tuple[Lake, Eve
             lake.warehouse.store.topics()
         return lake
 
-    return begun_copy(invocation, open_lake, waits=continuous)
+    beginning = begun_copy(invocation, open_lake, waits=continuous)
+    if beginning is None:
+        return 0
+    lake, stopped = beginning
+    invocation.standing = "what was copied is committed, and the same command continues there"
+    with later_progress("copying") as begin_bar:
+        says = Telling(invocation, begin_bar, continuous=continuous)
+        reports = copy(lake, **given, tell=says.batch, notes=says.note, stops=stopped.is_set)
+    return _ended(invocation, reports, stopped=stopped.is_set())
 
 
 def begun_copy(invocation: Invocation, begin: Callable[[], T], *, waits: bool) -> tuple[T, Event] | None:
@@ -148,13 +157,7 @@ class Telling:
             self._bar.records(self._records, sum(max(0, first - now) for first, now in known), sum(f for f, _ in known))
 
 
-@contextmanager
-def telling(invocation: Invocation, *, continuous: bool) -> Iterator[Telling]:
-    with later_progress("copying") as begin_bar:
-        yield Telling(invocation, begin_bar, continuous=continuous)
-
-
-def ended(invocation: Invocation, reports: tuple[IngestReport, ...], *, stopped: bool) -> int:
+def _ended(invocation: Invocation, reports: tuple[IngestReport, ...], *, stopped: bool) -> int:
     """Prints the reports; returns the exit code: 2 if all topics were refused. After a signal it ends Spark as well."""
     _print(invocation, reports)
     if stopped:

@@ -10,7 +10,7 @@ import click
 
 from lithify.cli import parameters
 from lithify.cli.completing import names
-from lithify.cli.ingests import begun_ingest, ended, telling
+from lithify.cli.ingests import run_ingest
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.kafka.settings import kafka_options, kafka_settings
 from lithify.cli.parameters import DurationType
@@ -98,13 +98,5 @@ def ingest(
           --topic-pattern 'shop-.*'
     """
     kafka = kafka_settings(bootstrap_servers, kafka_conf_file, kafka_conf)
-    beginning = begun_ingest(invocation, continuous=given["continuous"])
-    if beginning is None:
-        return 0
-    lake, stopped = beginning
-    invocation.standing = "what was copied is committed, and the same command continues there"
-
     given["drops_keyless"] = null_key == "drop"
-    with telling(invocation, continuous=given["continuous"]) as says:
-        reports = lake.ingest(kafka, **given, tell=says.batch, notes=says.note, stops=stopped.is_set)
-    return ended(invocation, reports, stopped=stopped.is_set())
+    return run_ingest(invocation, lambda lake, **how: lake.ingest(kafka, **how), given)

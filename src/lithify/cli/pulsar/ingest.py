@@ -9,7 +9,7 @@ import click
 
 from lithify.cli import parameters
 from lithify.cli.completing import names
-from lithify.cli.ingests import begun_ingest, ended, telling
+from lithify.cli.ingests import run_ingest
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import DurationType
 from lithify.cli.pulsar.settings import cluster_config, cluster_options, skip_damaged
@@ -75,10 +75,4 @@ def ingest(
           --client-conf client.conf --into shop/orders --continuous
     """
     cluster = cluster_config(service_url, admin_url, client_conf)
-    beginning = begun_ingest(invocation, continuous=given["continuous"])
-    if beginning is None:
-        return 0
-    lake, stopped = beginning
-    with telling(invocation, continuous=given["continuous"]) as says:
-        reports = lake.ingest_pulsar(cluster, **given, tell=says.batch, notes=says.note, stops=stopped.is_set)
-    return ended(invocation, reports, stopped=stopped.is_set())
+    return run_ingest(invocation, lambda lake, **how: lake.ingest_pulsar(cluster, **how), given)
