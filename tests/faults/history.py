@@ -21,6 +21,7 @@ from lithify.testing.fake_clock import FakeClock
 from lithify.testing.oracle_engine import OracleEngine
 from support.faults import topics
 from support.faults.topics import IN_PLACE, NAME, PARTITIONS, SIDE_BY_SIDE
+from support.topics.replicas import Pair, warehouses_in
 
 DAY_MS = 86_400_000
 GRACE_MS = 3_600_000
@@ -100,6 +101,23 @@ def several_topics(make: Callable[[Path], Warehouse], folder: Path) -> Warehouse
         compact(warehouse, engine, name, RunRequest(now_ms=999_990))
         append(warehouse, name, topics.records(range(40, 60), keys=6))
     return warehouse
+
+
+def pairs_again(prepare: Callable[[str, Path], Pair], kind: str, folder: Path) -> Callable[[], Pair]:
+    """As `prepared_again`, of a source and its replica in a store of this kind."""
+    there, saved = folder / "pair", folder / "saved"
+    first = prepare(kind, there)
+    if not there.exists():
+        return lambda: prepare(kind, there)
+    shutil.copytree(there, saved)
+    clock = copy.copy(first.clock)
+
+    def again() -> Pair:
+        shutil.rmtree(there)
+        shutil.copytree(saved, there)
+        return Pair(*warehouses_in(there, copy.copy(clock)))
+
+    return again
 
 
 def prepared_again(

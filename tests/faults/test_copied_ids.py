@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from faults.cases import STRIKES
 from lithify.errors import LithifyError
 from lithify.model.message import MessageId, MessagePosition
 from lithify.model.names import TopicName
@@ -51,8 +52,7 @@ def values(warehouse: Warehouse) -> dict[int, list[bytes | None]]:
     return {p: [r.value for r in open_log(warehouse, state, p)] for p in state.partitions}
 
 
-@pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name.lower())
-@pytest.mark.parametrize("store", MAKERS)
+@pytest.mark.parametrize(("store", "kind"), STRIKES, ids=lambda value: getattr(value, "name", value).lower())
 def test_a_struck_ingest_goes_on_where_it_was(store: str, kind: Kind, tmp_path: Path) -> None:
     """C52, C6."""
     for injector in strikes(kind):

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from faults.cases import STRIKES
 from lithify.errors import LithifyError, UnknownOutcomeError
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.state import TopicState
@@ -24,16 +25,14 @@ from support.faults.topics import MAKERS, NAME, memory_warehouse, records
 from support.topics.whole_logs import contents
 
 
-@pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name.lower())
-@pytest.mark.parametrize("store", MAKERS)
+@pytest.mark.parametrize(("store", "kind"), STRIKES, ids=lambda value: getattr(value, "name", value).lower())
 def test_append_is_all_or_nothing(store: str, kind: Kind, tmp_path: Path) -> None:
     """C6: a struck append is there whole or not at all, and an acknowledged one is there."""
     for injector in strikes(kind):
         check_struck_append(prepared(MAKERS[store], tmp_path / str(injector.at)), injector)
 
 
-@pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name.lower())
-@pytest.mark.parametrize("store", MAKERS)
+@pytest.mark.parametrize(("store", "kind"), STRIKES, ids=lambda value: getattr(value, "name", value).lower())
 def test_round_is_all_or_nothing(store: str, kind: Kind, tmp_path: Path) -> None:
     """C6, C31: after a struck round the log is as before or as after, and a new round gets through."""
     for injector in strikes(kind):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from faults.history import pairs_again
 from lithify.errors import LithifyError, PolicyError
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.state import NewTopic
@@ -164,9 +165,14 @@ def test_a_copy_is_not_laid_over_a_round_that_it_has_not_seen_c67(done, of_sourc
 @pytest.mark.parametrize("done", ["appends", "a truncation below D", "retention", "compaction"])
 @pytest.mark.parametrize(("store", "kind"), [("memory", kind) for kind in Kind] + [("iceberg", Kind.LOSES_ANSWER)])
 def test_a_struck_copy_leaves_view_and_log_whole_c67(store, kind, done, tmp_path):
-    for injector in strikes(kind):
-        pair = a_pair(store, tmp_path / str(injector.at))
+    def a_changed_pair(kind: str, folder: Path) -> Pair:
+        pair = a_pair(kind, folder)
         DONE[done](pair)
+        return pair
+
+    anew = pairs_again(a_changed_pair, store, tmp_path)
+    for injector in strikes(kind):
+        pair = anew()
         with suppress(LithifyError, CrashError):
             replace(pair, target=faulty(pair.target, injector)).mirror(compact=True)
         check_after(pair, done, wanted=True)

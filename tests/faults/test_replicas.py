@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from faults.history import pairs_again
 from lithify.errors import ConflictError, LithifyError, PolicyError
 from lithify.model.names import TopicName
 from lithify.model.sources.copied_topic import CopiedTopic
@@ -74,8 +75,9 @@ KINDS = [("memory", kind) for kind in Kind] + [("iceberg", Kind.CRASHES_AFTER), 
 @pytest.mark.parametrize("of_source", [True, False], ids=["source", "target"])
 @pytest.mark.parametrize(("store", "kind"), KINDS)
 def test_a_struck_copy_is_there_whole_or_not_at_all_c63(store, kind, of_source, tmp_path):
+    anew = pairs_again(a_late_pair, store, tmp_path)
     for injector in strikes(kind):
-        pair = a_late_pair(store, tmp_path / str(injector.at))
+        pair = anew()
         before, wanted = picture(pair.target), picture(pair.source)
         report = None
         with suppress(LithifyError, CrashError):

@@ -28,8 +28,14 @@ def two_warehouses(kind: str, folder: Path, now_ms: int = 1_000_000) -> tuple[Wa
     if kind == "memory":
         first, second = (MemoryWarehouse(clock.new_id, clock.now_ms).with_clock(clock) for _ in range(2))
         return first, second
-    stores = (open_store(str(folder / side), None, clock.new_id) for side in ("source", "target"))
-    first, second = (Warehouse(*store, clock) for store in stores)
+    return warehouses_in(folder, clock)
+
+
+def warehouses_in(folder: Path, clock: FakeClock) -> tuple[Warehouse, Warehouse]:
+    """The two in a folder, as they are, or new ones."""
+    first, second = (
+        Warehouse(*open_store(str(folder / side), None, clock.new_id), clock) for side in ("source", "target")
+    )
     return first, second
 
 
