@@ -168,7 +168,8 @@ def test_every_verb_and_option_is_in_the_reference():
 
 def test_every_key_of_the_json_is_in_the_reference():
     from lithify.model import finding
-    from lithify.reports import changed_settings, cut, groups, overview, quarantine, space, status, topics, verification
+    from lithify.reports import changed_settings, cut, groups, overview, quarantine, status, topics, verification
+    from lithify.reports import topic_space as space
     from lithify.reports.replicas.status import ReplicaInfo, ReplicaStatus
     from lithify.reports.rounds import plan, round
     from lithify.service.write.append import AppendResult, OffsetRange

@@ -19,7 +19,7 @@ from lithify.errors import CoordinationError, WarehouseError
 from lithify.ports.leases import Lease
 from lithify.ports.store import Warehouse
 from lithify.reports.events import CleanerEvent, EventKind
-from lithify.wiring.clock import SystemClock
+from lithify.wiring.system_clock import SystemClock
 from support.topics.cleaner_lake import CleanerLake
 
 LIMIT_MS = 800

@@ -12,7 +12,7 @@ import pytest
 
 import lithify as package
 from lithify.cli.kafka.settings import kafka_settings
-from lithify.cli.pulsar.settings import cluster_config
+from lithify.cli.pulsar.pulsar_settings import cluster_config
 from lithify.errors import LithifyError
 from lithify.errors.redaction import HIDDEN, redacted
 from lithify.pulsar.client.config import OAUTH2, TOKEN

@@ -14,7 +14,7 @@ import pytest
 
 from lithify.errors import BrokerError, LithifyError, UnknownOutcomeError
 from lithify.model.message import MessageId
-from lithify.ports.pulsar.cluster import TopicLook
+from lithify.ports.pulsar.pulsar_cluster import TopicLook
 from lithify.service.pulsar.left_ledgers import left_ledgers
 from lithify.service.pulsar.leftovers import Leftovers
 from lithify.service.pulsar.partition_round import RoundWorld

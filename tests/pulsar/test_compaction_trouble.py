@@ -12,7 +12,7 @@ import requests
 from lithify.api.pulsar import LiveTopic, left_ledgers
 from lithify.errors import InvalidNameError, SubscriptionBusyError, UnknownSourceError
 from lithify.model.message import EARLIEST, MessageId
-from lithify.ports.pulsar.cluster import Hold
+from lithify.ports.pulsar.pulsar_cluster import Hold
 from lithify.pulsar import compact_entries
 from lithify.pulsar.client import Admin, Cluster
 from lithify.pulsar.client.names import TopicName

@@ -10,7 +10,7 @@ from lithify.model.names import TopicName
 from lithify.ports.store import Warehouse
 from lithify.reports.changed_settings import AlterReport
 from lithify.reports.cut import CutReport
-from lithify.reports.space import SweepReport
+from lithify.reports.topic_space import SweepReport
 from lithify.service.change.alter import alter, plan_uncompact, uncompact
 from lithify.service.change.cut import delete_records, plan_delete_records, plan_truncate, truncate
 from lithify.service.change.expire import expire_versions, versions_to_expire

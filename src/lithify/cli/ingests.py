@@ -63,10 +63,9 @@ def run_ingest(invocation: Invocation, copy: Callable[..., tuple[IngestReport, .
         return 0
     lake, stopped = beginning
     invocation.standing = "what was copied is committed, and the same command continues there"
-    with later_progress("copying") as begin_bar:
-        says = Telling(invocation, begin_bar, continuous=continuous)
+    with telling(invocation, continuous=continuous) as says:
         reports = copy(lake, **given, tell=says.batch, notes=says.note, stops=stopped.is_set)
-    return _ended(invocation, reports, stopped=stopped.is_set())
+    return ended(invocation, reports, stopped=stopped.is_set())
 
 
 def begun_copy(invocation: Invocation, begin: Callable[[], T], *, waits: bool) -> tuple[T, Event] | None:
@@ -157,7 +156,13 @@ class Telling:
             self._bar.records(self._records, sum(max(0, first - now) for first, now in known), sum(f for f, _ in known))
 
 
-def _ended(invocation: Invocation, reports: tuple[IngestReport, ...], *, stopped: bool) -> int:
+@contextmanager
+def telling(invocation: Invocation, *, continuous: bool) -> Iterator[Telling]:
+    with later_progress("copying") as begin_bar:
+        yield Telling(invocation, begin_bar, continuous=continuous)
+
+
+def ended(invocation: Invocation, reports: tuple[IngestReport, ...], *, stopped: bool) -> int:
     """Prints the reports; returns the exit code: 2 if all topics were refused. After a signal it ends Spark as well."""
     _print(invocation, reports)
     if stopped:

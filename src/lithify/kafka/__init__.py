@@ -11,7 +11,7 @@ All but `promote` need the extra `kafka`.
 
 from lithify.hydration.hydrating import HydrateReport
 from lithify.kafka.consumer.snapshot_consumer import SnapshotConsumer
-from lithify.kafka.hydrating import hydrate
+from lithify.kafka.kafka_hydration import hydrate
 from lithify.kafka.promoting import promote
 from lithify.kafka.publisher.group_offsets import GroupOffset, read_positions
 from lithify.kafka.publisher.publishing import group_offsets, publish

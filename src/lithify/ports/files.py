@@ -11,7 +11,7 @@ from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.topic.state import TopicState
 from lithify.rules.compaction.survivor_rules import SurvivorRules
-from lithify.rules.reading.lag import Left
+from lithify.rules.reading.group_lag import Left
 
 
 class Batch(Protocol):

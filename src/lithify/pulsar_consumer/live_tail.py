@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from lithify.columnar.arrivals.columns import GIVEN_ENVELOPES, given_batches
+from lithify.columnar.arrivals.arrived_columns import GIVEN_ENVELOPES, given_batches
 from lithify.columnar.segment.convert import to_records
 from lithify.columnar.segment.schema import OFFSET, TIMESTAMP_TYPE
 from lithify.model.message import MessageId

@@ -21,7 +21,7 @@ from lithify.reports.page import Page, Table, aside
 from lithify.reports.page.wording import coded, count, when
 from lithify.reports.report import Report
 from lithify.reports.rounds.plan import horizon_text
-from lithify.reports.space import Space, space_line
+from lithify.reports.topic_space import Space, space_line
 
 
 @dataclass(frozen=True, slots=True)

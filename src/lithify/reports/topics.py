@@ -19,7 +19,7 @@ from lithify.model.topic.state import TopicState
 from lithify.reports.page import Page, Section, Table
 from lithify.reports.page.wording import count, in_units
 from lithify.reports.report import Report
-from lithify.reports.space import Space, space_line
+from lithify.reports.topic_space import Space, space_line
 
 
 @dataclass(frozen=True, slots=True)

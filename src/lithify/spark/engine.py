@@ -29,8 +29,8 @@ from lithify.rules.compaction.planner import LogPlan
 from lithify.spark.keypass.job import LogWork, key_pass_job
 from lithify.spark.keypass.results import Counts, collect_counts
 from lithify.spark.rewrite_job import RewriteTask, SourceTask, collect_outcomes, rewritten
+from lithify.spark.session.ended_session import JVM_GONE
 from lithify.spark.session.job_progress import Watch, watched
-from lithify.spark.session.reset import JVM_GONE
 from lithify.spark.tasks import TaskPace, Workers, job_errors, partitions, spread
 
 FULL_BYTES = 16 * 2**20

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lithify.columnar.arrivals.columns import given_batches, given_schema, refused_record
+from lithify.columnar.arrivals.arrived_columns import given_batches, given_schema, refused_record
 from lithify.columnar.arrivals.partitioner import partition_of
 from lithify.columnar.segment.convert import to_records
 from lithify.columnar.segment.schema import TIMESTAMP_TYPE
@@ -39,7 +39,7 @@ from lithify.rules.lifecycle.admission import (
     refusal,
 )
 from lithify.rules.lifecycle.sweeping import run_of
-from lithify.rules.reading.lag import Left
+from lithify.rules.reading.group_lag import Left
 from lithify.testing.memory_batches import RecordArrivals, RecordBatch, offset_of
 
 RECORD_BYTES = 16

@@ -9,7 +9,7 @@ from lithify.testing.memory_groups import MemoryGroups
 from lithify.testing.memory_store import MemoryWarehouse
 from lithify.testing.oracle_engine import OracleEngine
 from lithify.testing.oracle_inspector import OracleInspector
-from lithify.wiring.clock import SystemClock
+from lithify.wiring.system_clock import SystemClock
 
 
 def memory_lake(clock: Clock | None = None) -> Lake:

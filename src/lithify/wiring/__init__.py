@@ -18,10 +18,10 @@ from lithify.columnar.files.ambient_secrets import keep_ambient_secrets
 from lithify.errors import BrokerError
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import IngestNote
-from lithify.wiring.clock import SystemClock
 from lithify.wiring.place import default_place
 from lithify.wiring.scopes import check_stored, database_of, scope_of, source_of
 from lithify.wiring.spark_choice import SparkChoice
+from lithify.wiring.system_clock import SystemClock
 
 if TYPE_CHECKING:
     from lithify.daemons.cleaner.cleaner_options import CleanerOptions, EventListener
@@ -130,7 +130,7 @@ def kafka_ingest(
     from lithify.service.read.signs import copied_signs
     from lithify.spark.kafka.connector import connector_conf
     from lithify.spark.kafka.kafka_source import KafkaSource
-    from lithify.spark.session.reset import ending_first
+    from lithify.spark.session.ended_session import ending_first
 
     check_stored(warehouse)
     java = replace(request, config=for_java(request.config))
@@ -209,7 +209,7 @@ def pulsar_ingest(
     """Copies topics of a Pulsar cluster. Raises `BrokerError` or `UnknownSourceError` where nothing can begin."""
     from lithify.service.ingest.ingest import ingest
     from lithify.spark.pulsar.pulsar_source import PulsarSource
-    from lithify.spark.session.reset import ending_first
+    from lithify.spark.session.ended_session import ending_first
 
     check_stored(warehouse)
     stops, notes = listener.stops, listener.notes

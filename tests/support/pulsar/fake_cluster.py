@@ -20,7 +20,7 @@ from lithify.errors import (
 )
 from lithify.model.message import MessageId
 from lithify.ports.engine import Progress, RunLimits
-from lithify.ports.pulsar.cluster import Hold, TopicLedger, TopicLook
+from lithify.ports.pulsar.pulsar_cluster import Hold, TopicLedger, TopicLook
 from lithify.ports.pulsar.views import EntryRange, PlannedView, RoundLedger, ViewLedger, ViewRules, WrittenView
 from lithify.pulsar import compact_entries
 from lithify.pulsar.format.entry import RawEntry

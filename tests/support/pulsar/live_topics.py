@@ -15,7 +15,7 @@ from typing import Any
 import pulsar
 from lithify.api.pulsar import LiveTopic
 from lithify.model.message import MessageId
-from lithify.ports.pulsar.cluster import TopicLook
+from lithify.ports.pulsar.pulsar_cluster import TopicLook
 from lithify.pulsar.client import ClientConfig, TopicReader
 from lithify.pulsar.client.patience import patiently
 from lithify.pulsar.format.batch import value_of

@@ -7,10 +7,10 @@ import pytest
 from lithify.errors import RefusedError
 from lithify.kafka.publisher.checkpoints import checkpoint
 from lithify.kafka.publisher.group_offsets import GroupOffset, parse_positions, read_positions, written
-from lithify.kafka.publisher.groups import Groups, summary, translated
 from lithify.kafka.publisher.offset_map import OffsetMap, Run
 from lithify.kafka.publisher.reports import TranslatedPosition
 from lithify.kafka.publisher.transactions import Stored, _stored, _told
+from lithify.kafka.publisher.translated_groups import Groups, summary, translated
 from lithify.model.cursor import Cursor
 
 CSV = 'billing,orders,0,12\n"a, b",orders,1,0\n'

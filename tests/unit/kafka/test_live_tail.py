@@ -15,7 +15,7 @@ from lithify.kafka_client.epochs import LEAST, Cut, signs_between
 from lithify.model.record import Record
 from lithify.model.sources.source import EpochAt, Signs, as_read, signs_of
 from lithify.service.snapshot.live import Reached
-from lithify.wiring.clock import SystemClock
+from lithify.wiring.system_clock import SystemClock
 
 TOPIC = "orders"
 FEW = 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
-from lithify.daemons.replicas.throttle import SharedThrottle
+from lithify.daemons.replicas.replica_rate import SharedThrottle
 from lithify.testing.fake_clock import FakeClock
 
 

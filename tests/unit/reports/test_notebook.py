@@ -28,8 +28,8 @@ from lithify.reports.replicas.status import ReplicaStatus
 from lithify.reports.report import Report, Reports
 from lithify.reports.rounds.plan import PlanReport
 from lithify.reports.rounds.round import LogReport, RoundReport
-from lithify.reports.space import SweepReport, SweptFile
 from lithify.reports.streams import StreamInfo
+from lithify.reports.topic_space import SweepReport, SweptFile
 from lithify.reports.topics import VersionReport
 from lithify.reports.verification import VerifyReport
 from lithify.rules.compaction.round_report import plan_report

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lithify.reports.rounds.plan import LogPlanReport, PlanReport
 from lithify.reports.rounds.round import LogReport, Losers, RoundReport
 from lithify.reports.rounds.stored_round import round_from_json, round_to_json
-from lithify.reports.space import Space
+from lithify.reports.topic_space import Space
 
 NUMBERS = st.integers(0, 2**63 - 1)
 LOSERS = st.builds(Losers, NUMBERS, NUMBERS, NUMBERS, NUMBERS, NUMBERS)

@@ -95,7 +95,7 @@ def run(invocation: Invocation, once: bool, **given: Any) -> int:
     def tell_fact(kind: str, facts: Mapping[str, Any]) -> None:
         from lithify.reports.events import CleanerEvent
         from lithify.wiring import machine
-        from lithify.wiring.clock import SystemClock
+        from lithify.wiring.system_clock import SystemClock
 
         known = {"last_look_ms": None, **facts} if kind == EventKind.STOPPED else facts
         tell(CleanerEvent(EventKind(kind), SystemClock().now_ms(), given["cleaner_id"] or machine(), facts=known))

@@ -17,8 +17,8 @@ from lithify.cli.terminal.watch import Frame, watch
 from lithify.reports.overview import CatalogOverview, Standing, standings
 from lithify.reports.page import Outlet
 from lithify.reports.page.wording import count
-from lithify.reports.space import space_line
 from lithify.reports.status import TopicStatus
+from lithify.reports.topic_space import space_line
 from lithify.reports.topics import no_topics
 
 if TYPE_CHECKING:

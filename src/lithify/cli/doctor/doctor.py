@@ -9,9 +9,9 @@ from typing import Any
 
 from lithify.cli.doctor.check import Check
 from lithify.cli.doctor.clients import kafka, postgres, pulsars_jars
-from lithify.cli.doctor.executors import executors
 from lithify.cli.doctor.places import places
 from lithify.cli.doctor.programs import cannot_be_used, java, libraries, package, python
+from lithify.cli.doctor.python_of_executors import executors
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.drawing import fields, styled
 from lithify.cli.terminal.output import print_json, show

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from lithify.cli import parameters
-from lithify.cli.groups.parameters import group, say_wait
+from lithify.cli.groups.group_parameters import group, say_wait
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import Members
 from lithify.cli.terminal.confirmation import refuse

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lithify.cli import parameters
-from lithify.cli.groups.parameters import group
+from lithify.cli.groups.group_parameters import group
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.output import print_page
 from lithify.reports.groups import GroupLag

@@ -76,7 +76,7 @@ def hydrate(
 
 def _opened(invocation: Invocation, topic_name: str) -> tuple[Topic, str]:
     """The topic in the lake, and the name of that of Kafka."""
-    from lithify.kafka.hydrating import source_name
+    from lithify.kafka.kafka_hydration import source_name
 
     topic = invocation.open_whole_topic(topic_name)
     return topic, source_name(topic)

@@ -10,7 +10,13 @@ import click
 from lithify.cli import parameters
 from lithify.cli.interruption import interruptible
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.pulsar.settings import bookkeeper_options, cluster_config, cluster_options, say_notes, skip_damaged
+from lithify.cli.pulsar.pulsar_settings import (
+    bookkeeper_options,
+    cluster_config,
+    cluster_options,
+    say_notes,
+    skip_damaged,
+)
 from lithify.cli.terminal.output import print_page
 from lithify.cli.terminal.progress import phase_progress
 from lithify.model.settings.units import plural

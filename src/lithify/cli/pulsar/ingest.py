@@ -12,7 +12,7 @@ from lithify.cli.completing import names
 from lithify.cli.ingests import run_ingest
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import DurationType
-from lithify.cli.pulsar.settings import cluster_config, cluster_options, skip_damaged
+from lithify.cli.pulsar.pulsar_settings import cluster_config, cluster_options, skip_damaged
 
 
 @verb("ingest")

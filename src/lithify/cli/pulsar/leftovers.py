@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.pulsar.settings import bookkeeper_options, cluster_config, cluster_options, say_notes
+from lithify.cli.pulsar.pulsar_settings import bookkeeper_options, cluster_config, cluster_options, say_notes
 from lithify.cli.terminal.output import say
 
 

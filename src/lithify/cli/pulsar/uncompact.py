@@ -9,7 +9,7 @@ import click
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.pulsar.settings import bookkeeper_options, cluster_config, cluster_options, say_notes
+from lithify.cli.pulsar.pulsar_settings import bookkeeper_options, cluster_config, cluster_options, say_notes
 from lithify.cli.terminal.confirmation import refuse
 from lithify.cli.terminal.output import say
 

@@ -85,7 +85,7 @@ def check_readable(path: str, format_name: Format) -> None:
     """Raises `InvalidInputError` now if a file cannot hold records, before anything is appended."""
     if format_name == "parquet":
         with _open_parquet(path) as file:
-            from lithify.columnar.arrivals.columns import check_columns
+            from lithify.columnar.arrivals.arrived_columns import check_columns
 
             try:
                 check_columns(file.file.schema_arrow)

@@ -9,7 +9,7 @@ import click
 from lithify.cli import parameters
 from lithify.cli.completing import names
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.replicas.parameters import said
+from lithify.cli.replicas.replica_parameters import said
 from lithify.cli.terminal.output import say
 
 

@@ -6,7 +6,7 @@ import click
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.replicas.parameters import replica, said
+from lithify.cli.replicas.replica_parameters import replica, said
 from lithify.cli.terminal.output import say
 
 

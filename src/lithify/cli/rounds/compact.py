@@ -16,7 +16,7 @@ from lithify.cli.terminal.output import print_page, say
 from lithify.cli.terminal.progress import phase_progress
 from lithify.errors import RefusedError, RoundsFailedError
 from lithify.ports.engine import unsaid
-from lithify.reports.space import space_line
+from lithify.reports.topic_space import space_line
 
 if TYPE_CHECKING:
     from lithify.api.topic import Topic

@@ -56,7 +56,7 @@ def _said(words: Callable[[], None]) -> None:
 
 def end_spark(within_s: float) -> None:
     """Ends the Spark process that this program started, which could otherwise wait for its clients endlessly."""
-    session = sys.modules.get("lithify.spark.session.reset")
+    session = sys.modules.get("lithify.spark.session.ended_session")
     if session is not None:
         session.end_started(within_s)
 

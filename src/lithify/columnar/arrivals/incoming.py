@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columnar.arrivals.columns import Given, given_batches, given_schema, refused_record
+from lithify.columnar.arrivals.arrived_columns import Given, given_batches, given_schema, refused_record
 from lithify.columnar.arrivals.message_ids import AscendingIds
 from lithify.columnar.arrivals.partitioner import partitions_of
 from lithify.columnar.segment.schema import (

@@ -21,10 +21,10 @@ from lithify.daemons.replicas.daemon_options import DaemonOptions, EventListener
 from lithify.daemons.replicas.groups import TokensOfSource
 from lithify.daemons.replicas.notes import ProgressNotes
 from lithify.daemons.replicas.passes import DaemonParts
+from lithify.daemons.replicas.replica_rate import SharedThrottle
 from lithify.daemons.replicas.reporter import LOOKS, ReplicaReporter
 from lithify.daemons.replicas.status import daemon_scope
 from lithify.daemons.replicas.target_worker import Offer, TargetWorker
-from lithify.daemons.replicas.throttle import SharedThrottle
 from lithify.daemons.stop import Stop
 from lithify.daemons.supervisor import HEARTBEATS_PER_LEASE, TICK_S, Looks, Supervisor
 from lithify.errors import CoordinationError

@@ -18,8 +18,8 @@ from lithify.coordination.leases.keeper import LeaseKeeper
 from lithify.daemons.replicas.context import OpenGroups
 from lithify.daemons.replicas.groups import PositionsPass
 from lithify.daemons.replicas.notes import Key, ProgressNotes
+from lithify.daemons.replicas.replica_rate import SharedThrottle
 from lithify.daemons.replicas.reporter import ReplicaReporter
-from lithify.daemons.replicas.throttle import SharedThrottle
 from lithify.daemons.stop import Stop
 from lithify.errors import LithifyError, UnknownTopicError
 from lithify.errors.defects import as_lithify_error

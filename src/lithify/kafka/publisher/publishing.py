@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 from lithify.errors import BrokerError, UnknownSourceError
 from lithify.kafka.publisher.group_offsets import GroupOffset
-from lithify.kafka.publisher.groups import Groups, summary
 from lithify.kafka.publisher.reports import PublishReport, TranslatedPosition
 from lithify.kafka.publisher.session import Published, Session, open_session
 from lithify.kafka.publisher.target import Target, Wanted
+from lithify.kafka.publisher.translated_groups import Groups, summary
 from lithify.kafka.pulse import Pulse, Retries
 from lithify.kafka_client.client import Cluster
 from lithify.kafka_client.first_look import ASKED_S, asking, look_at

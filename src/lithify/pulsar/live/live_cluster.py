@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from lithify.errors import BrokerError, DamagedError, RefusedError
 from lithify.model.message import MessageId
-from lithify.ports.pulsar.cluster import Hold, TopicLedger, TopicLook
+from lithify.ports.pulsar.pulsar_cluster import Hold, TopicLedger, TopicLook
 from lithify.ports.pulsar.views import ViewRules
 from lithify.pulsar.client import Admin, ClientConfig, Cluster, Subscription
 from lithify.pulsar.client.broker_refusals import TransientBrokerError

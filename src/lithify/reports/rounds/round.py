@@ -15,7 +15,7 @@ from lithify.reports.groups import named_groups, unread_groups
 from lithify.reports.page import Page, Table, aside, notice
 from lithify.reports.page.wording import as_judged, change, change_of, count
 from lithify.reports.report import Report
-from lithify.reports.space import Space, space_line
+from lithify.reports.topic_space import Space, space_line
 
 REPORTS_KEPT = 100
 """Reports per topic that survive later rounds and restarts (C42)."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.settings.units import format_bytes
 from lithify.model.stored_file import Closing, FileKind, NamedFiles, StoredFile
-from lithify.reports.space import SweptFile
+from lithify.reports.topic_space import SweptFile
 
 HEARTBEATS_PER_GRACE = 4
 """Heartbeats of a run within `sweep.grace.ms`, so that three may be late or lost."""

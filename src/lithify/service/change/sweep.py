@@ -23,7 +23,7 @@ from lithify.model.stored_file import NamedFiles, StoredFile
 from lithify.model.topic.edit import TopicEdit, Verb
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
-from lithify.reports.space import SweepReport, SweptFile
+from lithify.reports.topic_space import SweepReport, SweptFile
 from lithify.rules.lifecycle.sweeping import (
     RUNS_REMEMBERED,
     SweepPlan,

@@ -22,7 +22,7 @@ from lithify.ports.store import Warehouse
 from lithify.reports.groups import GroupLag
 from lithify.rules.compaction.holds import holding
 from lithify.rules.reading.continuation import Continues, Gone, continuation, lost_error
-from lithify.rules.reading.lag import Left, left_from
+from lithify.rules.reading.group_lag import Left, left_from
 from lithify.rules.reading.pieces import Reading
 
 

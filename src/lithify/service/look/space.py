@@ -16,7 +16,7 @@ from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.edit import KeptVersion
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import LogStore
-from lithify.reports.space import Space
+from lithify.reports.topic_space import Space
 from lithify.reports.topics import volumes_of
 
 

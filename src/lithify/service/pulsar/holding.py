@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from lithify.errors import BrokerError, RefusedError, SubscriptionBusyError
-from lithify.ports.pulsar.cluster import Hold, PulsarCluster
+from lithify.ports.pulsar.pulsar_cluster import Hold, PulsarCluster
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from lithify.errors import DamagedError, InvalidNameError, SubscriptionBusyError, UnknownSourceError
-from lithify.ports.pulsar.cluster import PulsarCluster, TopicLook
+from lithify.ports.pulsar.pulsar_cluster import PulsarCluster, TopicLook
 from lithify.ports.pulsar.views import RoundLedger, ViewLedgers
 from lithify.reports.pulsar.leftovers import LeftLedger, LeftoversReport
 from lithify.service.pulsar.holding import holding, lost

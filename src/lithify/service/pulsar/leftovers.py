@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from lithify.ports.pulsar.cluster import Hold, PulsarCluster, TopicLook
+from lithify.ports.pulsar.pulsar_cluster import Hold, PulsarCluster, TopicLook
 from lithify.ports.pulsar.views import ViewLedgers
 
 OpenViewLedgers = Callable[[], AbstractContextManager[ViewLedgers]]

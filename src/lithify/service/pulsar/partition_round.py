@@ -17,7 +17,7 @@ from lithify.errors import LithifyError, UnknownOutcomeError
 from lithify.errors.defects import as_lithify_error
 from lithify.model.message import MessageId
 from lithify.ports.clock import Clock
-from lithify.ports.pulsar.cluster import Hold, PulsarCluster, TopicLook
+from lithify.ports.pulsar.pulsar_cluster import Hold, PulsarCluster, TopicLook
 from lithify.ports.pulsar.views import PlannedView, ViewEngine, WrittenView
 from lithify.reports.pulsar.damaged import kept_whole
 from lithify.reports.pulsar.rounds import EntryPlace, PartitionReport

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from lithify.errors import BrokerError, DamagedError
 from lithify.model.message import MessageId
-from lithify.ports.pulsar.cluster import TopicLedger, TopicLook
+from lithify.ports.pulsar.pulsar_cluster import TopicLedger, TopicLook
 from lithify.ports.pulsar.views import EntryRange, PlannedView, ServedView
 
 RANGE_BYTES = 32 * 2**20

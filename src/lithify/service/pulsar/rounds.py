@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from lithify.errors import BrokerError, LithifyError, RoundAbandonedError
 from lithify.errors.defects import as_lithify_error
 from lithify.ports.engine import COMMIT, Progress, RunLimits
-from lithify.ports.pulsar.cluster import PulsarCluster
+from lithify.ports.pulsar.pulsar_cluster import PulsarCluster
 from lithify.ports.pulsar.views import ViewRules, WrittenView
 from lithify.reports.pulsar.rounds import PartitionPlan, TopicRoundPlan, TopicRoundReport
 from lithify.service.pulsar.holding import lost

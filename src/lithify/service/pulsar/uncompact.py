@@ -8,7 +8,7 @@ That order, since nothing finds leftovers without the note. BookKeeper is connec
 from __future__ import annotations
 
 from lithify.errors import DamagedError, LithifyError
-from lithify.ports.pulsar.cluster import PulsarCluster
+from lithify.ports.pulsar.pulsar_cluster import PulsarCluster
 from lithify.reports.pulsar.rounds import DroppedView, UncompactReport
 from lithify.service.pulsar.holding import holding, lost
 from lithify.service.pulsar.leftovers import Leftovers, OpenViewLedgers

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from lithify.errors import BrokerError, LithifyError, UnknownOutcomeError, UnknownSourceError
 from lithify.model.message import MessageId
 from lithify.ports.clock import Clock
-from lithify.ports.pulsar.cluster import Hold, PulsarCluster, TopicLook
+from lithify.ports.pulsar.pulsar_cluster import Hold, PulsarCluster, TopicLook
 
 PUBLISHED_WITHIN_MS = 60_000
 LOOK_S = 0.1

@@ -24,7 +24,7 @@ from lithify.model.sources.source import EpochAt, Signs, SourceLog, SourceTopic
 from lithify.ports.source import StopAsked
 from lithify.spark.kafka.connector import missing_connector
 from lithify.spark.kafka.log_signs import signs_between
-from lithify.spark.session.reset import JVM_GONE
+from lithify.spark.session.ended_session import JVM_GONE
 
 CALL_S = 30
 ANSWER_MS = 1_000

@@ -25,7 +25,7 @@ from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying, OnBatch, StopAsked
 from lithify.pulsar.client import ClientConfig
 from lithify.spark.pulsar.entry_ranges import EntryRange, Limits, copy_ranges
-from lithify.spark.session.reset import JVM_GONE
+from lithify.spark.session.ended_session import JVM_GONE
 
 STOPS_WITHIN_S = 5.0
 """Seconds to wait for a batch that was given up."""

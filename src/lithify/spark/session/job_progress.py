@@ -21,8 +21,8 @@ from pyspark.status import SparkStageInfo
 
 from lithify.errors import LithifyError
 from lithify.ports.engine import Progress
+from lithify.spark.session.ended_session import JVM_GONE
 from lithify.spark.session.executors import Executors, PythonWorkers
-from lithify.spark.session.reset import JVM_GONE
 
 POLL_SECONDS = 0.2
 POLLS_PER_LOOK = 5

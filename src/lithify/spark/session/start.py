@@ -26,10 +26,10 @@ from pyspark.sql import SparkSession
 
 from lithify.errors import EngineUnavailableError, LithifyError
 from lithify.model.settings.secrets import keep
+from lithify.spark.session.ended_session import end_quietly, forget_dead_session
 from lithify.spark.session.java import find_java, java_home
 from lithify.spark.session.masters import check_master
 from lithify.spark.session.reasons import MASTER, start_failure
-from lithify.spark.session.reset import end_quietly, forget_dead_session
 from lithify.spark.session.workers import check_workers, trust_workers
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"

@@ -39,7 +39,7 @@ from lithify.model.staged import Destination
 from lithify.model.topic.state import TopicState
 from lithify.ports.files import Arrivals
 from lithify.rules.compaction.survivor_rules import SurvivorRules
-from lithify.rules.reading.lag import Left
+from lithify.rules.reading.group_lag import Left
 from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.error_mapping import writing
 from lithify.store.iceberg.io.folders import free_bytes

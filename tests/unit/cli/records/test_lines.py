@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lithify.cli.records.encodings import Encoding, Encodings
 from lithify.cli.records.lines import LineError, format_json, parse_json, parse_tsv
-from lithify.columnar.arrivals.columns import GIVEN_SCHEMA, given_batches
+from lithify.columnar.arrivals.arrived_columns import GIVEN_SCHEMA, given_batches
 from lithify.columnar.segment.convert import to_records, to_table
 from lithify.columnar.segment.schema import SEGMENT_SCHEMA
 from lithify.errors import LithifyError

@@ -6,7 +6,7 @@ import pytest
 
 from lithify.errors import BrokerError, DamagedError
 from lithify.model.message import MessageId
-from lithify.ports.pulsar.cluster import TopicLedger, TopicLook
+from lithify.ports.pulsar.pulsar_cluster import TopicLedger, TopicLook
 from lithify.ports.pulsar.views import EntryRange, ServedView
 from lithify.service.pulsar.planning import MANY_ENTRIES, MOST_RANGES, RANGE_BYTES, SMALL_RANGE_BYTES, plan_round
 
