@@ -64,7 +64,11 @@ def many_keys(count: int) -> tuple[bytes, ...]:
     return tuple(f"key-{i:012d}".encode() for i in range(count))
 
 
-@pytest.mark.parametrize("null_key", ["drop", "retain"])
+@pytest.mark.parametrize(
+    ("shape", "null_key"),
+    [("one range", "drop"), ("three ranges", "retain"), ("shuffled", "drop"), ("shuffled", "retain")],
+    indirect=["shape"],
+)
 def test_rounds_over_hard_keys(shape, engine, tmp_path, null_key):
     settings = TopicSettings(null_key=null_key, empty_value="tombstone", delete_retention_ms=100, segment_bytes=20_000)
     topic, random = StoredTopic(tmp_path, settings), Random(1)
@@ -87,7 +91,11 @@ def versioned_records(random: Random, count: int, now_ms: int) -> list[Record]:
     ]
 
 
-@pytest.mark.parametrize("strategy", ["timestamp", "header"])
+@pytest.mark.parametrize(
+    ("shape", "strategy"),
+    [("one range", "timestamp"), ("three ranges", "header"), ("shuffled", "timestamp"), ("shuffled", "header")],
+    indirect=["shape"],
+)
 def test_rounds_where_versions_decide_and_records_wait(shape, engine, tmp_path, strategy):
     """C10, C11, C20, C24: old tombstones stay while what they beat waits above the horizon."""
     settings = TopicSettings(
@@ -113,7 +121,11 @@ def test_rounds_where_versions_decide_and_records_wait(shape, engine, tmp_path, 
     assert held and expired
 
 
-@pytest.mark.parametrize("strategy", ["offset", "timestamp"])
+@pytest.mark.parametrize(
+    ("shape", "strategy"),
+    [("one range", "offset"), ("three ranges", "timestamp"), ("shuffled", "offset"), ("shuffled", "timestamp")],
+    indirect=["shape"],
+)
 def test_rounds_over_chunks_of_large_messages(shape, engine, tmp_path, strategy):
     """C53, C20: each holds the tombstones of its key, above the horizon by what its order beats."""
     settings = TopicSettings(

@@ -20,6 +20,8 @@ from lithify.pulsar.format.kinds import Kind, is_empty, key_of, kind_of, shown_k
 from support.pulsar.entries import Form, Sent, batch, single
 from support.pulsar.generated import ENCRYPTED, retained_only
 
+pytestmark = pytest.mark.long
+
 SENT = [Sent("a", b"1", 5, properties={"p": "x"}), Sent("b", b"", 300), Sent(None, b"\x00\x00\x00\x04\x18\x00")]
 WHOLE = {
     "single": single(3, 4, SENT[0], Form(broker_index=7)),

@@ -23,6 +23,8 @@ from lithify.rules.lifecycle.admission import refusal
 from support.builders import a_topic
 from support.generated.logs import a_record
 
+pytestmark = pytest.mark.long
+
 NOW = 10_000
 PARTITIONS = 3
 

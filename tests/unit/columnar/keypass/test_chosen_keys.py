@@ -32,7 +32,8 @@ pytestmark = pytest.mark.long
 
 LEAST = RunLimits(task_memory_bytes=32 * 2**20)
 MEMORY_BYTES = 2**24
-STRATEGIES = ["offset", "timestamp", "header"]
+STRATEGIES = ["offset", "header"]
+"""By timestamp a key pass does what it does by header, with numbers of another column."""
 ENGINES = {"direct": KernelEngine(), "ranges": KernelEngine(3), "shuffled": KernelEngine(5, shuffled=True)}
 
 

@@ -85,7 +85,7 @@ def live(topic, history, engine):
 
 
 @given(topic_settings, histories(), engines)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_every_round_leaves_what_the_oracle_leaves(topic_settings, history, engine):
     """C4, C9 to C12, C16 to C18, C20, C24, C26."""
     with tempfile.TemporaryDirectory() as folder:
@@ -94,7 +94,7 @@ def test_every_round_leaves_what_the_oracle_leaves(topic_settings, history, engi
 
 
 @given(topic_settings, histories(mostly_chunks), engines)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_every_round_over_a_copy_of_pulsar_leaves_what_the_oracle_leaves(topic_settings, history, engine):
     """C53: chunks, and entries that may have any key, among the records without a key."""
     with tempfile.TemporaryDirectory() as folder:

@@ -12,6 +12,8 @@ import pytest
 from lithify.columnar.parquet.footer import read_footer
 from lithify.columnar.parquet.pages import weigh
 
+pytestmark = pytest.mark.long
+
 ROWS = 5000
 LARGE = b"prefix" * 2000
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))

@@ -17,6 +17,8 @@ from lithify.service.look.lag import group_lag
 from lithify.service.read.fetch import open_log
 from support.faults.topics import IN_PLACE, MAKERS, NAME, SIDE_BY_SIDE, prepared
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(params=[(make, mode) for make in MAKERS for mode in ("in place", "side by side")], ids="-".join)
 def warehouse(request: pytest.FixtureRequest, tmp_path: Path) -> Warehouse:

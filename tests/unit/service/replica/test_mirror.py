@@ -24,6 +24,8 @@ from lithify.testing.oracle_engine import OracleEngine
 from support.faults.topics import IN_PLACE, NAME, SIDE_BY_SIDE, picture, records
 from support.topics.replicas import SOURCE, a_pair, check_same, two_warehouses
 
+pytestmark = pytest.mark.long
+
 STORES = pytest.mark.parametrize("kind", ["memory", "iceberg"])
 
 

@@ -19,6 +19,8 @@ from support.engines.kernel import compact_without_spark
 from support.faults.topics import NAME
 from support.topics.replicas import Pair, a_pair
 
+pytestmark = pytest.mark.long
+
 
 def written(pair: Pair, *values: bytes) -> None:
     """One commit for each value, all of the same size and time."""

@@ -21,6 +21,8 @@ from support.engines.reading_inspector import ReadingInspector
 from support.faults.topics import NAME, SIDE_BY_SIDE, records
 from support.topics.replicas import a_pair
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(params=["memory", "iceberg"])
 def pair(request, tmp_path):
