@@ -16,6 +16,7 @@ import pytest
 
 import check
 import compaction_picture
+import lithify
 import settings_reference
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -78,9 +79,11 @@ def test_no_page_says_a_thing_twice(page):
 
 
 def test_the_changelog_goes_back_to_the_first_version():
-    """No edit near its top cuts off what follows."""
-    versions = re.findall(r"^## \[(.+)\]$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
-    assert (versions[0], versions[-1]) == ("Unreleased", "0.1.0")
+    """No edit near its top cuts off what follows, and what was released has a date."""
+    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    released = [re.fullmatch(r"\[([\d.]+)\] - \d{4}-\d\d-\d\d", heading) for heading in headings[1:]]
+    assert headings[0] == "[Unreleased]"
+    assert [found[1] for found in released if found] == [lithify.__version__, "0.1.0"]
 
 
 def test_the_readme_has_one_command_to_run_and_one_to_test():

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from lithify.api.topic import Topic
 
 __all__ = ["AtTime", "Cursor", "Lake", "LithifyError", "Place", "Record", "RefusedError", "Topic", "open"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 Place = Cursor
 """Its first name."""
