@@ -22,7 +22,7 @@ from typing import Any
 
 import lithify.api.topic
 from lithify.cli.main import run
-from lithify.wiring.system_clock import SystemClock
+from lithify.wiring import SystemClock
 from support.engines.kernel import KernelEngine
 
 SPARK = "--spark" in sys.argv

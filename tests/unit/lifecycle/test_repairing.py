@@ -9,6 +9,7 @@ import pytest
 from lithify.errors import RefusedError
 from lithify.model.names import TopicName
 from lithify.model.remains import ClosedState, Entry, MetadataFile, Remains
+from lithify.model.segment import Segment
 from lithify.model.topic.log import LogState, View
 from lithify.model.topic.state import TopicState
 from lithify.rules.lifecycle.repairing import Way, clusters, plan_repair
@@ -94,6 +95,17 @@ def test_segments_beyond_the_log_end_are_appended_but_not_those_that_a_commit_re
     assert any("cut off" in note and "left out" in note for note in plan.notes)
 
 
+@pytest.mark.parametrize(("found", "known"), [((), 3), ((a_segment("beyond", 10, 14),), None)])
+def test_the_epoch_of_a_copy_is_known_only_while_its_end_is(found: tuple[Segment, ...], known: int | None) -> None:
+    """C72: what was found beyond it may be of a later one."""
+    state = replace(a_state(10), logs=(LogState(0, log_end_offset=10, source_epoch=3),))
+    lost = MetadataFile("m/9", 9, problem="damaged")
+
+    (log,) = plan_repair(remains(lost, replace(whole(8), state=state), named=(a_segment(),), unnamed=found)).logs
+
+    assert log.state.source_epoch == known
+
+
 def test_of_equally_new_versions_a_person_says_which() -> None:
     with pytest.raises(RefusedError, match=r"equally new.*metadata=FILE"):
         plan_repair(remains(whole(8, 10), replace(whole(8, 11), path="m/8b")))
@@ -121,12 +133,13 @@ def test_what_only_the_view_has_comes_along() -> None:
 
 def test_without_metadata_the_segments_and_the_newest_record_say_what_there_was() -> None:
     settings = some_settings(null_key="retain")
-    known = ClosedState(5, settings, (LogState(0, 3, 8, 30, generation=2), LogState(1)))
+    known = ClosedState(5, settings, (LogState(0, 3, 8, 30, generation=2), LogState(1)), frozenset({"segment.bytes"}))
     live, superseded = a_segment("live", 0, 10), a_segment("superseded", 0, 8)
 
     plan = plan_repair(remains(unnamed=(live, superseded), closed=frozenset({"superseded"}), last_closed=known))
 
-    assert (plan.way, plan.complete, plan.settings) == (Way.REBUILD, False, settings)
+    assert (plan.way, plan.complete) == (Way.REBUILD, False)
+    assert (plan.settings, plan.own_settings) == (settings, frozenset({"segment.bytes"}))
     first, second = plan.logs
     assert [s.path for s in first.segments] == ["live"]
     assert (first.state.log_start_offset, first.state.log_end_offset, first.state.generation) == (3, 30, 2)
