@@ -99,14 +99,15 @@ def test_an_outage_is_told_and_its_end_and_a_stop_in_one_is_heard(
     tmp_path: Path, proxy: TcpProxy, topics: list[str]
 ) -> None:
     """With `--json` as objects on stderr: results have stdout for themselves. A stop in mid-stream loses nothing."""
-    what = [word for topic in topics for word in ("--topic", topic)]
+    several = topics[:2]
+    what = [word for topic in several for word in ("--topic", topic)]
     process = ingest_program(tmp_path, proxy, "--continuous", "--interval", "1s", *what)
 
     def told() -> list[str]:
         lines = (tmp_path / "err").read_text().splitlines()
         return [json.loads(line)["event"] for line in lines if line.startswith("{")]
 
-    begun = ["asking", "starting_spark", "spark_started", *["settings", "begins", "waiting"] * TOPICS]
+    begun = ["asking", "starting_spark", "spark_started", *["settings", "begins", "waiting"] * len(several)]
     wait_until(lambda: sorted(told()) == sorted(begun), "it does not wait for records", COPIED_S)
     assert told()[:5] == begun[:5]
     proxy.silent = True
@@ -120,7 +121,7 @@ def test_an_outage_is_told_and_its_end_and_a_stop_in_one_is_heard(
     results = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
     assert all("records" in result for result in results)
     lake = lithify.open(str(tmp_path / "lake"))
-    assert [len(list(lake.topic(topic).reader(0))) for topic in topics] == [50] * TOPICS
+    assert [len(list(lake.topic(topic).reader(0))) for topic in several] == [50, 50]
 
 
 def test_a_supervisor_may_end_all_processes_of_an_ingest(tmp_path: Path, proxy: TcpProxy, topics: list[str]) -> None:
