@@ -1,0 +1,52 @@
+"""What is kept of where a source ended, and of where a copy began (C71)."""
+
+from __future__ import annotations
+
+import pytest
+
+from lithify.model.sources.ends import KnownEnds, SourceEnd
+from lithify.model.topic.log import LogState
+from lithify.rules.lifecycle.copies.missed_deletes import ENDS_KEPT, begun_after_cut, needed
+
+
+def ends_at(*offsets: int) -> KnownEnds:
+    return KnownEnds(tuple(SourceEnd(offset, 1_000 * offset, 100) for offset in offsets))
+
+
+@pytest.mark.parametrize(
+    ("read_to", "kept"), [(0, [3, 6, 9]), (2, [3, 6, 9]), (3, [3, 6, 9]), (6, [6, 9]), (8, [6, 9]), (20, [9])]
+)
+def test_of_the_ends_that_a_reader_has_passed_the_last_is_kept(read_to: int, kept: list[int]) -> None:
+    assert [end.offset for end in needed(ends_at(3, 6, 9), read_to).ends] == kept
+
+
+def test_as_many_ends_are_kept_as_may_be_and_no_more() -> None:
+    many = ends_at(*range(10, 10 + ENDS_KEPT))
+    assert needed(many, 0) == many
+    assert len(needed(ends_at(*range(10, 14 + ENDS_KEPT)), 0).ends) == ENDS_KEPT
+
+
+def test_the_end_that_tells_least_goes_and_never_the_first_or_the_last() -> None:
+    """The second one has the nearest neighbours."""
+    offsets = [10, 11, 12, *range(20, 10 * ENDS_KEPT, 10)][:ENDS_KEPT]
+    kept = needed(ends_at(*offsets, 10 * ENDS_KEPT), 0).ends
+    assert [end.offset for end in kept] == [10, *offsets[2:], 10 * ENDS_KEPT]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "known"),
+    [
+        (0, 10, True),  # nothing is cut off
+        (0, 9, False),  # a resync began above what was there, and some of its deletes may be gone
+        (4, 9, False),
+        (5, 9, True),  # a first copy began there: no deletes of its own lie above its end
+        (0, 12, True),
+    ],
+)
+def test_where_a_copy_began_tells_nothing_once_its_end_is_cut_off(start: int, end: int, known: bool) -> None:
+    log = LogState(0, log_start_offset=start, log_end_offset=10, source_begun=(5, 1_000))
+    assert begun_after_cut(log, end) == ((5, 1_000) if known else None)
+
+
+def test_a_copy_of_which_it_is_not_known_where_it_began_stays_one() -> None:
+    assert begun_after_cut(LogState(0, log_end_offset=10), 5) is None
