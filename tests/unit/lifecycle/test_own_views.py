@@ -77,7 +77,7 @@ def after(step: Step, moved: tuple[Segment, ...] = ()) -> LogState:
 
 def test_a_copy_keeps_the_view_and_what_rounds_have_noted_c67() -> None:
     step = step_to(replace(COPIED, log_end_offset=90, log_start_offset=25, epoch=6, run_ids=("copied", "later")))
-    found = after(step, (a_segment(80, 90), a_segment(0, 25)))
+    found = after(step, (a_segment(80, 90), a_segment(50, 80), a_segment(0, 25)))
     assert (found.view, found.steps, found.first_dirty_offset) == (OURS.view, OURS.steps, 50)
     assert (found.log_start_offset, found.log_end_offset, found.epoch) == (25, 90, 9)
 
