@@ -40,7 +40,7 @@ from support.faults.topics import IN_PLACE, NAME, SIDE_BY_SIDE, memory_warehouse
 
 LOAD = 2
 """Which of the calls of a look at a catalog loads the first topic."""
-PORTS = ("Warehouse", "Run", "LogStore", "Documents", "RoundWorld", "PulsarCluster", "GroupPositions", "Groups")
+PORTS = ("Warehouse", "Run", "LogStore", "Documents", "RoundPorts", "PulsarCluster", "GroupPositions", "Groups")
 """What is given to services that reach ports."""
 
 

@@ -17,7 +17,7 @@ from lithify.model.message import MessageId
 from lithify.ports.pulsar.pulsar_cluster import TopicLook
 from lithify.service.pulsar.left_ledgers import left_ledgers
 from lithify.service.pulsar.leftovers import Leftovers
-from lithify.service.pulsar.partition_round import RoundWorld
+from lithify.service.pulsar.partition_round import RoundPorts
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic, plan_topic
 from lithify.service.pulsar.uncompact import uncompact_topic
 from lithify.service.pulsar.view_publisher import Publisher
@@ -206,7 +206,7 @@ def test_ledgers_of_a_compaction_that_took_over_are_not_deleted() -> None:
         others.append(cluster.begin_view(TOPIC, "another"))
         yield cluster
 
-    world = RoundWorld(cluster, cluster, opened, FakeClock())
+    world = RoundPorts(cluster, cluster, opened, FakeClock())
     report = compact_topic(world, RoundRequest(TOPIC), lambda *_: None).partitions[0]
     assert report.changed and report.error is None
     assert report.ledgers_deleted == ()

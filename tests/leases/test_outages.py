@@ -20,7 +20,7 @@ from lithify.errors.extras import POSTGRES_DRIVERS
 from lithify.store.iceberg.catalog import configured
 from lithify.waits import sql
 from lithify.waits.deadline import ENDING
-from lithify.waits.sql import bound_answers, connect_patiently, is_outage, while_restarting
+from lithify.waits.sql import bound_answers, connect_with_retries, is_outage, while_restarting
 from support.servers.postgres import PASSWORD, Postgres, a_postgres
 from support.servers.tcp_proxy import free_port
 
@@ -45,7 +45,7 @@ def starting() -> Iterator[Postgres]:
 def away(uri: str) -> bool:
     """Whether what a connection to it fails with is an outage, by each of the two ways to connect."""
     engine = create_engine(uri)
-    connect_patiently(engine)
+    connect_with_retries(engine)
     with pytest.raises(CoordinationError) as refused:
         Transactions(engine).done(lambda connection: connection.execute(text("SELECT 1")))
     with pytest.raises(DBAPIError) as failed:

@@ -22,7 +22,7 @@ from lithify.api.pulsar import client_config
 from lithify.errors import LithifyError
 from lithify.pulsar.live.live_cluster import LiveCluster
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic
-from lithify.wiring import BookKeeperChoice, pulsar_world
+from lithify.wiring import BookKeeperChoice, pulsar_ports
 from lithify.wiring.spark_choice import SparkChoice
 
 NO_LEDGER = -1
@@ -47,7 +47,7 @@ class RoundsServer:
         """The ledger of a topic's view after a round; -1 if it has none. Raises `LithifyError`."""
         config = client_config(wanted["service_url"], wanted["admin_url"])
         choice, bookkeeper = SparkChoice(self.spark, {}), BookKeeperChoice(wanted["metadata_url"], ONE_BOOKIE)
-        world = replace(pulsar_world(config, choice, str(self.jars), bookkeeper), cluster=AskedByBroker(config))
+        world = replace(pulsar_ports(config, choice, str(self.jars), bookkeeper), cluster=AskedByBroker(config))
         limits = run_limits(DEFAULT_TASK_MEMORY, None, None)
         request = RoundRequest(wanted["topic"], wanted["retain_null_key"], wanted["order"], limits)
         (report,) = compact_topic(world, request, lambda _phase, _done, _total: None).partitions

@@ -21,7 +21,7 @@ from lithify.pulsar.live.live_cluster import COMPACTION, LiveCluster
 from lithify.pulsar.live.view_ledgers import LiveViewLedgers
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic
 from lithify.waits.deadline import Deadline
-from lithify.wiring import BookKeeperChoice, pulsar_world
+from lithify.wiring import BookKeeperChoice, pulsar_ports
 from lithify.wiring.spark_choice import SparkChoice
 from support.pulsar.bookies import a_writer
 from support.pulsar.jars import pulsar_jars
@@ -156,7 +156,7 @@ def test_a_round_does_not_begin_between_the_phases_of_pulsars_compaction(pulsar_
     """C55: Pulsar's releases the subscription there, and goes on once it is free."""
     config = config_of(pulsar_server)
     admin, deadline, said = Admin(config), Deadline(60), ""
-    world = pulsar_world(config, SparkChoice(session, {}), str(pulsar_jars()), BookKeeperChoice(None, None))
+    world = pulsar_ports(config, SparkChoice(session, {}), str(pulsar_jars()), BookKeeperChoice(None, None))
     world = replace(world, cluster=Patient(config))
     while "compacts it right now" not in said:
         assert deadline.left_s()

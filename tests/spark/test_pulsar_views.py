@@ -58,16 +58,16 @@ class Topics:
 
 @pytest.fixture
 def topics(session, tmp_path):
-    return topics_for(session, tmp_path, alone_bytes=0)
+    return topics_for(session, tmp_path, one_task_bytes=0)
 
 
-def topics_for(session, folder: Path, *, alone_bytes: int, kind: type[FileLedgers] = FileLedgers) -> Topics:
+def topics_for(session, folder: Path, *, one_task_bytes: int, kind: type[FileLedgers] = FileLedgers) -> Topics:
     ledgers = LedgerFolder(folder / "ledgers", kind)
     ledgers.folder.mkdir()
     (folder / "topics").mkdir()
     pace = Pace(time.monotonic, time.sleep)
     engine = PulsarEngine(
-        lambda: session, Readers(folder / "topics"), ledgers, 2, pace, lambda: "seed", alone_bytes=alone_bytes
+        lambda: session, Readers(folder / "topics"), ledgers, 2, pace, lambda: "seed", one_task_bytes=one_task_bytes
     )
     return Topics(folder / "topics", engine, ledgers)
 
@@ -135,7 +135,7 @@ def plain(seed: int, entries: int, keys: int, *, at: int = 0) -> list[RawEntry]:
 
 def test_few_new_entries_are_done_in_one_task(session, tmp_path):
     """C54: with the same result; where they have sealed batches, by a key pass after all."""
-    topics = topics_for(session, tmp_path, alone_bytes=2**20)
+    topics = topics_for(session, tmp_path, one_task_bytes=2**20)
     old, new = plain(3, 300, 200), plain(4, 40, 300, at=1000)
     view = [unframed(data) for data in reference(old, RULES)]
     sealed = [*new, batch(9, 2000, [Sent("x"), Sent("y")], **SEALING), single(9, 2001, Sent("key-1", b""))]
@@ -148,7 +148,7 @@ def test_few_new_entries_are_done_in_one_task(session, tmp_path):
 @pytest.mark.parametrize("kind, sole", [(FileLedgers, True), (LeavingLedgers, False)])
 def test_a_ledger_that_a_task_could_not_delete_is_told_of(session, tmp_path, kind, sole):
     """C55: of a task that meets in the view what it cannot judge alone, and has begun a ledger by then."""
-    topics = topics_for(session, tmp_path, alone_bytes=2**20, kind=kind)
+    topics = topics_for(session, tmp_path, one_task_bytes=2**20, kind=kind)
     view = [*plain(3, 30, 20), batch(9, 900, [Sent("x"), Sent("y")], **SEALING)]
     new = plain(4, 10, 20, at=1000)
     written = topics.write(topics.planned("p", new, view))["p"]
@@ -172,7 +172,7 @@ class LosingLedgers(FileLedgers):
 @pytest.mark.parametrize("kind, sole", [(FileLedgers, True), (LosingLedgers, False)])
 def test_a_stage_that_begins_again_may_have_left_ledgers(session, tmp_path, kind, sole):
     """C55: its tasks are first attempts again, while the earlier ones may still write."""
-    topics = topics_for(session, tmp_path, alone_bytes=2**20, kind=kind)
+    topics = topics_for(session, tmp_path, one_task_bytes=2**20, kind=kind)
     context = session.sparkContext
     blocks = context._jvm.org.apache.spark.SparkEnv.get().blockManager().diskBlockManager().localDirs()
     (topics.ledgers.folder / "blocks").write_text("\n".join(block.getPath() for block in blocks))
@@ -185,7 +185,7 @@ def test_a_stage_that_begins_again_may_have_left_ledgers(session, tmp_path, kind
 
 def test_keys_that_do_not_fit_into_memory_are_compared_in_parts(session, tmp_path):
     """C38, C54: 200,000 keys in the least memory that there is."""
-    topics = topics_for(session, tmp_path, alone_bytes=0)
+    topics = topics_for(session, tmp_path, one_task_bytes=0)
     entries = [
         batch(5, number, [Sent(f"{number * 500 + n:032}" * 4, b"v") for n in range(500)]) for number in range(400)
     ] + [batch(6, number, [Sent(f"{number * 500 + n:032}" * 4, b"") for n in range(500)]) for number in range(300)]
@@ -206,10 +206,10 @@ def test_a_damaged_entry_fails_its_partition_only(topics):
     assert topics.ledgers.ledgers() == [str(written["p-1"].ledger)]
 
 
-@pytest.mark.parametrize("alone_bytes", [0, 2**30], ids=["shuffled", "alone"])
-def test_a_batch_that_lies_about_its_count_stays_whole_where_it_is_to_be_skipped(session, tmp_path, alone_bytes):
+@pytest.mark.parametrize("one_task_bytes", [0, 2**30], ids=["shuffled", "alone"])
+def test_a_batch_that_lies_about_its_count_stays_whole_where_it_is_to_be_skipped(session, tmp_path, one_task_bytes):
     """C74: it is named, in a new view and in the one after it."""
-    topics = topics_for(session, tmp_path, alone_bytes=alone_bytes)
+    topics = topics_for(session, tmp_path, one_task_bytes=one_task_bytes)
     liar, rules = batch(5, 1, [Sent("a"), Sent("b")], num_messages_in_batch=9), ViewRules(skip_damaged=True)
     entries = [single(5, 0, Sent("a", b"0")), liar, single(5, 2, Sent("a", b"1"))]
     planned = topics.planned("p", entries, [])
@@ -238,10 +238,10 @@ def test_counts_are_of_messages_entries_and_bytes(topics):
     assert view.bytes_out == sum(len(raw.data) for raw in left)
 
 
-@pytest.mark.parametrize("alone_bytes", [0, 2**30], ids=["shuffled", "alone"])
-def test_rates_are_kept_by_all_tasks_together(session, tmp_path, alone_bytes):
+@pytest.mark.parametrize("one_task_bytes", [0, 2**30], ids=["shuffled", "alone"])
+def test_rates_are_kept_by_all_tasks_together(session, tmp_path, one_task_bytes):
     """C40: two megabytes are read twice, at two megabytes a second."""
-    topics = topics_for(session, tmp_path, alone_bytes=alone_bytes)
+    topics = topics_for(session, tmp_path, one_task_bytes=one_task_bytes)
     entries = [single(5, number, Sent(f"k{number}", b"v" * 10_000)) for number in range(200)]
     began = time.monotonic()
     written = topics.write(topics.planned("p", entries, [], 4), limits=RunLimits(2**26, read_rate_bytes=2_000_000))

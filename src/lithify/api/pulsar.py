@@ -29,7 +29,7 @@ from lithify.reports.pulsar.rounds import TopicRoundPlan, TopicRoundReport, Unco
 from lithify.service.pulsar import left_ledgers as service
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic, plan_topic
 from lithify.service.pulsar.uncompact import uncompact_topic
-from lithify.wiring import BookKeeperChoice, pulsar_view_ledgers, pulsar_world
+from lithify.wiring import BookKeeperChoice, pulsar_ports, pulsar_view_ledgers
 from lithify.wiring.spark_choice import SparkChoice
 
 if TYPE_CHECKING:
@@ -131,5 +131,5 @@ class LiveTopic:
         limits = run_limits(task_memory, read_rate, write_rate)
         request = RoundRequest(self.name, retain_null_key, order, limits, skip_damaged)
         choice = SparkChoice(spark, spark_conf or {}, partial(progress, START_SPARK))
-        world = pulsar_world(self.config, choice, jars, BookKeeperChoice(metadata_url, replication))
-        return compact_topic(world, request, progress)
+        ports = pulsar_ports(self.config, choice, jars, BookKeeperChoice(metadata_url, replication))
+        return compact_topic(ports, request, progress)

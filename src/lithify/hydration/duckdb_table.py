@@ -46,7 +46,7 @@ class DuckDbTable:
     def apply(self, change: Change) -> None:
         with self._transaction() as c:
             found = c.execute(f"SELECT position FROM {POSITIONS} WHERE name = ?", [self._name]).fetchone()
-            self._where.check_alone((found or ("",))[0], change)
+            self._where.check_no_other_run((found or ("",))[0], change)
             if change.deleted:
                 with _given(c, pa.schema(_KEYS), change.deleted):
                     same = "t.partition = given.partition AND t.key = given.key"

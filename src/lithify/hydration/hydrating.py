@@ -134,7 +134,7 @@ class Hydration:
 
     def _filling(self, patience: Patience) -> Filling:
         """Opens the table, as soon as no other program has it."""
-        state = self._patiently(lambda: self.warehouse.store.load(self.name), patience)
+        state = self._retried(lambda: self.warehouse.store.load(self.name), patience)
         changes, clock = Changes(state.settings), self.warehouse.clock
         turn = Turn(self.narration, clock, self.stops, self.waits_ms)
         table = turn.wait(lambda: open_table(self.where.target, self.name.topic, changes.strategy))
@@ -147,13 +147,13 @@ class Hydration:
         if found := filling.table.position:
             start = filling.positions.parsed(found, str(path), hint)
         try:
-            with self._patiently(lambda: consumer_at(start), patience) as consumer:
+            with self._retried(lambda: consumer_at(start), patience) as consumer:
                 self._follow(consumer, filling, patience, new=not found)
         except LogTruncatedError as error:
             raise LogTruncatedError(error.message, hint=hint) from error
 
     def _follow(self, consumer: LakeAndLive, filling: Filling, patience: Patience, *, new: bool) -> None:
-        ends = self._patiently(consumer.ends, patience)
+        ends = self._retried(consumer.ends, patience)
         self._see(consumer, ends)
         self.narration.begins(self.logs, new=new)
         done = False
@@ -170,7 +170,7 @@ class Hydration:
         self.caught_up = done
         self._see(consumer, {})
 
-    def _patiently(self, call: Callable[[], T], patience: Patience) -> T:
+    def _retried(self, call: Callable[[], T], patience: Patience) -> T:
         while True:
             if self.stops():
                 raise StopAsked

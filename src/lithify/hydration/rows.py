@@ -99,7 +99,7 @@ class TableName:
             hint=f"drop the table {self.name}, and hydrate it again",
         )
 
-    def check_alone(self, found: str, change: Change) -> None:
+    def check_no_other_run(self, found: str, change: Change) -> None:
         """Raises `ConflictError` if another run has stored a position meanwhile."""
         if found != change.before:
             raise ConflictError(f"{self.path}: another run fills the table {self.name}", hint="leave it to that one")

@@ -49,7 +49,7 @@ class SqliteTable:
     def apply(self, change: Change) -> None:
         with self._transaction() as c:
             (found,) = c.execute(f"SELECT position FROM {POSITIONS} WHERE name = ?", (self._name,)).fetchone() or ("",)
-            self._where.check_alone(found, change)
+            self._where.check_no_other_run(found, change)
             c.executemany(f"DELETE FROM {self._table} WHERE partition = ? AND key = ?", change.deleted)
             c.executemany(f"INSERT OR REPLACE INTO {self._table} VALUES (?, ?, ?, ?, ?, ?)", change.rows)
             orders = ((self._name, *place, str(order)) for place, order in change.orders.items())

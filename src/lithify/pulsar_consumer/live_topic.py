@@ -14,7 +14,7 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.clock import Clock
 from lithify.pulsar.client import Admin, ClientConfig, Cluster, TopicEnd, TopicReader
 from lithify.pulsar.client.names import partition_name
-from lithify.pulsar.client.patience import patiently
+from lithify.pulsar.client.patience import retried
 from lithify.pulsar.lake.entry_continuation import Ledgers, continuation, subscription_of
 from lithify.pulsar.lake.replaced_messages import published_there, replaced_message
 from lithify.pulsar_consumer.kept_whole import KeptWhole
@@ -42,7 +42,7 @@ class PulsarTopic:
         """By name of a partition."""
         self._subscription, self._skip_damaged = subscription_of(identity), skip_damaged
         self._kept_whole: dict[int, KeptWhole] = {}
-        self._count = self._patiently(partial(self._cluster.partitions, topic))
+        self._count = self._retried(partial(self._cluster.partitions, topic))
         self.topic_id = self._created()
 
     def check_same(self, known: str) -> None:
@@ -52,7 +52,7 @@ class PulsarTopic:
     def check_copy(self, state: TopicState) -> None: ...
 
     def partitions(self) -> int:
-        self._count = self._patiently(partial(self._cluster.partitions, self.topic))
+        self._count = self._retried(partial(self._cluster.partitions, self.topic))
         return max(1, self._count)
 
     def begin(self, partition: int, log: LogState, at: Reached) -> Reached | None:
@@ -72,7 +72,7 @@ class PulsarTopic:
     def _check_copied(self, partition: int, log: LogState) -> None:
         """Raises `SourceWentBackError` where the topic has another message in place of the copy's last one (C52)."""
         reader = TopicReader(self._config, self._name(partition))
-        theirs = published_there(log, lambda at: self._patiently(partial(reader.entry, at)))
+        theirs = published_there(log, lambda at: self._retried(partial(reader.entry, at)))
         if (other := replaced_message(log, theirs)) is not None:
             raise SourceWentBackError(
                 f"Pulsar's {reader.topic} has another message at {other} than the copy, as after a restore",
@@ -145,19 +145,19 @@ class PulsarTopic:
             raise missing
 
     def _ledgers(self, partition: int) -> Ledgers:
-        stats = self._patiently(partial(self._admin.internal_stats, self._name(partition)))
+        stats = self._retried(partial(self._admin.internal_stats, self._name(partition)))
         return Ledgers.of(stats, self._subscription)
 
     def _last_id(self, partition: int) -> MessageId | None:
         name = self._name(partition)
         end = self._ends.setdefault(name, TopicEnd(self._config, name))
-        return self._patiently(end.last_id)
+        return self._retried(end.last_id)
 
     def _created(self) -> str:
-        return self._patiently(partial(self._admin.created, self._name(0)))
+        return self._retried(partial(self._admin.created, self._name(0)))
 
     def _name(self, partition: int) -> str:
         return partition_name(self.topic, partition, self._count)
 
-    def _patiently(self, call: Callable[[], T]) -> T:
-        return patiently(call, self._config.outage_s, self._clock.sleep)
+    def _retried(self, call: Callable[[], T]) -> T:
+        return retried(call, self._config.outage_s, self._clock.sleep)

@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 from lithify.spark_source.columns import check_schema, schema_of
 from lithify.spark_source.options import Connect, place, read_options, write_options
 from lithify.spark_source.reading import BatchReader, StreamReader
-from lithify.spark_source.refusals import told_alone
+from lithify.spark_source.refusals import without_traceback
 from lithify.spark_source.writing import BatchWriter, StreamWriter
 from lithify.wiring import open_warehouse
 from lithify.wiring.place import default_place
@@ -54,7 +54,7 @@ class LithifySource(DataSource):  # type: ignore[misc]
         """The name of the format."""
         return "lithify"
 
-    @told_alone()
+    @without_traceback()
     def schema(self) -> StructType:
         """The schema of Spark's Kafka source, or the requested `columns`. Raises `RefusedError`."""
         options = read_options(self.options)
@@ -64,24 +64,24 @@ class LithifySource(DataSource):  # type: ignore[misc]
             include_message_ids=options.include_message_ids,
         )
 
-    @told_alone()
+    @without_traceback()
     def reader(self, schema: StructType) -> BatchReader:
         """The reader of a batch query. Raises `RefusedError`."""
         check_schema(schema)
         return BatchReader(self._connect(), read_options(self.options), schema)
 
-    @told_alone()
+    @without_traceback()
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's names
         """The reader of a streaming query. Raises `RefusedError`."""
         check_schema(schema)
         return StreamReader(self._connect(), read_options(self.options), schema)
 
-    @told_alone()
+    @without_traceback()
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
         """The writer of a batch query. Raises `RefusedError`."""
         return BatchWriter(self._connect(), write_options(self.options), schema, overwrite=overwrite)
 
-    @told_alone()
+    @without_traceback()
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: N802
         """The writer of a streaming query. Raises `RefusedError`."""
         return StreamWriter(self._connect(), write_options(self.options), schema, overwrite=overwrite)

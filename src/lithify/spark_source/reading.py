@@ -55,7 +55,7 @@ from lithify.service.read.scan_plan import (
 from lithify.spark_source.columns import stored_columns, to_spark
 from lithify.spark_source.filters import bounds
 from lithify.spark_source.options import Connect, ReadOptions, check_batch, check_stream
-from lithify.spark_source.refusals import told_alone
+from lithify.spark_source.refusals import without_traceback
 from lithify.wiring import groups_of, machine
 
 _EARLIEST, _LATEST = Everywhere("earliest"), Everywhere("latest")
@@ -78,7 +78,7 @@ class _TaskReader:
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The records of a task, in offset order, as batches of the schema. Raises `DamagedError`."""
         if isinstance(partition, TaskPartition):  # Spark creates another kind if there are no partitions
-            with told_alone():
+            with without_traceback():
                 yield from self._batches(partition.access, partition.value)
 
     def _batches(self, access: FileAccess, task: ScanTask) -> Iterator[pa.RecordBatch]:
@@ -135,7 +135,7 @@ class BatchReader(_TaskReader, DataSourceReader):  # type: ignore[misc]
         """Accepts the filters that Spark pushes down."""
         return _PushedFilters(self._filters.extend)
 
-    @told_alone()
+    @without_traceback()
     def partitions(self) -> list[InputPartition]:
         """Tasks for parts of the logs: bounded in bytes, and at least `minPartitions` where possible."""
         warehouse, options = self._connect(), self._options
@@ -162,14 +162,14 @@ class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailable
         self._target: Offsets | None = None
         self._last_trigger_ms: int | None = None
 
-    @told_alone()
+    @without_traceback()
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """The start of a query without a checkpoint: the log ends, unless options give another."""
         warehouse, states, options = self._opened(), self._states(), self._options
         offsets = starts_at(warehouse, states, options.start or _LATEST, options.settings)
         return to_json(cursors_at(states, offsets, {}, compacted=options.settings.compacted))
 
-    @told_alone()
+    @without_traceback()
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """The end of the next batch. Raises `LogTruncatedError` if a log was truncated or recreated (C7)."""
         states, settings = self._states(), self._options.settings
@@ -203,7 +203,7 @@ class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailable
         """Makes the query end at the current log ends."""
         self._target = log_ends(self._states(), self._options.settings)
 
-    @told_alone()
+    @without_traceback()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The tasks of a batch, on the newest versions. Raises `LogTruncatedError`."""
         warehouse, states, settings = self._opened(), self._states(), self._options.settings

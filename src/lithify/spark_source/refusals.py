@@ -16,7 +16,7 @@ _HIDES, _IN_WORKER = "SPARK_HIDE_TRACEBACK", "SPARK_PYTHON_RUNTIME"
 
 
 @contextmanager
-def told_alone() -> Iterator[None]:
+def without_traceback() -> Iterator[None]:
     """A worker reports a `LithifyError` without its traceback. Also a decorator, though not of generators."""
     try:
         yield

@@ -31,7 +31,7 @@ from lithify.service.write.append_staged import StagedBatch, append_staged
 from lithify.spark.tasks import attempt
 from lithify.spark_source.columns import KAFKA_TIMESTAMP_TYPE, TOPIC
 from lithify.spark_source.options import Connect, WriteOptions
-from lithify.spark_source.refusals import told_alone
+from lithify.spark_source.refusals import without_traceback
 
 QUERY_ID = "sql.streaming.queryId"
 """The local property in which Spark gives tasks the id of their query."""
@@ -70,7 +70,7 @@ class _TaskWriter:
         self._topic = None if options.topic is None else Destination.of(load_or_create(warehouse, options.topic))
         self._now_ms, self._run_id = warehouse.clock.now_ms(), warehouse.clock.new_id()
 
-    @told_alone()
+    @without_traceback()
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
         """Writes the records of one task. Raises `InvalidRecordError` and fails the batch, with nothing appended."""
         context = TaskContext.get()
@@ -143,7 +143,7 @@ class _Stages:
 class BatchWriter(_TaskWriter, DataSourceArrowWriter):  # type: ignore[misc]
     """The writer of `write`: appends once; with `queryId` and `batchId`, once for each such pair."""
 
-    @told_alone()
+    @without_traceback()
     def commit(self, staged: list[Staged | None]) -> None:
         """Appends the segments of all tasks."""
         self.append(staged, None)
@@ -152,7 +152,7 @@ class BatchWriter(_TaskWriter, DataSourceArrowWriter):  # type: ignore[misc]
 class StreamWriter(_TaskWriter, DataSourceStreamArrowWriter):  # type: ignore[misc]
     """The writer of `writeStream`: appends once for each batch id."""
 
-    @told_alone()
+    @without_traceback()
     def commit(self, staged: list[Staged | None], batch_id: int) -> None:
         """Appends the segments of all tasks of the batch, unless it was appended before."""
         self.append(staged, batch_id)

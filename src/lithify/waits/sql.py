@@ -3,7 +3,7 @@
     taken out of the pool   it answers a ping within PING_S, or another connection is made
     until it goes back      so many seconds for all that is asked, or its socket is shut
 
-    a server that restarts  connecting is retried for PATIENCE_S: by an engine (`connect_patiently`), or for a call
+    a server that restarts  connecting is retried for PATIENCE_S: by an engine (`connect_with_retries`), or for a call
                             that makes an engine itself (`while_restarting`); a daemon that starts waits for as
                             long as it is away (`is_outage`)
 
@@ -114,7 +114,7 @@ def let_wait(connection: Connection) -> None:
     _end(connection.info)
 
 
-def connect_patiently(engine: Engine, *, only_first: bool = False) -> None:
+def connect_with_retries(engine: Engine, *, only_first: bool = False) -> None:
     """Connecting is retried while the server restarts; with `only_first` once in the life of the engine."""
     is_over = False
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from lithify.reports.ingest import IngestListener, IngestReport
     from lithify.service.look.overview import StatusWatch
     from lithify.service.pulsar.leftovers import OpenViewLedgers
-    from lithify.service.pulsar.partition_round import RoundWorld
+    from lithify.service.pulsar.partition_round import RoundPorts
     from lithify.spark.tasks import Workers
 
 COORDINATION_VARIABLE = "LITHIFY_COORDINATION_URL"
@@ -151,15 +151,15 @@ def kafka_ingest(
     return ()
 
 
-def pulsar_world(
+def pulsar_ports(
     config: ClientConfig, choice: SparkChoice, jars: str | None, bookkeeper: BookKeeperChoice
-) -> RoundWorld:
+) -> RoundPorts:
     """What rounds of live Pulsar topics work on. Raises `ConnectorError` or `BrokerError`; starts no Spark."""
     from lithify.pulsar.bookkeeper import Replication
     from lithify.pulsar.client import Admin
     from lithify.pulsar.live.live_cluster import LiveCluster
     from lithify.pulsar.live.view_ledgers import metadata_store, opened_by
-    from lithify.service.pulsar.partition_round import RoundWorld
+    from lithify.service.pulsar.partition_round import RoundPorts
     from lithify.spark.pulsar.engine import PulsarEngine
     from lithify.spark.pulsar.ledger_opener import LedgerOpener, LiveReaders, find_parts
     from lithify.spark.session.start import slots
@@ -183,7 +183,7 @@ def pulsar_world(
         Pace(time.monotonic, time.sleep),
         clock.new_id,
     )
-    return RoundWorld(LiveCluster(config), engine, opened_by(opener), clock)
+    return RoundPorts(LiveCluster(config), engine, opened_by(opener), clock)
 
 
 def pulsar_view_ledgers(config: ClientConfig, jars: str | None, metadata_url: str | None) -> OpenViewLedgers:

@@ -17,7 +17,7 @@ from lithify.api.pulsar import LiveTopic
 from lithify.model.message import MessageId
 from lithify.ports.pulsar.pulsar_cluster import TopicLook
 from lithify.pulsar.client import ClientConfig, TopicReader
-from lithify.pulsar.client.patience import patiently
+from lithify.pulsar.client.patience import retried
 from lithify.pulsar.format.batch import value_of
 from lithify.pulsar.format.entry import RawEntry, entry_of
 from lithify.pulsar.live.live_cluster import LiveCluster
@@ -76,7 +76,7 @@ def opened(entries: Sequence[RawEntry]) -> list[tuple[MessageId, bytes, bytes]]:
 
 def look(server: PulsarServer, topic: str) -> TopicLook:
     """A broker that was just started refuses until its predecessor's claim to the topic is over."""
-    return patiently(lambda: LiveCluster(config_of(server)).look(topic), LOOK_S, time.sleep)
+    return retried(lambda: LiveCluster(config_of(server)).look(topic), LOOK_S, time.sleep)
 
 
 def a_round(server: PulsarServer, topic: str, spark: Any, **how: Any) -> TopicRoundReport:

@@ -11,7 +11,7 @@ from lithify.errors import LithifyError
 from lithify.ports.engine import Progress, RunLimits
 from lithify.ports.pulsar.views import PlannedView, ViewRules, WrittenView
 from lithify.reports.pulsar.rounds import TopicRoundReport
-from lithify.service.pulsar.partition_round import RoundWorld
+from lithify.service.pulsar.partition_round import RoundPorts
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic
 from lithify.testing.fake_clock import FakeClock
 from support.faults.ports import FaultyPort, Injector
@@ -41,7 +41,7 @@ def a_cluster(*, partitions: int = 0) -> FakePulsar:
 def a_round(cluster: FakePulsar, striker: Injector | None = None, clock: FakeClock | None = None) -> TopicRoundReport:
     """A round, on struck ports if there is a striker."""
     ports: Any = cluster if striker is None else StruckPulsar(cluster, striker)
-    world = RoundWorld(ports, ports, ports.open_ledgers, clock or FakeClock())
+    world = RoundPorts(ports, ports, ports.open_ledgers, clock or FakeClock())
     return compact_topic(world, RoundRequest(TOPIC), lambda *_: None)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from lithify.errors import BrokerError, SubscriptionBusyError, UnknownSourceError
 from lithify.pulsar.client.broker_refusals import TransientBrokerError
-from lithify.pulsar.client.patience import LOG, PAUSE_S, TOLD_AFTER_S, patiently
+from lithify.pulsar.client.patience import LOG, PAUSE_S, TOLD_AFTER_S, retried
 
 
 class Calls:
@@ -56,7 +56,7 @@ def test_a_wait_that_is_long_is_told_once(monkeypatch, error, answers_s, told):
     calls, heard = Calls(monkeypatch, error, answers_s), Heard()
     LOG.addHandler(heard)
     try:
-        assert patiently(calls.call, 30, calls.wait) == "an answer"
+        assert retried(calls.call, 30, calls.wait) == "an answer"
     finally:
         LOG.removeHandler(heard)
     assert heard.messages == told
@@ -65,12 +65,12 @@ def test_a_wait_that_is_long_is_told_once(monkeypatch, error, answers_s, told):
 def test_it_ends(monkeypatch):
     calls = Calls(monkeypatch, GONE, 31)
     with pytest.raises(BrokerError, match="no broker at h:1, for 30 s") as caught:
-        patiently(calls.call, 30, calls.wait)
+        retried(calls.call, 30, calls.wait)
     assert (caught.value.hint, calls.now_s) == (GONE.hint, 30)
 
 
 def test_what_another_try_does_not_change_is_raised_at_once(monkeypatch):
     calls = Calls(monkeypatch, UnknownSourceError("no topic"), 1)
     with pytest.raises(UnknownSourceError):
-        patiently(calls.call, 30, calls.wait)
+        retried(calls.call, 30, calls.wait)
     assert calls.now_s == 0

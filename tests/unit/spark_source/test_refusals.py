@@ -7,7 +7,7 @@ import os
 import pytest
 
 from lithify.errors import RefusedError
-from lithify.spark_source.refusals import told_alone
+from lithify.spark_source.refusals import without_traceback
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from lithify.spark_source.refusals import told_alone
 def test_only_our_errors_hide_their_traceback_and_only_in_a_worker(error, in_worker, hides, monkeypatch):
     monkeypatch.setattr(os, "environ", {"SPARK_PYTHON_RUNTIME": "PYTHON_WORKER"} if in_worker else {})
 
-    @told_alone()
+    @without_traceback()
     def ask():
         raise error
 

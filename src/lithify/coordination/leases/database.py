@@ -22,7 +22,7 @@ from lithify.errors import CoordinationError
 from lithify.errors.extras import POSTGRES_URL
 from lithify.model.settings.secrets import keep
 from lithify.waits.postgres import with_driver
-from lithify.waits.sql import bound_answers, connect_patiently
+from lithify.waits.sql import bound_answers, connect_with_retries
 
 CONNECT_S = 3
 STATEMENT_S = 3
@@ -100,6 +100,6 @@ def _unreadable() -> CoordinationError:
 def _postgres(url: URL) -> Engine:
     options = f"{url.query.get('options', '')} -c statement_timeout={STATEMENT_S * 1000}".strip()
     engine = create_engine(url, pool_timeout=CONNECT_S, connect_args={"connect_timeout": CONNECT_S, "options": options})
-    connect_patiently(engine, only_first=True)
+    connect_with_retries(engine, only_first=True)
     bound_answers(engine, ANSWER_S)
     return engine

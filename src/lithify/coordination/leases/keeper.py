@@ -127,9 +127,9 @@ class LeaseKeeper:
             renewed = self._coordination.renew(self._owner, number)
         except CoordinationError as error:
             return Renewal(lost=self._lose_doubtful(), error=error)
-        lost, strays = self._note_renewal(before, renewed, begun_ms)
+        lost, unheld = self._note_renewal(before, renewed, begun_ms)
         try:
-            self._give_back(strays)
+            self._give_back(unheld)
             replaced_by = None
             if self._registration is not None and self._registration not in renewed:
                 replaced_by = self._register_again(self._registration)
@@ -217,9 +217,9 @@ class LeaseKeeper:
             for name in renewed.intersection(unchanged):
                 self._held[name] = _Held(begun_ms)
             lost = self._lose(name for name in unchanged if name not in renewed)
-            strays = set(renewed - self._held.keys() - self._busy)
-            self._busy |= strays
-        return lost, strays
+            unheld = set(renewed - self._held.keys() - self._busy)
+            self._busy |= unheld
+        return lost, unheld
 
     def _lose_doubtful(self) -> frozenset[str]:
         with self._lock:

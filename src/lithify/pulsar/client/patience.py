@@ -41,7 +41,7 @@ class Outage:
         wait(min(seconds, left_s))
 
 
-def patiently(call: Callable[[], T], outage_s: float, wait: Callable[[float], object]) -> T:
+def retried(call: Callable[[], T], outage_s: float, wait: Callable[[float], object]) -> T:
     """What `call` returns. Raises `BrokerError` if it cannot be done for `outage_s`, and what `wait` raises."""
     outage: Outage | None = None
     while True:

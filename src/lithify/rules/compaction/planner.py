@@ -202,7 +202,7 @@ def plan_log(
     )
 
 
-def of_view_alone(plan: LogPlan) -> LogPlan:
+def of_view_only(plan: LogPlan) -> LogPlan:
     """The same round where the log is a copy: it writes the view, and leaves the log as its source has it (C67)."""
     return replace(plan, gone=(), keeps_log=True)
 

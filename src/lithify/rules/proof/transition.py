@@ -43,7 +43,7 @@ class LogVersion:
 class Transition:
     """A log at two versions, and the commit that led from the first to the second.
 
-    `round_` is the log's part of the round if the commit was one; `strays` are versions in between
+    `round_` is the log's part of the round if the commit was one; `in_between` are versions in between
     whose commits remove no records. For an `undo`, `round_` is the round that it undid and
     `restored` the version that it restored, if that is still kept.
     """
@@ -53,7 +53,7 @@ class Transition:
     verb: Verb
     round_: LogReport | None = None
     now_ms: int = 0
-    strays: tuple[LogVersion, ...] = ()
+    in_between: tuple[LogVersion, ...] = ()
     restored: LogVersion | None = None
 
     @property
@@ -165,7 +165,7 @@ def _of_log(how: Transition, planned: LogPlan | None) -> Proof:
     rules = None
     if planned is not None and round_ is not None and planned.view is None:
         rules = _rules(planned, round_, min(planned.log_start, round_.log_start_offset_after))
-    appended = (Source(s, before.state.log_end_offset) for stray in how.strays for s in stray.files.segments)
+    appended = (Source(s, before.state.log_end_offset) for version in how.in_between for s in version.files.segments)
     return Proof(
         partition=before.state.partition,
         of_view=False,
@@ -174,7 +174,7 @@ def _of_log(how: Transition, planned: LogPlan | None) -> Proof:
         after=after.files.segments,
         empty_is_tombstone=before.settings.empty_is_tombstone,
         visible_from=_visible_from(how, planned),
-        known_up_to=max(s.state.log_end_offset for s in (before, *how.strays)),
+        known_up_to=max(s.state.log_end_offset for s in (before, *how.in_between)),
         known_from=round_.horizon if how.gave_up and round_ is not None else 0,
         cut_at=how.cut_at,
         rules=rules,

@@ -58,9 +58,9 @@ class Trail:
     def transitions(self, partition: int) -> Iterator[Transition]:
         """The transitions of one log, oldest first."""
         real = [v for index, v in enumerate(self.versions) if index == 0 or v.closed is None or _removes(v.closed)]
-        strays = [v for v in self.versions if v not in real]
+        removing_none = [v for v in self.versions if v not in real]
         for before, after in pairwise(real):
-            between = [v for v in strays if before.state.version < v.state.version < after.state.version]
+            between = [v for v in removing_none if before.state.version < v.state.version < after.state.version]
             yield self._transition(before, after, tuple(between), partition)
 
     def _transition(
@@ -82,7 +82,7 @@ class Trail:
             verb=verb,
             round_=round_,
             now_ms=now_ms,
-            strays=tuple(stray.log(partition) for stray in between),
+            in_between=tuple(version.log(partition) for version in between),
             restored=None if restored is None else restored.log(partition),
         )
 

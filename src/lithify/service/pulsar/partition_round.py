@@ -28,7 +28,7 @@ from lithify.service.pulsar.view_publisher import NeverServed, Publisher
 
 
 @dataclass(frozen=True, slots=True)
-class RoundWorld:
+class RoundPorts:
     """What a round works on."""
 
     cluster: PulsarCluster
@@ -40,16 +40,16 @@ class RoundWorld:
 class PartitionRound:
     """One partition during a round. `name` is that of the partition as a topic."""
 
-    def __init__(self, world: RoundWorld, number: int, name: str) -> None:
+    def __init__(self, ports: RoundPorts, number: int, name: str) -> None:
         self.name = name
         self.report = PartitionReport(number)
         self.view: PlannedView | None = None
         """The view to write; None if nothing is new, or after an error."""
         self.notes: list[str] = []
         """What a reader of the report should know, though it is no error."""
-        self._cluster = world.cluster
-        self._leftovers = Leftovers(world.cluster, world.open_ledgers)
-        self._publisher = Publisher(world.cluster, world.clock)
+        self._cluster = ports.cluster
+        self._leftovers = Leftovers(ports.cluster, ports.open_ledgers)
+        self._publisher = Publisher(ports.cluster, ports.clock)
         self._hold: Hold | None = None
         self._since: int | None = None
         """The newest ledger that is no leftover; None where there is no leftover."""

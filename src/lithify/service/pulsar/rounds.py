@@ -20,7 +20,7 @@ from lithify.ports.pulsar.pulsar_cluster import PulsarCluster
 from lithify.ports.pulsar.views import ViewRules, WrittenView
 from lithify.reports.pulsar.rounds import PartitionPlan, TopicRoundPlan, TopicRoundReport
 from lithify.service.pulsar.holding import lost
-from lithify.service.pulsar.partition_round import PartitionRound, RoundWorld, place_of
+from lithify.service.pulsar.partition_round import PartitionRound, RoundPorts, place_of
 from lithify.service.pulsar.planning import plan_round
 
 
@@ -38,27 +38,27 @@ class RoundRequest:
     skip_damaged: bool = False
 
 
-def compact_topic(world: RoundWorld, request: RoundRequest, progress: Progress) -> TopicRoundReport:
+def compact_topic(ports: RoundPorts, request: RoundRequest, progress: Progress) -> TopicRoundReport:
     """One round. Errors of a partition are in its report.
 
     Raises what the cluster raises where nothing can begin, and `RoundAbandonedError` if `progress` does.
     """
-    began_ms, run_id = world.clock.monotonic_ms(), world.clock.new_id()
-    names = world.cluster.partitions(request.topic)
-    notes, rules = _notes(world.cluster, request.topic), _rules(world.cluster, request)
-    partitions = [PartitionRound(world, number, name) for number, name in names.items()]
+    began_ms, run_id = ports.clock.monotonic_ms(), ports.clock.new_id()
+    names = ports.cluster.partitions(request.topic)
+    notes, rules = _notes(ports.cluster, request.topic), _rules(ports.cluster, request)
+    partitions = [PartitionRound(ports, number, name) for number, name in names.items()]
     with ExitStack() as holds:
         for one in partitions:
             one.begin(holds)
         planned = [one for one in partitions if one.view is not None]
-        written = _written(world, request, rules, run_id, planned, progress)
+        written = _written(ports, request, rules, run_id, planned, progress)
         if planned:
             progress(COMMIT, 0, len(planned))
         for one in planned:
             one.publish(written[one.name])
         for one in partitions:
             one.end()
-    took_ms = world.clock.monotonic_ms() - began_ms
+    took_ms = ports.clock.monotonic_ms() - began_ms
     notes += tuple(note for one in partitions for note in one.notes)
     return TopicRoundReport(request.topic, tuple(one.report for one in partitions), took_ms, run_id, notes)
 
@@ -91,7 +91,7 @@ def _partition_plan(cluster: PulsarCluster, number: int, name: str) -> Partition
 
 
 def _written(
-    world: RoundWorld,
+    ports: RoundPorts,
     request: RoundRequest,
     rules: ViewRules,
     run_id: str,
@@ -107,7 +107,7 @@ def _written(
 
     views = [one.view for one in planned if one.view is not None]
     try:
-        return world.engine.write(views, rules, request.limits, run_id, watched)
+        return ports.engine.write(views, rules, request.limits, run_id, watched)
     except RoundAbandonedError:
         raise
     except Exception as error:

@@ -26,7 +26,7 @@ from lithify.ports.engine import PlannedLog
 from lithify.ports.store import Warehouse
 from lithify.reports.rounds.round import LogReport, RoundReport
 from lithify.rules.compaction.outcome import LogOutcome
-from lithify.rules.compaction.planner import LogPlan, of_view_alone, plan_log
+from lithify.rules.compaction.planner import LogPlan, of_view_only, plan_log
 from lithify.rules.compaction.round_report import failed_report, outcome_report
 from lithify.rules.lifecycle.replicas import check_takes_rounds
 from lithify.service.clock_check import check_clock
@@ -250,4 +250,4 @@ def plan_rounds(
         plan_log(state.log(p), segments_of(segments, p), settings, now_ms, segments_of(view, p), reads.of(p))
         for p in wanted
     )
-    return tuple(plans if state.replica is None else map(of_view_alone, plans))
+    return tuple(plans if state.replica is None else map(of_view_only, plans))

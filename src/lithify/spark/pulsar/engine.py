@@ -25,12 +25,12 @@ from lithify.pulsar.rounds.view_ledger import NewView, OpenLedgers
 from lithify.rules.compaction.key_pass_shape import winners_memory
 from lithify.spark.pulsar.keypass import found_dead
 from lithify.spark.pulsar.round_tasks import FindTask, ReaderOf, ScanTask, SharedRates, TaskTools, WriteTask
-from lithify.spark.pulsar.written_views import NotAlone, Outcome, collect_outcomes, not_sole, written_views
+from lithify.spark.pulsar.written_views import NeedsShuffle, Outcome, collect_outcomes, not_sole, written_views
 from lithify.spark.session.attempts import has_repeated_stages
 from lithify.spark.session.job_progress import Watch, watched
 from lithify.spark.tasks import Pace, job_errors, placed, task_frame
 
-ALONE_BYTES = 64 * 2**20
+ONE_TASK_BYTES = 64 * 2**20
 """Of new entries, at most, for a round in one task: it reads them twice, and no other task helps it."""
 
 FULL_BYTES = 64 * 2**20
@@ -53,7 +53,7 @@ class PulsarEngine:
     slots: int
     pace: Pace
     new_id: Callable[[], str]
-    alone_bytes: int = ALONE_BYTES
+    one_task_bytes: int = ONE_TASK_BYTES
 
     def write(
         self, views: Sequence[PlannedView], rules: ViewRules, limits: RunLimits, run_id: str, progress: Progress
@@ -64,16 +64,16 @@ class PulsarEngine:
         judged = RoundRules(rules.retain_null_key, order_of(rules.order), rules.skip_damaged)
         finder = WinnerFinder(winners_memory(limits.task_memory_bytes), self.new_id())
         run = _Run(self, views, judged, limits, run_id, finder)
-        alone = [unit for unit, view in enumerate(views) if self._is_alone(view, judged)]
+        alone = [unit for unit, view in enumerate(views) if self._fits_one_task(view, judged)]
         outcomes = run.outcomes(alone, [unit for unit in range(len(views)) if unit not in alone], progress)
-        again = {unit: outcome for unit, outcome in outcomes.items() if isinstance(outcome, NotAlone)}
+        again = {unit: outcome for unit, outcome in outcomes.items() if isinstance(outcome, NeedsShuffle)}
         if again:
             outcomes |= run.outcomes([], [*again], progress)
             outcomes |= {unit: not_sole(outcomes[unit]) for unit in again if unit in outcomes and not again[unit].sole}
         return {view.partition: _settled(view, outcomes.get(unit)) for unit, view in enumerate(views)}
 
-    def _is_alone(self, view: PlannedView, rules: RoundRules) -> bool:
-        return not rules.by_event_time and _new_bytes(view) <= self.alone_bytes
+    def _fits_one_task(self, view: PlannedView, rules: RoundRules) -> bool:
+        return not rules.by_event_time and _new_bytes(view) <= self.one_task_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +150,6 @@ def _new_bytes(view: PlannedView) -> int:
 
 
 def _settled(view: PlannedView, outcome: Outcome | None) -> WrittenView | LithifyError:
-    if outcome is None or isinstance(outcome, NotAlone):
+    if outcome is None or isinstance(outcome, NeedsShuffle):
         return EngineError(f"{view.partition}: no task has written the view", hint="nothing was changed; run it again")
     return outcome

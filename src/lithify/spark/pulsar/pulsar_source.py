@@ -23,7 +23,7 @@ from lithify.ports.source import OnBatch, SourceStream, StopAsked
 from lithify.pulsar.client import Admin, ClientConfig, Cluster, TopicReader
 from lithify.pulsar.client.broker_refusals import TransientBrokerError
 from lithify.pulsar.client.names import partition_name
-from lithify.pulsar.client.patience import patiently
+from lithify.pulsar.client.patience import retried
 from lithify.pulsar.lake.entry_continuation import (
     Ledgers,
     Note,
@@ -79,7 +79,7 @@ class PulsarSource:
 
     @property
     def is_silent(self) -> bool:
-        """False: `patiently` says that it waits for a broker."""
+        """False: `retried` says that it waits for a broker."""
         return False
 
     @property
@@ -96,7 +96,7 @@ class PulsarSource:
 
     def topic(self, name: str) -> SourceTopic:
         """Its id is when it was created, if the admin interface tells. Raises `UnknownSourceError` or `BrokerError`."""
-        count = self._patiently(partial(self._cluster.partitions, name))
+        count = self._retried(partial(self._cluster.partitions, name))
         found = SourceTopic(name, "", tuple(range(max(1, count))))
         return SourceTopic(name, self._created(partition_name(name, 0, count)), found.partitions)
 
@@ -116,11 +116,11 @@ class PulsarSource:
         found: dict[int, CopyContinuation] = {}
         self._published[topic.name] = {}
         for partition, name in self._names(topic).items():
-            before = self._patiently(partial(self._ledgers, name, subscription))
-            self._patiently(partial(self._subscribed, name, subscription))
-            after = self._patiently(partial(self._ledgers, name, subscription))
+            before = self._retried(partial(self._ledgers, name, subscription))
+            self._retried(partial(self._subscribed, name, subscription))
+            after = self._retried(partial(self._ledgers, name, subscription))
             known = None if before is None or after is None else before.grown_to(after)
-            last = self._patiently(partial(self._cluster.last_id, name))
+            last = self._retried(partial(self._cluster.last_id, name))
             found[partition] = self._continuation(name, copy.log(partition).copied_to, known, last)
             if isinstance(found[partition], CopyContinues):
                 found[partition] = self._compared(topic.name, name, copy.log(partition))
@@ -134,7 +134,7 @@ class PulsarSource:
         They have compared the copy's last message themselves.
         """
         subscription, names = self._subscriptions[topic.name], self._names(topic)
-        known = {p: self._patiently(partial(self._ledgers, names[p], subscription)) for p in partitions}
+        known = {p: self._retried(partial(self._ledgers, names[p], subscription)) for p in partitions}
         return {p: self._continuation(names[p], copy.log(p).copied_to, known[p]) for p in partitions}
 
     def progress(self, topic: SourceTopic, copy: TopicState, records: Mapping[int, int]) -> tuple[IngestedEntries, ...]:
@@ -181,17 +181,17 @@ class PulsarSource:
         return stream
 
     def _names(self, topic: SourceTopic) -> dict[int, str]:
-        count = self._patiently(partial(self._cluster.partitions, topic.name))
+        count = self._retried(partial(self._cluster.partitions, topic.name))
         return {p: partition_name(topic.name, p, count) for p in topic.partitions}
 
     def _look(self, topic: SourceTopic) -> Look:
         now_ms, names = self._clock.now_ms(), self._names(topic)
-        return Look(now_ms, {p: (n, self._patiently(partial(self._cluster.last_id, n))) for p, n in names.items()})
+        return Look(now_ms, {p: (n, self._retried(partial(self._cluster.last_id, n))) for p, n in names.items()})
 
     def _compared(self, topic: str, name: str, log: LogState) -> CopyContinuation:
         """The copy continues, unless the topic has another message in place of the copy's last one (C52)."""
         reader, at_end = TopicReader(self._config, name), published_at_end(log)
-        theirs = published_there(log, lambda at: self._patiently(partial(reader.entry, at)))
+        theirs = published_there(log, lambda at: self._retried(partial(reader.entry, at)))
         if (other := replaced_message(log, theirs)) is not None:
             return SourceWasCut(other, None)
         if theirs is not None and at_end is not None:  # else readers would begin at an entry that may not be readable
@@ -209,7 +209,7 @@ class PulsarSource:
     def _message_ttl_s(self, name: str) -> int:
         """0: none, or this role may not know."""
         try:
-            return self._patiently(partial(Admin(self._config).message_ttl_s, name))
+            return self._retried(partial(Admin(self._config).message_ttl_s, name))
         except TransientBrokerError:
             raise
         except BrokerError:
@@ -224,7 +224,7 @@ class PulsarSource:
         """Empty: not known."""
         if not self._config.admin_url:
             return ""
-        return self._patiently(partial(Admin(self._config).created, name))
+        return self._retried(partial(Admin(self._config).created, name))
 
     def _subscribed(self, name: str, subscription: str) -> None:
         """Makes the durable subscription if it is not there."""
@@ -261,7 +261,7 @@ class PulsarSource:
         with self._cluster.subscribe(name, subscription) as held:
             held.acknowledge(at, self._noted[name].properties)
 
-    def _patiently(self, call: Callable[[], T]) -> T:
+    def _retried(self, call: Callable[[], T]) -> T:
         """Tries again while the broker is away, once it has answered for as long as readers do. Raises `StopAsked`."""
 
         def tried() -> T:
@@ -270,7 +270,7 @@ class PulsarSource:
             return call()
 
         outage_s = self._config.outage_s
-        found = patiently(tried, outage_s if self._answered else min(FIRST_ANSWER_S, outage_s), self._clock.sleep)
+        found = retried(tried, outage_s if self._answered else min(FIRST_ANSWER_S, outage_s), self._clock.sleep)
         self._answered = True
         return found
 

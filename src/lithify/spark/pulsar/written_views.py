@@ -38,13 +38,13 @@ _RESULT = pa.schema([(UNIT, pa.int32()), (OUTCOME, pa.binary())])
 
 
 @dataclass(frozen=True, slots=True)
-class NotAlone:
+class NeedsShuffle:
     """The outcome of a task that could not judge its entries itself. `sole`: no attempt can have left a ledger."""
 
     sole: bool
 
 
-Outcome = WrittenView | NotAlone | LithifyError
+Outcome = WrittenView | NeedsShuffle | LithifyError
 
 
 def not_sole(outcome: Outcome) -> Outcome:
@@ -121,7 +121,7 @@ def _outcome(task: WriteTask, found: _Found, tools: TaskTools) -> Outcome:
             judged = _judged(task, found, reader, throttles)
             written = write_view(open_ledgers, task.view, reader, task.rules, judged, throttles)
     except NeedsShuffleError as error:
-        return NotAlone(_is_sole_attempt(tools) and not error.left_ledger)
+        return NeedsShuffle(_is_sole_attempt(tools) and not error.left_ledger)
     except LithifyError as error:
         return error
     # All input has been read by now, so that no retry for lost input can have made a ledger.

@@ -42,7 +42,7 @@ from lithify.store.configuration import WAREHOUSE, check_described
 from lithify.store.iceberg.error_mapping import already_exists, reaching
 from lithify.waits.deadline import within
 from lithify.waits.postgres import with_driver
-from lithify.waits.sql import bound_answers, connect_patiently, while_restarting
+from lithify.waits.sql import bound_answers, connect_with_retries, while_restarting
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -160,7 +160,7 @@ class NamedCatalog:
         catalog.properties = {PY_IO_IMPL: REMOTE_IO, **catalog.properties}
         engine = _postgres(catalog)
         if engine is not None:
-            connect_patiently(engine)
+            connect_with_retries(engine)
             _bound_transactions(engine)
             bound_answers(engine, ANSWER_S)
         elif isinstance(session := getattr(catalog, "_session", None), Session):
