@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.model.record import Record, is_tombstone
-from lithify.model.settings.strategy import ByColumn, ByHeader
+from lithify.model.settings.table import ByColumn, ByHeader
 from lithify.rules.compaction.survivor_rules import Cause, SurvivorRules
 from lithify.rules.compaction.survivors import survivors
 from support.generated.logs import records_of_a_log, rules_for, with_whole_entries

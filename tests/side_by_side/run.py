@@ -46,6 +46,8 @@ LEFT_OUT = {"cleaner", "doctor", "demo", "completion", "--follow", "--continuous
 
 MASKS = (
     (re.compile(r'("\w*(?:_seconds|seconds|_took_ms|duration_ms)": ?)[\d.e-]+'), r"\1N"),
+    (re.compile(r'("modified_ms": ?)\d+'), r"\1N"),  # the disk has a clock of its own
+    (re.compile(r"\b0{6}[0-9a-f]{6}\b"), "ID"),  # counted, so that a round that takes one less has other ones
     (re.compile(r'("(?:metadata|waiting)_bytes": ?)\d+'), r"\1N"),  # Iceberg's own files are compressed, ids and all
     (re.compile(r"\d[\d.]* (?:B|KiB)(?= of metadata| wait| that no version)"), "SIZE"),
     (re.compile(r"\b\d[\d.,]* (?:ms|s|min)\b"), "TIME"),

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from lithify.model.record import Record
-from lithify.model.settings.strategy import ByColumn, Order
+from lithify.model.settings.table import ByColumn, Order
 from lithify.ports.engine import RunLimits
 from lithify.rules.compaction.key_pass_shape import LEAST_RECORDS, MAX_READS, key_pass_shape, key_pass_shapes
 from lithify.spark.tasks import partitions, spread

@@ -19,7 +19,7 @@ from lithify.model.finding import FindingKind, TombstoneCount
 from lithify.model.message import Envelope, MessageId
 from lithify.model.record import Record
 from lithify.model.segment import Segment
-from lithify.model.settings.strategy import ByColumn, ByHeader
+from lithify.model.settings.table import ByColumn, ByHeader
 from lithify.ports.engine import RunLimits
 from lithify.ports.inspector import RecordFinding
 from lithify.rules.compaction.survivor_rules import SurvivorRules

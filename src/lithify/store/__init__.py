@@ -1,1 +1,1 @@
-"""Where topics live: Apache Iceberg tables, and a memory store that specifies the port."""
+"""Where topics live: Apache Iceberg tables in a catalog."""

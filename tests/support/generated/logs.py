@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lithify.model.message import Envelope, MessageId
 from lithify.model.record import Record
-from lithify.model.settings.strategy import order_of_strategy
+from lithify.model.settings.table import order_of_strategy
 from lithify.rules.compaction.survivor_rules import SurvivorRules
 from support.chunks import chunk_metadata
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lithify.model.record import Record
-from lithify.model.settings.strategy import ByColumn, ByHeader
+from lithify.model.settings.table import ByColumn, ByHeader
 from lithify.rules.compaction.survivor_rules import Cause
 from lithify.rules.compaction.survivors import Survivors, survivors
 from support.builders import a_log, draw, some_rules

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from lithify.columnar.segment.dead_records import Integers
 from lithify.columnar.segment.schema import HEADERS
-from lithify.model.settings.strategy import ByColumn, ByHeader
+from lithify.model.settings.table import ByColumn, ByHeader
 from lithify.rules.compaction.survivor_rules import ORDER_BYTES, SurvivorRules
 
 

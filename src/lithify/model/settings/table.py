@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from lithify.errors import InvalidNameError
 from lithify.model.names import checked_group
-from lithify.model.settings.strategy import Strategy
 from lithify.model.settings.units import parse_duration_ms, parse_size_bytes
 
 NO_LIMIT = -1
@@ -24,6 +23,49 @@ MAX_GROUPS = 100
 
 LEAST_SWEEP_GRACE_MS = 60_000
 """Runs write four heartbeats within `sweep.grace.ms`: with less, runs of a busy machine would expire."""
+
+
+Strategy = Literal["offset", "timestamp", "header"]
+"""Values of `compaction.strategy`: what decides, before the offset, which record of a key is the latest (C10).
+
+One whose order is a whole number in a column of every record is added here alone. For one of another kind mypy names
+the places that take an order: from a record, from columns of Arrow, from columns of Spark, and for a tombstone that has
+to win.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ByColumn:
+    """The number in a field of `Record`, which is a column of that name in segments; every record has one."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class ByHeader:
+    """The number in the last header of that name; a record may have none."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"header:{self.name}"
+
+
+Order = ByColumn | ByHeader
+
+
+def order_of_strategy(strategy: Strategy, header: str) -> Order | None:
+    """None if the offset decides alone. `header` is that of `compaction.strategy.header`."""
+    match strategy:
+        case "offset":
+            return None
+        case "timestamp":
+            return ByColumn("timestamp")
+        case "header":
+            return ByHeader(header)
 
 
 @dataclass(frozen=True, slots=True)

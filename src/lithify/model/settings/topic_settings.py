@@ -10,8 +10,7 @@ from lithify.errors import InvalidSettingError
 from lithify.errors.redaction import told
 from lithify.model.names import nearest
 from lithify.model.settings.foreign import counterpart
-from lithify.model.settings.strategy import Order, Strategy, order_of_strategy
-from lithify.model.settings.table import LEAST_SWEEP_GRACE_MS, NO_LIMIT, SETTINGS
+from lithify.model.settings.table import LEAST_SWEEP_GRACE_MS, NO_LIMIT, SETTINGS, Order, Strategy, order_of_strategy
 
 CompactionMode = Literal["in-place", "side-by-side"]
 NullKey = Literal["reject", "drop", "retain"]

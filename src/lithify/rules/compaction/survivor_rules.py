@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lithify.model.record import Header, Record
-from lithify.model.settings.strategy import ByColumn, ByHeader, Order
+from lithify.model.settings.table import ByColumn, ByHeader, Order
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.log import LogState
 

@@ -33,7 +33,7 @@ from lithify.columnar.segment.segment_reader import read_segment
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.errors import LithifyError, PolicyError
 from lithify.model.names import LogId
-from lithify.model.settings.strategy import ByColumn, ByHeader
+from lithify.model.settings.table import ByColumn, ByHeader
 from lithify.model.staged import StagedLog, by_partition, segments_of_parts
 from lithify.ports.source import Copying, CopyKeys, StopAsked
 from lithify.rules.compaction.survivor_rules import ORDER_BYTES, SurvivorRules

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from lithify.model.finding import FindingKind
-from lithify.model.settings.strategy import ByColumn, ByHeader, Order
+from lithify.model.settings.table import ByColumn, ByHeader, Order
 from lithify.rules.proof.transition import Proof
 
 WAITS, COMPETES, NEITHER = 0, 1, 2

@@ -19,7 +19,7 @@ from lithify.columnar.keypass.key_scan import KeyScan, LogScan
 from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.errors import EngineError
 from lithify.model.record import Record
-from lithify.model.settings.strategy import order_of_strategy
+from lithify.model.settings.table import order_of_strategy
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.ports.engine import RunLimits
 from support.builders import some_rules

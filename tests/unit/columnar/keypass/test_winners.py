@@ -20,7 +20,7 @@ from lithify.columnar.keypass.winners import WinnerFinder, latest_offsets
 from lithify.columnar.segment.dead_records import DeadRecords
 from lithify.errors import DamagedError
 from lithify.model.record import Record
-from lithify.model.settings.strategy import ByColumn, ByHeader
+from lithify.model.settings.table import ByColumn, ByHeader
 from lithify.rules.compaction.survivors import survivors
 from support.builders import some_rules
 from support.engines.kernel import goes_and_stays
