@@ -20,8 +20,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from random import SystemRandom
 
 CHUNK_BYTES = 64 * 1024
+PORTS = (20_000, 32_000)
 POLL_S = 0.05
 
 _REQUEST = re.compile(rb"(GET|HEAD|PUT|POST|DELETE) (\S*) HTTP/1\.1\r\n")
@@ -211,9 +213,15 @@ def a_proxy(host: str, port: int) -> Iterator[TcpProxy]:
 
 
 def free_port() -> int:
-    """A port of this machine on which no program listened just now."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
+    """A port of this machine on which no program listened just now.
+
+    It is none of those that the system gives out by itself: a client that still tries a server that is gone would meet
+    another section's, such as one of Spark's that takes a single connection.
+    """
+    while True:
+        port = SystemRandom().randrange(*PORTS)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def wait_until(ready: Callable[[], bool], what: str, timeout_s: float = 30.0) -> None:
