@@ -25,6 +25,9 @@ from lithify.service.change.alter import alter
 from lithify.service.creation import attributes_of, create_warehouse
 from lithify.waits.parallel import parallel
 
+EDITS_AT_ONCE = 5
+"""As often an edit looks whether others have changed the stream while it altered topics; a cleaner does the rest."""
+
 
 def create_stream(warehouse: Warehouse, stream: str, config: Mapping[str, object]) -> None:
     """Creates a stream. Raises `InvalidSettingError`, `RefusedError` or `WarehouseError`."""
@@ -51,13 +54,32 @@ def edit_stream(
         if stored is None or names:
             given = {name: text for name, text in wanted.given.items() if name in names}
             store.change_stream(stream, given, [name for name in names if name not in given])
-    after, topics = _as_stored(store, stream), store.stream_topics(stream)
-    edited = parallel(partial(_edited, warehouse, attributes=after), topics, store.at_once)
     return StreamEditReport(
         stream=original_stream(stream),
         attributes={n: SettingChange(before.given.get(n, ""), wanted.given.get(n, "")) for n in names},
-        topics=tuple(topic for topic in edited if topic is not None),
+        topics=tuple(_all_edited(warehouse, stream)),
     )
+
+
+def _all_edited(warehouse: Warehouse, stream: str) -> Iterable[EditedTopic]:
+    """Alters the topics that inherit other settings; again if an edit at the same time has stored others meanwhile.
+
+    That one may have looked at a topic just before this one committed what was stored earlier.
+    """
+    store, edited = warehouse.store, dict[TopicName, EditedTopic]()
+    attributes = _as_stored(store, stream)
+    for _ in range(EDITS_AT_ONCE):
+        topics = store.stream_topics(stream)
+        found = parallel(partial(_edited, warehouse, attributes=attributes), topics, store.at_once)
+        for name, topic in zip(topics, found, strict=True):
+            earlier = edited.pop(name, None)
+            if topic is not None:  # else it was deleted meanwhile
+                unchanged = topic.altered is None and topic.error is None
+                edited[name] = earlier if unchanged and earlier is not None and earlier.error is None else topic
+        applied, attributes = attributes, _as_stored(store, stream)
+        if attributes == applied:
+            break
+    return edited.values()
 
 
 def _as_stored(store: LogStore, stream: str) -> StreamAttributes:
