@@ -102,8 +102,7 @@ class LogJournal:
             keep_keyless=settings.null_key == "retain",
             empty_is_tombstone=settings.empty_is_tombstone,
             tombstones_expire_below=self.end if settings.delete_retention_ms < DAY_MS else 0,
-            strategy=settings.compaction_strategy,
-            order_header=settings.compaction_strategy_header,
+            order=settings.order,
             values_expire_before_ms=before_ms,
         )
         every = list(self.from_on(self.deleted_below).values())
