@@ -10,7 +10,7 @@ row of its key, though it has none.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
@@ -22,7 +22,7 @@ from lithify.rules.proof.transition import Proof
 WAITS, COMPETES, NEITHER = 0, 1, 2
 
 _RULES_DDL = (
-    "proof int, judged boolean, rank_column string, header int, visible_from long, known_from long, "
+    "proof int, judged boolean, ranked_by int, visible_from long, known_from long, "
     "known_up_to long, cut_at long, tail_stays boolean, asked_up_to long, empty_is_tombstone boolean, log_start long, "
     "horizon long, keep_keyless boolean, expire_below long, values_before long"
 )
@@ -33,28 +33,27 @@ def header_names(proofs: Sequence[Proof]) -> list[str]:
     return sorted({order.name for order in _orders(proofs) if isinstance(order, ByHeader)})
 
 
-def _orders(proofs: Sequence[Proof]) -> set[Order]:
-    """What decides before the offset, in any of the proofs."""
-    return {c.rules.order for c in proofs if c.rules is not None and c.rules.order is not None}
+def _orders(proofs: Sequence[Proof]) -> list[Order]:
+    """What decides before the offset, in any of the proofs; `ranked_by` of a proof's rules is an index of it."""
+    return sorted({c.rules.order for c in proofs if c.rules is not None and c.rules.order is not None}, key=str)
 
 
 def rules_frame(session: SparkSession, proofs: Sequence[Proof]) -> DataFrame:
     """The rules of each proof, one row per proof, which its index in `proofs` identifies."""
-    headers = header_names(proofs)
-    rows = [_rules_row(number, proof, headers) for number, proof in enumerate(proofs)]
+    orders = _orders(proofs)
+    rows = [_rules_row(number, proof, orders) for number, proof in enumerate(proofs)]
     return F.broadcast(session.createDataFrame(rows, _RULES_DDL))
 
 
-def _rules_row(number: int, how: Proof, headers: Sequence[str]) -> tuple[object, ...]:
+def _rules_row(number: int, how: Proof, orders: Sequence[Order]) -> tuple[object, ...]:
     rules = how.rules
     shared = (how.visible_from, how.known_from, how.known_up_to, how.cut_at, how.tail_stays, how.asked_up_to)
     if rules is None:
-        return number, False, None, None, *shared, how.empty_is_tombstone, 0, 0, False, 0, None
+        return number, False, None, *shared, how.empty_is_tombstone, 0, 0, False, 0, None
     return (
         number,
         True,
-        rules.order.name if isinstance(rules.order, ByColumn) else None,
-        headers.index(rules.order.name) if isinstance(rules.order, ByHeader) else None,
+        None if rules.order is None else orders.index(rules.order),
         *shared,
         how.empty_is_tombstone,
         rules.log_start,
@@ -72,7 +71,7 @@ def verdicts(rows: DataFrame, rules: DataFrame, proofs: Sequence[Proof], *, part
     finding. `rules` is `rules_frame` of `proofs`. `secret` is hashed with each offset, so that an attacker who
     does not know it cannot choose records that make grouping slow.
     """
-    judged = _by_key(_by_offset(rows, rules, _order(_orders(proofs)), partitions, secret), rules, proofs)
+    judged = _by_key(_by_offset(rows, rules, _order(proofs), partitions, secret), rules, proofs)
     # Columns that only the verdict needs are joined last, so that they are neither shuffled nor sorted.
     kinds = judged.join(rules, "proof", "left").select(
         "proof", "offset", F.coalesce("about", _verdict()).alias("finding")
@@ -80,22 +79,27 @@ def verdicts(rows: DataFrame, rules: DataFrame, proofs: Sequence[Proof], *, part
     return kinds.filter(F.col("finding").isNotNull())
 
 
-def _order(orders: Collection[Order]) -> Column:
-    """As `survivor_rules.order_of` says it of one record (C10). A row's proof has one of the `orders`, or none."""
-    found = F.lit(0)
-    for order in orders:
-        match order:
-            case ByColumn(name):
-                found = F.when(F.col("rank_column") == name, F.col(name)).otherwise(found)
-            case ByHeader():
-                found = F.when(F.col("header").isNotNull(), F.get("orders", F.col("header"))).otherwise(found)
+def _order(proofs: Sequence[Proof]) -> Column:
+    """The number by which a row competes, 0 if the offset alone decides in its proof (C10)."""
+    headers, found = header_names(proofs), F.lit(0)
+    for number, order in enumerate(_orders(proofs)):
+        found = F.when(F.col("ranked_by") == number, _number(order, headers)).otherwise(found)
     return found
+
+
+def _number(order: Order, headers: Sequence[str]) -> Column:
+    """As `survivor_rules.order_of` says it of one record."""
+    match order:
+        case ByColumn(name):
+            return F.col(name)
+        case ByHeader(name):
+            return F.get("orders", F.lit(headers.index(name)))
 
 
 def _by_offset(rows: DataFrame, rules: DataFrame, order: Column, partitions: int, secret: str) -> DataFrame:
     """One row per offset of a proof, whichever of the versions have the record."""
     key = F.when(F.col("judged"), F.coalesce("key", "chunk_key"))
-    keyed = rows.join(rules.select("proof", "judged", "rank_column", "header"), "proof", "left").select(
+    keyed = rows.join(rules.select("proof", "judged", "ranked_by"), "proof", "left").select(
         "proof",
         key.alias("key"),
         # Spreads rows without a key over tasks; else all of them would be in one.
