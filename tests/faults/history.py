@@ -6,7 +6,9 @@ import copy
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from lithify.errors import EngineError
 from lithify.model.names import TopicName
@@ -22,6 +24,8 @@ from lithify.testing.oracle_engine import OracleEngine
 from support.faults import topics
 from support.faults.topics import IN_PLACE, NAME, PARTITIONS, SIDE_BY_SIDE
 from support.topics.replicas import Pair, warehouses_in
+
+Prepared = TypeVar("Prepared", Warehouse, Pair)
 
 DAY_MS = 86_400_000
 GRACE_MS = 3_600_000
@@ -103,42 +107,37 @@ def several_topics(make: Callable[[Path], Warehouse], folder: Path) -> Warehouse
     return warehouse
 
 
-def pairs_again(prepare: Callable[[str, Path], Pair], kind: str, folder: Path) -> Callable[[], Pair]:
-    """As `prepared_again`, of a source and its replica in a store of this kind."""
-    there, saved = folder / "pair", folder / "saved"
-    first = prepare(kind, there)
-    if not there.exists():
-        return lambda: prepare(kind, there)
-    shutil.copytree(there, saved)
-    clock = copy.copy(first.clock)
-
-    def again() -> Pair:
-        shutil.rmtree(there)
-        shutil.copytree(saved, there)
-        return Pair(*warehouses_in(there, copy.copy(clock)))
-
-    return again
-
-
 def prepared_again(
     make: Callable[[Path], Warehouse], prepare: Callable[[Callable[[Path], Warehouse], Path], Warehouse], folder: Path
 ) -> Callable[[], Warehouse]:
-    """What `prepare` makes with `make`, as often as it is wanted.
+    """What `prepare` makes with `make`, as often as it is wanted."""
 
-    On disk it is prepared once and copied back, each in the place of the one before: metadata names whole paths.
-    """
+    def opened(there: Path, clock: FakeClock) -> Warehouse:
+        return Warehouse(*open_store(str(there), None, clock.new_id), clock)
+
+    return _copied_back(partial(prepare, make), opened, folder)
+
+
+def pairs_again(prepare: Callable[[str, Path], Pair], kind: str, folder: Path) -> Callable[[], Pair]:
+    """What `prepare` makes in stores of this kind, as often as it is wanted."""
+    return _copied_back(partial(prepare, kind), lambda there, clock: Pair(*warehouses_in(there, clock)), folder)
+
+
+def _copied_back(
+    prepare: Callable[[Path], Prepared], opened: Callable[[Path, FakeClock], Prepared], folder: Path
+) -> Callable[[], Prepared]:
+    """On disk it is prepared once and copied back, each in the place of the one before: metadata names whole paths."""
     there, saved = folder / "warehouse", folder / "saved"
-    first = prepare(make, there)
+    first = prepare(there)
     if not there.exists():
-        return lambda: prepare(make, there)
+        return lambda: prepare(there)
     shutil.copytree(there, saved)
     clock = copy.copy(first.clock)
+    assert isinstance(clock, FakeClock)
 
-    def again() -> Warehouse:
+    def again() -> Prepared:
         shutil.rmtree(there)
         shutil.copytree(saved, there)
-        mine = copy.copy(clock)
-        assert isinstance(mine, FakeClock)
-        return Warehouse(*open_store(str(there), None, mine.new_id), mine)
+        return opened(there, copy.copy(clock))
 
     return again
