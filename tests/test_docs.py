@@ -83,7 +83,8 @@ def test_the_changelog_goes_back_to_the_first_version():
     headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     released = [re.fullmatch(r"\[([\d.]+)\] - \d{4}-\d\d-\d\d", heading) for heading in headings[1:]]
     assert headings[0] == "[Unreleased]"
-    assert [found[1] for found in released if found] == [lithify.__version__, "0.1.0"]
+    assert [heading for heading, found in zip(headings[1:], released, strict=True) if found is None] == []
+    assert (released[0][1], released[-1][1]) == (lithify.__version__, "0.1.0")
 
 
 def test_the_readme_has_one_command_to_run_and_one_to_test():
@@ -171,8 +172,17 @@ def test_every_verb_and_option_is_in_the_reference():
 
 def test_every_key_of_the_json_is_in_the_reference():
     from lithify.model import finding
-    from lithify.reports import changed_settings, cut, groups, overview, quarantine, status, topics, verification
-    from lithify.reports import topic_space as space
+    from lithify.reports import (
+        changed_settings,
+        cut,
+        groups,
+        overview,
+        quarantine,
+        status,
+        topic_space,
+        topics,
+        verification,
+    )
     from lithify.reports.replicas.status import ReplicaInfo, ReplicaStatus
     from lithify.reports.rounds import plan, round
     from lithify.service.write.append import AppendResult, OffsetRange
@@ -192,7 +202,7 @@ def test_every_key_of_the_json_is_in_the_reference():
         "topic alter": (changed_settings.AlterReport, changed_settings.SettingChange),
         "retain": (cut.CutReport, cut.LogCut),
         "versions": (topics.VersionReport,),
-        "sweep": (space.SweepReport, space.SweptFile),
+        "sweep": (topic_space.SweepReport, topic_space.SweptFile),
         "verify": (verification.VerifyReport, finding.Finding),
         "produce": (AppendResult, OffsetRange),
     }

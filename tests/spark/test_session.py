@@ -121,10 +121,10 @@ def test_the_end_of_the_jvm_before_that_of_the_program_is_not_printed():
     """As after a signal, also to a program whose JVM was killed."""
     script = """
 import time
-from lithify.spark.session import ended_session as reset, start
+from lithify.spark.session import ended_session, start
 session = start.session_factory(None, {"spark.master": "local[1]"}, print)()
 assert session.range(3).mapInArrow(lambda batches: batches, "id long").count() == 3
-reset.end_started(10)
+ended_session.end_started(10)
 time.sleep(1)
 """
     ran = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
