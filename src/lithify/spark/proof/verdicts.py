@@ -11,6 +11,7 @@ row of its key, though it has none.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import assert_never
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
@@ -94,6 +95,8 @@ def _number(order: Order, headers: Sequence[str]) -> Column:
             return F.col(name)
         case ByHeader(name):
             return F.get("orders", F.lit(headers.index(name)))
+        case _:
+            assert_never(order)  # mypy takes a Column for anything, and would ask for no return
 
 
 def _by_offset(rows: DataFrame, rules: DataFrame, order: Column, partitions: int, secret: str) -> DataFrame:
