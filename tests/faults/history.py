@@ -23,6 +23,7 @@ from lithify.testing.fake_clock import FakeClock
 from lithify.testing.oracle_engine import OracleEngine
 from support.faults import topics
 from support.faults.topics import IN_PLACE, NAME, PARTITIONS, SIDE_BY_SIDE
+from support.topics.memory_copies import copies_of
 from support.topics.replicas import Pair, warehouses_in
 
 Prepared = TypeVar("Prepared", Warehouse, Pair)
@@ -126,11 +127,11 @@ def pairs_again(prepare: Callable[[str, Path], Pair], kind: str, folder: Path) -
 def _copied_back(
     prepare: Callable[[Path], Prepared], opened: Callable[[Path, FakeClock], Prepared], folder: Path
 ) -> Callable[[], Prepared]:
-    """On disk it is prepared once and copied back, each in the place of the one before: metadata names whole paths."""
+    """It is prepared once. What is on disk is copied back to where it was, as metadata names whole paths."""
     there, saved = folder / "warehouse", folder / "saved"
     first = prepare(there)
     if not there.exists():
-        return lambda: prepare(there)
+        return copies_of(first)
     shutil.copytree(there, saved)
     clock = copy.copy(first.clock)
     assert isinstance(clock, FakeClock)
