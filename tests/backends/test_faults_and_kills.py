@@ -46,7 +46,7 @@ def prepared_anew(place: Place) -> Prepared:
 @pytest.mark.parametrize("kind", [Kind.LOSES_ANSWER, Kind.CRASHES_BEFORE], ids=lambda kind: kind.name.lower())
 def test_a_struck_round_is_all_or_nothing(kind: Kind, place: Place) -> None:
     """C31: and a new one gets through."""
-    for injector in strikes(kind):
+    for injector in strikes(kind, "s3"):
         check_struck_round(prepared_anew(place), injector)
 
 

@@ -46,7 +46,7 @@ def test_no_loss_is_accepted_without_being_stored(store: str, kind: Kind, tmp_pa
     assert not passed(untouched)
     a_lossy_ingest(untouched)
     assert len(passed(untouched)) == PARTITIONS
-    for injector in strikes(kind):
+    for injector in strikes(kind, store):
         warehouse = anew()
         try:
             a_lossy_ingest(faulty(warehouse, injector))

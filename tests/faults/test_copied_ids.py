@@ -55,7 +55,7 @@ def values(warehouse: Warehouse) -> dict[int, list[bytes | None]]:
 @pytest.mark.parametrize(("store", "kind"), STRIKES, ids=lambda value: getattr(value, "name", value).lower())
 def test_a_struck_ingest_goes_on_where_it_was(store: str, kind: Kind, tmp_path: Path) -> None:
     """C52, C6."""
-    for injector in strikes(kind):
+    for injector in strikes(kind, store):
         warehouse = MAKERS[store](tmp_path / str(injector.at))
         try:
             copied(faulty(warehouse, injector))

@@ -76,7 +76,7 @@ KINDS = [("memory", kind) for kind in Kind] + [("iceberg", Kind.CRASHES_AFTER), 
 @pytest.mark.parametrize(("store", "kind"), KINDS)
 def test_a_struck_copy_is_there_whole_or_not_at_all_c63(store, kind, of_source, tmp_path):
     anew = pairs_again(a_late_pair, store, tmp_path)
-    for injector in strikes(kind):
+    for injector in strikes(kind, store):
         pair = anew()
         before, wanted = picture(pair.target), picture(pair.source)
         report = None

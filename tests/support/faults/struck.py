@@ -22,9 +22,13 @@ MOST_CALLS = 400
 """No run makes so many port calls: a loop that reaches it would never end."""
 
 
-def strikes(kind: Kind) -> Iterator[Injector]:
-    """Injectors for the first call, the second, and so on, until one is not reached."""
-    for at in itertools.count(1):
+def strikes(kind: Kind, store: str = "memory") -> Iterator[Injector]:
+    """Injectors for the first call, the second, and so on, until one is not reached.
+
+    Where a call takes long, of those of two kinds each takes every second call, one the first and one the second.
+    """
+    first, step = (1, 1) if store == "memory" else (1 if kind is Kind.LOSES_ANSWER else 2, 2)
+    for at in itertools.count(first, step):
         assert at < MOST_CALLS
         injector = Injector(at, kind)
         yield injector
