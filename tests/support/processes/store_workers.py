@@ -1,10 +1,13 @@
-"""What processes of their own do in tests of the store: started by spawn, so they share nothing."""
+"""What processes of their own do in tests of the store: forks of one that has only imported, so they share nothing."""
 
 from __future__ import annotations
 
 import multiprocessing
+import signal
+import sys
 import traceback
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
@@ -29,23 +32,34 @@ def together(work: Callable[..., Any], jobs: Sequence[tuple[Any, ...]]) -> list[
     Each comes to the barrier when it has started, so that they begin at the same time.
     """
     spawn = multiprocessing.get_context("spawn")
-    barrier = spawn.Barrier(len(jobs))
     results = spawn.Queue()
-    processes = [
-        spawn.Process(target=_report, args=(results, number, work, barrier, *job)) for number, job in enumerate(jobs)
-    ]
-    for process in processes:
-        process.start()
+    parent = spawn.Process(target=_fork, args=(results, work, jobs))
+    parent.start()
     try:
-        answers = dict(results.get(timeout=TIMEOUT_S) for _ in processes)
+        answers = dict(results.get(timeout=TIMEOUT_S) for _ in jobs)
     finally:
-        for process in processes:
-            process.join(timeout=10)
-            process.kill()
+        parent.join(timeout=10)
+        parent.terminate()  # which ends its children, as they are daemons
+        parent.join()
     for answer in answers.values():
         if isinstance(answer, str) and answer.startswith("raised "):
             raise AssertionError(answer)
     return [answers[number] for number in range(len(jobs))]
+
+
+def _fork(results: Any, work: Callable[..., Any], jobs: Sequence[tuple[Any, ...]]) -> None:
+    import_module("lithify.store.iceberg")
+    fork = multiprocessing.get_context("fork")
+    barrier = fork.Barrier(len(jobs))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    processes = [
+        fork.Process(target=_report, args=(results, number, work, barrier, *job), daemon=True)
+        for number, job in enumerate(jobs)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
 
 
 def _report(results: Any, number: int, work: Callable[..., Any], barrier: Barrier, *arguments: Any) -> None:
