@@ -9,14 +9,15 @@ A folder of `tests/` is a section of its own name, so that none is left out. `pu
 which needs Debian's packages, and `pythons`, which needs several Pythons, run only if they are asked for. All sections
 run even if one fails; the exit code is 1 if any did. `just check`, `just check-all`, `just only` and CI call this.
 
-Two cores are kept busy by three lanes, as much of a test is waiting for a JVM, a broker or a timeout:
+Two cores are kept busy by five lanes, as much of a test is waiting for a JVM, a broker or a timeout:
 
-    lane 1  tests in two processes                     ──┐
-    lane 2  those with brokers or sessions of Spark    ──┼─► those alone ──► summary
-    lane 3  checks of the code, tests in one process   ──┘
+    lane 1       archives of classes, sessions of Spark      ──┐
+    lane 2       checks of the code, brokers                 ──┼─► those alone ──► summary
+    lanes 3-5    all other tests                             ──┘
 
-A lane that has no tests left takes those of the others, the short ones first. Tests marked `alone` are a section of
-their own, as `backends-alone`, which `backends` on the command line names too.
+A section is one process there: it collects its tests, and starts its session and its broker, once. By itself a section
+has two processes. A lane that has no tests left takes those of the others, the short ones first. Tests marked `alone`
+are a section of their own, as `backends-alone`, which `backends` on the command line names too.
 
 What a section prints comes when it has ended, in one piece; of a section that runs alone as it comes. The summary has
 each section's seconds on the clock, and those of processors that its processes used: only these can be compared between
@@ -44,18 +45,19 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 
 QUICK = ("format", "lint", "types", "imports", "tidy", "unit", "properties", "scenarios")
-CODE = ("format", "lint", "types", "imports")
-FOLDERS = ("formats", "cli", "mutated", "examples", "engines", "cluster", "shells", "wheels")
-SERIAL = (*CODE, "tidy", "pythons", *FOLDERS)
-"""In one process. The test folders share a session, a broker or a cluster, or are too short to split."""
-BY_FILE = ("kafka", "pulsar")
+CODE = ("format", "lint", "types", "imports", "tidy")
+SPARK = ("classes", "spark", "examples", "engines", "cluster")
+"""Before the others, what makes their JVMs start sooner."""
+BROKERS = ("kafka", "pulsar")
+TOGETHER = ("formats", "cli", "mutated", "examples", "engines", "cluster", "shells", "wheels", "tidy")
+"""In one process also by themselves: they share a session or a cluster, or are too short to split."""
+BY_FILE = BROKERS
 """In two processes, each of which takes whole files: these have brokers of their own, which start for seconds."""
-WAITING = ("classes", "kafka", "pulsar", "spark", "examples", "cluster")
-"""Mostly for brokers and JVMs: these run beside those that compute. Before them, what makes their JVMs start sooner."""
 IN_ORDER = ("pulsar",)
 """Whose files are taken by name: the long ones have few tests, and would come last."""
 SPLIT_THEMSELVES = ("kills",)
 """One process too, but what they start keeps two cores busy."""
+OTHER_LANES = 3
 WITH_ALONE = ("backends",)
 """Test folders with tests marked `alone`: they hold the product to seconds, which a busy machine would exceed."""
 ALONE = "-alone"
@@ -78,6 +80,8 @@ class Section:
     commands: tuple[tuple[str, ...], ...]
     folder: Path = ROOT
     """Where they run."""
+    split: tuple[str, ...] = ()
+    """Options for two processes, where nothing runs beside."""
 
     @property
     def alone(self) -> bool:
@@ -113,28 +117,14 @@ def sections() -> tuple[Section, ...]:
         Section("types", (("mypy",), ("mypy", *scripts))),
         Section("imports", (("lint-imports", "--no-cache"),)),
         _tests("tidy", [f"tests/{file.name}" for file in sorted((ROOT / "tests").glob("test_*.py"))]),
-        *(section for folder in _test_folders() for section in _tests_of(folder)),
         Section("pythons", tuple(("python", "scripts/other_pythons.py", version) for version in other_versions())),
+        *(section for folder in _test_folders() for section in _tests_of(folder)),
     )
 
 
 def _test_folders() -> list[str]:
     folders = {file.relative_to(ROOT / "tests").parts[0] for file in (ROOT / "tests").glob("*/**/test_*.py")}
-    first = (
-        "unit",
-        "properties",
-        "scenarios",
-        "store",
-        "faults",
-        "spark",
-        "backends",
-        "kafka",
-        "pulsar",
-        "cli",
-        "examples",
-        "cluster",
-        "mutated",
-    )
+    first = ("unit", "store", "faults", "backends", "cli", "properties", "mutated", "cleaner", "random", "replicas")
     return sorted(folders, key=lambda folder: (first.index(folder) if folder in first else len(first), folder))
 
 
@@ -146,10 +136,11 @@ def _tests_of(folder: str) -> tuple[Section, ...]:
 
 
 def _tests(name: str, which: list[str]) -> Section:
-    workers = () if name in SERIAL + SPLIT_THEMSELVES else ("-n", "2")
-    together = ("--dist", "loadfile") if name in BY_FILE else ()
+    workers = () if name in TOGETHER + SPLIT_THEMSELVES else ("-n", "2")
+    by_file = ("--dist", "loadfile") if name in BY_FILE else ()
     order = ("--no-loadscope-reorder",) if name in IN_ORDER else ()
-    return Section(name, (("pytest", "-q", *workers, *together, *order, "--durations=5", "--durations-min=5", *which),))
+    command = ("pytest", "-q", "--durations=5", "--durations-min=5", *which)
+    return Section(name, (command,), split=(*workers, *by_file, *order))
 
 
 def run(section: Section, *, alone: bool = True) -> Outcome:
@@ -162,7 +153,7 @@ def run(section: Section, *, alone: bool = True) -> Outcome:
     passed = True
     counts: Counter[str] = Counter()
     for program, *arguments in section.commands:
-        command = [str(BIN / program), *arguments]
+        command = [str(BIN / program), *arguments, *(section.split if alone else ())]
         last = ""
         with subprocess.Popen(
             command, cwd=section.folder, stdout=subprocess.PIPE, text=True, errors="replace"
@@ -183,12 +174,15 @@ def run(section: Section, *, alone: bool = True) -> Outcome:
 
 
 def run_all(wanted: Sequence[Section]) -> list[Outcome]:
-    """Most of them in three lanes, and at the end those that run alone."""
+    """Most of them in lanes, and at the end those that run alone."""
     shared = [section for section in wanted if not section.alone]
-    waiting = deque(section for section in shared if section.name in WAITING)
-    serial = deque(section for section in shared if section.name in SERIAL and section.name not in WAITING)
-    split = deque(section for section in shared if section.name not in SERIAL + WAITING)
-    queues = (split, waiting, serial)
+
+    def named(names: Sequence[str]) -> list[Section]:
+        return [section for name in names for section in shared if section.name == name]
+
+    spark, brokers = deque(named(SPARK)), deque(named(CODE + BROKERS))
+    others = deque(section for section in shared if section.name not in SPARK + CODE + BROKERS)
+    queues = (spark, brokers, *[others] * OTHER_LANES)
 
     def lane(own: deque[Section]) -> list[Outcome]:
         outcomes = []

@@ -65,7 +65,7 @@ def check(version: str) -> None:
     programs = environment_of(version) / "bin"
     with tempfile.TemporaryDirectory() as folder:
         _run(programs / "lithify", "demo", folder=Path(folder))
-    _run(programs / "python", "-m", "pytest", "-q", "-n", "2", "-m", "not long", "tests/unit", "tests/formats")
+    _run(programs / "python", "-m", "pytest", "-q", "-m", "not long", "tests/unit", "tests/formats")
 
 
 def _run(*command: Path | str, folder: Path = ROOT) -> None:
