@@ -43,19 +43,19 @@ from support.processes.forked import result
 SECONDS = float(os.environ.get("LITHIFY_MUTATE_SECONDS", "0"))
 SEED = int(os.environ.get("LITHIFY_MUTATE_SEED", "0"))
 MUTATIONS_OF = {
-    "segment": 28,
-    "manifest": 28,
-    "manifest list": 20,
-    "metadata": 36,
-    "version record": 14,
-    "report": 10,
-    "failures": 12,
-    "source": 6,
+    "segment": 18,
+    "manifest": 18,
+    "manifest list": 14,
+    "metadata": 24,
+    "version record": 10,
+    "report": 8,
+    "failures": 8,
+    "source": 4,
     "promotion": 4,
-    "source_ends": 6,
-    "rates": 6,
-    "catalog.db": 14,
-    "format": 8,
+    "source_ends": 4,
+    "rates": 4,
+    "catalog.db": 10,
+    "format": 6,
 }
 """How many in a normal run: more of what has more in it."""
 
