@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import venv
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ import pytest
 import lithify
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+UV = (Path(sys.executable).with_name("uv"), "--system-certs")
 
 
 def run(*command: object, cwd: Path | None = None) -> str:
@@ -38,9 +38,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of an environment in which the wheel was installed with its extra `kafka`."""
     folder = tmp_path_factory.mktemp("empty") / "venv"
-    venv.create(folder, with_pip=True)
+    run(*UV, "venv", "--python", sys.executable, folder)
     (wheel,) = built.glob("*.whl")
-    run(folder / "bin" / "pip", "install", "--quiet", f"{wheel}[kafka]")
+    run(*UV, "pip", "install", "--quiet", "--python", folder, f"{wheel}[kafka]")
     return folder / "bin"
 
 
@@ -53,14 +53,14 @@ def test_the_version_is_everywhere_the_same(built: Path, installed: Path) -> Non
 
 
 def test_the_wheel_passes_the_demo(installed: Path, tmp_path: Path) -> None:
-    run(installed / "pip", "check")
+    run(*UV, "pip", "check", "--python", installed.parent)
     assert "nothing lost" in run(installed / "lithify", "demo", cwd=tmp_path)
     run(installed / "python", "-c", "import confluent_kafka; from lithify.kafka import SnapshotConsumer")
 
 
 def test_the_sdist_makes_the_same_program(built: Path, installed: Path, tmp_path: Path) -> None:
     (sdist,) = built.glob("*.tar.gz")
-    run(installed / "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path, sdist)
+    run(*UV, "build", "--quiet", "--wheel", "--out-dir", tmp_path, sdist)
     (ours,), (theirs,) = built.glob("*.whl"), tmp_path.glob("*.whl")
     listed = [run(sys.executable, "-m", "zipfile", "-l", wheel) for wheel in (ours, theirs)]
     names = [sorted(line.split()[0] for line in text.splitlines()[1:]) for text in listed]
