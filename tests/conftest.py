@@ -12,12 +12,17 @@ And that programs hear an interrupt: a shell starts what it runs in the backgrou
 which processes hand down.
 
 And that the secrets of one test hide nothing in the texts of the next.
+
+And that garbage is looked for seldom where there is no PySpark: what tests make goes by itself, and looking took a
+twentieth of their time. Frames of PySpark are garbage that keeps what the JVM holds for them.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -36,6 +41,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(spark_options()))  # read by Spark's own scripts, which say nothing
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(SHORT_LIVED))
 os.environ.pop("COLUMNS", None)
+PYTHONS_OWN = gc.get_threshold()
+gc.set_threshold(100_000, 50, 100)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -44,3 +51,5 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def forgotten_secrets() -> Iterator[None]:
     yield
     KNOWN_SECRETS.clear()
+    if "pyspark" in sys.modules:
+        gc.set_threshold(*PYTHONS_OWN)
