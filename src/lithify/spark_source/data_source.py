@@ -6,6 +6,8 @@ reading     batch and streaming readers: plan on the driver, read Arrow batches 
 refusals    errors without a traceback
 filters     pushed filters on offset, partition and timestamp as bounds
 writing     batch and streaming writers: tasks write segments, the driver commits once
+
+Spark starts a process of its own for each step of a query. So what only some steps need is imported when they do.
 """
 
 from __future__ import annotations
@@ -19,14 +21,15 @@ from pyspark.sql.types import StructType
 
 from lithify.spark_source.columns import check_schema, schema_of
 from lithify.spark_source.options import Connect, place, read_options, write_options
-from lithify.spark_source.reading import BatchReader, StreamReader
 from lithify.spark_source.refusals import without_traceback
-from lithify.spark_source.writing import BatchWriter, StreamWriter
 from lithify.wiring import open_warehouse
 from lithify.wiring.place import default_place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from lithify.spark_source.reading import BatchReader, StreamReader
+    from lithify.spark_source.writing import BatchWriter, StreamWriter
 
 
 def register(spark: SparkSession, warehouse: str | None = None, *, catalog: str | None = None) -> None:
@@ -67,23 +70,31 @@ class LithifySource(DataSource):  # type: ignore[misc]
     @without_traceback()
     def reader(self, schema: StructType) -> BatchReader:
         """The reader of a batch query. Raises `RefusedError`."""
+        from lithify.spark_source.reading import BatchReader
+
         check_schema(schema)
         return BatchReader(self._connect(), read_options(self.options), schema)
 
     @without_traceback()
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's names
         """The reader of a streaming query. Raises `RefusedError`."""
+        from lithify.spark_source.reading import StreamReader
+
         check_schema(schema)
         return StreamReader(self._connect(), read_options(self.options), schema)
 
     @without_traceback()
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
         """The writer of a batch query. Raises `RefusedError`."""
+        from lithify.spark_source.writing import BatchWriter
+
         return BatchWriter(self._connect(), write_options(self.options), schema, overwrite=overwrite)
 
     @without_traceback()
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: N802
         """The writer of a streaming query. Raises `RefusedError`."""
+        from lithify.spark_source.writing import StreamWriter
+
         return StreamWriter(self._connect(), write_options(self.options), schema, overwrite=overwrite)
 
     def _connect(self) -> Connect:
