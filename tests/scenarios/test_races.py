@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lithify.errors import PolicyError, UnknownTopicError
-from lithify.reports.rounds.round import REPORTS_KEPT
+from lithify.ports.documents import REPORTS_KEPT
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.retain import retain

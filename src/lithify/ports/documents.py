@@ -14,6 +14,9 @@ from typing import Any, Protocol
 
 from lithify.model.topic.state import TopicState
 
+REPORTS_KEPT = 100
+"""Reports per topic that survive later rounds and restarts (C42)."""
+
 
 class DocumentKind(StrEnum):
     """What a document is for: the name of its file, or of the folder where there are several."""

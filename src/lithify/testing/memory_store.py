@@ -25,9 +25,8 @@ from lithify.model.topic.edit import KeptVersion, TopicEdit
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import NewTopic, TopicState
 from lithify.ports.clock import Clock
-from lithify.ports.documents import DocumentKind
+from lithify.ports.documents import REPORTS_KEPT, DocumentKind
 from lithify.ports.store import StaleVersionError, Warehouse
-from lithify.reports.rounds.round import REPORTS_KEPT
 from lithify.rules.lifecycle.expiring import unexpired
 from lithify.store.errors import check_removed, topic_exists, unknown_topic, unknown_version
 from lithify.testing.memory_files import MemoryFiles

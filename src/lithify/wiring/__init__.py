@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from lithify.columnar.files.ambient_secrets import keep_ambient_secrets
 from lithify.errors import BrokerError
 from lithify.ports.store import Warehouse
-from lithify.reports.ingest import IngestNote
 from lithify.wiring.place import default_place
 from lithify.wiring.scopes import check_stored, database_of, scope_of, source_of
 from lithify.wiring.spark_choice import SparkChoice
@@ -125,6 +124,7 @@ def kafka_ingest(
     from lithify.kafka_client.dialects import for_java
     from lithify.kafka_client.first_look import look_first
     from lithify.model.sources.origin import KAFKA
+    from lithify.reports.ingest import IngestNote
     from lithify.service.ingest.ingest import ingest
     from lithify.service.ingest.known_sources import check_one_can_begin
     from lithify.service.read.signs import copied_signs

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from lithify.model.settings.secrets import keep
 from lithify.model.settings.units import format_duration
 from lithify.ports.engine import SPARK_STARTED, STARTING_SPARK
-from lithify.reports.ingest import IngestNote, TellNote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from lithify.reports.ingest import TellNote
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class SparkChoice:
 
     def noted(self, notes: TellNote) -> SparkChoice:
         """This choice for an ingest, which says in notes that Spark starts, and how long that took."""
+        from lithify.reports.ingest import IngestNote
+
         began_s = 0.0
 
         def tell(done: int, _total: int) -> None:

@@ -14,8 +14,8 @@ from lithify.model.sources.copied_topic import CopiedTopic, Hole
 from lithify.model.sources.ends import KnownEnds, SourceEnd
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.state import TopicState
+from lithify.ports.documents import REPORTS_KEPT
 from lithify.ports.store import LogStore, StaleVersionError, Warehouse
-from lithify.reports.rounds.round import REPORTS_KEPT
 from lithify.service.change.sweep import sweep
 from lithify.service.documents import (
     failures_of,

@@ -17,9 +17,6 @@ from lithify.reports.page.wording import as_judged, change, change_of, count
 from lithify.reports.report import Report
 from lithify.reports.topic_space import Space, space_line
 
-REPORTS_KEPT = 100
-"""Reports per topic that survive later rounds and restarts (C42)."""
-
 
 @dataclass(frozen=True, slots=True)
 class Losers:

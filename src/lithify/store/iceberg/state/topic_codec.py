@@ -44,7 +44,7 @@ from lithify.model.sources.origin import origin_of, origin_text
 from lithify.model.topic.edit import KeptVersion, TopicEdit, Verb
 from lithify.model.topic.log import FIRST_EPOCH, LogState
 from lithify.model.topic.state import NewTopic, TopicState
-from lithify.reports.rounds.round import REPORTS_KEPT
+from lithify.ports.documents import REPORTS_KEPT
 from lithify.store.iceberg.io.checksums import FIRST_FORMAT, PREFIX, RESTORE, TableFacts, check
 from lithify.store.iceberg.state.log_codec import log_from_json, log_to_json
 from lithify.store.iceberg.state.replica_codec import replica_in, restated
