@@ -78,6 +78,13 @@ def test_no_page_says_a_thing_twice(page):
     assert [part for part, times in paragraphs.items() if times > 1] == []
 
 
+def test_every_place_that_contributing_names_is_there():
+    places = re.findall(r"`([\w.-]+(?:/[\w.-]+)*/[\w.-]*)`", (ROOT / "CONTRIBUTING.md").read_text("utf-8"))
+    roots = (ROOT, ROOT / "src" / "lithify", ROOT / "tests")
+    assert len(places) > 30
+    assert [place for place in places if not any((root / place).exists() for root in roots)] == []
+
+
 def test_the_changelog_goes_back_to_the_first_version():
     """No edit near its top cuts off what follows, and what was released has a date."""
     headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
