@@ -52,9 +52,8 @@ BROKERS = ("kafka", "pulsar")
 TOGETHER = ("formats", "cli", "mutated", "examples", "engines", "cluster", "shells", "wheels", "tidy")
 """In one process also by themselves: they share a session or a cluster, or are too short to split."""
 BY_FILE = BROKERS
-"""In two processes, each of which takes whole files: these have brokers of their own, which start for seconds."""
-IN_ORDER = ("pulsar",)
-"""Whose files are taken by name: the long ones have few tests, and would come last."""
+"""By themselves each process takes whole files, as these have brokers of their own, which start for seconds; and takes
+them by name, as the long ones have few tests, and would come last."""
 SPLIT_THEMSELVES = ("kills",)
 """One process too, but what they start keeps two cores busy."""
 OTHER_LANES = 3
@@ -137,10 +136,9 @@ def _tests_of(folder: str) -> tuple[Section, ...]:
 
 def _tests(name: str, which: list[str]) -> Section:
     workers = () if name in TOGETHER + SPLIT_THEMSELVES else ("-n", "2")
-    by_file = ("--dist", "loadfile") if name in BY_FILE else ()
-    order = ("--no-loadscope-reorder",) if name in IN_ORDER else ()
+    by_file = ("--dist", "loadfile", "--no-loadscope-reorder") if name in BY_FILE else ()
     command = ("pytest", "-q", "--durations=5", "--durations-min=5", *which)
-    return Section(name, (command,), split=(*workers, *by_file, *order))
+    return Section(name, (command,), split=(*workers, *by_file))
 
 
 def run(section: Section, *, alone: bool = True) -> Outcome:
