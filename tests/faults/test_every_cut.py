@@ -38,7 +38,7 @@ def test_a_verb_is_all_or_nothing(name: str, store: str, kind: Kind, tmp_path: P
     case.verb(untouched)
     after = case.look(untouched)
     assert (before == after) == (name == "sweep"), "the verb changes what is looked at, sweep does not"
-    for injector in strikes(kind, store):
+    for injector in strikes(kind):
         warehouse = anew()
         acknowledged = _struck(case.verb, warehouse, injector)
         check_whole(warehouse, NAME)

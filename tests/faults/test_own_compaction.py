@@ -171,7 +171,7 @@ def test_a_struck_copy_leaves_view_and_log_whole_c67(store, kind, done, tmp_path
         return pair
 
     anew = pairs_again(a_changed_pair, store, tmp_path)
-    for injector in strikes(kind, store):
+    for injector in strikes(kind):
         pair = anew()
         with suppress(LithifyError, CrashError):
             replace(pair, target=faulty(pair.target, injector)).mirror(compact=True)

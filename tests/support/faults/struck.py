@@ -25,7 +25,8 @@ MOST_CALLS = 400
 def strikes(kind: Kind, store: str = "memory") -> Iterator[Injector]:
     """Injectors for the first call, the second, and so on, until one is not reached.
 
-    Where a call takes long, of those of two kinds each takes every second call, one the first and one the second.
+    In another store, where a call takes long, each of two kinds takes every second call, one of them from the first on:
+    only for tests that strike there by `LOSES_ANSWER` and one other kind.
     """
     first, step = (1, 1) if store == "memory" else (1 if kind is Kind.LOSES_ANSWER else 2, 2)
     for at in itertools.count(first, step):
