@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 import lithify
+import other_pythons
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-UV = (Path(sys.executable).with_name("uv"), "--system-certs")
+UV = (other_pythons.UV, "--system-certs")
 
 
 def run(*command: object, cwd: Path | None = None) -> str:

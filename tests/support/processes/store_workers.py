@@ -40,7 +40,8 @@ def together(work: Callable[..., Any], jobs: Sequence[tuple[Any, ...]]) -> list[
     finally:
         parent.join(timeout=10)
         parent.terminate()  # which ends its children, as they are daemons
-        parent.join()
+        parent.join(timeout=10)
+        parent.kill()
     for answer in answers.values():
         if isinstance(answer, str) and answer.startswith("raised "):
             raise AssertionError(answer)
@@ -51,13 +52,13 @@ def _fork(results: Any, work: Callable[..., Any], jobs: Sequence[tuple[Any, ...]
     import_module("lithify.store.iceberg")
     fork = multiprocessing.get_context("fork")
     barrier = fork.Barrier(len(jobs))
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     processes = [
         fork.Process(target=_report, args=(results, number, work, barrier, *job), daemon=True)
         for number, job in enumerate(jobs)
     ]
     for process in processes:
         process.start()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # children end by it at once
     for process in processes:
         process.join()
 
