@@ -225,6 +225,7 @@ def main() -> int:
     left_out = [name for name in BY_NAME if not getattr(arguments, name)]
     wanted = arguments.section or (QUICK if arguments.quick else [name for name in names if name not in left_out])
     os.environ.pop("JAVA_TOOL_OPTIONS", None)  # its notice on stderr would be taken for output of ours
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of programs start, and would each compile it all
     begun = time.monotonic()
     outcomes = run_all([section for section in everything if section.is_named(wanted)])
     total: Counter[str] = sum((outcome.counts for outcome in outcomes), Counter())

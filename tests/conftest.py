@@ -13,8 +13,8 @@ which processes hand down.
 
 And that the secrets of one test hide nothing in the texts of the next.
 
-And that garbage is looked for seldom where there is no PySpark: what tests make goes by itself, and looking took a
-twentieth of their time. Frames of PySpark are garbage that keeps what the JVM holds for them.
+And that garbage is looked for in what tests make alone, not in all that was imported and collected before: with so
+much, Python looks through all of it so seldom that frames of PySpark stayed until the JVM had no memory left for them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -41,8 +40,6 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(spark_options()))  # read by Spark's own scripts, which say nothing
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(SHORT_LIVED))
 os.environ.pop("COLUMNS", None)
-PYTHONS_OWN = gc.get_threshold()
-gc.set_threshold(100_000, 50, 100)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -51,5 +48,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def forgotten_secrets() -> Iterator[None]:
     yield
     KNOWN_SECRETS.clear()
-    if "pyspark" in sys.modules:
-        gc.set_threshold(*PYTHONS_OWN)
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
