@@ -21,9 +21,10 @@ def imports():
     ("changed", "test", "away"),
     [
         ("src/lithify/rules/compaction/survivors.py", "tests/unit/compaction/test_survivors.py", 1),
-        ("tests/cli/conftest.py", "tests/cli/test_completion.py", 1),
+        ("tests/cli/conftest.py", "tests/cli/terminal/test_completion.py", 1),
         ("tests/support/processes/shells.py", "tests/shells/test_other_shells.py", 1),
-        ("src/lithify/cli/topics/list.py", "tests/cli/test_completion.py", 2),  # by the name that verbs have of it
+        # by the name that verbs have of it
+        ("src/lithify/cli/topics/list.py", "tests/cli/terminal/test_completion.py", 2),
         ("src/lithify/__main__.py", "tests/kills/test_kills.py", 3),  # by the process that it starts
         ("tests/unit/test_tests_for.py", "tests/unit/test_tests_for.py", 0),
         ("docs/README.md", "tests/test_docs.py", 0),

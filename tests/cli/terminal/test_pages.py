@@ -14,7 +14,7 @@ import pytest
 
 pytestmark = pytest.mark.usefixtures("plain_rounds")
 
-PAGES = Path(__file__).resolve().parents[2] / "docs" / "how-to"
+PAGES = Path(__file__).resolve().parents[3] / "docs" / "how-to"
 
 
 def blocks(page, language):

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cli.hostile_files import KEYS, PARQUET, SCHEMA, one_line, produced
+from cli.records.hostile_files import KEYS, PARQUET, SCHEMA, one_line, produced
 from support.generated.parquet_bombs import write_bomb
 from support.processes.bounded_child import in_bounded_child
 

@@ -13,7 +13,7 @@ from lithify.service.documents import put_failures, put_rates, put_report, put_s
 from lithify.store.iceberg.layout import is_ours
 from support.store.builders import Place, a_report, some_records
 
-FORMATS = Path(__file__).parent.parent / "formats"
+FORMATS = Path(__file__).parents[2] / "formats"
 
 
 def test_every_file_that_a_topic_leaves_in_its_folder_is_ours(iceberg: Place) -> None:
