@@ -6,10 +6,10 @@
 
 Order is kept and only neighbours merge, so the offsets of two segments never interleave.
 
-Four match on it: `segments_of` here (which segments), `outcome.applied` (what replaces them), a law of the audit
-(what must be left) and the report (what is counted as what). A segment that
+Five match on it: `segments_of` here (which segments), `outcome.applied` (what replaces them), a law of the audit
+(what must be left), the report (what is counted as what) and the picture in `scripts`. A segment that
 stays but hides its dead records is one more case, `Mask(segment, dead)`: `decide` gives it instead of a
-`Rewrite`, the type checker names these four, and a function beside `rewrites_of` hands it to the engine,
+`Rewrite`, the type checker names these five, and a function beside `rewrites_of` hands it to the engine,
 which knows the dead positions.
 """
 
