@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -100,6 +101,28 @@ def test_an_undamaged_log_is_clean(topic: Topic) -> None:
     assert report.findings == ()
     assert report.clean
     assert (report.records, report.against) == (12 + 20, topic.versions()[0].version)
+
+
+def test_python_that_looks_for_no_garbage_fills_no_jvm(topic: Topic) -> None:
+    """What Spark has sent to all tasks stays in its memory until Python has forgotten the frame: it must be small."""
+    topic.verify()
+    gc.collect()
+    gc.disable()
+    try:
+        before = live_bytes_of_jvm()
+        for _ in range(4):
+            topic.verify()
+        assert live_bytes_of_jvm() - before < 128 * 2**20
+    finally:
+        gc.enable()
+
+
+def live_bytes_of_jvm() -> int:
+    jvm = SparkSession.active().sparkContext._jvm
+    assert jvm is not None
+    jvm.System.gc()
+    runtime = jvm.Runtime.getRuntime()
+    return int(runtime.totalMemory() - runtime.freeMemory())
 
 
 def test_several_rounds_and_expired_tombstones_are_clean(topic: Topic) -> None:

@@ -51,6 +51,7 @@ _OWN_CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.adaptive.enabled": "false",  # plans every stage anew; how many tasks a round has, Lithify decides
+    "spark.buffer.pageSize": "4m",  # by default 32 MiB here, which each table that is sent to all tasks would fill
     "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
 }
 
