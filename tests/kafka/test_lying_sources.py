@@ -302,7 +302,7 @@ LATEST = 2**63 - 1
 
 
 def a_topic_of_any_time(replicas: Replicas, session: SparkSession, folder: Path) -> Read:
-    topic = replicas.first.make_topic(message_timestamp_after_max_ms=str(LATEST))
+    topic = replicas.make_usual_topic(message_timestamp_after_max_ms=str(LATEST))
     return read(replicas.first, session, folder / "times", topic)
 
 
