@@ -12,8 +12,8 @@ run even if one fails; the exit code is 1 if any did. `just check`, `just check-
 Two cores are kept busy by five lanes, as much of a test is waiting for a JVM, a broker or a timeout:
 
     lane 1       archives of classes, sessions of Spark      ──┐
-    lane 2       checks of the code, brokers                 ──┼─► those alone ──► summary
-    lanes 3-5    all other tests                             ──┘
+    lane 2       checks of the code, a Kafka                 ──┼─► those alone ──► summary
+    lanes 3-5    all other tests, a Pulsar among the first   ──┘
 
 A section is one process there: it collects its tests, and starts its session and its broker, once. By itself a section
 has two processes. A lane that has no tests left takes those of the others, the short ones first. Tests marked `alone`
@@ -48,14 +48,17 @@ QUICK = ("format", "lint", "types", "imports", "tidy", "unit", "properties", "sc
 CODE = ("format", "lint", "types", "imports", "tidy")
 SPARK = ("classes", "spark", "examples", "engines", "cluster")
 """Before the others, what makes their JVMs start sooner."""
-BROKERS = ("kafka", "pulsar")
+KAFKA = (*CODE, "kafka")
+"""After what ends soon if it fails."""
 TOGETHER = ("formats", "cli", "mutated", "examples", "engines", "cluster", "shells", "wheels", "tidy")
 """In one process also by themselves: they share a session or a cluster, or are too short to split."""
-BY_FILE = BROKERS
+BY_FILE = ("kafka", "pulsar")
 """By themselves each process takes whole files, as these have brokers of their own, which start for seconds; and takes
 them by name, as the long ones have few tests, and would come last."""
 SPLIT_THEMSELVES = ("kills",)
 """One process too, but what they start keeps two cores busy."""
+LONG = ("pulsar", "faults", "store", "cli", "backends", "unit", "replicas", "properties", "cleaner", "random", "groups")
+"""These folders of tests in front, by their seconds."""
 OTHER_LANES = 3
 WITH_ALONE = ("backends",)
 """Test folders with tests marked `alone`: they hold the product to seconds, which a busy machine would exceed."""
@@ -123,8 +126,7 @@ def sections() -> tuple[Section, ...]:
 
 def _test_folders() -> list[str]:
     folders = {file.relative_to(ROOT / "tests").parts[0] for file in (ROOT / "tests").glob("*/**/test_*.py")}
-    first = ("unit", "store", "faults", "backends", "cli", "properties", "mutated", "cleaner", "random", "replicas")
-    return sorted(folders, key=lambda folder: (first.index(folder) if folder in first else len(first), folder))
+    return sorted(folders, key=lambda folder: (LONG.index(folder) if folder in LONG else len(LONG), folder))
 
 
 def _tests_of(folder: str) -> tuple[Section, ...]:
@@ -178,9 +180,8 @@ def run_all(wanted: Sequence[Section]) -> list[Outcome]:
     def named(names: Sequence[str]) -> list[Section]:
         return [section for name in names for section in shared if section.name == name]
 
-    spark, brokers = deque(named(SPARK)), deque(named(CODE + BROKERS))
-    others = deque(section for section in shared if section.name not in SPARK + CODE + BROKERS)
-    queues = (spark, brokers, *[others] * OTHER_LANES)
+    others = deque(section for section in shared if section.name not in SPARK + KAFKA)
+    queues = (deque(named(SPARK)), deque(named(KAFKA)), *[others] * OTHER_LANES)
 
     def lane(own: deque[Section]) -> list[Outcome]:
         outcomes = []
