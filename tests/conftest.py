@@ -14,7 +14,7 @@ which processes hand down.
 And that the secrets of one test hide nothing in the texts of the next.
 
 And that garbage is looked for in what tests make alone, not in all that was imported and collected before: with so
-much, Python looks through all of it so seldom that frames of PySpark stayed until the JVM had no memory left for them.
+much, Python looks through all of it seldom, and frames of PySpark stay, with what the JVM holds for them.
 """
 
 from __future__ import annotations

@@ -15,10 +15,15 @@ from support.topics.stored_topics import StoredTopic
 
 @pytest.fixture(scope="session")
 def session():
-    """A local session as a run would make it, whose workers also find what tests support."""
+    """A local session as a run would make it, whose workers also find what tests support.
+
+    Once a task has not found what another has shuffled, as in one of the tests, a local Spark takes itself for lost. It
+    works on, but each of its heartbeats fails, and after 60 of them, in ten minutes, it would end its JVM.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path(__file__).parent.parent), prepend=os.pathsep)
-        session = session_factory(None, {"spark.master": f"local[{SLOTS}]"})()
+        conf = {"spark.master": f"local[{SLOTS}]", "spark.executor.heartbeat.maxFailures": str(10**6)}
+        session = session_factory(None, conf)()
     yield session
     session.stop()
 
