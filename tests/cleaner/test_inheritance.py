@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from lithify.model.names import TopicName
+from lithify.model.names import TopicName, parse_topic
 from lithify.model.settings.inheritance import Origin
 from lithify.model.topic.state import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.reports.events import EventKind
+from lithify.service.change.streams import create_stream
+from lithify.service.creation import create_topic
 from lithify.service.look.status import topic_info
 from support.topics.cleaner_lake import CleanerLake
 
@@ -116,3 +118,22 @@ def test_a_topic_that_cannot_inherit_is_reported_and_not_compacted(
     lake.wait()
     one.work()
     assert lake.state(view).log(0).view is not None
+
+
+def test_a_round_begins_under_what_its_stream_has_then() -> None:
+    """C56: between the look and the round an edit stored other attributes, and died before it altered the topic."""
+    lake = CleanerLake(now_ms=10**10)
+    create_stream(lake.warehouse, "default", {"ttl": "3600", "cleanup.policy": "compact,delete"})
+    orders = create_topic(lake.warehouse, parse_topic("orders"), {}, 1).name
+    lake.append(orders, "old=1", age_ms=3_000_000)
+    lake.append(orders, "a=1 a=2 b=1 b=-")
+    one = lake.cleaner()
+    one.renew()
+    one.cleaner.step()
+    lake.warehouse.store.change_stream("default", {"ttl": "0"}, [])
+    lake.clock.advance(3_600_000)  # the rounds of other topics took as long
+    one.renew()
+    while one.cleaner._agenda:
+        one.cleaner.step(looks=False)
+    assert lake.state(orders).settings.retention_ms == -1
+    assert lake.text(orders) == "old=1 a=2 b=-"

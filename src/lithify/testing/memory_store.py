@@ -150,7 +150,7 @@ class MemoryStore(MemoryStreams):
             if topic is None or topic.newest.state.identity != state.identity:
                 raise StaleVersionError(f"{state.name} was deleted")
             before = topic.newest
-            if before.state.version != state.version:
+            if before.state != state:
                 raise StaleVersionError(f"{state.name}: version {state.version} is not the newest")
             check_removed(edit, edit.remove, before.segments)
             check_removed(edit, edit.view_remove, before.view)

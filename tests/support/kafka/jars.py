@@ -18,7 +18,8 @@ from pathlib import Path
 import pyspark
 from filelock import FileLock
 
-from lithify.spark.session.java import find_java, java_home
+from lithify.spark.session.java import find_java
+from support.processes.truststore import trusting
 
 JARS = Path(sys.prefix) / "jars"
 FETCH_S = 300.0
@@ -55,8 +56,17 @@ def _fetch(text: str, folder: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         wanted = Path(scratch) / "ivy.xml"
         wanted.write_text(text)
-        java = java_home(find_java()) / "bin" / "java"
-        command = [str(java), "-jar", str(ivy), "-ivy", str(wanted), "-cache", str(JARS / "cache")]
+        java = find_java()
+        command = [
+            str(java.executable),
+            *trusting(java, Path(scratch)),
+            "-jar",
+            str(ivy),
+            "-ivy",
+            str(wanted),
+            "-cache",
+            str(JARS / "cache"),
+        ]
         command += ["-retrieve", f"{folder}/[artifact]-[revision].[ext]", "-types", "jar", "bundle"]
         for attempt in range(1, ATTEMPTS + 1):
             ended = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_S, check=False)

@@ -41,7 +41,26 @@ IN_PLACE = {
 @pytest.mark.parametrize(("state", "segments", "says"), IN_PLACE.values(), ids=IN_PLACE)
 def test_what_is_a_conflict(state, segments, says):
     """C44."""
-    found = conflict(LOG.plan(STATE), state, segments)
+    found = conflict(LOG.plan(STATE), state, 1, segments)
+    assert found is None if says is None else says in (found or "")
+
+
+RUN = replace(STATE, run_ids=("run",), log_start_offset=1)
+GONE_BACK = {
+    "nothing, one version later": (RUN, 1, None),
+    "another version of the same number": (RUN, 0, "restored"),
+    "one of a lower number": (RUN, -2, "restored"),
+    "it does not have the run any more": (replace(RUN, run_ids=("other",)), 3, "restored"),
+    "after so many commits that it may have forgotten": (replace(RUN, run_ids=("other",)), 4, None),
+    "it ends before": (replace(RUN, log_end_offset=2), 9, "restored"),
+    "it starts before": (replace(RUN, log_start_offset=0), 9, "restored"),
+}
+
+
+@pytest.mark.parametrize(("state", "commits", "says"), GONE_BACK.values(), ids=GONE_BACK)
+def test_a_log_that_went_back_is_a_conflict(state, commits, says):
+    """C44: a catalog that was restored counts on from an earlier version."""
+    found = conflict(LOG.plan(RUN), state, commits, LOG.segments)
     assert found is None if says is None else says in (found or "")
 
 
@@ -68,5 +87,5 @@ def test_what_is_a_conflict_side_by_side(now_ms, segments, view, says):
     config = {"compaction_mode": "side-by-side", "cleanup_policy": "compact,delete", "retention_ms": 100}
     plan = LOG.plan(VIEWED, now_ms=now_ms, view=VIEW, **config)
     assert plan.gone == (LOG.segments if now_ms else ())
-    found = conflict(plan, replace(VIEWED, log_start_offset=segments[0].base_offset), segments, view)
+    found = conflict(plan, replace(VIEWED, log_start_offset=segments[0].base_offset), 1, segments, view)
     assert found is None if says is None else says in (found or "")

@@ -41,12 +41,14 @@ class Inheritance:
             before, self._stored = self._stored, {stream: found.get(stream) for stream in streams}
         return frozenset(s for s in streams if s in before and before[s] != found.get(s))
 
-    def settled(self, state: TopicState) -> TopicState:
-        """The topic once it has what its stream says.
+    def settled(self, state: TopicState, now: Stored | None = None) -> TopicState:
+        """The topic once it has what its stream says: `now`, or as of the last look.
 
         Raises `InvalidSettingError` where that contradicts settings of its own, or what `alter` raises.
         """
-        stored = None if state.replica is not None else self._of(state.name.stream)
+        if state.replica is not None:
+            return state
+        stored = self._of(state.name.stream) if now is None else now.get(state.name.stream)
         if stored is None:
             return state
         report = inherit(self.warehouse, state, with_attributes(StreamAttributes(), stored))

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from lithify.coordination.leases.keeper import LeaseKeeper
 from lithify.daemons.cleaner.event_reporter import EventReporter
 from lithify.daemons.cleaner.failures import Failures
+from lithify.daemons.cleaner.inherited_settings import Stored
 from lithify.daemons.cleaner.work_finder import WorkFinder
 from lithify.daemons.stop import Stop
 from lithify.errors import Blame, ConflictError, EngineError, LithifyError, RoundAbandonedError
@@ -63,16 +65,24 @@ class Rounds:
                 self.finder.look_again(work.name)
 
     def _still_due(self, batch: Sequence[TopicWork]) -> dict[TopicName, tuple[TopicState, TopicWork]]:
-        """The topics with a round still due: another cleaner may have done it since they were assessed."""
-        found = parallel(self._as_it_is, batch, self.warehouse.store.at_once)
+        """The topics with a round still due: another cleaner may have done it since they were assessed.
+
+        Settings of their streams count as they are now (C56).
+        """
+        try:
+            streams = self.warehouse.store.stream_attributes({work.name.stream for work in batch}) if batch else {}
+        except LithifyError:
+            return {}  # the next look reports it
+        found = parallel(partial(self._as_it_is, streams=streams), batch, self.warehouse.store.at_once)
         return {topic[1].name: topic for topic in found if topic is not None}
 
-    def _as_it_is(self, work: TopicWork) -> tuple[TopicState, TopicWork] | None:
+    def _as_it_is(self, work: TopicWork, streams: Stored) -> tuple[TopicState, TopicWork] | None:
         """A topic as it is now and the rounds that are due; None if there are none."""
         try:
             state = self.warehouse.store.load(work.name)
             if state.identity != work.identity:
                 return None
+            state = self.finder.inheritance.settled(state, streams)
             now_ms = self.warehouse.clock.now_ms()
             if state.version != work.version:
                 reads = read_groups(self.warehouse.groups, state)

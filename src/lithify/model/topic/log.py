@@ -202,6 +202,10 @@ class LogState:
         """This state with `run_id` as its latest commit."""
         return replace(self, run_ids=(*self.run_ids, run_id)[-RUN_IDS_KEPT:])
 
+    def remembers(self, before: LogState) -> bool:
+        """Whether it has the runs of all commits since it was `before`."""
+        return before.run_ids[-1] in self.run_ids if before.run_ids else len(self.run_ids) < RUN_IDS_KEPT
+
     @property
     def next_epoch(self) -> int:
         """The epoch that the next commit begins, if it is of a round or invalidates planned rounds."""

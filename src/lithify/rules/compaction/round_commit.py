@@ -12,7 +12,7 @@ from lithify.model.log_arithmetic import last_readable, measured, view_of
 from lithify.model.missed import DroppedDeletes, Undone
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
-from lithify.model.topic.log import HeldTombstones, LastRecord, LogState, View
+from lithify.model.topic.log import RUN_IDS_KEPT, HeldTombstones, LastRecord, LogState, View
 from lithify.rules.compaction.eligible.required import stored_deletion
 from lithify.rules.compaction.outcome import LogOutcome
 from lithify.rules.compaction.planner import LogPlan
@@ -20,16 +20,19 @@ from lithify.rules.compaction.tombstones import Drops, Steps, folded, held_at_mo
 
 
 def conflict(
-    plan: LogPlan, current: LogState, segments: tuple[Segment, ...], view: tuple[Segment, ...] = ()
+    plan: LogPlan, current: LogState, commits: int, segments: tuple[Segment, ...], view: tuple[Segment, ...] = ()
 ) -> str | None:
     """Why the round must be planned again, or None if it may commit.
 
-    `current`, `segments` and `view` are the newest of the same log, under the same table identity
-    and settings. Every commit that invalidates the round has raised the epoch; an append or `delete-records`
-    has not. The other checks give a more precise reason, and cover commits of a Lithify without epochs.
+    `current`, `segments` and `view` are the newest of the same log, under the same table identity and settings, so
+    many `commits` after the planned version by their numbers. Every commit that invalidates the round has raised the
+    epoch; an append or `delete-records` has not. The other checks give a more precise reason, and cover commits of a
+    Lithify without epochs.
     """
     if current.generation != plan.base.generation:
         return "the log was truncated"
+    if _went_back(plan.base, current, commits):
+        return "an earlier version was restored, and written to"
     if current.first_dirty_offset != plan.base.first_dirty_offset and not _start_moved(plan, current):
         return "another round was committed"
     if plan.view is not None and [s.path for s in plan.view] != [s.path for s in view]:
@@ -43,6 +46,16 @@ def conflict(
     if current.epoch != plan.base.epoch:
         return "a round was committed or undone, or the log was cut or altered"
     return None
+
+
+def _went_back(planned: LogState, current: LogState, commits: int) -> bool:
+    """Whether `current` has not come from `planned` by commits: its catalog was restored, and counts on from there.
+
+    Commits raise S and, without a truncation, E. Each leaves its run, of which a log remembers the latest.
+    """
+    if commits < 1 or (commits < RUN_IDS_KEPT // 2 and not current.remembers(planned)):  # one leaves two in a replica
+        return True
+    return current.log_end_offset < planned.log_end_offset or current.log_start_offset < planned.log_start_offset
 
 
 def _start_moved(plan: LogPlan, current: LogState) -> bool:

@@ -148,7 +148,7 @@ class _Copy:
             if known.version != _version_of(ours):
                 raise _OvertakenError
             # Rounds of the replica's own may have been committed meanwhile (C67).
-            now = compared if newest.version == ours.version else self._compared(newest)
+            now = compared if newest == ours else self._compared(newest)
             if not now.has_all(copies.by_origin):
                 raise _OvertakenError
             edit = now.edit(copies.by_origin, self._run_id, self._target.clock.now_ms())

@@ -118,8 +118,10 @@ def _conflicts(
     if newest == planned_on:  # its version's number alone would not do: a restored catalog counts on from an older one
         return {}
     view = warehouse.store.view(newest, list(plans)) if newest.settings.side_by_side else ()
+    commits = newest.version - planned_on.version
     reasons = {
-        p: conflict(plan, newest.log(p), segments_of(segments, p), segments_of(view, p)) for p, plan in plans.items()
+        p: conflict(plan, newest.log(p), commits, segments_of(segments, p), segments_of(view, p))
+        for p, plan in plans.items()
     }
     return {partition: reason for partition, reason in reasons.items() if reason is not None}
 

