@@ -88,6 +88,16 @@ def test_a_cache_that_cannot_be_written_is_not_needed(nothing_installed, monkeyp
     shutil.rmtree(home)
 
 
+def test_a_user_without_a_home_needs_no_cache(nothing_installed, monkeypatch, tmp_path):
+    """As in a container that runs as a number."""
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    home = java_home(Java(a_java(tmp_path / "j", 'openjdk version "21"'), 21, "PATH"))
+    assert (home / "bin" / "java").is_file()
+    shutil.rmtree(home)
+
+
 def test_slots_are_known_without_a_session(session):
     assert slots(session, {}) == 2
     script = """

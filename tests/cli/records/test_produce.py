@@ -295,6 +295,11 @@ def test_lines_are_values_of_the_key_that_is_given(orders):
     ]
 
 
+def test_a_null_marker_may_be_any_bytes(orders):
+    orders("produce", "orders", "--key", "k", "--null-marker", os.fsdecode(b"\xff"), stdin=b"\xff\nv\n")
+    assert [record["value"] for record in orders("consume", "orders", "--key", "k").lines] == [None, "v"]
+
+
 def test_a_key_is_refused_beside_what_has_keys_or_offsets(orders, tmp_path):
     produce = ("produce", "orders", "--key", "k")
     assert "give one of them" in orders.error(*produce, "--format", "json", stdin="v\n")

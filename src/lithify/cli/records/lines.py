@@ -19,6 +19,7 @@ to name the line.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
@@ -67,7 +68,7 @@ def parse_tsv(lines: Sequence[bytes], encodings: Encodings, null_marker: str | N
     """Lines of `key TAB value` as a table; a value that is `null_marker` deletes its key. Raises `LineError`."""
     keys: list[bytes] = []
     values: list[bytes | None] = []
-    null = None if null_marker is None else null_marker.encode()
+    null = None if null_marker is None else os.fsencode(null_marker)
     for index, line in enumerate(lines):
         key, tab, value = line.partition(b"\t")
         if not tab:
@@ -82,7 +83,7 @@ def parse_tsv(lines: Sequence[bytes], encodings: Encodings, null_marker: str | N
 
 def parse_values(lines: Sequence[bytes], encodings: Encodings, key: bytes, null_marker: str | None = None) -> pa.Table:
     """Lines that are values of one key; one that is `null_marker` deletes the key. Raises `LineError`."""
-    null = None if null_marker is None else null_marker.encode()
+    null = None if null_marker is None else os.fsencode(null_marker)
     values: list[bytes | None] = []
     for index, line in enumerate(lines):
         try:

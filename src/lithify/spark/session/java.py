@@ -75,7 +75,7 @@ def java_home(java: Java) -> Path:
             folder = make_folder().resolve()
             if _is_private(folder) and _is_private((home := _written_home(folder / name, wrapper)) / "bin"):
                 return home
-        except OSError:
+        except (OSError, RuntimeError):  # a user without a home has no cache
             continue
     raise JavaNotFoundError(
         f"no folder to start Java {java.executable} from could be written that others cannot change",
