@@ -243,6 +243,8 @@ def _given(batch: Any, settings: TopicSettings) -> Iterator[Record]:
 def _refusal(
     record: Record, partition: int, before: Sequence[Record], state: TopicState, *, now_ms: int, keep_offsets: bool
 ) -> str | None:
+    if any(name is None for name, _ in record.headers):  # as Arrow may have it
+        return "a header of it has no name"
     reason = partition_refusal(partition, len(state.logs))
     reason = reason or refusal(record, state.settings, now_ms=now_ms, keep_offsets=keep_offsets)
     if reason is None and record.envelope is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import lithify
 from lithify.api.pulsar import client_config
 from lithify.errors import RefusedError
 from lithify.model.record import Record
@@ -74,3 +75,47 @@ PULSAR = client_config("pulsar://localhost:1", "http://localhost:1")
 def test_what_needs_a_stored_warehouse_is_refused_before_it_begins(lake, verb):
     with pytest.raises(RefusedError, match=r"memory: .* need a warehouse that is stored"):
         verb(lake)
+
+
+ODD_BATCHES = {
+    "a key of text": [Record("k", b"v")],
+    "a value of text": [Record(b"k", "v")],
+    "a key that is a number": [Record(1, b"v")],
+    "bytes that can be changed": [Record(bytearray(b"k"), memoryview(b"v"))],
+    "a time with a fraction": [Record(b"k", b"v", timestamp=1.5)],
+    "a time that is a flag": [Record(b"k", b"v", timestamp=True)],
+    "a time of text": [Record(b"k", b"v", timestamp="1")],
+    "a partition of text": [Record(b"k", b"v", partition="0")],
+    "a partition that is not there": [Record(b"k", b"v", partition=5)],
+    "an offset of text": [Record(b"k", b"v", offset="7")],
+    "a type of time that is none": [Record(b"k", b"v", timestamp_type="x")],
+    "headers in lists": [Record(b"k", b"v", headers=[["a", b"b"]])],
+    "no headers": [Record(b"k", b"v", headers=None)],
+    "a header's name of bytes": [Record(b"k", b"v", headers=((b"a", b"b"),))],
+    "a header's value of text": [Record(b"k", b"v", headers=(("a", "b"),))],
+    "a header without a name": [Record(b"k", b"v", headers=((None, b"b"),))],
+    "a header's name that is no text": [Record(b"k", b"v", headers=(("\udc80", b"b"),))],
+    "a tuple": [(b"k", b"v")],
+    "a dictionary": [{"key": b"k", "value": b"v"}],
+    "nothing for a record": [None],
+}
+
+
+@pytest.mark.parametrize("batch", ODD_BATCHES.values(), ids=ODD_BATCHES)
+def test_what_a_program_appends_is_taken_or_refused_as_by_a_stored_lake(batch, tmp_path):
+    def outcome(lake):
+        topic = lake.create_topic("orders")
+        try:
+            topic.append(batch)
+        except Exception as error:
+            return type(error), str(error)
+        return [record._replace(timestamp=None) for record in topic.reader()]
+
+    assert outcome(memory_lake()) == outcome(lithify.open(tmp_path))
+
+
+def test_a_program_that_changes_what_it_appended_changes_no_record(lake):
+    topic, value = lake.create_topic("orders"), bytearray(b"1")
+    topic.append([Record(b"k", value)])
+    value[:] = b"2"
+    assert [record.value for record in topic.reader()] == [b"1"]
