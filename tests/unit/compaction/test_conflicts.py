@@ -51,7 +51,8 @@ GONE_BACK = {
     "another version of the same number": (RUN, 0, "restored"),
     "one of a lower number": (RUN, -2, "restored"),
     "it does not have the run any more": (replace(RUN, run_ids=("other",)), 3, "restored"),
-    "after so many commits that it may have forgotten": (replace(RUN, run_ids=("other",)), 4, None),
+    "after so many commits that it may have forgotten": (replace(RUN, run_ids=tuple("others..")), 4, None),
+    "it has forgotten none yet": (replace(RUN, run_ids=("other",)), 4, "restored"),
     "it ends before": (replace(RUN, log_end_offset=2), 9, "restored"),
     "it starts before": (replace(RUN, log_start_offset=0), 9, "restored"),
 }

@@ -158,10 +158,7 @@ class _Arrival:
         reason = None if partition is None else partition_refusal(partition, self._partitions)
         if reason is not None:
             return reason
-        headers = given[HEADERS] or ()
-        if any(h["key"] is None for h in headers):
-            return "a header of it has no name"
-        pairs, envelope = tuple((h["key"], h["value"]) for h in headers), _envelope(given)
+        pairs, envelope = tuple((h["key"], h["value"]) for h in given[HEADERS] or ()), _envelope(given)
         record = Record(given[KEY], given[VALUE], given[TIMESTAMP], pairs, partition, envelope=envelope)
         reason = refusal(record, self._settings, now_ms=self._now_ms, keep_offsets=self._keep_offsets)
         if reason is None and self._ids is not None and envelope is not None:
@@ -212,7 +209,7 @@ def _envelope(given: dict[str, Any]) -> Envelope | None:
 
 
 def _refused_by_settings(given: pa.RecordBatch, settings: TopicSettings, *, now_ms: int, keep_offsets: bool) -> Flags:
-    """For each record whether `admission.refusal` refuses it, or a header has no name: bool."""
+    """For each record whether `admission.refusal` refuses it: bool."""
     header_bytes, refused = _header_bytes(given.column(HEADERS))
     if settings.null_key == "reject" and settings.compacts:
         keyless = _flags(given.column(KEY).is_null())

@@ -36,10 +36,14 @@ class Inheritance:
 
     def refresh(self, streams: Collection[str]) -> frozenset[str]:
         """Reads the attributes of these streams; returns those that changed. Raises `WarehouseError`."""
-        found = self.warehouse.store.stream_attributes(streams) if streams else {}
+        found = self.as_stored(streams)
         with self._lock:
             before, self._stored = self._stored, {stream: found.get(stream) for stream in streams}
         return frozenset(s for s in streams if s in before and before[s] != found.get(s))
+
+    def as_stored(self, streams: Collection[str]) -> Stored:
+        """The attributes that these streams have now. Raises `WarehouseError`."""
+        return self.warehouse.store.stream_attributes(streams) if streams else {}
 
     def settled(self, state: TopicState, now: Stored | None = None) -> TopicState:
         """The topic once it has what its stream says: `now`, or as of the last look.

@@ -70,7 +70,7 @@ class Rounds:
         Settings of their streams count as they are now (C56).
         """
         try:
-            streams = self.warehouse.store.stream_attributes({work.name.stream for work in batch}) if batch else {}
+            streams = self.finder.inheritance.as_stored({work.name.stream for work in batch})
         except LithifyError:
             return {}  # the next look reports it
         found = parallel(partial(self._as_it_is, streams=streams), batch, self.warehouse.store.at_once)

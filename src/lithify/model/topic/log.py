@@ -202,9 +202,11 @@ class LogState:
         """This state with `run_id` as its latest commit."""
         return replace(self, run_ids=(*self.run_ids, run_id)[-RUN_IDS_KEPT:])
 
-    def remembers(self, before: LogState) -> bool:
-        """Whether it has the runs of all commits since it was `before`."""
-        return before.run_ids[-1] in self.run_ids if before.run_ids else len(self.run_ids) < RUN_IDS_KEPT
+    def lacks_run(self, run_id: str, versions: int) -> bool:
+        """Whether it has not come from that run's commit, so many versions ago: it would not have forgotten it yet."""
+        if run_id in self.run_ids:
+            return False
+        return len(self.run_ids) < RUN_IDS_KEPT or versions < RUN_IDS_KEPT // 2  # a replica keeps two for each commit
 
     @property
     def next_epoch(self) -> int:

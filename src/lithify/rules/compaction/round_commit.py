@@ -12,7 +12,7 @@ from lithify.model.log_arithmetic import last_readable, measured, view_of
 from lithify.model.missed import DroppedDeletes, Undone
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
-from lithify.model.topic.log import RUN_IDS_KEPT, HeldTombstones, LastRecord, LogState, View
+from lithify.model.topic.log import HeldTombstones, LastRecord, LogState, View
 from lithify.rules.compaction.eligible.required import stored_deletion
 from lithify.rules.compaction.outcome import LogOutcome
 from lithify.rules.compaction.planner import LogPlan
@@ -53,7 +53,7 @@ def _went_back(planned: LogState, current: LogState, commits: int) -> bool:
 
     Commits raise S and, without a truncation, E. Each leaves its run, of which a log remembers the latest.
     """
-    if commits < 1 or (commits < RUN_IDS_KEPT // 2 and not current.remembers(planned)):  # one leaves two in a replica
+    if commits < 1 or any(current.lacks_run(run_id, commits) for run_id in planned.run_ids[-1:]):
         return True
     return current.log_end_offset < planned.log_end_offset or current.log_start_offset < planned.log_start_offset
 

@@ -16,7 +16,8 @@ from lithify.model.settings.topic_settings import TopicSettings
 
 def refusal(record: Record, settings: TopicSettings, *, now_ms: int, keep_offsets: bool) -> str | None:
     """Why the topic refuses this record, for a person; None if it accepts it."""
-    reason = _envelope_refusal(record, settings)
+    nameless = any(name is None for name, _ in record.headers)  # Arrow has such
+    reason = "a header of it has no name" if nameless else _envelope_refusal(record, settings)
     if reason is not None:
         return reason
     if record.key is None and settings.null_key == "reject" and settings.compacts and not record.passed_through:

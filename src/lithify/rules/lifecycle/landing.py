@@ -12,7 +12,7 @@ from enum import Enum
 
 from lithify.model.segment import Segment
 from lithify.model.topic.edit import KEEPS_EPOCH, TopicEdit
-from lithify.model.topic.log import LogState
+from lithify.model.topic.log import RUN_IDS_KEPT, LogState
 from lithify.model.topic.state import TopicState
 
 SegmentsOf = Callable[[Sequence[int]], Iterable[Segment]]
@@ -44,7 +44,7 @@ def landing(edit: TopicEdit, base: TopicState, newest: TopicState, segments: Seg
         return Landing.NOT_LANDED
     if any(edit.run_id in now.run_ids for _, now in logs):
         return Landing.LANDED
-    if any(now.remembers(before) for before, now in logs):
+    if any(_remembers(now, before) for before, now in logs):
         return Landing.NOT_LANDED
     ours = {segment.path for segment in edit.add}
     if ours and any(segment.path in ours for segment in segments(list(edit.logs))):
@@ -52,3 +52,8 @@ def landing(edit: TopicEdit, base: TopicState, newest: TopicState, segments: Seg
     shows = bool(ours) or edit.verb not in KEEPS_EPOCH  # in files that stay, or in the epoch itself
     same_epochs = all(before.epoch == now.epoch for before, now in logs)
     return Landing.NOT_LANDED if shows and same_epochs else Landing.UNKNOWN
+
+
+def _remembers(now: LogState, before: LogState) -> bool:
+    """Whether a log's state has the runs of all commits since it was `before`."""
+    return before.run_ids[-1] in now.run_ids if before.run_ids else len(now.run_ids) < RUN_IDS_KEPT

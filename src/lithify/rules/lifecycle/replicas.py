@@ -12,7 +12,7 @@ from lithify.errors import ConflictError, PolicyError
 from lithify.model.replicas.replica_of import NOTHING_COPIED, ReplicaOf
 from lithify.model.segment import Segment
 from lithify.model.topic.edit import Verb
-from lithify.model.topic.log import RUN_IDS_KEPT, LogState
+from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.rules.lifecycle.own_views import NO_RUN, copied_log, copied_logs, may_compact, same_log
 
@@ -130,13 +130,6 @@ def check_promotable(state: TopicState) -> ReplicaOf:
     return known
 
 
-def _is_forgotten(run_id: str, log: LogState, versions: int) -> bool:
-    """Whether a log had a commit at most so many versions ago, and does not know of it any more."""
-    if run_id == NO_RUN or run_id in log.run_ids:
-        return False
-    return len(log.run_ids) < RUN_IDS_KEPT or versions < RUN_IDS_KEPT // 2  # a replica keeps two for each commit
-
-
 def _check_not_back(source: TopicState, target: TopicState, known: ReplicaOf) -> None:
     """Raises `ConflictError` where the source is not what it was when it was copied, or later than that."""
     if known.version == NOTHING_COPIED:
@@ -152,7 +145,7 @@ def _check_not_back(source: TopicState, target: TopicState, known: ReplicaOf) ->
         why = f"its logs are older than in its version {known.version}, which the replica has"
     elif source.version == known.version and not all(same_log(now, target) for now, _ in logs):
         why = f"its version {known.version} is not the one that the replica has"
-    elif any(_is_forgotten(then.run, now, source.version - known.version) for now, then in logs):
+    elif any(then.run != NO_RUN and now.lacks_run(then.run, source.version - known.version) for now, then in logs):
         why = f"its logs lack commits of its version {known.version}, which the replica has"
     else:
         return

@@ -7,7 +7,7 @@ import pytest
 
 from lithify.errors import ConnectorError
 from lithify.spark.kafka.connector import NEEDED, connector_conf, find_connector
-from lithify.spark.kafka.fetched import fetch
+from lithify.spark.kafka.fetched import fetch, reason_of
 
 SERIES = ".".join(pyspark.__version__.split(".")[:2])
 NOWHERE = {"spark.jars.ivySettings": "/nowhere/ivysettings.xml"}
@@ -46,3 +46,19 @@ def test_one_that_cannot_be_fetched_is_one_line_with_the_way_to_it(tmp_path, mon
     assert f"spark-submit --packages {package}" in text and "jars=..." in text
     assert told == [f"fetching {package} from Maven"]
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "\tServer access error at url https://maven/a.pom (javax.net.ssl.SSLHandshakeException: PKIX path)",
+        "\tSERVER ERROR: Internal Server Error url=https://maven/a.pom",
+        "\tproblem while downloading module descriptor: https://maven/a.pom: invalid sha1",
+        "\tHost maven not found. url=https://maven/a.pom",
+    ],
+)
+def test_the_reason_of_a_failed_fetch_is_not_that_nothing_was_found(line):
+    """Ivy says that at the end, whatever it was."""
+    end = 'Exception in thread "main" java.lang.RuntimeException: [unresolved dependency: a#b;1.0: not found]'
+    assert reason_of(f":: problems summary ::\n{line}\n{end}\n\tat org.apache.spark.Main") == line.strip()
+    assert reason_of(f"{end}\n\tat org.apache.spark.Main") == end
