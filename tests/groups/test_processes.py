@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sqlite3
 import subprocess
-import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -17,6 +15,7 @@ import pytest
 from groups.conftest import PARTITIONS, put, wait_until
 from lithify import Lake, Topic
 from lithify.api.groups import Group
+from support.processes.frozen import freeze
 from support.processes.programs import PROGRAM
 
 LEASE = "4s"
@@ -53,27 +52,12 @@ def all_at(lake: Lake, offset: int) -> Callable[[], bool]:
     return lambda: stored(lake) == dict.fromkeys(range(PARTITIONS), offset)
 
 
-def stop_between_commits(process: subprocess.Popen[bytes], catalog: Path) -> None:
-    """Stops it where it does not hold the lock of SQLite, for which other processes would wait meanwhile."""
-    while True:
-        process.send_signal(signal.SIGSTOP)
-        with closing(sqlite3.connect(catalog, timeout=0.5, isolation_level=None)) as other:
-            try:
-                other.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError:
-                process.send_signal(signal.SIGCONT)
-                time.sleep(0.1)
-            else:
-                other.execute("ROLLBACK")
-                return
-
-
 def test_a_stopped_member_is_taken_over_and_overwrites_nothing(
     consume: Consume, lake: Lake, topic: Topic, tmp_path: Path
 ) -> None:
     stopped, first = consume("first")
     wait_until(all_at(lake, 25))
-    stop_between_commits(stopped, tmp_path / "lake" / "catalog.db")
+    freeze(stopped, tmp_path / "lake" / "catalog.db")
     put(topic, range(100, 140))
     _, second = consume("second")
     wait_until(all_at(lake, 35))

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from lithify import Lake, Record
 from lithify.reports.replicas.status import ReplicaStatus
 from lithify.service.replica.copied_files import COPIES_AT_ONCE
 from support.processes.cleaner_process import WAIT_S, ReplicaProcess
+from support.processes.frozen import freeze as stop
 
 pytestmark = [pytest.mark.kills, pytest.mark.timeout(600)]
 
@@ -67,19 +67,9 @@ def waited(for_what: Callable[[], object]) -> None:
         time.sleep(0.1)
 
 
-def freeze(process: ReplicaProcess, lake: Lake) -> None:
-    """Not while it holds the one lock of the SQLite file that all share."""
+def freeze(frozen: ReplicaProcess, lake: Lake) -> None:
     catalog = lake.warehouse.store.source.root.removeprefix("file://") + "/catalog.db"  # type: ignore[attr-defined]
-    while True:
-        process.signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, process.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)  # it runs on for a moment
-        with closing(sqlite3.connect(catalog, timeout=1, isolation_level=None)) as connection:
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                connection.execute("ROLLBACK")
-                return
-            except sqlite3.OperationalError:
-                process.signal(signal.SIGCONT)
+    stop(frozen.process, Path(catalog))
 
 
 def only(found: Iterable[ReplicaStatus]) -> ReplicaStatus:
