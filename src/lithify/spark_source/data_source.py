@@ -13,7 +13,6 @@ Spark starts a process of its own for each step of a query. So what only some st
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
@@ -41,7 +40,9 @@ def register(spark: SparkSession, warehouse: str | None = None, *, catalog: str 
     if warehouse is None and catalog is None:
         warehouse, catalog = default_place()
     if warehouse is not None and "://" not in warehouse:
-        warehouse = str(Path(warehouse).expanduser().absolute())  # Spark's processes may have another directory
+        from lithify.columnar.files.access import local_folder
+
+        warehouse = str(local_folder(warehouse))  # Spark's processes may have another directory
     source = type("RegisteredSource", (LithifySource,), {"default": (warehouse, catalog)})
     spark.dataSource.register(source)
 

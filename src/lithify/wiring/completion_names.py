@@ -18,6 +18,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from urllib.parse import quote
 
+from lithify.columnar.files.access import local_folder
 from lithify.model.names import TopicName, in_order, original_stream
 from lithify.model.stored_file import LOCAL_SCHEME
 from lithify.ports.store import Warehouse
@@ -94,7 +95,7 @@ class CompletionNames:
         if warehouse is None or catalog is not None:
             return None
         path = LOCAL_SCHEME.sub("", warehouse)
-        return Path(os.path.abspath(Path(path).expanduser()))  # noqa: PTH100 - as the store
+        return local_folder(path)
 
     def _database(self) -> str | None:
         """The database of groups that is not the catalog's own."""

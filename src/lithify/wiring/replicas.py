@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lithify.daemons.replicas.context import Place, ReplicaContext
@@ -65,7 +64,7 @@ def replica_context(warehouse: Warehouse, url: str | None, *, makes: bool = Fals
 
 def place_of(text: str) -> str:
     """The place of a warehouse as definitions store it. Raises `RefusedError`."""
-    from lithify.columnar.files.access import local_path
+    from lithify.columnar.files.access import local_folder, local_path
 
     path = local_path(text) if "://" in text or text.startswith("file:/") else text
     if path is None:
@@ -74,7 +73,7 @@ def place_of(text: str) -> str:
             hint="describe the catalog in .pyiceberg.yaml, with its password, and give its name",
         )
     if "/" in path or path in (".", ".."):
-        return os.path.abspath(Path(path).expanduser())  # noqa: PTH100 - resolve() follows links
+        return str(local_folder(path))
     _check_configured(path)
     return path
 

@@ -56,3 +56,12 @@ def test_a_bucket_without_a_catalog_is_refused_with_the_way_to_one(lithify):
 
 def test_short_help(lithify):
     assert lithify("compact", "-h").out == lithify("compact", "--help").out
+
+
+def test_a_user_that_is_not_there_is_a_folder_as_in_shells(lithify, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LITHIFY_WAREHOUSE")
+    place = "~nobody-of-this-name/lake"
+    lithify("topic", "create", "orders", "--warehouse", place)
+    assert (tmp_path / place / "catalog.db").is_file()
+    assert "orders" in lithify("topic", "list", "--warehouse", f"file://{tmp_path}/{place}").out

@@ -19,7 +19,6 @@ to name the line.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
@@ -35,8 +34,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 JSON_FIELDS = frozenset({"partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers"})
-_INTEGERS = ("partition", "offset", "timestamp")
-_INT64 = range(-(2**63), 2**63)
+_BITS = {"partition": 32, "offset": 64, "timestamp": 64}
+"""Of whole numbers."""
 
 _text = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -64,30 +63,30 @@ def parse_json(lines: Sequence[bytes], encodings: Encodings) -> pa.Table:
         raise
 
 
-def parse_tsv(lines: Sequence[bytes], encodings: Encodings, null_marker: str | None = None) -> pa.Table:
+def parse_tsv(lines: Sequence[bytes], encodings: Encodings, null_marker: bytes | None = None) -> pa.Table:
     """Lines of `key TAB value` as a table; a value that is `null_marker` deletes its key. Raises `LineError`."""
     keys: list[bytes] = []
     values: list[bytes | None] = []
-    null = None if null_marker is None else os.fsencode(null_marker)
     for index, line in enumerate(lines):
         key, tab, value = line.partition(b"\t")
         if not tab:
             raise LineError(index, _NO_TAB)
         try:
             keys.append(to_bytes(key, encodings.key))
-            values.append(None if value == null else to_bytes(value, encodings.value))
+            values.append(None if value == null_marker else to_bytes(value, encodings.value))
         except ValueError as error:
             raise LineError(index, str(error)) from None
     return _pairs(keys, values)
 
 
-def parse_values(lines: Sequence[bytes], encodings: Encodings, key: bytes, null_marker: str | None = None) -> pa.Table:
+def parse_values(
+    lines: Sequence[bytes], encodings: Encodings, key: bytes, null_marker: bytes | None = None
+) -> pa.Table:
     """Lines that are values of one key; one that is `null_marker` deletes the key. Raises `LineError`."""
-    null = None if null_marker is None else os.fsencode(null_marker)
     values: list[bytes | None] = []
     for index, line in enumerate(lines):
         try:
-            values.append(None if line == null else to_bytes(line, encodings.value))
+            values.append(None if line == null_marker else to_bytes(line, encodings.value))
         except ValueError as error:
             raise LineError(index, str(error)) from None
     return _pairs([key] * len(values), values)
@@ -128,10 +127,10 @@ def _table(found: Sequence[dict[str, Any]], encodings: Encodings) -> pa.Table:
         texts = [record[name] for record in found]
         _require(texts, {str, type(None)})
         columns[name] = _bytes_column(texts, encoding)
-    for name in _INTEGERS:
+    for name, bits in _BITS.items():
         numbers = [record.get(name) for record in found]
         _require(numbers, {int, type(None)})
-        columns[name] = pa.array(numbers, pa.int64())
+        columns[name] = pa.array(numbers, pa.int32() if bits == 32 else pa.int64())
     types = [record.get("timestamp_type") for record in found]
     columns["timestamp_type"] = pa.array([None if t is None else TIMESTAMP_TYPES.index(t) for t in types], pa.int32())
     headers = [record.get("headers") for record in found]
@@ -175,10 +174,10 @@ def _fault(record: dict[str, Any], encodings: Encodings) -> str | None:
             return f'it has no field "{name}"' + ('; "value":null deletes a key' if name == "value" else "")
         if fault := _text_fault(record[name], encoding):
             return f"its {name} {fault}"
-    for name in _INTEGERS:
+    for name, bits in _BITS.items():
         number = record.get(name)
-        if number is not None and (type(number) is not int or number not in _INT64):
-            return f"its {name} is not a whole number of 64 bits: {json.dumps(number)}"
+        if number is not None and (type(number) is not int or number not in range(-(2 ** (bits - 1)), 2 ** (bits - 1))):
+            return f"its {name} is not a whole number of {bits} bits: {json.dumps(number)}"
     if record.get("timestamp_type") not in (None, *TIMESTAMP_TYPES):
         return f"its timestamp_type is none of {', '.join(TIMESTAMP_TYPES)}: {json.dumps(record['timestamp_type'])}"
     return _headers_fault(record.get("headers"), encodings.headers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -163,7 +164,8 @@ def _append_all(
 ) -> None:
     most = most_line_bytes(topic.state().settings.max_message_bytes)
     limits = LineLimits(most, flags.linger_ms, topic.warehouse.clock.now_ms)
-    form = TextForm(flags.encodings, flags.encodings.key_bytes(flags.key), flags.null_marker, limits)
+    null_marker = None if flags.null_marker is None else os.fsencode(flags.null_marker)
+    form = TextForm(flags.encodings, flags.encodings.key_bytes(flags.key), null_marker, limits)
     typed = any(path == STDIN for path, _ in sources) and sys.stdin is not None and sys.stdin.isatty()
     if typed:
         say("reading records from the terminal, one a line; Ctrl-D ends")

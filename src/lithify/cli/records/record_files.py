@@ -62,7 +62,7 @@ class TextForm:
 
     encodings: Encodings
     key: bytes | None
-    null_marker: str | None
+    null_marker: bytes | None
     limits: LineLimits
 
 

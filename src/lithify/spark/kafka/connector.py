@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pyspark
 
+from lithify.columnar.files.access import local_folder
 from lithify.errors import ConnectorError
 from lithify.model.settings.secrets import SECRET_NAMES
 from lithify.spark.kafka.fetched import fetch
@@ -52,7 +53,7 @@ def find_connector(jars: str | None = None) -> Connector:
     given = jars or os.environ.get(JARS_VARIABLE)
     if not given:
         return Connector(None, None)
-    folder = Path(given).expanduser().absolute()
+    folder = local_folder(given)
     found = {match[1]: match[2] for jar in folder.glob("*.jar") if (match := _JAR.fullmatch(jar.name))}
     return Connector(folder, found.get(CONNECTOR), tuple(name for name in NEEDED if name not in found))
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyspark
 
+from lithify.columnar.files.access import local_folder
 from lithify.errors import ConnectorError
 from lithify.pulsar.bookkeeper import (
     JavaParts,
@@ -98,7 +99,7 @@ def jars_folder(given: str | None) -> Path:
             "Pulsar's jars, with which views are written, are not named",
             hint=f"give --jars DIR, or set {JARS_VARIABLE}, to the `lib` folder of a Pulsar distribution",
         )
-    path = Path(folder).expanduser().absolute()
+    path = local_folder(folder)
     if not path.is_dir():
         raise ConnectorError(f"{path}, where Pulsar's jars should be, is not a folder", hint="check --jars")
     return path

@@ -132,6 +132,7 @@ BROKEN = {
     "true as partition": (b'{"key":"k","value":"v","partition":true}', "its partition is not a whole number"),
     "a fraction": (b'{"key":"k","value":"v","timestamp":1.0}', "its timestamp is not a whole number of 64 bits: 1.0"),
     "65 bits": (b'{"key":"k","value":"v","offset":9223372036854775808}', "its offset is not a whole number of 64 bits"),
+    "33 bits": (b'{"key":"k","value":"v","partition":2147483648}', "its partition is not a whole number of 32 bits"),
     "timestamp type": (b'{"key":"k","value":"v","timestamp_type":"now"}', "its timestamp_type is none of CreateTime"),
     "header object": (b'{"key":"k","value":"v","headers":{"a":"b"}}', "its headers are not a list of"),
     "no headers": (b'{"key":"k","value":"v","headers":false}', "its headers are not a list of"),
@@ -168,29 +169,29 @@ def test_lines_that_only_make_sense_together_are_refused_apart() -> None:
 
 
 def test_tab_separated_lines() -> None:
-    table = parse_tsv([b"k\tv", b"k\ta\tb", b"k\t", b"k\tNULL", b"\tv"], Encodings.of("utf-8"), "NULL")
+    table = parse_tsv([b"k\tv", b"k\ta\tb", b"k\t", b"k\tNULL", b"\tv"], Encodings.of("utf-8"), b"NULL")
     pairs = list(zip(*table.to_pydict().values(), strict=True))
     assert pairs == [(b"k", b"v"), (b"k", b"a\tb"), (b"k", b""), (b"k", None), (b"", b"v")]
 
 
-@pytest.mark.parametrize("null_marker", [None, "NULL", ""])
-def test_nothing_but_the_marker_deletes_a_key(null_marker: str | None) -> None:
+@pytest.mark.parametrize("null_marker", [None, b"NULL", b""])
+def test_nothing_but_the_marker_deletes_a_key(null_marker: bytes | None) -> None:
     lines = [b"k\tNULL", b"k\t", b"k\tnull", b"k\tNULL\t", b"NULL\tv"]
     table = parse_tsv(lines, Encodings.of("utf-8"), null_marker)
     assert table["key"].to_pylist() == [b"k", b"k", b"k", b"k", b"NULL"]
     values = [b"NULL", b"", b"null", b"NULL\t", b"v"]
-    assert table["value"].to_pylist() == [None if v.decode() == null_marker else v for v in values]
+    assert table["value"].to_pylist() == [None if v == null_marker else v for v in values]
 
 
 def test_a_marker_is_looked_for_before_base64_is_read() -> None:
-    assert parse_tsv([b"aw==\t?", b"aw==\tdg=="], Encodings.of("base64"), "?")["value"].to_pylist() == [None, b"v"]
+    assert parse_tsv([b"aw==\t?", b"aw==\tdg=="], Encodings.of("base64"), b"?")["value"].to_pylist() == [None, b"v"]
 
 
 @pytest.mark.parametrize("line", [b"k", b"NULL", b"k v", b"k\r"])
 def test_a_line_without_a_tab_is_refused(line: bytes) -> None:
     """A file of something else deleted whatever it had on its lines."""
     with pytest.raises(LineError, match="no tab between key and value; to delete a key") as broken:
-        parse_tsv([b"k\tv", line], Encodings.of("utf-8"), "NULL")
+        parse_tsv([b"k\tv", line], Encodings.of("utf-8"), b"NULL")
     assert broken.value.index == 1
 
 

@@ -8,14 +8,12 @@ Nothing is opened before it is needed, and reading an empty directory creates no
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from pyiceberg.io import PY_IO_IMPL
 
-from lithify.columnar.files.access import local_path
+from lithify.columnar.files.access import local_folder, local_path
 from lithify.errors import WarehouseError
 from lithify.store.iceberg.catalog.configured import OPENINGS, NamedCatalog, by_configuration
 from lithify.store.iceberg.error_mapping import already_exists, reaching
@@ -76,7 +74,7 @@ class EmbeddedCatalog:
     """An SQLite catalog inside a local directory."""
 
     def __init__(self, directory: str) -> None:
-        self._folder = Path(os.path.abspath(Path(directory).expanduser()))  # noqa: PTH100 - resolve() follows links
+        self._folder = local_folder(directory)
         self._catalog: Catalog | None = None
 
     @property
