@@ -77,10 +77,9 @@ def test_an_empty_place_is_not_the_default(lithify, option):
 
 
 def test_where_there_is_no_warehouse_none_is_made(lithify):
-    assert plain(lithify("warehouse", "info").out)[1:] == ["format 4", "features compacted-logs", "topics 0"]
-    assert lithify.error("warehouse", "upgrade", "--yes", code=1).startswith(
-        f"{lithify.warehouse}: there is no warehouse yet (check the path"
-    )
+    for verb in (("info",), ("upgrade", "--yes")):
+        said = lithify.error("warehouse", *verb, code=1)
+        assert said.startswith(f"{lithify.warehouse}: there is no warehouse yet (check the path")
     assert not lithify.warehouse.exists()
 
 

@@ -20,7 +20,9 @@ def info(invocation: Invocation) -> None:
       lithify warehouse info
       lithify warehouse info --json | jq .format
     """
-    found = invocation.open_lake().info()
+    lake = invocation.open_lake()
+    lake.warehouse.store.check_is_there()
+    found = lake.info()
     if invocation.printed(found):
         return
     facts = [

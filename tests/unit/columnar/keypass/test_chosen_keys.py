@@ -98,23 +98,23 @@ SIZES = {
 }
 
 
-@pytest.fixture(scope="module", params=SIZES.values(), ids=SIZES)
-def sized(request, tmp_path_factory):
-    """Keys in the order of their offsets, and a topic that has them."""
-    keys, topic = request.param(), StoredTopic(tmp_path_factory.mktemp("sized"))
+@pytest.fixture(params=zip(SIZES.values(), STRATEGIES * 4, strict=True), ids=SIZES)
+def sized(request, tmp_path):
+    """Keys in the order of their offsets, a topic that has them, and a strategy: each with half of the sizes."""
+    make, strategy = request.param
+    keys, topic = make(), StoredTopic(tmp_path)
     for start in range(0, len(keys), 20_000):
         topic.append(0, [ordered(key, 1) for key in keys[start : start + 20_000]])
-    return keys, topic
+    return keys, topic, strategy
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_memory_is_bounded_whatever_the_keys(sized, strategy):
+def test_memory_is_bounded_whatever_the_keys(sized):
     """C38: a few copies of a row group and of the longest key, and a few times what there is for winners.
 
     Measured: up to 5.6 row groups in all (62 keys of 768 KiB between short ones), of which the allocator
     keeps a part that is not in use any more.
     """
-    keys, topic = sized
+    keys, topic, strategy = sized
     rules = some_rules(len(keys), order=order_of_strategy(strategy, "v"))
     found, grown_bytes = measured(LogScan(rules, (), topic.segments[0]))
     assert found == sorted({key: offset for offset, key in enumerate(keys)}.values())
