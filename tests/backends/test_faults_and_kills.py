@@ -43,7 +43,7 @@ def prepared_anew(place: Place) -> Prepared:
     return prepared(lambda _: Warehouse(place.store, place.files, place.clock), Path())
 
 
-@pytest.mark.parametrize("kind", [Kind.LOSES_ANSWER, Kind.CRASHES_BEFORE], ids=lambda kind: kind.name.lower())
+@pytest.mark.parametrize("kind", [Kind.LOSES_ANSWER, Kind.CRASHES_AFTER], ids=lambda kind: kind.name.lower())
 def test_a_struck_round_is_all_or_nothing(kind: Kind, place: Place) -> None:
     """C31: and a new one gets through."""
     for injector in strikes(kind, "s3"):

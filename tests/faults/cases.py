@@ -236,6 +236,6 @@ CASES = {
 }
 
 
-ON_DISK = [("iceberg", Kind.LOSES_ANSWER), ("iceberg", Kind.CRASHES_BEFORE)]
+ON_DISK = [("iceberg", Kind.LOSES_ANSWER), ("iceberg", Kind.CRASHES_AFTER)]
 """What a service makes of an error does not depend on the store; what is left behind does."""
 STRIKES = [*(("memory", kind) for kind in Kind), *ON_DISK]

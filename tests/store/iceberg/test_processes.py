@@ -36,7 +36,7 @@ def test_processes_open_a_fresh_warehouse_at_once(tmp_path: Path) -> None:
     assert seen == [[topics] * FRESH_WAREHOUSES] * OPENERS
 
 
-@pytest.mark.parametrize(("appenders", "turns"), [(4, False), (4, True), (8, True)])
+@pytest.mark.parametrize(("appenders", "turns"), [(4, False), (6, True)])
 def test_processes_append_at_once_and_every_record_gets_one_offset(tmp_path: Path, appenders: int, turns: bool) -> None:
     place = _place(tmp_path)
     place.create(partitions=2)

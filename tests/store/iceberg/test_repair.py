@@ -161,7 +161,7 @@ def goes_on(folder: Path, expected: dict[tuple[int, bytes | None], bytes]) -> No
 
 @pytest.mark.parametrize("mode", ["in-place", "side-by-side"])
 @pytest.mark.parametrize("lose", LOSSES, ids=lambda lose: lose.__name__)
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(history=steps)
 def test_nothing_is_missing_after_a_repair(lose: Lose, mode: str, history: list[Step]) -> None:
     with TemporaryDirectory() as scratch:

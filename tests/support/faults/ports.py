@@ -42,8 +42,7 @@ class Kind(Enum):
     FAILS = "fails before anything happens"
     LOSES_REQUEST = "never arrives, and the caller cannot tell"
     LOSES_ANSWER = "happens, but its answer is lost"
-    CRASHES_BEFORE = "the process dies before it"
-    CRASHES_AFTER = "the process dies after it"
+    CRASHES_AFTER = "the process dies after it, and so before the next one"
 
 
 @dataclass(slots=True)
@@ -71,8 +70,6 @@ class Injector:
             case Kind.LOSES_ANSWER:
                 action()
                 raise lost
-            case Kind.CRASHES_BEFORE:
-                raise CrashError(name)
             case Kind.CRASHES_AFTER:
                 action()
                 raise CrashError(name)
