@@ -14,7 +14,7 @@ from typing import assert_never
 from lithify.model.segment import Segment, volume_of, without
 from lithify.model.topic.log import HeldTombstones
 from lithify.rules.compaction.decisions import CountedSegment, Decision, Drop, Keep, Rewrite, decide, segments_of
-from lithify.rules.compaction.planner import LogPlan
+from lithify.rules.compaction.planner import LogPlan, may_expire
 from lithify.rules.compaction.survivor_rules import Cause
 
 
@@ -141,12 +141,16 @@ class LogOutcome:
     @property
     def deletes_dropped_below(self) -> int:
         """Above the last delete that expired in the round (C49); 0 if none did."""
-        rules, left = self.plan.rules, self.findings.survivors
+        ends = (segment.end_offset for segment in self.had_expired_deletes)
+        return min(self.plan.rules.tombstones_expire_below, max(ends, default=0))
+
+    @property
+    def had_expired_deletes(self) -> tuple[Segment, ...]:
+        """Every segment that lost deletes which expired, and perhaps others; none if none expired."""
+        left = self.findings.survivors
         if not self.findings.losers.get(Cause.EXPIRED_TOMBSTONE):
-            return 0
-        lost = (s for s in self.plan.scanned if left[s.path] < s.records)
-        held = (s.end_offset for s in lost if s.may_hold_tombstones(empty_is_tombstone=rules.empty_is_tombstone))
-        return min(rules.tombstones_expire_below, max(held))
+            return ()
+        return tuple(s for s in self.plan.scanned if left[s.path] < s.records and may_expire(s, self.plan.rules))
 
     @property
     def removes_losers(self) -> bool:

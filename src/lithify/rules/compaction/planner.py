@@ -254,7 +254,7 @@ def _above_horizon(
     segments: tuple[Segment, ...], scanned: tuple[Segment, ...], rules: SurvivorRules
 ) -> tuple[Segment, ...]:
     """Segments to read before an expired tombstone is dropped: it may beat their records at or above H (C20)."""
-    if not rules.is_ordered or not any(_may_expire(segment, rules) for segment in scanned):
+    if not rules.is_ordered or not any(may_expire(segment, rules) for segment in scanned):
         return ()
     return tuple(s for s in segments if s.end_offset > rules.horizon)
 
@@ -263,12 +263,13 @@ def _with_chunks(
     segments: tuple[Segment, ...], scanned: tuple[Segment, ...], rules: SurvivorRules
 ) -> tuple[Segment, ...]:
     """Segments to read before an expired tombstone is dropped: chunks in them may have its key (C53)."""
-    if not any(_may_expire(segment, rules) for segment in scanned):
+    if not any(may_expire(segment, rules) for segment in scanned):
         return ()
     return tuple(s for s in segments if s.chunks)
 
 
-def _may_expire(segment: Segment, rules: SurvivorRules) -> bool:
+def may_expire(segment: Segment, rules: SurvivorRules) -> bool:
+    """Whether a segment can hold tombstones that the round drops as expired, as far as metadata can tell."""
     return segment.base_offset < rules.tombstones_expire_below and segment.may_hold_tombstones(
         empty_is_tombstone=rules.empty_is_tombstone
     )
@@ -294,6 +295,6 @@ def _can_lose(segment: Segment, dirty_keys: KeyBounds, rules: SurvivorRules, *, 
         return True
     if segment.droppable_keyless and not rules.keep_keyless:
         return True
-    if tombstones_expire and _may_expire(segment, rules):
+    if tombstones_expire and may_expire(segment, rules):
         return True
     return dirty_keys.may_meet(segment)

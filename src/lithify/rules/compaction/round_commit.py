@@ -1,6 +1,6 @@
 """Whether a round that was planned on one version may commit on a newer one (C44), and the log's state then.
 
-LogOutcome ─┬─► conflict: plan again
+LogOutcome ─┬─► conflict, or late append: plan again
 newest ─────┘   else ─► LogState: the round laid over the newest version, appends of the meantime included
 """
 
@@ -11,12 +11,17 @@ from dataclasses import dataclass, replace
 from lithify.model.log_arithmetic import last_readable, measured, view_of
 from lithify.model.missed import DroppedDeletes, Undone
 from lithify.model.segment import Segment
+from lithify.model.settings.table import ByColumn
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.log import HeldTombstones, LastRecord, LogState, View
 from lithify.rules.compaction.eligible.required import stored_deletion
+from lithify.rules.compaction.key_bounds import key_bounds_of
 from lithify.rules.compaction.outcome import LogOutcome
 from lithify.rules.compaction.planner import LogPlan
 from lithify.rules.compaction.tombstones import Drops, Steps, folded, held_at_most_ms, with_drop, with_round
+
+LATE_APPEND = "records were appended that an expired tombstone may beat"
+"""Why a round is planned again that no other commit invalidates: it would drop that tombstone (C20)."""
 
 
 def conflict(
@@ -46,6 +51,24 @@ def conflict(
     if current.epoch != plan.base.epoch:
         return "a round was committed or undone, or the log was cut or altered"
     return None
+
+
+def late_append(outcome: LogOutcome, segments: tuple[Segment, ...]) -> str | None:
+    """Why the round must be planned again although nothing conflicts with it, or None if it may commit.
+
+    It has not seen the records that were appended since it was planned, so under C10 it may drop a tombstone that
+    beats one of them (C20), as far as the metadata of `segments` can tell, the newest of the same log.
+    """
+    rules, end = outcome.plan.rules, outcome.plan.base.log_end_offset
+    appended = [segment for segment in segments if segment.end_offset > end]
+    if not (rules.is_ordered and appended and outcome.deletes_dropped_below):
+        return None
+    if rules.order == ByColumn("timestamp"):  # of equal timestamps the later offset wins
+        newest_ms = max(segment.max_timestamp_ms for segment in outcome.had_expired_deletes)
+        appended = [s for s in appended if s.min_timestamp_ms < newest_ms or s.sealed]
+    keys = key_bounds_of(outcome.had_expired_deletes)
+    # The keys of what was passed through are in no bounds (C53).
+    return LATE_APPEND if any(s.passed_through or keys.may_meet(s) for s in appended) else None
 
 
 def _went_back(planned: LogState, current: LogState, commits: int) -> bool:

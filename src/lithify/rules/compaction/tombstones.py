@@ -33,6 +33,9 @@ STEPS_KEPT = 64
 DROPS_KEPT = 8
 """The most dropped deletes of one log. Beyond it the two oldest of a kind become one with the higher offset of both."""
 
+FOREVER_MS = 2**62
+"""A retention that is never over."""
+
 Steps = tuple[TombstoneStep, ...]
 Drops = tuple[DroppedDeletes, ...]
 
@@ -57,6 +60,11 @@ class Expiry:
 def expiry_of(settings: TopicSettings, reads: LogReads = NONE_NAMED) -> Expiry:
     """The expiry of a log that groups have read so far (C18, C61)."""
     return Expiry(settings.delete_retention_ms, held_at_most_ms(settings), reads.tombstones_below)
+
+
+def keeping_tombstones(settings: TopicSettings) -> TopicSettings:
+    """The same settings, under which a round drops no tombstone as expired."""
+    return replace(settings, delete_retention_ms=FOREVER_MS)
 
 
 def held_at_most_ms(settings: TopicSettings) -> int | None:

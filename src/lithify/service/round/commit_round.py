@@ -19,7 +19,7 @@ from lithify.ports.store import Warehouse
 from lithify.reports.rounds.round import RoundReport
 from lithify.rules.compaction.outcome import LogOutcome
 from lithify.rules.compaction.planner import LogPlan
-from lithify.rules.compaction.round_commit import After, conflict, state_after
+from lithify.rules.compaction.round_commit import After, conflict, late_append, state_after
 from lithify.service.commit import commit
 from lithify.service.documents import put_report
 from lithify.service.last_record import last_record
@@ -57,6 +57,7 @@ def commit_round(
         left_out.clear()
         plans = {p: outcome.plan for p, outcome in outcomes.items()}
         segments = _segments_of(warehouse, planned_on, newest, plans)
+        left_out.update(_late_appends(outcomes, segments))
         left_out.update(_conflicts(warehouse, planned_on, newest, plans, segments))
         good = {p: outcome for p, outcome in outcomes.items() if p not in left_out}
         if not good:
@@ -123,6 +124,12 @@ def _conflicts(
         p: conflict(plan, newest.log(p), commits, segments_of(segments, p), segments_of(view, p))
         for p, plan in plans.items()
     }
+    return {partition: reason for partition, reason in reasons.items() if reason is not None}
+
+
+def _late_appends(outcomes: Mapping[int, LogOutcome], segments: tuple[Segment, ...]) -> dict[int, str]:
+    """By partition, why a log is planned again for records that were appended since."""
+    reasons = {p: late_append(outcome, segments_of(segments, p)) for p, outcome in outcomes.items()}
     return {partition: reason for partition, reason in reasons.items() if reason is not None}
 
 

@@ -5,7 +5,8 @@ Its errors do not stop the other topics of the run (C50).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lithify.errors import (
@@ -27,13 +28,19 @@ from lithify.ports.store import Warehouse
 from lithify.reports.rounds.round import LogReport, RoundReport
 from lithify.rules.compaction.outcome import LogOutcome
 from lithify.rules.compaction.planner import LogPlan, of_view_only, plan_log
+from lithify.rules.compaction.round_commit import LATE_APPEND
 from lithify.rules.compaction.round_report import failed_report, outcome_report
+from lithify.rules.compaction.tombstones import keeping_tombstones
 from lithify.rules.lifecycle.replicas import check_takes_rounds
 from lithify.service.clock_check import check_clock
 from lithify.service.documents import rates_note
 from lithify.service.group_reads import read_groups
 from lithify.service.round.commit_round import commit_round, overtaken
 from lithify.service.round.stopwatch import Stopwatch
+
+LATE_APPENDS = 2
+"""How often a log is left out for records that are appended meanwhile. Its next round drops no expired tombstone, and
+commits; the log stays due for them (C20, C21)."""
 
 LogOutcomes = Mapping[int, LogOutcome | LithifyError]
 """By partition of one topic, the outcome of its log before the commit."""
@@ -65,6 +72,8 @@ class TopicRun:
     reports: dict[int, LogReport] = field(default_factory=dict)
     errors: dict[int, LithifyError] = field(default_factory=dict)
     left_out: dict[int, str] = field(default_factory=dict)
+    late: Counter[int] = field(default_factory=Counter)
+    """By partition, how often its log was left out for records that were appended meanwhile."""
     failure: LithifyError | None = None
     """Of the topic as a whole."""
     reads: TopicReads = NO_READS
@@ -162,7 +171,8 @@ class TopicRun:
     def _plans(self) -> tuple[LogPlan, ...]:
         assert self.state is not None
         self.reads = read_groups(self.warehouse.groups, self.state)
-        return plan_rounds(self.warehouse, self.state, self.wanted, self.now_ms, self.reads)
+        keeping = {partition for partition, times in self.late.items() if times >= LATE_APPENDS}
+        return plan_rounds(self.warehouse, self.state, self.wanted, self.now_ms, self.reads, keeping)
 
     def _sort_out(self, errors: Mapping[int, LithifyError]) -> tuple[TopicState | None, Mapping[int, str]]:
         """Notes what failed; returns the newest version, and by partition why a log is to be planned again instead.
@@ -194,6 +204,7 @@ class TopicRun:
             self.warehouse, self.state, changed, run_id=run_id, now_ms=self.given_now_ms, make_report=report
         )
         self.state, self.left_out = committed.state, dict(committed.left_out)
+        self.late.update(p for p, reason in self.left_out.items() if reason == LATE_APPEND)
 
     def _read_clock(self) -> None:
         self.now_ms = self.warehouse.clock.now_ms() if self.given_now_ms is None else self.given_now_ms
@@ -227,10 +238,16 @@ class TopicRun:
 
 
 def plan_rounds(
-    warehouse: Warehouse, state: TopicState, partitions: Sequence[int] | None, now_ms: int, reads: TopicReads
+    warehouse: Warehouse,
+    state: TopicState,
+    partitions: Sequence[int] | None,
+    now_ms: int,
+    reads: TopicReads,
+    keeping: Collection[int] = (),
 ) -> tuple[LogPlan, ...]:
     """The rounds that would run at `now_ms`, one per log of `partitions`, or of all, which groups have read so far.
 
+    Those of the partitions `keeping` drop no expired tombstone.
     Raises `PolicyError` where the topic does not compact, `UnknownTopicError` for a partition that
     it does not have, `DamagedError` where a manifest cannot be read.
     """
@@ -245,9 +262,10 @@ def plan_rounds(
         state.check_partition(partition)
     segments = warehouse.store.segments(state, wanted)
     view = warehouse.store.view(state, wanted) if state.settings.side_by_side else ()
-    settings = state.round_settings
-    plans = (
-        plan_log(state.log(p), segments_of(segments, p), settings, now_ms, segments_of(view, p), reads.of(p))
-        for p in wanted
-    )
+
+    def planned(p: int) -> LogPlan:
+        settings = keeping_tombstones(state.round_settings) if p in keeping else state.round_settings
+        return plan_log(state.log(p), segments_of(segments, p), settings, now_ms, segments_of(view, p), reads.of(p))
+
+    plans = map(planned, wanted)
     return tuple(plans if state.replica is None else map(of_view_only, plans))

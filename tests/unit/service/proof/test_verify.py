@@ -22,6 +22,7 @@ from lithify.service.change.expire import expire_versions
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
 from lithify.service.proof.verify import verify
+from lithify.service.round import commit_round
 from lithify.testing.memory_files import segment_of
 from lithify.testing.oracle_inspector import OracleInspector
 from support.builders import a_log, with_id
@@ -200,13 +201,18 @@ def test_an_entry_that_is_deleted_while_a_round_goes_on_still_held_its_tombstone
     assert expired == [0]
 
 
+@pytest.mark.parametrize("by_earlier", [False, True], ids=["by this version", "by an earlier one"])
 @pytest.mark.parametrize("mode", ["in-place", "side-by-side"])
-def test_an_entry_that_comes_while_a_round_goes_on_had_held_nothing(mode: str) -> None:
-    """C53, C22: the tombstone was gone by then."""
+def test_an_entry_that_comes_while_a_round_goes_on(
+    mode: str, by_earlier: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C53, C44: it holds the tombstone. Earlier versions committed such a round: the tombstone was gone by then."""
+    if by_earlier:
+        monkeypatch.setattr(commit_round, "late_append", lambda *_: None)
     topic = a_copy(mode, "a=∅!900 b=1", compaction_strategy="timestamp")
     late = [with_id(record) for record in a_log("□=x!500", first_offset=2).records]
     topic.compact(meanwhile=lambda: topic.append(late), times=1)
-    assert [r.offset for r in topic.reader(compacted=True)] == [1, 2]
+    assert [r.offset for r in topic.reader(compacted=True)] == ([1, 2] if by_earlier else [0, 1, 2])
     assert verify(topic.warehouse, OracleInspector(topic.files), ORDERS).findings == ()
 
 
