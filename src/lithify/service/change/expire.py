@@ -4,7 +4,7 @@
     after                   27   30      `sweep` may delete the files that only the others named
 
 Without this commit only the rounds of later versions would expire them, and an idle topic has none. Cleaners make it,
-and `sweep --yes`.
+and `sweep --yes`. The time is what its stream says now, whether the topic was altered by it or not (C56).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.report import Report
 from lithify.rules.lifecycle.expiring import expiry_ms, unexpired
+from lithify.service.change.streams import as_inherited
 from lithify.service.clock_check import check_clock
 from lithify.service.commit import commit
 
@@ -34,33 +35,42 @@ class ExpireReport(Report):
 
 
 def versions_to_expire(warehouse: Warehouse, state: TopicState, now_ms: int) -> tuple[int, ...]:
-    """The versions that `expire_versions` would expire, newest first. Raises what reading them raises."""
-    kept = warehouse.store.versions(state.name)
-    going = kept[len(unexpired(kept, expiry_ms(state.settings, now_ms))) :]
-    return tuple(version.version for version in going)
+    """The versions that `expire_versions` would expire, newest first. Raises what `_expiring` raises."""
+    return _expiring(warehouse, state, now_ms)[1]
 
 
 def expire_versions(warehouse: Warehouse, name: TopicName, *, now_ms: int | None = None) -> ExpireReport | None:
     """Expires every version that was closed `versions.retention.ms` before `now_ms` or the clock.
 
-    None if there is none. Raises `ClockError`, `UnknownTopicError`, or what `commit` raises.
+    None if there is none. Raises `ClockError`, `UnknownTopicError`, or what `as_inherited` and `commit` raise.
     """
     run_id = warehouse.clock.new_id()
     judged_ms = warehouse.clock.now_ms() if now_ms is None else now_ms
     expired: dict[int, None] = {}
 
     def decide(newest: TopicState) -> TopicEdit | None:
-        going = versions_to_expire(warehouse, newest, judged_ms)
+        before_ms, going = _expiring(warehouse, newest, judged_ms)
         # If an attempt landed and its answer was lost, the next one no longer lists its versions: count both.
         expired.update(dict.fromkeys(going))
         if not going:
             return None
         if now_ms is None:
             check_clock(warehouse.clock, newest, judged_ms)
-        before_ms = expiry_ms(newest.settings, judged_ms)
         return TopicEdit(run_id, warehouse.clock.now_ms(), {}, verb=Verb.EXPIRE, expire_closed_before_ms=before_ms)
 
     state = commit(warehouse, name, run_id, decide)
     if not expired:
         return None
     return ExpireReport(str(name), state.version, tuple(sorted(expired, reverse=True)), judged_ms)
+
+
+def _expiring(warehouse: Warehouse, state: TopicState, now_ms: int) -> tuple[int, tuple[int, ...]]:
+    """Before which time a version of `state` must have been closed to expire, and which do, newest first.
+
+    Raises what reading them raises, or `as_inherited`, which reads what the stream says where one would expire.
+    """
+    kept = warehouse.store.versions(state.name)
+    before_ms = expiry_ms(state.settings, now_ms)
+    if len(unexpired(kept, before_ms)) < len(kept):
+        before_ms = expiry_ms(as_inherited(warehouse, state).settings, now_ms)
+    return before_ms, tuple(version.version for version in kept[len(unexpired(kept, before_ms)) :])

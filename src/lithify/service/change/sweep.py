@@ -32,6 +32,7 @@ from lithify.rules.lifecycle.sweeping import (
     remembered,
     still_abandoned,
 )
+from lithify.service.change.streams import as_inherited
 from lithify.service.clock_check import check_clock
 from lithify.service.commit import commit
 
@@ -40,7 +41,7 @@ def sweep(warehouse: Warehouse, name: TopicName, *, delete: bool, allow_unusual:
     """Lists the files of a topic that may be deleted; with `delete` it deletes them.
 
     Raises `UnusualSweepError` where a person should look first, unless `allow_unusual`; `DamagedError`
-    where a file that is needed is not in the folder; `UnknownTopicError`, or what `commit` raises.
+    where a file that is needed is not in the folder; `UnknownTopicError`, or what `as_inherited` and `commit` raise.
     """
     look, plan = _planned(warehouse, name, refuses=delete and not allow_unusual)
     state, now_ms = look.state, look.now_ms
@@ -115,7 +116,7 @@ class _Look:
     """A time right after that: files not named then were unnamed by this time."""
 
     def plan(self) -> SweepPlan:
-        """The files that may be deleted."""
+        """The files that may be deleted, after the times that the stream says now (C56)."""
         store, name = self.warehouse.store, self.state.name
         before = store.named_files(name)
         self.stored = tuple(store.stored_files(self.state))
@@ -128,7 +129,8 @@ class _Look:
                 f"{name}: {lost} is needed and not in the topic's folder {self.state.location}: nothing was deleted",
                 hint="restore it from a backup or a replica; `lithify verify` shows what else is missing",
             )
-        return plan_sweep(self.stored, self.named, closings, self.state.settings, self.now_ms)
+        settings = as_inherited(self.warehouse, self.state).settings
+        return plan_sweep(self.stored, self.named, closings, settings, self.now_ms)
 
     def delete(self, files: Sequence[SweptFile]) -> None:
         if files:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import permutations
 from threading import Thread
 from typing import Any
@@ -29,8 +30,10 @@ from lithify.model.settings.stream_attributes import StreamAttributes, with_attr
 from lithify.model.settings.topic_settings import settings_of
 from lithify.ports.store import Warehouse
 from lithify.service.change.alter import alter
+from lithify.service.change.expire import expire_versions
 from lithify.service.change.retain import retain
 from lithify.service.change.streams import edit_stream
+from lithify.service.change.sweep import refuse_sweep, sweep
 from lithify.service.creation import create_topic, load_or_create
 from lithify.service.look.status import topic_infos
 from lithify.service.round.compact import RunRequest, compact, plan_compact
@@ -177,6 +180,52 @@ def test_what_an_interrupted_edit_left_undone_is_done_before_retention(lake, war
     lake.create_topic("eu/orders").append([Record(b"k", b"1", 1)])
     changed_behind(warehouse, ttl="0")
     assert not retain(warehouse, ORDERS).changed
+
+
+HOUR_MS = 3_600_000
+
+
+def rewritten(lake: Lake, warehouse: Warehouse, kept: int = 10) -> None:
+    """A topic that inherits one hour for its versions, after two rounds; at most `kept` of them stay."""
+    lake.create_stream("eu", {"versions.retention.ms": HOUR_MS})
+    topic = lake.create_topic("eu/orders", config={"versions.kept": kept})
+    for _ in range(2):
+        topic.append([Record(b"k", b"1", 1), Record(b"k", b"2", 1)])
+        compact(warehouse, OracleEngine(warehouse.files), ORDERS, RunRequest())
+
+
+def test_what_an_interrupted_edit_left_undone_counts_where_versions_expire(lake, warehouse):
+    """C7, C56: none expires after a time that the stream no longer has, and none is listed."""
+    rewritten(lake, warehouse)
+    changed_behind(warehouse, **{"versions.retention.ms": str(30 * HOUR_MS)})
+    warehouse.clock.advance(2 * HOUR_MS)
+    assert expire_versions(warehouse, ORDERS) is None
+    assert lake.topic("eu/orders").sweep().expired_versions == ()
+    changed_behind(warehouse, **{"versions.retention.ms": str(HOUR_MS)})
+    listed = lake.topic("eu/orders").sweep().expired_versions
+    assert expire_versions(warehouse, ORDERS).expired == listed != ()
+
+
+def test_what_an_interrupted_edit_left_undone_counts_where_files_are_swept(lake, warehouse):
+    """C6, C56: none is deleted after a time that the stream no longer has, and none is listed."""
+    rewritten(lake, warehouse, kept=1)
+    changed_behind(warehouse, **{"versions.retention.ms": str(30 * HOUR_MS)})
+    warehouse.clock.advance(2 * HOUR_MS)
+    for delete in (False, True):
+        assert sweep(warehouse, ORDERS, delete=delete).files == ()
+    changed_behind(warehouse, **{"versions.retention.ms": str(HOUR_MS)})
+    assert sweep(warehouse, ORDERS, delete=True).files
+
+
+def test_no_version_expires_and_no_file_is_swept_where_a_topic_cannot_inherit(lake, warehouse):
+    """C56."""
+    rewritten(lake, warehouse)
+    lake.topic("eu/orders").alter({"compaction.mode": "side-by-side"})
+    changed_behind(warehouse, compact="false")
+    warehouse.clock.advance(2 * HOUR_MS)
+    for verb in (expire_versions, refuse_sweep, partial(sweep, delete=True)):
+        with pytest.raises(InvalidSettingError, match="side-by-side needs compact"):
+            verb(warehouse, ORDERS)
 
 
 def test_a_setting_is_pinned_and_inherited_again(lake):
