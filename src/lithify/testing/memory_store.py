@@ -155,7 +155,7 @@ class MemoryStore(MemoryStreams):
             check_removed(edit, edit.remove, before.segments)
             check_removed(edit, edit.view_remove, before.view)
             after = edited(before, edit)
-            topic.closings |= dict.fromkeys(before.sizes.keys() - after.sizes, edit.time_ms)
+            topic.closings |= dict.fromkeys(before.sizes.keys() - after.sizes, edit.closed_at_ms)
             topic.closings = {path: edit.closing_time(ms) for path, ms in topic.closings.items()}
             dated = [replace(version, closed_ms=edit.closing_time(version.closed_ms)) for version in topic.kept]
             topic.kept = list(unexpired(dated, edit.expire_closed_before_ms))

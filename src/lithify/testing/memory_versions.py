@@ -62,7 +62,7 @@ def kept_after(known: Sequence[KeptVersion], before: Version, after: Version, ed
     sizes = {version.version: version.no_longer_named_bytes or 0 for version in known}
     if edit.verb is Verb.UNDO:
         sizes = without_restored(sizes, sum(size for path, size in after.sizes.items() if path not in before.sizes))
-    closed = KeptVersion(before.state.version, edit.time_ms, edit.run_id, edit.verb, gone)
+    closed = KeptVersion(before.state.version, edit.closed_at_ms, edit.run_id, edit.verb, gone)
     return [closed, *(replace(version, no_longer_named_bytes=sizes[version.version]) for version in known)]
 
 

@@ -116,6 +116,18 @@ class ExpiryRules:
         after = place.store.commit(after, append)
         assert (closed(place), after.log(0).generation) == ([], 8)
 
+    def test_a_version_is_closed_at_the_trusted_time_where_the_clock_is_behind_it(self, place: Place) -> None:
+        """C7, C46: both the version and the files that only it names."""
+        state = place.append(rounds(place, 10), some_records("b"))
+        segments = place.store.segments(state)
+
+        edit = TopicEdit("r", 20, {0: replace(state.log(0), generation=7)}, remove=segments, verb=Verb.RETAIN)
+        after = place.store.commit(state, replace(edit, clock_ms=30))
+
+        assert closed(place) == [30, 10]
+        closings = place.store.closings(after, list(place.store.stored_files(after)), 30)
+        assert {closings[segment.path].at_ms for segment in segments} == {30}
+
     def test_what_only_they_needed_is_not_named_any_more(self, place: Place) -> None:
         """C6: a quiet topic keeps no file for ever that a round has replaced."""
         state = rounds(place, LATER_MS, LATER_MS + 500)

@@ -12,13 +12,15 @@ from lithify.service.change.expire import expire_versions
 from lithify.service.change.retain import retain
 from lithify.service.change.sweep import sweep
 from lithify.service.clock_check import trust_clock
+from lithify.service.read.fetch import open_log
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from support.checked.places import PLACES
 from support.checked.topic import NAME, CheckedTopic
 from support.checked.trouble import RandomPlace
 
-DAY_MS = 86_400_000
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
 YEARS_MS = 10 * 365 * DAY_MS
 
 
@@ -34,7 +36,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[RandomPlace]:
         yield made
 
 
-def produce(place: RandomPlace, *values: bytes) -> None:
+def produce(place: RandomPlace, *values: bytes | None) -> None:
     append(place.warehouse, NAME, [Record(b"k", value, place.clock.now_ms(), partition=0) for value in values])
 
 
@@ -95,6 +97,29 @@ def test_a_round_with_nothing_to_do_needs_no_clock(place: RandomPlace) -> None:
     compact(place.warehouse, place.engine, NAME, RunRequest())  # type: ignore[arg-type]
     place.clock.advance(-YEARS_MS)
     assert not compact(place.warehouse, place.engine, NAME, RunRequest()).changed  # type: ignore[arg-type]
+
+
+def test_a_round_by_a_clock_that_is_hours_behind_shortens_no_time(place: RandomPlace) -> None:
+    """C5, C7, C18, C46: its tombstone and the version that it closed stay a day from the commit before it on."""
+
+    def kept() -> list[int]:
+        return [version.version for version in place.warehouse.store.versions(NAME)]
+
+    def tombstones() -> int:
+        return sum(record.value is None for record in open_log(place.warehouse, place.warehouse.store.load(NAME), 0))
+
+    produce(place, None)
+    place.clock.advance(-8 * HOUR_MS)
+    compact(place.warehouse, place.engine, NAME, RunRequest())  # type: ignore[arg-type]
+    closed, *_ = kept()
+    place.clock.advance(8 * HOUR_MS + 23 * HOUR_MS)
+    expire_versions(place.warehouse, NAME)
+    compact(place.warehouse, place.engine, NAME, RunRequest())  # type: ignore[arg-type]
+    assert closed in kept() and tombstones() == 1
+    place.clock.advance(2 * HOUR_MS)
+    expire_versions(place.warehouse, NAME)
+    compact(place.warehouse, place.engine, NAME, RunRequest())  # type: ignore[arg-type]
+    assert closed not in kept() and tombstones() == 0
 
 
 def test_an_idle_topic_expires_by_itself(place: RandomPlace) -> None:

@@ -68,6 +68,11 @@ class TopicEdit:
     origin: Origin | None = None  # whether it is a copy from then on (C70); None and `OWN` leave it
     replica: ReplicaOf | None = None  # what the topic is a replica of; None leaves it, `PROMOTE` drops it
 
+    @property
+    def closed_at_ms(self) -> int:
+        """When the version it is made on counts as closed: not before the trusted time of earlier commits (C7)."""
+        return self.time_ms if self.clock_ms is None else max(self.time_ms, self.clock_ms)
+
     def closing_time(self, closed_ms: int) -> int:
         """When a kept version that says `closed_ms` counts as closed from then on."""
         return closed_ms if self.closed_by_ms is None else min(closed_ms, self.closed_by_ms)

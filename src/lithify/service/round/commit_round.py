@@ -48,8 +48,8 @@ def commit_round(
 ) -> CommittedRound:
     """Commits what can be committed of `outcomes`. Raises what `commit` raises.
 
-    `now_ms` is the time given with `--now`; without it the clock is read just before the swap,
-    since tombstones age from the commit on (C18).
+    `now_ms` is the time given with `--now`; without it the clock is read just before the swap, since tombstones age
+    from the commit on (C18), and one that is behind those of earlier commits counts as theirs.
     """
     left_out: dict[int, str] = {}
 
@@ -63,7 +63,7 @@ def commit_round(
         if not good:
             return None
         commit_ms = warehouse.clock.now_ms()
-        time_ms = commit_ms if now_ms is None else now_ms
+        time_ms = max(commit_ms, newest.clock_ms or 0) if now_ms is None else now_ms
         put_report(warehouse.store, newest, run_id, make_report(newest.version + 1, tuple(good)))
         results = good.values()
         return TopicEdit(

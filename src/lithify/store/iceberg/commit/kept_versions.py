@@ -104,7 +104,7 @@ def closing_record(state: TopicState, edit: TopicEdit, no_longer_named: Iterable
     """The record of `state`, which the commit of `edit` closes."""
     return {
         "version": state.version,
-        "closed_ms": edit.time_ms,
+        "closed_ms": edit.closed_at_ms,
         "closed_by": edit.run_id,
         "settings": to_stored(state.settings),
         "own_settings": sorted(state.own_settings),

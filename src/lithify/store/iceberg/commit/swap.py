@@ -86,7 +86,7 @@ def stage(table: Table, state: TopicState, edit: TopicEdit, access: FileAccess) 
             write_document(access, version_file(state.location, record), closing_record(state, edit, list(gone)))
             sizes = {**without_restored(sizes, _restored_bytes(table, edit)), state.version: sum(gone.values())}
             settings = edit.settings or state.settings
-            closed = topic_codec.Closed(state.version, edit.time_ms, edit.run_id, record, edit.verb.value)
+            closed = topic_codec.Closed(state.version, edit.closed_at_ms, edit.run_id, record, edit.verb.value)
             kept = (closed, *kept)[: settings.versions_kept]
     before = {name: ref.snapshot_id for name, ref in metadata.refs.items()}
     tags = _tags(versions, kept, before)
