@@ -123,7 +123,9 @@ class CheckedTopic:
 
     def append(self, records: Sequence[Record], *, keep_offsets: bool = False, trouble: Trouble = None) -> bool:
         return self._do(
-            lambda moment: moment.model.appended(records, moment.settings, moment.now_ms, keep_offsets=keep_offsets),
+            lambda moment: moment.model.appended(
+                records, moment.model.settings, moment.now_ms, keep_offsets=keep_offsets
+            ),
             lambda warehouse: append(warehouse, NAME, records, keep_offsets=keep_offsets),
             trouble,
         )

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lithify.errors import (
+    ConflictError,
     InvalidInputError,
     InvalidRecordError,
     InvalidSettingError,
@@ -76,7 +77,7 @@ class TextbookTopic:
         for record in records:
             assert record.partition is not None
             log = logs[record.partition]
-            if record.key is None and settings.null_key == "reject" and settings.compacts and not record.passed_through:
+            if _lacks_a_key(record, settings):
                 raise RefusedError(InvalidRecordError, "no key")
             offset = at(record) if keep_offsets else log.end
             if offset < log.end:
@@ -92,14 +93,17 @@ class TextbookTopic:
     def batch_appended(
         self, records: Sequence[Record], settings: TopicSettings, now_ms: int, batch_id: int
     ) -> TextbookTopic:
-        """C6: sent again it is there, and an earlier one is of a query that was set back."""
+        """C6, C16: sent again it is there, and an earlier one is of a query that was set back."""
         fresh = replace(self, logs=tuple(replace(log, copied_to=None) for log in self.logs))
         fresh.appended(records, settings, now_ms, keep_offsets=False)  # what the records themselves are refused for
         if batch_id < self.batch_id:
             raise RefusedError(ProductRefusedError)
         if batch_id == self.batch_id:
             return self
-        return replace(self.appended(records, settings, now_ms, keep_offsets=False), batch_id=batch_id)
+        longer = self.appended(records, settings, now_ms, keep_offsets=False)
+        if any(_lacks_a_key(record, self.settings) for record in records):
+            raise RefusedError(ConflictError, "keys were not needed when tasks wrote it")
+        return replace(longer, batch_id=batch_id)
 
     def ended(self, partition: int, end: int) -> TextbookTopic:
         """C2: a log may end beyond its last record, and its end does not go back."""
@@ -202,3 +206,8 @@ def _altered(log: TextbookLog, before: TopicSettings, after: TopicSettings) -> T
         log = replace(log, low=(), high=(), uncovered=True)
     begins = after.compacts and not before.compacts
     return log.uncompacted() if begins or (after.side_by_side and not before.side_by_side) else log
+
+
+def _lacks_a_key(record: Record, settings: TopicSettings) -> bool:
+    """C16, C53."""
+    return record.key is None and settings.null_key == "reject" and settings.compacts and not record.passed_through

@@ -5,13 +5,15 @@
                                          └── a log end moved: write again ────┘
 
 Offsets are part of the files, so a log whose end moved before the commit gets new files; the
-others keep theirs. No version names the replaced files; `sweep` deletes them.
+others keep theirs. No version names the replaced files; `sweep` deletes them. A batch that was received under
+settings which the topic no longer has is received again: they say what is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -80,31 +82,29 @@ def append(
         raise InvalidInputError("end offsets are given, and the records do not keep theirs")
     run_id = warehouse.clock.new_id()
     state = load_or_create(warehouse, name)
-    now_ms = warehouse.clock.now_ms()
-    arrivals = warehouse.files.receive(state, batch, now_ms=now_ms, keep_offsets=keep_offsets)
+    given = list(batch) if isinstance(batch, Iterator) else batch  # it may be read twice
+    received = partial(warehouse.files.receive, batch=given, now_ms=warehouse.clock.now_ms(), keep_offsets=keep_offsets)
+    arrivals, settings = received(state), state.settings
     check_ends(state, expected_end)
     if not arrivals and not end_offsets:
         return AppendResult(str(name), state.version, ())
     staged = _stage(warehouse, state, arrivals, {}, run_id)
 
     def decide(newest: TopicState) -> TopicEdit | None:
-        nonlocal staged
+        nonlocal arrivals, settings, staged
         if newest.identity != state.identity:
             raise ConflictError(f"{name}: the topic was deleted and recreated during the append", hint="append again")
         check_ends(newest, expected_end)
+        if newest.settings != settings:
+            arrivals, settings, staged = received(newest), newest.settings, {}
         staged = _stage(warehouse, newest, arrivals, staged, run_id)
         written = tuple(segment for segments in staged.values() for segment in segments)
         logs = {p: _with(newest.log(p), staged[p], arrivals[p]) for p in arrivals}
         logs |= ended(newest, logs, end_offsets)
         if not logs:
             return None
-        return TopicEdit(
-            run_id=run_id,
-            time_ms=warehouse.clock.now_ms(),  # of the commit, however long it took to write (C14)
-            logs=logs,
-            add=written,
-            written=written,
-        )
+        now_ms = warehouse.clock.now_ms()  # of the commit, however long it took to write (C14)
+        return TopicEdit(run_id, now_ms, logs, add=written, written=written)
 
     committed = commit(warehouse, name, run_id, decide)
     return AppendResult(str(name), committed.version, _ranges(staged))

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from lithify.errors import ConflictError, LithifyError, RefusedError
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment, volume_of
+from lithify.model.settings.units import plural
 from lithify.model.staged import StagedLog, by_partition, segments_of_parts
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import LogState, WrittenBatch
@@ -50,8 +51,8 @@ class StagedBatch:
 def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch) -> TopicState:
     """Commits a batch; returns the version that has it, the newest one if it was there already.
 
-    Raises `ConflictError` if the topic was recreated since the tasks wrote, `RefusedError` for a batch of a
-    query that has a later one, or what `commit` raises.
+    Raises `ConflictError` if the topic was recreated since the tasks wrote, or refuses records without a key since
+    then, `RefusedError` for a batch of a query that has a later one, or what `commit` raises.
     """
     run_id = warehouse.clock.new_id()
     by_log = by_partition(staged.logs)
@@ -79,16 +80,12 @@ def append_staged(warehouse: Warehouse, renumber: Renumber, staged: StagedBatch)
             return None
         for partition, parts in by_log.items():
             check_not_copied(LogId(staged.topic, partition), newest.log(partition), parts[0].message_ids)
+        _check_keys(newest, segments_of_parts(staged.logs))
         check_not_abandoned(newest, written_by)  # before `place` reads files that a sweep may have deleted
         place(newest)
         written = tuple(segment for segments in placed.values() for segment in segments)
-        return TopicEdit(
-            run_id=run_id,
-            time_ms=warehouse.clock.now_ms(),
-            logs=_logs(newest, by_log, placed, staged.batch),
-            add=written,
-            written=written,
-        )
+        logs = _logs(newest, by_log, placed, staged.batch)
+        return TopicEdit(run_id, warehouse.clock.now_ms(), logs, add=written, written=written)
 
     state = warehouse.store.load(staged.topic)
     check_takes_records(state)
@@ -113,6 +110,18 @@ def _was_appended(newest: TopicState, batch: WrittenBatch) -> bool:
             hint="nothing was appended; give a query with a new checkpoint a queryId that was not used yet",
         )
     return batch.batch_id == latest.batch_id
+
+
+def _check_keys(newest: TopicState, segments: Sequence[Segment]) -> None:
+    """Raises `ConflictError` for records without a key where the topic has come to refuse them (C16)."""
+    whole = sum(0 if segment.envelopes is None else segment.envelopes.passed_through for segment in segments)
+    keyless = sum(segment.null_keys for segment in segments) - whole
+    if keyless and newest.settings.null_key == "reject" and newest.settings.compacts:
+        raise ConflictError(
+            f"{newest.name}: {plural(keyless, 'record')} of the batch without a key, and null.key=reject, which was "
+            "set while the batch was written",
+            hint="nothing was appended; give every record a key, or set null.key to drop or retain, and write it again",
+        )
 
 
 def _logs(
