@@ -22,7 +22,7 @@ from lithify.columnar.segment.schema import TIMESTAMP_TYPE
 from lithify.errors import DamagedError
 from lithify.model.finding import Finding, FindingKind
 from lithify.model.message import EnvelopeFacts
-from lithify.model.record import Record
+from lithify.model.record import TIMESTAMP_TYPES, Record
 from lithify.model.replicas.file_names import copied_name
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
@@ -37,6 +37,7 @@ from lithify.rules.lifecycle.admission import (
     offset_refusal,
     partition_refusal,
     refusal,
+    timestamp_type_refusal,
 )
 from lithify.rules.lifecycle.sweeping import run_of
 from lithify.rules.reading.group_lag import Left
@@ -44,6 +45,7 @@ from lithify.testing.memory_batches import RecordArrivals, RecordBatch, offset_o
 
 RECORD_BYTES = 16
 """What a record takes in this store beyond its payload."""
+_KINDS = range(len(TIMESTAMP_TYPES))
 
 
 class MemoryFiles:
@@ -92,7 +94,10 @@ class MemoryFiles:
         for columns in given_batches(batch, given_schema(settings)):
             table = pa.Table.from_batches([columns])
             at = table.schema.get_field_index(TIMESTAMP_TYPE)
-            yield from to_records(table.set_column(at, TIMESTAMP_TYPE, table.column(at).fill_null(0)))
+            kinds: list[Any] = [kind or 0 for kind in table.column(at).to_pylist()]
+            known = pa.array([kind if kind in _KINDS else 0 for kind in kinds], pa.int32())
+            for record, kind in zip(to_records(table.set_column(at, TIMESTAMP_TYPE, known)), kinds, strict=True):
+                yield record if kind in _KINDS else record._replace(timestamp_type=kind)  # `_refusal` looks at it
 
     def write(self, state: TopicState, arrivals: Arrivals, base_offset: int, run_id: str) -> tuple[Segment, ...]:
         """One segment, or more above `segment.bytes`; offsets from `base_offset` on unless they have their own."""
@@ -254,7 +259,10 @@ def _refusal(
         reason = message_id_refusal(record.envelope.id, None if last is None else last.id)
     if reason is not None or not keep_offsets:
         return reason
-    return offset_refusal(record.partition, record.offset, offset_of(before[-1]) if before else None)
+    reason = offset_refusal(record.partition, record.offset, offset_of(before[-1]) if before else None)
+    if reason is None and record.timestamp_type not in TIMESTAMP_TYPES:
+        reason = timestamp_type_refusal(record.timestamp_type)
+    return reason
 
 
 def _completed(record: Record, partition: int, settings: TopicSettings, *, now_ms: int, keep_offsets: bool) -> Record:

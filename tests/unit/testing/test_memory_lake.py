@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 import lithify
@@ -77,7 +78,25 @@ def test_what_needs_a_stored_warehouse_is_refused_before_it_begins(lake, verb):
         verb(lake)
 
 
+def a_table(*kinds: int | None) -> pa.Table:
+    """Records with these timestamp types, at consecutive offsets."""
+    count = len(kinds)
+    return pa.table(
+        {
+            "key": pa.array([b"k"] * count),
+            "value": pa.array([b"v"] * count),
+            "partition": pa.array([0] * count, pa.int32()),
+            "offset": pa.array(range(count), pa.int64()),
+            "timestamp": pa.array([1] * count, pa.int64()),
+            "timestamp_type": pa.array(kinds, pa.int32()),
+        }
+    )
+
+
 ODD_BATCHES = {
+    "a table with types of time": a_table(0, 1, None),
+    "a table with a type of time that is none": a_table(0, 7),
+    "a table with a negative type of time": a_table(1, -1),
     "a key of text": [Record("k", b"v")],
     "a value of text": [Record(b"k", "v")],
     "a key that is a number": [Record(1, b"v")],
@@ -101,12 +120,13 @@ ODD_BATCHES = {
 }
 
 
+@pytest.mark.parametrize("keep_offsets", [False, True])
 @pytest.mark.parametrize("batch", ODD_BATCHES.values(), ids=ODD_BATCHES)
-def test_what_a_program_appends_is_taken_or_refused_as_by_a_stored_lake(batch, tmp_path):
+def test_what_a_program_appends_is_taken_or_refused_as_by_a_stored_lake(batch, keep_offsets, tmp_path):
     def outcome(lake):
         topic = lake.create_topic("orders")
         try:
-            topic.append(batch)
+            topic.append(batch, keep_offsets=keep_offsets)
         except Exception as error:
             return type(error), str(error)
         return [record._replace(timestamp=None) for record in topic.reader()]

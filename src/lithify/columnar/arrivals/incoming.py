@@ -47,6 +47,7 @@ from lithify.rules.lifecycle.admission import (
     offset_refusal,
     partition_refusal,
     refusal,
+    timestamp_type_refusal,
 )
 
 _LARGEST = 2**63 - 1
@@ -166,7 +167,7 @@ class _Arrival:
         return (
             reason
             or offset_refusal(partition, offset, None if before is None else int(before[row]))
-            or f"its timestamp_type {kind} is neither 0 (CreateTime) nor 1 (LogAppendTime)"
+            or timestamp_type_refusal(kind)
         )
 
     def _completed(self, given: pa.RecordBatch, places: Places) -> pa.RecordBatch:

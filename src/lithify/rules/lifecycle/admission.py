@@ -83,6 +83,11 @@ def offset_refusal(partition: int | None, offset: int | None, before: int | None
     return None
 
 
+def timestamp_type_refusal(kind: object) -> str:
+    """Why a record that keeps its own offset is refused for its timestamp type, a number that no type has."""
+    return f"its timestamp_type {kind} is neither 0 (CreateTime) nor 1 (LogAppendTime)"
+
+
 def check_offsets(log: LogId, first_offset: int, records: int) -> None:
     """Raises `OffsetOutOfRangeError` if the log has not enough offsets for the records."""
     if records > LAST_OFFSET - first_offset + 1:
