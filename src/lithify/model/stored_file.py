@@ -58,6 +58,8 @@ class OtherCommit:
 
     path: str
     version: int | None
+    metadata: frozenset[str] = frozenset()
+    """All metadata files of the folder that the catalog has not named, as far as is known."""
 
     def told(self, version: int | None) -> str:
         """What that means for a catalog that names this version."""

@@ -172,6 +172,21 @@ def test_a_person_may_give_the_other_commits_up(beside: Beside) -> None:
     assert len([file for file in swept.files if file.path.endswith(".parquet")]) == 4
 
 
+def test_commits_that_were_given_up_stop_no_later_sweep(beside: Beside) -> None:
+    """However long the files of versions stay: their metadata was there until a second one, days later."""
+    opened(beside.folder).topic("orders").alter({"versions.retention.ms": "1d"})
+    beside.dump()
+    grow(opened(beside.folder), 4)
+    beside.restore()
+    grow(opened(beside.folder), 1)
+    topic = opened(beside.folder, 2 * DAY_MS).topic("orders")
+    listed = topic.sweep(allow_unusual=True).files
+    assert topic.sweep(delete=True, allow_unusual=True).files == listed
+    for days in (2, 3):
+        opened(beside.folder, days * DAY_MS).topic("orders").sweep(delete=True)
+    assert len(list(opened(beside.folder).topic("orders").reader())) == 12
+
+
 def test_repair_goes_on_with_the_other_commits(beside: Beside) -> None:
     grow(opened(beside.folder), 4)
     beside.restore()

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from lithify.errors import ConflictError, DamagedError, UnusualSweepError
 from lithify.model.names import TopicName
-from lithify.model.stored_file import NamedFiles, StoredFile
+from lithify.model.stored_file import NamedFiles, OtherCommit, StoredFile
 from lithify.model.topic.edit import TopicEdit, Verb
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
@@ -40,10 +40,13 @@ from lithify.service.commit import commit
 def sweep(warehouse: Warehouse, name: TopicName, *, delete: bool, allow_unusual: bool = False) -> SweepReport:
     """Lists the files of a topic that may be deleted; with `delete` it deletes them.
 
+    With `allow_unusual` it gives up commits that the catalog does not have: their metadata goes as files do that no
+    version has named, so that no later sweep asks.
+
     Raises `UnusualSweepError` where a person should look first, unless `allow_unusual`; `DamagedError`
     where a file that is needed is not in the folder; `UnknownTopicError`, or what `as_inherited` and `commit` raise.
     """
-    look, plan = _planned(warehouse, name, refuses=delete and not allow_unusual)
+    look, plan = _planned(warehouse, name, refuses=delete and not allow_unusual, gives_up=allow_unusual)
     state, now_ms = look.state, look.now_ms
     if not delete:
         return _report(name, plan, plan.files, now_ms, deleted=False)
@@ -58,13 +61,13 @@ def sweep(warehouse: Warehouse, name: TopicName, *, delete: bool, allow_unusual:
 
 def refuse_sweep(warehouse: Warehouse, name: TopicName, *, allow_unusual: bool = False) -> None:
     """Raises what `sweep` would raise before it deletes a file, for who changes the topic first."""
-    _planned(warehouse, name, refuses=not allow_unusual)
+    _planned(warehouse, name, refuses=not allow_unusual, gives_up=allow_unusual)
 
 
-def _planned(warehouse: Warehouse, name: TopicName, *, refuses: bool) -> tuple[_Look, SweepPlan]:
+def _planned(warehouse: Warehouse, name: TopicName, *, refuses: bool, gives_up: bool) -> tuple[_Look, SweepPlan]:
     now_ms = warehouse.clock.now_ms()
     look = _Look(warehouse, warehouse.store.load(name), now_ms)
-    plan = look.plan()
+    plan = look.plan(gives_up=gives_up)
     if refuses:
         _refuse_unusual(look, plan)
     return look, plan
@@ -72,7 +75,7 @@ def _planned(warehouse: Warehouse, name: TopicName, *, refuses: bool) -> tuple[_
 
 def _refuse_unusual(look: _Look, plan: SweepPlan) -> None:
     name = look.state.name
-    other = look.warehouse.store.other_commit(look.state, look.stored, look.named)
+    other = look.other_commit()
     if other is not None:
         raise UnusualSweepError(
             f"{name}: {other.told(look.state.version)}; nothing was deleted",
@@ -115,8 +118,11 @@ class _Look:
     named_ms: int = 0
     """A time right after that: files not named then were unnamed by this time."""
 
-    def plan(self) -> SweepPlan:
-        """The files that may be deleted, after the times that the stream says now (C56)."""
+    def plan(self, *, gives_up: bool) -> SweepPlan:
+        """The files that may be deleted, after the times that the stream says now (C56).
+
+        With `gives_up` the metadata of commits that the catalog does not have counts as never named.
+        """
         store, name = self.warehouse.store, self.state.name
         before = store.named_files(name)
         self.stored = tuple(store.stored_files(self.state))
@@ -129,8 +135,14 @@ class _Look:
                 f"{name}: {lost} is needed and not in the topic's folder {self.state.location}: nothing was deleted",
                 hint="restore it from a backup or a replica; `lithify verify` shows what else is missing",
             )
+        other = self.other_commit() if gives_up else None
+        if other is not None:
+            closings = {path: closing for path, closing in closings.items() if path not in other.metadata}
         settings = as_inherited(self.warehouse, self.state).settings
         return plan_sweep(self.stored, self.named, closings, settings, self.now_ms)
+
+    def other_commit(self) -> OtherCommit | None:
+        return self.warehouse.store.other_commit(self.state, self.stored, self.named)
 
     def delete(self, files: Sequence[SweptFile]) -> None:
         if files:

@@ -93,7 +93,7 @@ class _Look:
                 if self.identity in replaced(properties) or (
                     self._follows(content) and (number > self.oldest or self._has_others(content, named))
                 ):
-                    return OtherCommit(path, claimed_version(properties))
+                    return OtherCommit(path, claimed_version(properties), frozenset(at for at, _ in self.left.values()))
         return None
 
     def _candidates(self) -> Iterator[tuple[str, int, Content]]:
