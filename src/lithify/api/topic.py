@@ -14,6 +14,7 @@ from lithify.errors import RefusedError
 from lithify.model.cursor import AtTime, Cursor, From, Start
 from lithify.model.message import MessagePosition
 from lithify.model.record import Record
+from lithify.model.topic.edit import Verb
 from lithify.model.topic.state import TopicState
 from lithify.ports.engine import START_SPARK, Progress, silent, unsaid
 from lithify.ports.files import Batch
@@ -207,7 +208,7 @@ class Topic(TopicCuts):
         from lithify.service.round.compact import RunRequest, compact
 
         request = RunRequest(partitions, now_ms, run_limits(task_memory, read_rate, write_rate), notes)
-        self._trust_clock(allow_clock_jump)
+        self._trust_clock(allow_clock_jump, Verb.COMPACT)
         engine = spark_engine(self.warehouse, SparkChoice(spark, spark_conf or {}, partial(progress, START_SPARK)))
         return compact(self.warehouse, engine, self.topic_name, request, progress).unless_all_failed()
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from lithify.api.shown import topic_html, topic_text
 from lithify.model.names import TopicName
+from lithify.model.topic.edit import Verb
 from lithify.ports.store import Warehouse
 from lithify.reports.changed_settings import AlterReport
 from lithify.reports.cut import CutReport
@@ -51,7 +52,7 @@ class TopicCuts:
 
         Raises `ClockError` where the clock is years from the commits of the topic, unless it is allowed (C46).
         """
-        self._trust_clock(allow_clock_jump)
+        self._trust_clock(allow_clock_jump, Verb.RETAIN)
         return retain(self.warehouse, self.topic_name, now_ms=now_ms)
 
     def plan_delete_records(self, partition: int, before: int) -> CutReport:
@@ -96,7 +97,7 @@ class TopicCuts:
 
         Raises `ClockError` or `UnusualSweepError`.
         """
-        self._trust_clock(allow_clock_jump)
+        self._trust_clock(allow_clock_jump, Verb.SWEEP)
         warehouse, name = self.warehouse, self.topic_name
         expired = versions_to_expire(warehouse, warehouse.store.load(name), warehouse.clock.now_ms())
         if delete and expired:
@@ -106,6 +107,6 @@ class TopicCuts:
         swept = sweep(warehouse, name, delete=delete, allow_unusual=allow_unusual)
         return replace(swept, expired_versions=expired)
 
-    def _trust_clock(self, allowed: bool) -> None:
+    def _trust_clock(self, allowed: bool, verb: Verb) -> None:
         if allowed:
-            trust_clock(self.warehouse, self.topic_name)
+            trust_clock(self.warehouse, self.topic_name, verb)

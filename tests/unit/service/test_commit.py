@@ -12,6 +12,7 @@ from lithify.service.change.expire import expire_versions
 from lithify.service.change.retain import retain
 from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
+from lithify.service.clock_check import trust_clock
 from lithify.service.replica.copied_files import MirrorRequest
 from lithify.service.replica.mirror import mirror
 from lithify.service.replica.promote import promote
@@ -50,6 +51,7 @@ ACTS = {
     Verb.UNDO: lambda topic: undo(topic.warehouse, ORDERS),
     Verb.EXPIRE: lambda topic: (topic.clock.advance(10_000), expire_versions(topic.warehouse, ORDERS)),
     Verb.SWEEP: sweep_what_a_dead_run_left,
+    Verb.TRUST_CLOCK: lambda topic: (topic.clock.advance(-10), trust_clock(topic.warehouse, ORDERS)),
 }
 
 

@@ -28,6 +28,7 @@ class Verb(StrEnum):
     SWEEP = "sweep"
     REPLICATE = "replicate"
     PROMOTE = "promote"
+    TRUST_CLOCK = "trust-clock"
 
 
 KEEPS_EPOCH = frozenset({Verb.APPEND, Verb.DELETE_RECORDS, Verb.EXPIRE, Verb.SWEEP, Verb.REPLICATE, Verb.PROMOTE})

@@ -53,7 +53,18 @@ def clock_fault(state: TopicState, now_ms: int) -> str | None:
     return None
 
 
-def without_times_to_come(log: LogState, now_ms: int) -> LogState:
+def logs_without_times_to_come(state: TopicState, now_ms: int) -> dict[int, LogState]:
+    """The logs of a topic that have stored times later than `now_ms`, without these.
+
+    None of a replica that takes no rounds: its logs are those of its source, times and all (C63).
+    """
+    if not state.takes_rounds:
+        return {}
+    cut = {log.partition: _without_times_to_come(log, now_ms) for log in state.logs}
+    return {partition: log for partition, log in cut.items() if log != state.log(partition)}
+
+
+def _without_times_to_come(log: LogState, now_ms: int) -> LogState:
     """The log with every stored time of a commit that is later than `now_ms` set to that (C18, C14)."""
     return replace(
         log,

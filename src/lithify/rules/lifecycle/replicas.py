@@ -1,7 +1,7 @@
 """What may be done to a replica, and which topic may be replicated into which (C63, C64).
 
-its source ──REPLICATE──► replica ──SWEEP, EXPIRE──► replica ──PROMOTE──► a topic of its own
-                                  ──COMPACT────────►          where it compacts by itself (C67)
+its source ──REPLICATE──► replica ──SWEEP, EXPIRE, TRUST_CLOCK──► replica ──PROMOTE──► a topic of its own
+                                  ──COMPACT─────────────────────►          where it compacts by itself (C67)
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.rules.lifecycle.own_views import NO_RUN, copied_log, copied_logs, may_compact, same_log
 
-_DONE_TO_REPLICAS = frozenset({Verb.REPLICATE, Verb.PROMOTE, Verb.SWEEP, Verb.EXPIRE})
+_DONE_TO_REPLICAS = frozenset({Verb.REPLICATE, Verb.PROMOTE, Verb.SWEEP, Verb.EXPIRE, Verb.TRUST_CLOCK})
 """They change nothing that a reader gets, or make the replica what its source is. `COMPACT` is besides (C67)."""
 
 _START_OVER = "`lithify topic delete` deletes it there, and the next copy creates it"
