@@ -1,6 +1,7 @@
 """When the positions of the source's groups are copied, and what becomes of it (C68).
 
-    every SYNC_MS     tokens of all topics in which a group has a position: one query     another token ─► a pass is due
+    every SYNC_MS     tokens of all topics in which a group has a position: one query at the source, one at the target
+                      another token of either ─► a pass is due
     pass              positions read ─► the copy ─► positions stored (`service/replica/replica_positions.py`)
 
 They come with every copy of a topic that names groups, as its rounds drop what these have read (C61, C62).
@@ -34,12 +35,20 @@ SYNC_MS = 30_000
 """Between two looks at the tokens of positions, while a definition wants them copied."""
 
 
+BothTokens = tuple[PositionToken | None, PositionToken | None]
+"""Of a topic at the source, and at its replica."""
+
+
 @dataclass(frozen=True, slots=True)
 class PositionTokens:
-    """The tokens of the source as of one look; a later look has a higher number."""
+    """The tokens of the source, and of a target, as of one look; a later look has a higher number."""
 
     number: int
     of: Mapping[TopicName, PositionToken]
+    there: Mapping[TopicName, PositionToken] = field(default_factory=dict)
+
+    def both(self, name: TopicName) -> BothTokens:
+        return self.of.get(name), self.there.get(name)
 
 
 class TokensOfSource:
@@ -74,11 +83,29 @@ class TokensOfSource:
 class TargetGroups:
     """What a worker knows of the positions at its target. For several threads."""
 
-    _done: dict[Key, tuple[int, PositionToken | None, bool]] = field(default_factory=dict)
+    _done: dict[Key, tuple[int, BothTokens, bool]] = field(default_factory=dict)
     """By topic, the tokens with which its last pass began, and whether nothing was left for a later one."""
+    _looked: PositionTokens | None = None
+    """The tokens of the last look, with those of the target."""
     _failed: tuple[int, LithifyError] | None = None
     """With which tokens the database failed."""
     _lock: Lock = field(default_factory=Lock)
+
+    def look(self, tokens: PositionTokens, place: Place) -> PositionTokens:
+        """The source's tokens with those of the target, which are read once for each look. For one thread.
+
+        Where they cannot be read they count as they were, and no pass of this look asks the database again.
+        """
+        looked = self._looked
+        if looked is not None and looked.number == tokens.number:
+            return looked
+        try:
+            there = place.groups().tokens() if place.exists() else {}
+        except Exception as error:
+            there = {} if looked is None else looked.there
+            self.failed(tokens, as_lithify_error(error, "the positions of groups"))
+        self._looked = replace(tokens, there=there)
+        return self._looked
 
     def is_due(self, key: Key, tokens: PositionTokens) -> bool:
         """Whether the positions of a topic are to be copied."""
@@ -86,16 +113,18 @@ class TargetGroups:
             done = self._done.get(key)
         if done is None:
             return True
-        number, token, is_complete = done
-        return number < tokens.number and not (is_complete and token == tokens.of.get(key[1]))
+        number, both, is_complete = done
+        return number < tokens.number and not (is_complete and both == tokens.both(key[1]))
 
     def note(self, key: Key, tokens: PositionTokens, *, is_complete: bool) -> None:
         with self._lock:
-            self._done[key] = tokens.number, tokens.of.get(key[1]), is_complete
+            self._done[key] = tokens.number, tokens.both(key[1]), is_complete
 
     def failed(self, tokens: PositionTokens, error: LithifyError) -> None:
-        with self._lock:
-            self._failed = tokens.number, error
+        """What it said to one pass, or to the look, it says to the others; an error of one topic is its own."""
+        if isinstance(error, UnusableEnvironmentError | RefusedError):
+            with self._lock:
+                self._failed = tokens.number, error
 
     def check(self, tokens: PositionTokens) -> None:
         """Raises the error that another topic had with these tokens."""
@@ -148,7 +177,8 @@ class PositionsPass:
             return
         try:
             done = store_positions(self._read, self._place.warehouse, self._place.groups())
-            self._target.note(self._key, self._tokens, is_complete=done.is_complete)
+            # What it has written gives the target another token: a pass that finds all of it there says which.
+            self._target.note(self._key, self._tokens, is_complete=done.is_complete and not done.changed)
         except Exception as error:
             self._failed(error)
 
@@ -158,8 +188,7 @@ class PositionsPass:
 
     def _failed(self, error: Exception) -> None:
         self.error = as_lithify_error(error, f"the positions of groups in {self._key[1]}")
-        if isinstance(self.error, UnusableEnvironmentError | RefusedError):
-            self._target.failed(self._tokens, self.error)
+        self._target.failed(self._tokens, self.error)
         self._target.note(self._key, self._tokens, is_complete=False)
 
 

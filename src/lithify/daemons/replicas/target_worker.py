@@ -160,6 +160,7 @@ class TargetWorker:
         tokens = offer.tokens if definition.sync_groups else None
         if tokens is None or self._place is None:
             return None
+        tokens = self._groups.look(tokens, self._place)
         return PositionsPass(self._parts.groups, self._place, key, tokens, self._groups)
 
     def _wanted(self, offer: Offer) -> Iterator[tuple[Key, ReplicaDefinition]]:

@@ -47,6 +47,11 @@ class CopiedPositions:
         """Whether nothing is left for a later copy."""
         return not (self.held or self.overtaken)
 
+    @property
+    def changed(self) -> bool:
+        """Whether positions of the replica are others than before."""
+        return bool(self.written or self.removed)
+
     def with_one(self, verdict: Verdict) -> CopiedPositions:
         match verdict:
             case Verdict.SAME:
