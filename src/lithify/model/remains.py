@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lithify.model.names import TopicName
+from lithify.model.replicas.replica_of import ReplicaOf
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.sources.origin import OWN, Origin
@@ -56,6 +57,7 @@ class ClosedState:
     logs: tuple[LogState, ...]
     own_settings: frozenset[str] = frozenset()
     origin: Origin = OWN
+    replica: ReplicaOf | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,15 @@ from hypothesis import strategies as st
 from lithify.api.lake import Lake
 from lithify.api.topic import Topic
 from lithify.columnar.files.access import local_path
-from lithify.errors import RefusedError, TopicExistsError, UnknownTopicError
+from lithify.errors import PolicyError, RefusedError, TopicExistsError, UnknownTopicError
+from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.sources.origin import KAFKA, CopyOf
 from lithify.model.topic.edit import TopicEdit
 from lithify.ports.store import Warehouse
 from lithify.reports.warehouse import RepairReport
+from lithify.service.replica.copied_files import MirrorRequest
+from lithify.service.replica.mirror import mirror
 from lithify.store.iceberg import open_store
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.testing.fake_clock import FakeClock
@@ -251,6 +254,27 @@ def test_a_rebuilt_copy_of_a_kafka_topic_is_one_still(tmp_path: Path) -> None:
 
     assert repaired(tmp_path / "w").way == "rebuild"
     assert a_lake(tmp_path / "w").topic("orders").state().origin == state.origin == CopyOf(KAFKA, "there")
+
+
+def test_a_rebuilt_replica_is_a_topic_of_its_own_and_its_report_says_so(tmp_path: Path) -> None:
+    """C64: until it is deleted, and the next copy makes a replica of it again."""
+    source, name = a_topic(tmp_path / "source"), TopicName("default", "orders")
+    target = a_lake(tmp_path / "w").warehouse
+    for _ in range(2):  # of which the second closes a version of the replica
+        mirror(source.warehouse, target, name, MirrorRequest("the source"))
+        compact_without_spark(source)
+    no_metadata(tmp_path / "w")
+
+    report = repaired(tmp_path / "w")
+
+    told = [note for note in report.notes if "it was a replica of the topic in the source" in note]
+    assert (report.way, len(told)) == ("rebuild", 1)
+    lake = a_lake(tmp_path / "w")
+    lake.topic("orders").append([Record(b"k", b"v")])
+    with pytest.raises(PolicyError, match=r"no longer one .*if `repair` has recreated it"):
+        mirror(source.warehouse, lake.warehouse, name, MirrorRequest("the source"))
+    lake.delete_topic("orders")
+    assert mirror(source.warehouse, lake.warehouse, name, MirrorRequest("the source")).changed
 
 
 def test_a_folder_is_found_where_its_name_in_the_metadata_is_damaged(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ import pytest
 from lithify.errors import RefusedError
 from lithify.model.names import TopicName
 from lithify.model.remains import ClosedState, Entry, MetadataFile, Remains
+from lithify.model.replicas.file_names import copied_name
+from lithify.model.replicas.replica_of import ReplicaOf
 from lithify.model.segment import Segment
 from lithify.model.topic.log import LogState, View
 from lithify.model.topic.state import TopicState
@@ -144,6 +146,49 @@ def test_without_metadata_the_segments_and_the_newest_record_say_what_there_was(
     assert [s.path for s in first.segments] == ["live"]
     assert (first.state.log_start_offset, first.state.log_end_offset, first.state.generation) == (3, 30, 2)
     assert (second.segments, second.state.log_end_offset) == ((), 0)
+
+
+SAYS = ReplicaOf("the warehouse of the source", "its identity", 4)
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (
+            (
+                MetadataFile("m/9", 9, problem="damaged"),
+                replace(whole(8, 10), state=replace(a_state(10), replica=SAYS)),
+            ),
+            7,
+        ),
+        ((replace(whole(8, 10), state=replace(a_state(10), replica=SAYS), problem="its manifests are lost"),), 7),
+        ((), 5),
+    ],
+    ids=["an earlier version", "metadata without manifests", "a record of a closed version"],
+)
+def test_a_rebuilt_replica_is_said_to_be_none_any_more(found: tuple[MetadataFile, ...], told: int) -> None:
+    """C64: or a person takes it for one."""
+    known = ClosedState(5, some_settings(), (LogState(0, 0, 8, 8),), replica=SAYS)
+
+    plan = plan_repair(remains(*found, unnamed=(a_segment("live", 0, 10),), last_closed=known))
+
+    assert plan.way is Way.REBUILD
+    assert plan.notes[-1].startswith(
+        f"at version {told} it was a replica of the topic in the warehouse of the source; "
+    )
+
+
+@pytest.mark.parametrize("last_closed", [None, ClosedState(5, some_settings(), (LogState(0, 0, 8, 8),))])
+def test_files_that_are_copies_may_be_those_of_a_replica(last_closed: ClosedState | None) -> None:
+    """C64: of one that was promoted, if a record tells that it is none."""
+    copy = a_segment(
+        f"data/{copied_name('w/orders-2/data/partition=0/' + 20 * '0' + '-run-v1-0.parquet', 'copy')}", 0, 10
+    )
+
+    plan = plan_repair(remains(unnamed=(copy,), last_closed=last_closed))
+
+    assert ("it may have been a replica" in plan.notes[-1]) == (last_closed is None)
+    assert not any("replica" in note for note in plan.notes[:-1])
 
 
 def test_with_nothing_to_go_by_it_is_refused() -> None:

@@ -18,11 +18,13 @@ from enum import StrEnum
 
 from lithify.errors import RefusedError
 from lithify.model.remains import ClosedState, Entry, MetadataFile, Remains
+from lithify.model.replicas.file_names import is_copy
 from lithify.model.segment import Segment, segments_of, volume_of
 from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.sources.origin import OWN, Origin
 from lithify.model.topic.log import LogState
+from lithify.model.topic.state import TopicState
 from lithify.rules.lifecycle.copies.missed_deletes import begun_after_cut
 
 
@@ -87,6 +89,7 @@ def plan_repair(remains: Remains) -> RepairPlan:
     logs = tuple(_rebuilt(log, (*_named(remains, log), *tails.get(log.partition, ()))) for log in best.state.logs)
     taken = [segment for tail in tails.values() for segment in tail]
     notes = (*notes, *_appended(taken), *_unnamed(remains, taken), *_forgotten(best.state.version))
+    notes = (*notes, *_no_replica(best.state, taken))
     whole = not lost and not remains.missing
     state = best.state
     return RepairPlan(Way.REBUILD, best, state.settings, state.own_settings, logs, whole, notes, state.origin)
@@ -133,6 +136,7 @@ def _from_segments(remains: Remains) -> RepairPlan:
         "what retention, delete-records, truncate or a round took away is back where its files are still there",
         *_missing(remains),
         *_unnamed(remains, live),
+        *_no_replica(known, live),
     ]
     own = known.own_settings if known else own_names(None, settings)
     origin = known.origin if known else OWN
@@ -147,7 +151,7 @@ def _settings_of(segments: Sequence[Segment]) -> TopicSettings:
 def _known(remains: Remains) -> ClosedState | None:
     """The newest state that is known, whatever segments it had."""
     states = [file.state for file in remains.files if file.state is not None]
-    known = [ClosedState(s.version, s.settings, s.logs, s.own_settings, s.origin) for s in states]
+    known = [ClosedState(s.version, s.settings, s.logs, s.own_settings, s.origin, s.replica) for s in states]
     return max([*known, *([remains.last_closed] if remains.last_closed else [])], key=lambda k: k.version, default=None)
 
 
@@ -220,6 +224,17 @@ def _unnamed(remains: Remains, taken: Sequence[Segment]) -> Iterator[str]:
 
 def _forgotten(version: int) -> Iterator[str]:
     yield f"versions before {version} are not kept, and cursors of readers are no longer valid"
+
+
+def _no_replica(known: ClosedState | TopicState | None, live: Iterable[Segment]) -> Iterator[str]:
+    """A rebuilt topic has no version of a source, so it is no replica, whatever it was (C64)."""
+    if known is not None and known.replica is not None:
+        was = f"at version {known.version} it was a replica of the topic in {known.replica.source}"
+    elif known is None and any(is_copy(segment.path) for segment in live):
+        was = "it has files that were copied from another topic, so it may have been a replica"
+    else:
+        return
+    yield f"{was}; recreated it is a topic of its own and takes appends: delete it, and the next copy makes it again"
 
 
 def clusters(segments: Sequence[Segment]) -> Iterator[tuple[Segment, ...]]:

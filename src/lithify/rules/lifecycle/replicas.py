@@ -86,8 +86,8 @@ def check_replicates(source: TopicState, where: str, target: TopicState) -> Repl
     if known is None:
         raise PolicyError(
             f"{name}: the target has a topic of that name that is no replica, or no longer one",
-            hint="if it was promoted, `lithify replica remove` here ends the replication into it; else choose another "
-            "target; nothing was changed",
+            hint="if it was promoted, `lithify replica remove` here ends the replication into it; if `repair` has "
+            f"recreated it, {_START_OVER}; else choose another target; nothing was changed",
         )
     if not known.is_intact(target.version):
         raise ConflictError(

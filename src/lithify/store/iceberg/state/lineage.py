@@ -26,6 +26,7 @@ from lithify.model.topic.state import NewTopic, TopicState
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.state import topic_codec
 from lithify.store.iceberg.state.log_codec import log_from_json
+from lithify.store.iceberg.state.replica_codec import replica_from_json
 
 REPLACES = "lithify.replaces"
 """Table property: JSON list of the identities of topics that had this folder before a repair."""
@@ -152,5 +153,6 @@ def last_closed(records: Iterable[Record]) -> ClosedState | None:
             logs = tuple(log_from_json(p, data) for p, data in enumerate(record["logs"]))
             settings = settings_of(record["settings"])
             own = own_names(record.get("own_settings"), settings)
-            closed.append(ClosedState(record["version"], settings, logs, own, origin_of(record.get("copy_of"))))
+            origin, replica = origin_of(record.get("copy_of")), replica_from_json(record.get("replica"))
+            closed.append(ClosedState(record["version"], settings, logs, own, origin, replica))
     return max(closed, key=lambda c: c.version, default=None)
