@@ -258,6 +258,46 @@ def test_readers_need_no_right_to_create_tables(server: Postgres, database: str)
         admin.execute(text(f"DROP ROLE {role}"))
 
 
+def test_positions_have_the_commit_that_was_read_until_a_version_before_moves_them(opened: Open) -> None:
+    """C49: and no longer: it would be one that the moved position has not read."""
+    groups = opened(SCOPE)
+    known = replace(at(5), cursor=replace(at(5).cursor, version=3, run="r"))
+    take(groups, ALPHA, known, other := at(9, 1))
+    groups.commit([known, other], ALPHA)
+    for found in (opened(SCOPE).positions(), opened(SCOPE).positions("g", ORDERS), groups.positions_of(["g"])):
+        assert [(p.cursor.version, p.cursor.run) for p in found] == [(3, "r"), (None, None)]
+    groups.commit([replace(known, committed_ms=known.committed_ms + 1, cursor=at(5).cursor)], ALPHA)
+    groups.commit([replace(other, cursor=known.cursor)], ALPHA)
+    assert [p.cursor.run for p in opened(SCOPE).positions()] == [None, "r"]
+    assert groups.delete("g", [other.log], ALPHA) == frozenset()
+    assert [p.log.partition for p in opened(SCOPE).positions()] == [0]
+
+
+def test_members_need_no_right_to_a_table_of_a_later_version(server: Postgres, database: str) -> None:
+    """The owner of the tables was the last with the right to create some."""
+    owner = SqlGroups(Transactions(engine_at(server.uri(database))), SCOPE)
+    known = replace(at(5), cursor=replace(at(5).cursor, version=3, run="r"))
+    take(owner, ALPHA, at(5))
+    owner.commit([at(5)], ALPHA)
+    role = f"member_{database}"
+    with create_engine(server.uri(database)).begin() as admin:
+        admin.execute(text(f"CREATE ROLE {role} LOGIN PASSWORD 'x'"))
+        admin.execute(text("REVOKE CREATE ON SCHEMA public FROM PUBLIC"))
+        admin.execute(text(f"GRANT ALL ON lithify_positions, lithify_group_leases TO {role}"))
+    url = f"postgresql://{role}:x@127.0.0.1:{server.port}/{database}"
+    for _ in range(2):
+        member = SqlGroups(Transactions(engine_at(url)), SCOPE)
+        assert member.commit([known], ALPHA) == frozenset()
+        assert [(p, p.cursor.run) for p in member.positions()] == [(known, None)]
+        owner.commit([known], ALPHA)  # from now on the table is there, and not the member's
+        assert [p.cursor.run for p in owner.positions()] == ["r"]
+    assert member.delete("g", [known.log], ALPHA) == frozenset()
+    assert owner.positions() == ()
+    with create_engine(server.uri(database)).begin() as admin:
+        admin.execute(text(f"DROP OWNED BY {role}"))
+        admin.execute(text(f"DROP ROLE {role}"))
+
+
 def test_a_database_that_others_write_to_for_long_is_an_error_and_nothing_is_stored(
     tmp_path: Path, impatient: None
 ) -> None:

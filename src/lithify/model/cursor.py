@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from operator import index
 from typing import Any, Literal
 
@@ -21,6 +21,8 @@ class Cursor:
     `identity` is that of the topic, `generation` counts the truncations of the log. `as_of_ms` is in cursors that were
     stored before logs had epochs: when the reader loaded the version that it read. `partition` is not in cursors that
     were stored by versions before it, or by partition; it only keeps one log's cursor from another log's reader.
+    `run` is the log's latest commit in the `version` of the topic that was read: by it the reader finds out that an
+    earlier state was restored. Older cursors have neither, nor has one of a log without a commit.
     """
 
     identity: str
@@ -29,25 +31,54 @@ class Cursor:
     epoch: int
     as_of_ms: int | None = None
     partition: int | None = field(default=None, compare=False)
+    version: int | None = field(default=None, compare=False)
+    run: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Raises `TypeError` for what is not a whole number: a reader at NaN would never come to an end."""
-        for number in (self.generation, self.offset, self.epoch, self.as_of_ms or 0, self.partition or 0):
+        optional = (number or 0 for number in (self.as_of_ms, self.partition, self.version))
+        for number in (self.generation, self.offset, self.epoch, *optional):
             index(number)
 
     @classmethod
     def of(cls, state: TopicState, log: LogState, offset: int) -> Cursor:
         """A reader that has read a version of the log up to `offset`."""
-        return cls(state.identity, log.generation, offset, log.epoch, partition=log.partition)
+        cursor = cls(state.identity, log.generation, offset, log.epoch, partition=log.partition)
+        return cursor.having_read(log, state.version)
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Cursor:
         """Raises `ValueError`, `TypeError` or `KeyError` for what `to_json` did not write."""
         identity, generation, offset = str(given["identity"]), _whole(given["generation"]), _whole(given["offset"])
         if "epoch" in given:
-            partition = None if given.get("partition") is None else _whole(given["partition"])
-            return cls(identity, generation, offset, _whole(given["epoch"]), partition=partition)
+            partition, version = (None if given.get(n) is None else _whole(given[n]) for n in ("partition", "version"))
+            run = None if given.get("run") is None else str(given["run"])
+            epoch = _whole(given["epoch"])
+            return cls(identity, generation, offset, epoch, partition=partition, version=version, run=run)
         return cls(identity, generation, offset, 0, _whole(given["as_of_ms"]))
+
+    def having_read(self, log: LogState, version: int) -> Cursor:
+        """The same of a reader that has read the log in that version of its topic, without a look at its epoch."""
+        if not log.run_ids:
+            return replace(self, generation=log.generation, version=None, run=None)
+        return replace(self, generation=log.generation, version=version, run=log.run_ids[-1])
+
+    def without_run(self) -> Cursor:
+        """The same, where nothing can be said of the log's commits."""
+        return replace(self, version=None, run=None)
+
+    def is_later_than(self, version: int) -> bool:
+        """Whether a later version of the topic was read than that one."""
+        return self.version is not None and self.version > version
+
+    def is_lacked_by(self, log: LogState, version: int) -> bool:
+        """Whether the log, in that version, has not come from the one that was read: an earlier state was restored.
+
+        False where it cannot be told, as the log has had so many commits since that it remembers none of then.
+        """
+        if self.run is None or self.version is None:
+            return False
+        return log.lacks_run(self.run, version - self.version)
 
     def check_is_of(self, log: LogId) -> None:
         """Raises `RefusedError` for that of another partition: its offset says nothing about this one."""

@@ -126,9 +126,10 @@ def test_deletes_of_the_source_are_dropped_in_the_epoch_of_the_copy_c49_c67() ->
 def test_the_position_of_a_reader_at_the_source_has_seen_no_loss_of_the_view_c49_c67() -> None:
     ours = replace(OURS, epoch=7, dropped=(DroppedDeletes(6, 50, of_view=True),))
     replica = a_replica(a_source(COPIED), ours)
-    position = Position("g", LogId(ORDERS, 0), Cursor("s", 0, 20, 6), True, 1)
+    cursor = Cursor("s", 0, 20, 6, version=3, run="of the source")
+    position = Position("g", LogId(ORDERS, 0), cursor, True, 1)
     there = at_replica(position, "s", replica).cursor
-    assert (there.identity, there.epoch) == ("t", 5)
+    assert (there.identity, there.epoch, there.version, there.run) == ("t", 5, None, None)
     assert isinstance(continuation(there, replica, ours, compacted=True), MissedDeletes)
     assert isinstance(continuation(there, replica, ours, compacted=False), Continues)
 

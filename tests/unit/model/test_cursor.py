@@ -8,6 +8,8 @@ import lithify
 from lithify.errors import RefusedError
 from lithify.model.cursor import Cursor
 from lithify.model.names import LogId, TopicName
+from lithify.model.topic.log import LogState
+from support.builders import a_topic
 
 
 def test_a_cursor_reads_back_as_it_was_written():
@@ -53,3 +55,14 @@ def test_a_cursor_says_of_which_partition_it_is_and_one_of_a_version_before_does
     assert ours.to_json()["partition"] == 1
     with pytest.raises(RefusedError, match=r"orders-1: the cursor is one of partition 0"):
         others.check_is_of(log)
+
+
+def test_a_cursor_keeps_the_commit_that_it_has_read_and_one_of_a_version_before_has_none():
+    stored = {"identity": "i", "generation": 2, "offset": 7, "epoch": 5}
+    cursor = Cursor.from_json(stored | {"version": 4, "run": "r", "of a later version": 1})
+    assert (cursor.version, cursor.run, cursor) == (4, "r", Cursor.from_json(stored))
+    assert cursor.to_json() == {**stored, "version": 4, "run": "r"}
+    assert cursor.without_run().to_json() == stored
+    assert Cursor.of(a_topic(log := LogState(0)), log, 0).run is None
+    with pytest.raises(TypeError):
+        Cursor.from_json(stored | {"version": 1.5, "run": "r"})

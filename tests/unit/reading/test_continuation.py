@@ -121,8 +121,8 @@ def test_the_error_says_what_it_is(lost, says):
 @pytest.mark.parametrize(("offset", "epoch"), [(10, 5), (39, 5), (40, 9), (100, 9)])
 def test_a_cursor_is_of_the_newest_epoch_once_it_is_behind_the_deletes_that_are_gone(offset, epoch):
     """What was read ahead of it, and not dealt with, may have had them."""
-    assert advanced(at(10), DROPPED, offset) == at(offset, epoch)
-    assert advanced(stored_before(10), LOG, offset) == at(offset, 9)
+    assert advanced(at(10), DROPPED, 1, offset) == at(offset, epoch)
+    assert advanced(stored_before(10), LOG, 1, offset) == at(offset, 9)
 
 
 def dropped_at_once(topic):
@@ -175,3 +175,46 @@ def test_a_cursor_does_not_pass_where_the_delete_above_it_is_gone(act, mode):
 )
 def test_a_reader_that_accepts_what_it_lost_goes_on_where_other_records_are(cursor, log, offset):
     assert resumed(cursor, a_state(log), log, compacted=False) == offset
+
+
+def committed(state: TopicState, log: LogState, *runs: str) -> TopicState:
+    """The topic after one commit to the log; a replica's leaves two runs."""
+    for run in runs:
+        log = log.with_run(run)
+    return replace(state, version=state.version + 1, logs=(log,))
+
+
+@pytest.mark.parametrize("more", [0, 1, 3, 7, 50])
+@pytest.mark.parametrize("later", [0, 1, 3])
+def test_a_log_that_has_gone_on_from_an_earlier_state_is_found_by_its_commits(more, later):
+    """C49: whatever ends and epochs say, while the log would still know the commit that was read."""
+    base = a_state()
+    for number in range(more):
+        base = committed(base, base.log(0), f"r{number}")
+    read = committed(base, base.log(0), "read")
+    cursor = Cursor.of(read, read.log(0), 60)
+    restored = committed(base, base.log(0), "other")
+    assert continuation(cursor, base, base.log(0), compacted=True) == Restored()
+    for number in range(later):
+        restored = committed(restored, restored.log(0), f"o{number}")
+    assert continuation(cursor, restored, restored.log(0), compacted=True) == Restored()
+    assert continuation(cursor.without_run(), restored, restored.log(0), compacted=True) == Continues()
+
+
+@pytest.mark.parametrize("runs", [("a",), ("a", "b")])
+def test_a_reader_continues_however_many_commits_later(runs):
+    state = a_state()
+    for number in range(9):
+        state = committed(state, state.log(0), f"r{number}")
+    cursor = Cursor.of(state, state.log(0), 60)
+    for number in range(3000):
+        state = committed(state, state.log(0), *(f"{run}{number}" for run in runs))
+        assert continuation(cursor, state, state.log(0), compacted=True) == Continues(), number
+        there = advanced(cursor, state.log(0), state.version, 70)
+        assert (there.run, there.version) == (state.log(0).run_ids[-1], state.version)
+
+
+def test_commits_to_other_logs_leave_the_commit_that_was_read_the_latest():
+    state = committed(a_state(), LOG, "read")
+    cursor = Cursor.of(state, state.log(0), 60)
+    assert continuation(cursor, replace(state, version=10**6), state.log(0), compacted=True) == Continues()

@@ -182,9 +182,9 @@ class GroupReader(LogsReader):
 
     def _open(self, taken: Collection[int]) -> None:
         try:
-            state = self._warehouse.store.load(self._name)
             part = self._member.part
             stored = {p.log.partition: p for p in self._member.groups.positions(part.group, part.topic)}
+            state = self._warehouse.store.load(self._name)  # not before they were committed in it (C49)
             if not stored:
                 check_not_elsewhere(self._member.groups, part, state.identity)
             self._partitions = len(state.logs)  # a recreated topic may have fewer

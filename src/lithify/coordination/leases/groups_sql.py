@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import Connection, Engine, and_, delete, func, or_, select
+from sqlalchemy import Connection, Engine, Table, and_, delete, func, or_, select
 
 from lithify.coordination.leases.copies_sql import SqlCopies, raise_fences
 from lithify.coordination.leases.lease_scopes import SCOPES, others_at, scoped
@@ -26,9 +26,10 @@ from lithify.coordination.leases.lease_transactions import (
     make_table,
     required_database,
 )
+from lithify.coordination.leases.runs_sql import SqlRuns
 from lithify.coordination.leases.sql_coordination import SqlCoordination
 from lithify.coordination.leases.stored_rows import checked
-from lithify.coordination.leases.tables.groups import GROUP_LEASES, POSITIONS, position_of, row_of
+from lithify.coordination.leases.tables.groups import GROUP_LEASES, POSITIONS, position_of, row_of, with_runs
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId, TopicName
@@ -54,6 +55,7 @@ class SqlGroups:
         self._scope, self._former = scope, former
         self._transactions = transactions
         self._upsert = transactions.upsert_into(POSITIONS)
+        self._runs = SqlRuns(transactions, scope)
         self._has_table = False
 
     @property
@@ -75,18 +77,21 @@ class SqlGroups:
 
     def _positions(self, groups: Sequence[str] | None, topic: TopicName | None) -> tuple[Position, ...]:
         """Those of some groups, or of all."""
-        wanted = select(POSITIONS).where(POSITIONS.c.scope == self._scope)
-        if topic is not None:
-            wanted = wanted.where(POSITIONS.c.stream == topic.stream, POSITIONS.c.topic == topic.topic)
-        of_group = POSITIONS.c.consumer_group
-        parts = [wanted] if groups is None else [wanted.where(of_group.in_(some)) for some in in_parts(groups)]
 
-        def read(connection: Connection) -> list[Any]:
+        def where(table: Table) -> list[Any]:
+            ours = [table.c.scope == self._scope]
+            if topic is not None:
+                ours += [table.c.stream == topic.stream, table.c.topic == topic.topic]
+            return [and_(*ours, *some) for some in _of_groups(table, groups)]
+
+        def read(connection: Connection) -> tuple[list[Any], Sequence[Any]]:
             if not has_table(connection, POSITIONS):
-                return []
-            return [row for part in parts for row in connection.execute(part).all()]
+                return [], ()
+            found = [row for some in where(POSITIONS) for row in connection.execute(select(POSITIONS).where(some))]
+            return found, self._runs.read(connection, where)
 
-        found = map(position_of, checked(self._transactions.done(read), POSITIONS))
+        rows, runs = self._transactions.done(read)
+        found = with_runs(map(position_of, checked(rows, POSITIONS)), runs)
         return tuple(sorted(found, key=lambda position: (position.group, position.log)))
 
     def elsewhere(self, group: str, topic: TopicName, identity: str) -> tuple[str, ...]:
@@ -149,16 +154,23 @@ class SqlGroups:
             if not self._has_table:
                 make_table(connection, POSITIONS)
             connection.execute(self._upsert, rows)
+            self._runs.write(connection, positions)
             _check_held(connection, leases, owner)
 
         refused = self._refused(write) if rows else frozenset()
-        self._has_table = self._has_table or bool(rows and not refused)
+        if rows and not refused:
+            self._has_table = True
+            self._runs.committed()
         return refused
 
     def delete(self, group: str, logs: Collection[LogId], owner: str) -> frozenset[LogId]:
         leases, ordered = self._leases({(group, log) for log in logs}), sorted(logs)
         of_group = and_(POSITIONS.c.scope == self._scope, POSITIONS.c.consumer_group == group)
         topics = {log.topic for log in ordered}
+
+        def where(table: Table) -> list[Any]:
+            ours = and_(table.c.scope == self._scope, table.c.consumer_group == group)
+            return [and_(ours, or_(*(_is_of(table, log) for log in some))) for some in in_parts(ordered)]
 
         def drop(connection: Connection) -> None:
             raise_fences(self._transactions, connection, self._scope, topics)
@@ -167,8 +179,9 @@ class SqlGroups:
                     ours = select(POSITIONS.c.identity).where(of_group, _is_in(group, topic))
                     others = self._elsewhere(connection, group, topic, connection.execute(ours).scalars().all())
                     connection.execute(delete(POSITIONS).where(_is_in(group, topic), POSITIONS.c.scope.in_(others)))
-                for some in in_parts(ordered):
-                    connection.execute(delete(POSITIONS).where(of_group, or_(*map(_is_of, some))))
+                for some in where(POSITIONS):
+                    connection.execute(delete(POSITIONS).where(some))
+                self._runs.delete(connection, where)
             _check_held(connection, leases, owner)
 
         return self._refused(drop)
@@ -201,12 +214,14 @@ def _is_in(group: str, topic: TopicName) -> Any:
     return and_(c.consumer_group == group, c.stream == topic.stream, c.topic == topic.topic)
 
 
-def _is_of(log: LogId) -> Any:
-    return and_(
-        POSITIONS.c.stream == log.topic.stream,
-        POSITIONS.c.topic == log.topic.topic,
-        POSITIONS.c.partition == log.partition,
-    )
+def _of_groups(table: Table, groups: Sequence[str] | None) -> list[list[Any]]:
+    """By statement, the conditions for rows of some groups; of all of them, where none are named, there are none."""
+    return [[]] if groups is None else [[table.c.consumer_group.in_(some)] for some in in_parts(groups)]
+
+
+def _is_of(table: Table, log: LogId) -> Any:
+    c = table.c
+    return and_(c.stream == log.topic.stream, c.topic == log.topic.topic, c.partition == log.partition)
 
 
 def _check_held(connection: Connection, leases: Mapping[str, LogId], owner: str) -> None:

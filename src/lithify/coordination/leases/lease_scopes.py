@@ -15,8 +15,6 @@ all that is taken over, is refused: its groups would begin anew.
 
 from __future__ import annotations
 
-from sqlite3 import SQLITE_READONLY
-
 from sqlalchemy import (
     Column,
     ColumnElement,
@@ -25,19 +23,17 @@ from sqlalchemy import (
     String,
     Table,
     delete,
-    false,
     literal,
     select,
     update,
 )
 from sqlalchemy.exc import DBAPIError
 
-from lithify.coordination.leases.lease_transactions import Transactions, has_table, make_table
+from lithify.coordination.leases.lease_transactions import Transactions, has_table, is_denied, make_table, may_write
 from lithify.coordination.leases.tables.groups import COPIED, FENCES, POSITIONS
 from lithify.coordination.leases.tables.replicas import PROGRESS, REPLICAS
 from lithify.errors import CoordinationError
 from lithify.model.formats.warehouse_scope import WarehouseScope
-from lithify.waits.postgres import sqlstate
 
 SCOPES = Table(
     "lithify_scopes",
@@ -73,22 +69,18 @@ def others_at(connection: Connection, former: str, name: str) -> list[str]:
 
 def _take_over(write: Transactions, connection: Connection, former: str, name: str) -> None:
     tables = [t for t in (POSITIONS, COPIED, FENCES, REPLICAS, PROGRESS) if has_table(connection, t)]
-    if (
-        REPLICAS in tables
-        and _found(connection, REPLICAS.c.target_scope == former)
-        and _may_write(connection, REPLICAS)
-    ):
+    if REPLICAS in tables and _found(connection, REPLICAS.c.target_scope == former) and may_write(connection, REPLICAS):
         connection.execute(update(REPLICAS).where(REPLICAS.c.target_scope == former).values(target_scope=name))
     if not any(_found(connection, table.c.scope == former) for table in tables):
         return
     if has_table(connection, SCOPES) and _found(connection, SCOPES.c.scope == former):
         return
-    if not _may_write(connection, tables[0]):
+    if not may_write(connection, tables[0]):
         return
     try:
         _take(write, connection, tables, former, name)
     except DBAPIError as error:
-        if not _is_denied(error):
+        if not is_denied(error):
             raise
         raise CoordinationError(
             f"what an earlier version has stored under {former} cannot be taken over: {str(error.orig).strip()}",
@@ -106,25 +98,6 @@ def _take(write: Transactions, connection: Connection, tables: list[Table], form
             _move(connection, table, former, name)
         else:
             _copy(write, connection, table, former, name)
-
-
-def _may_write(connection: Connection, table: Table) -> bool:
-    try:
-        with connection.begin_nested():
-            connection.execute(update(table).where(false()).values(scope=table.c.scope))
-    except DBAPIError as error:
-        if not _is_denied(error):
-            raise
-        return False
-    return True
-
-
-def _is_denied(error: DBAPIError) -> bool:
-    """Whether a user has no right to do it, or the database is one that is only read."""
-    return (
-        sqlstate(error.orig) in ("42501", "25006")
-        or getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == SQLITE_READONLY
-    )
 
 
 def _found(connection: Connection, what: ColumnElement[bool]) -> bool:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from sqlite3 import SQLITE_READONLY
 from threading import Lock
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary, finalize
 
-from sqlalchemy import URL, Connection, Engine, Table, inspect
+from sqlalchemy import URL, Connection, Engine, Table, false, inspect, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.schema import CreateTable
@@ -19,6 +20,7 @@ from sqlalchemy.schema import CreateTable
 from lithify.coordination.leases.database import engine_at, engine_beside, shown
 from lithify.errors import CoordinationError, RefusedError
 from lithify.errors.redaction import one_line
+from lithify.waits.postgres import sqlstate
 from lithify.waits.sql import is_outage
 
 T = TypeVar("T")
@@ -157,6 +159,26 @@ def make_table(connection: Connection, table: Table) -> None:
 
 def has_table(connection: Connection, table: Table) -> bool:
     return inspect(connection).has_table(table.name)
+
+
+def may_write(connection: Connection, table: Table) -> bool:
+    """Whether the user has the right to; the transaction goes on if not."""
+    try:
+        with connection.begin_nested():
+            connection.execute(update(table).where(false()).values(scope=table.c.scope))
+    except DBAPIError as error:
+        if not is_denied(error):
+            raise
+        return False
+    return True
+
+
+def is_denied(error: DBAPIError) -> bool:
+    """Whether a user has no right to do it, or the database is one that is only read."""
+    return (
+        sqlstate(error.orig) in ("42501", "25006")
+        or getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == SQLITE_READONLY
+    )
 
 
 def in_parts(these: Sequence[T]) -> list[Sequence[T]]:

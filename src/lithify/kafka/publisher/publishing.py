@@ -96,8 +96,8 @@ def group_offsets(topic: OpenTopic, group: Group) -> tuple[GroupOffset, ...]:
 
     Raises `UnknownTopicError` where it has none, and `LogTruncatedError` where it cannot continue.
     """
-    state, name = topic.state(), source_name(topic)
     positions = group.positions(topic.name)
+    state, name = topic.state(), source_name(topic)
     for position in positions:
         check_continues(position.cursor, state, position.log.partition)
     return tuple(GroupOffset(p.group, name, p.log.partition, p.cursor.offset) for p in positions)
@@ -201,7 +201,7 @@ class _Run:
     def _next(self, state: TopicState, told: Callable[[int], None]) -> TopicState:
         """The next version, once there is one, or this one if everything is to end."""
         clock, newest = self.topic.warehouse.clock, state
-        while newest.version == state.version and not self.cluster.stops():
+        while newest == state and not self.cluster.stops():  # a restored catalog gives numbers of versions once more
             until_ms = clock.monotonic_ms() + self.interval_ms
             while not self.cluster.stops() and (left_ms := until_ms - clock.monotonic_ms()) > 0:
                 clock.sleep(min(WAIT_S, left_ms / 1000))

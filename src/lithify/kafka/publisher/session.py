@@ -103,7 +103,7 @@ class Session:
             at, brought = self._commit(state, partition, at, log.log_end_offset)
             tell(brought)
         if partition in self.stored:  # of this version, also if that had nothing new
-            self.stored[partition] = replace(at, cursor=advanced(at.cursor, log, at.cursor.offset))
+            self.stored[partition] = replace(at, cursor=advanced(at.cursor, log, state.version, at.cursor.offset))
 
     def _check(self, log: LogId, record: Record) -> None:
         if record.timestamp == 0:
@@ -122,7 +122,7 @@ class Session:
 
     def _commit(self, state: TopicState, partition: int, at: Stored, offset: int) -> tuple[Stored, int]:
         """Returns the progress, and how many records the transaction had."""
-        reached = replace(at, cursor=advanced(at.cursor, state.log(partition), offset))
+        reached = replace(at, cursor=advanced(at.cursor, state.log(partition), state.version, offset))
         brought = self.transactions.records
         self.stored[partition] = self.transactions.commit(partition, reached, self.exact_at.get(partition, ()))
         before = self.published[partition]
@@ -156,15 +156,28 @@ def open_session(
     try:
         transactions.begin()
         everywhere = range(partitions_of(cluster, to))
-        stored = transactions.stored(len(everywhere))
-        for partition, found in stored.items():
-            _check_continues(found, state, partition)
+        stored = _checked(transactions.stored(len(everywhere)), warehouse, state)
         ends: Mapping[int, int] = {p: stored[p].end if p in stored else 0 for p in everywhere}
         check_only_ours(cluster, to, ends, warehouse.clock)
     except BaseException:
         transactions.close()
         raise
     return Session(warehouse, cluster, transactions, target, stored, published)
+
+
+def _checked(stored: Mapping[int, Stored], warehouse: Warehouse, state: TopicState) -> dict[int, Stored]:
+    """The progress of earlier runs, of which the last may have gone on since `state` was loaded.
+
+    Raises `LogTruncatedError` where this one cannot continue.
+    """
+    later = {partition for partition, found in stored.items() if found.cursor.is_later_than(state.version)}
+    newest = warehouse.store.load(state.name) if later else state
+    for partition, found in stored.items():
+        _check_continues(found, newest if partition in later else state, partition)
+    return {
+        partition: replace(found, cursor=found.cursor.without_run()) if partition in later else found
+        for partition, found in stored.items()
+    }
 
 
 def _check_continues(found: Stored, state: TopicState, partition: int) -> None:

@@ -80,7 +80,8 @@ def verdict(wanted: Position | None, stored: Position | None, noted: Position | 
 def at_replica(position: Position, source: str, replica: TopicState) -> Position:
     """A position of the source, which `source` identifies, as one of its replica.
 
-    Logs of the replica are those of its source, epochs and truncations included (C63), so only the identity differs. A
+    Logs of the replica are those of its source, epochs and truncations included (C63), so only the identity differs,
+    and the commits that led to them, of which the position then says nothing. A
     position of an earlier topic of the name stays that, so that its reader is told the same at the replica. Where the
     replica compacts by itself, the reader was never told what its view has lost, so that counts as after it (C49, C67).
     """
@@ -88,7 +89,8 @@ def at_replica(position: Position, source: str, replica: TopicState) -> Position
     if cursor.identity != source:
         return position
     epoch = min([cursor.epoch, *_epochs_before_drops(replica, position.log.partition)])
-    return replace(position, cursor=replace(cursor, identity=replica.identity, epoch=epoch))
+    there = replace(cursor.without_run(), identity=replica.identity, epoch=epoch)
+    return replace(position, cursor=there)
 
 
 def _epochs_before_drops(replica: TopicState, partition: int) -> Iterator[int]:

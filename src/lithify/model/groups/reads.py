@@ -117,4 +117,6 @@ def _read_below(position: Position, state: TopicState) -> int | None:
     cuts = log.generation - cursor.generation
     if cursor.identity != state.identity or cursor.epoch > log.epoch or not 0 <= cuts <= len(log.truncated):
         return None
+    if not cursor.is_later_than(state.version) and cursor.is_lacked_by(log, state.version):  # it may go on meanwhile
+        return None
     return min(cursor.offset, log.log_end_offset, *(log.truncated[-cuts:] if cuts else ()))

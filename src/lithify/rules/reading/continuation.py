@@ -42,7 +42,7 @@ class Recreated:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """The log is in an earlier state than the reader has read."""
+    """The log is in an earlier state than the reader has read, or has gone on from one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,7 @@ Continuation = Continues | Lost
 def continuation(cursor: Cursor, state: TopicState, log: LogState, *, compacted: bool) -> Continuation:
     """Whether a reader with that cursor can continue in this version; `compacted` says which data it reads.
 
+    The version was loaded after the cursor was made: an earlier one is taken for one that was restored.
     Which deletes rounds have removed is known up to the end of the segment of the last of them: the answer
     may be `MissedDeletes` where the reader has missed none, never the reverse.
     """
@@ -97,7 +98,7 @@ def continuation(cursor: Cursor, state: TopicState, log: LogState, *, compacted:
     start = Reading(compacted=compacted).start(log)
     if cursor.offset < start:
         return Trimmed(start)
-    if log.epoch < cursor.epoch:  # an epoch never goes back (C44)
+    if log.epoch < cursor.epoch or cursor.is_lacked_by(log, state.version):  # an epoch never goes back (C44)
         return Restored()
     missed = missed_deletes(log, cursor.offset, cursor.epoch, compacted=compacted)
     if missed is not None and cursor.offset > 0:  # at 0 nothing was read yet
@@ -122,9 +123,9 @@ def resumed(cursor: Cursor, state: TopicState, log: LogState, *, compacted: bool
     return max(min(cursor.offset, log.log_end_offset, *cuts), Reading(compacted=compacted).start(log))
 
 
-def advanced(cursor: Cursor, log: LogState, offset: int) -> Cursor:
-    """The cursor of a reader that has continued in this version of the log, up to `offset`."""
-    there = replace(cursor, offset=offset, generation=log.generation)
+def advanced(cursor: Cursor, log: LogState, version: int, offset: int) -> Cursor:
+    """The cursor of a reader that has continued in the log, in this version of its topic, up to `offset`."""
+    there = replace(cursor.having_read(log, version), offset=offset)
     if missed_deletes(log, offset, cursor.epoch, compacted=True) is not None:
         return there  # of an earlier epoch still: a reader that returns to it has not read them
     return replace(there, epoch=log.epoch, as_of_ms=None)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping
 from inspect import GEN_CLOSED, getgeneratorstate
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from lithify.errors import RefusedError
 from lithify.model.cursor import AtTime, Cursor, From, Start, offsets_text
@@ -217,14 +217,23 @@ def open_reader(
     if partition is not None:
         if isinstance(start, Mapping):
             raise RefusedError(f"cursors of all logs, but partition {partition} is to be read", hint="give its own")
-        return open_log(warehouse, state, partition, start, how)
+        return open_log(warehouse, state, partition, _in_version(start, version), how)
     sought = start.id if isinstance(start, MessagePosition) else start
     if isinstance(sought, int) or (isinstance(sought, MessageId) and not sought.is_end):
         what = "message id" if isinstance(sought, MessageId) else "offset"
         raise RefusedError(f"{what} {sought} belongs to one log", hint="give a partition")
     if isinstance(start, Cursor):
         raise RefusedError("a cursor belongs to one log", hint="give a partition, or the cursors of all logs")
+    if isinstance(start, Mapping):
+        start = {number: cast(Cursor, _in_version(cursor, version)) for number, cursor in start.items()}
     return open_topic(warehouse, state, start, how)
+
+
+def _in_version(start: From, version: int | None) -> From:
+    """The same start in a version that the user has named: a cursor of a later one has not seen a restoration."""
+    if version is not None and isinstance(start, Cursor) and start.is_later_than(version):
+        return start.without_run()
+    return start
 
 
 def version_of(warehouse: Warehouse, name: TopicName, version: int | None) -> TopicState:

@@ -22,7 +22,7 @@ from lithify.model.topic.log import LastRecord, LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.files import Batch
 from lithify.ports.store import Warehouse
-from lithify.rules.reading.continuation import Continues, Restored, continuation, lost_error
+from lithify.rules.reading.continuation import Continues, Gone, Restored, continuation, lost_error
 from lithify.rules.reading.message_positions import check_has_ids
 from lithify.rules.reading.pieces import Piece, Reading
 from lithify.service.last_record import last_position
@@ -124,7 +124,7 @@ class VersionReader:
 
     def advance(self, newest: OpenVersion) -> bool:
         """Moves to that version at the same offset; False if it is this one. Raises `LogTruncatedError`."""
-        if newest.state.version == self._state.version and newest.state.identity == self._state.identity:
+        if self._is_open(newest.state):
             return False
         self._check_still_there(newest.state)
         self._open(newest)
@@ -134,6 +134,12 @@ class VersionReader:
         log, pieces = version.state.log(self._partition), version.pieces(self._partition)
         # Set together: with the new log end and the old segments, records would be skipped.
         self._state, self._log, self._pieces = version.state, log, pieces
+
+    def _is_open(self, newest: TopicState) -> bool:
+        """By number and by the log's commits: a restored catalog gives the numbers of versions a second time."""
+        if (newest.identity, newest.version) != (self._state.identity, self._state.version):
+            return False
+        return self._partition in newest.partitions and newest.log(self._partition).run_ids == self._log.run_ids
 
     def _end(self, log: LogState) -> None:
         """Moves the position to the log end once all segments of a version have been read."""
@@ -220,7 +226,8 @@ class VersionReader:
         self._check(self.cursor, newest, hint)
 
     def _check(self, cursor: Cursor, state: TopicState, hint: str) -> None:
-        match continuation(cursor, state, state.log(self._partition), compacted=self._how.compacted):
+        there, compacted = self._partition in state.partitions, self._how.compacted
+        match continuation(cursor, state, state.log(self._partition), compacted=compacted) if there else Gone():
             case Continues():
                 return
             case lost:

@@ -8,7 +8,7 @@ from itertools import islice
 
 from lithify.errors import LithifyError
 from lithify.model.cursor import Cursor
-from lithify.model.names import LogId, TopicName
+from lithify.model.names import LogId
 from lithify.model.record import Record
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
@@ -17,6 +17,7 @@ from lithify.rules.reading.continuation import BeyondEnd, Continues, advanced, c
 from lithify.rules.reading.pieces import Reading
 from lithify.service.documents import source_of
 from lithify.service.read.fetch import open_log
+from lithify.service.snapshot.newest import Newest
 
 TAKEN_AT_ONCE = 8192
 """Records that are in memory as Python objects at a time, at most."""
@@ -67,7 +68,8 @@ class Cursors:
     def __init__(self, state: TopicState, stored: Mapping[int, Cursor], partitions: Iterable[int]) -> None:
         """Raises `LogTruncatedError` where a consumer cannot continue at a stored cursor."""
         self._cursors: dict[int, Cursor] = {}
-        self._seen: dict[int, LogState] = {}
+        self._seen: dict[int, tuple[LogState, int]] = {}
+        """The log, and the version of its topic."""
         for partition in partitions:
             self.add(partition, state, stored.get(partition))
 
@@ -79,25 +81,25 @@ class Cursors:
         cursor = first_cursor(state, partition) if stored is None else stored
         check_continues(cursor, state, partition)
         self._cursors[partition] = cursor
-        self._seen[partition] = log_of(state, partition)
+        self._seen[partition] = log_of(state, partition), state.version
 
     def offset(self, partition: int) -> int:
         return self._cursors[partition].offset
 
     def see(self, partition: int, state: TopicState, settled: int, read: int) -> None:
         """Takes a newer version of the log. Raises `LogTruncatedError` where the consumer cannot continue in it."""
-        cursor = advanced(self._cursors[partition], self._seen[partition], settled)
-        check_continues(advanced(cursor, self._seen[partition], read), state, partition)
+        cursor = advanced(self._cursors[partition], *self._seen[partition], settled)
+        check_continues(advanced(cursor, *self._seen[partition], read), state, partition)
         self._cursors[partition] = cursor
-        self._seen[partition] = log_of(state, partition)
+        self._seen[partition] = log_of(state, partition), state.version
 
-    def see_all(self, warehouse: Warehouse, name: TopicName, settled: Mapping[int, int]) -> None:
+    def see_all(self, newest: Newest, settled: Mapping[int, int]) -> None:
         """Loads the newest version. A failure is ignored: records come from the cluster without the lake."""
         with suppress(LithifyError):
-            state = warehouse.store.load(name)
+            state = newest.load()
             for partition, offset in settled.items():
                 self.see(partition, state, offset, offset)
 
     def settled(self, offsets: Mapping[int, int]) -> dict[int, Cursor]:
         """The cursors to store once the user has processed all records below these offsets."""
-        return {p: advanced(self._cursors[p], self._seen[p], offset) for p, offset in offsets.items()}
+        return {p: advanced(self._cursors[p], *self._seen[p], offset) for p, offset in offsets.items()}

@@ -57,8 +57,8 @@ class LakeAndLive:
         self._warehouse, self._name, self._live, self._wanted, self._file = warehouse, name, live, partitions, file
         try:
             self._newest = Newest(self._warehouse, self._name, self._live.check_copy)
-            state = self._newest.load()
             stored = StoredPosition({}) if self._file is None else self._file.load()
+            state = self._newest.load()  # after what another run may have stored of it until now
             self._new = partitions is None and not stored.cursors
             self._live.learn(stored.ends)
             partitions = self._chosen(len(state.logs))
@@ -270,7 +270,7 @@ class LakeAndLive:
             return
         self._looked_ms = now_ms
         if self._reading.tail is not None:
-            self._cursors.see_all(self._warehouse, self._name, self.positions())
+            self._cursors.see_all(self._newest, self.positions())
         with suppress(BrokerError):  # the next fetch retries and raises it
             self._take_up_new_partitions()
         self._store()

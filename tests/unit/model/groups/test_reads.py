@@ -72,3 +72,17 @@ def test_a_topic_that_names_no_group_is_held_by_none():
     found = reads_of(topic(settings=some_settings()), [at(5)])
     assert found == NO_READS and found.of(0) == NONE_NAMED
     assert (found.of(0).tombstones_below, found.of(0).backlog_below) == (EVERYTHING, 0)
+
+
+def test_a_group_has_read_nothing_of_a_log_that_has_gone_on_from_an_earlier_state():
+    """C61: but one that has gone on in a later version while the topic was looked at has."""
+    log = LOG.with_run("a").with_run("other")
+
+    def read_in(version, run):
+        position = at(70)
+        cursor = replace(position.cursor, version=version, run=run)
+        return read(replace(position, cursor=cursor), log=log).holding[0].offset
+
+    version = topic().version
+    assert (read_in(version, "other"), read_in(version, "read"), read_in(version - 1, "read")) == (70, 0, 0)
+    assert read_in(version + 1, "later") == 70

@@ -1,0 +1,83 @@
+"""What positions say of their logs' commits, in a table beside theirs (C49, C58).
+
+    lithify_positions        billing, orders-0:  10, committed at 1000         versions before this one know no other
+    lithify_position_runs    billing, orders-0:  10, committed at 1000, run    it counts only for that very position
+
+A user who has no right to that table does without it, as those versions do: a restored log is then found by its epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Table, delete, select
+from sqlalchemy.exc import DBAPIError
+
+from lithify.coordination.leases.lease_transactions import Transactions, has_table, is_denied, make_table, may_write
+from lithify.coordination.leases.stored_rows import checked
+from lithify.coordination.leases.tables.groups import RUNS, runs_of
+from lithify.model.groups.positions import Position
+
+Where = Callable[[Table], Iterable[Any]]
+"""The conditions of some statements, each for some of the rows of a table with the key of positions."""
+
+
+class SqlRuns:
+    """That table, within transactions of the groups of one warehouse."""
+
+    def __init__(self, transactions: Transactions, scope: str) -> None:
+        self._upsert, self._scope = transactions.upsert_into(RUNS), scope
+        self._writes: bool | None = None
+        self._asked: bool | None = None
+        self._reads: bool | None = None
+
+    def write(self, connection: Connection, positions: Iterable[Position]) -> None:
+        """Notes those of positions that were just written."""
+        rows = runs_of(positions, self._scope)
+        if rows and self._may_write(connection):
+            connection.execute(self._upsert, rows)
+
+    def committed(self) -> None:
+        """After such a transaction: from now on it need not ask. A table goes with one that is rolled back."""
+        if self._writes is None:
+            self._writes = self._asked
+
+    def read(self, connection: Connection, where: Where) -> Sequence[Any]:
+        """The rows. Raises `CoordinationError` for one that cannot be."""
+        if not has_table(connection, RUNS) or not self._may_read(connection):
+            return ()
+        return checked((row for some in where(RUNS) for row in connection.execute(select(RUNS).where(some))), RUNS)
+
+    def delete(self, connection: Connection, where: Where) -> None:
+        """Removes the rows, if there are any."""
+        if has_table(connection, RUNS) and self._may_write(connection):
+            for some in where(RUNS):
+                connection.execute(delete(RUNS).where(some))
+
+    def _may_write(self, connection: Connection) -> bool:
+        if self._writes is not None:
+            return self._writes
+        self._asked = _made(connection) and may_write(connection, RUNS)
+        return self._asked
+
+    def _may_read(self, connection: Connection) -> bool:
+        if self._reads is None:
+            self._reads = _granted(lambda: connection.execute(select(RUNS).limit(0)), connection)
+        return self._reads
+
+
+def _made(connection: Connection) -> bool:
+    return _granted(lambda: make_table(connection, RUNS), connection)
+
+
+def _granted(does: Callable[[], object], connection: Connection) -> bool:
+    """Whether the user has the right to what it does; the transaction goes on if not."""
+    try:
+        with connection.begin_nested():
+            does()
+    except DBAPIError as error:
+        if not is_denied(error):
+            raise
+        return False
+    return True
