@@ -81,14 +81,15 @@ class Watcher(Protocol[T]):
 
 @dataclass(frozen=True, slots=True)
 class Known(Generic[T]):
-    """A topic at its last look. Without identity and version it could not be read."""
+    """A topic at its last look. Without a version it could not be read."""
 
     name: TopicName
     token: str | None
     looked_ms: int
     finding: Finding[T]
-    identity: str = ""
     version: int = 0
+    digest: int = 0
+    """Of its state: a restored catalog gives the numbers of versions a second time."""
     groups: frozenset[str] = frozenset()
     """Those that it names."""
     waiting: frozenset[int] = frozenset()
@@ -177,8 +178,7 @@ class CatalogWatch(Generic[T]):
                 topic = assess_topic(self.store, state, positions.reads(state), now_ms, segments)
             else:
                 state = self.store.load_at(name, token)
-                version = (state.identity, state.version)
-                same = before is not None and (before.identity, before.version) == version
+                same = before is not None and (before.version, before.digest) == (state.version, hash(state))
                 if before is not None and same and before.rests(now_ms) and before.is_read_up_to(positions):
                     return replace(before, token=token), False
                 topic = self._assessed(state, positions, now_ms)
@@ -190,7 +190,7 @@ class CatalogWatch(Generic[T]):
         state, opened = topic.state, bool(topic.segments or topic.damaged)
         named, waiting = groups_of(state), waiting_for_groups(state)
         read = _of_partitions(positions.of(name, named), waiting)
-        return Known(name, token, now_ms, finding, state.identity, state.version, named, waiting, read), opened
+        return Known(name, token, now_ms, finding, state.version, hash(state), named, waiting, read), opened
 
     def _assessed(self, state: TopicState, positions: PositionsOfLook, now_ms: int) -> AssessedTopic:
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from lithify.errors import DamagedError, UnknownVersionError
@@ -90,7 +92,22 @@ def test_what_the_watcher_raises_is_a_failure_of_that_topic(warehouse, monkeypat
     watch.look(1_000)
     ((name, error),) = watcher.told
     assert name == ORDERS and "division by zero" in error
-    assert (watch.known[ORDERS].identity, watch.known[ORDERS].version) == ("", 0)
+    assert (watch.known[ORDERS].version, watch.known[ORDERS].digest) == (0, 0)
+
+
+def test_another_state_of_the_same_version_number_is_assessed(warehouse, monkeypatch):
+    """As after a restoration, and a commit; what is the same state under another token rests."""
+    write(warehouse, 0)
+    watcher = Noting()
+    watch, state = CatalogWatch(warehouse.store, watcher), warehouse.store.load(ORDERS)
+    monkeypatch.setattr(warehouse.store, "change_tokens", lambda: iter([(ORDERS, None)]))
+    watch.look(1_000)
+    watch.look(1_000)
+    assert len(watcher.told) == 1
+    other = replace(state, logs=(replace(state.log(0), run_ids=("other",)), *state.logs[1:]))
+    monkeypatch.setattr(warehouse.store, "load_at", lambda _name, _token: other)
+    watch.look(1_000)
+    assert [topic.state for topic in watcher.told] == [state, other]
 
 
 @pytest.mark.parametrize(("despite_commits", "looks"), [(False, 2), (True, 1)])
