@@ -13,12 +13,13 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
 from lithify.cli.completing.shells import complete_if_asked
 from lithify.cli.invocation import INTERRUPTED, Invocation
-from lithify.cli.terminal.output import flush, put, say_lines, show
+from lithify.cli.terminal.output import discard_output, flush, put, say_lines, send_the_rest, show
 from lithify.cli.terminal.stopping import end_in_time, leave
 from lithify.cli.verbs import lithify_group
 from lithify.errors import DefectError, LithifyError, UnusableEnvironmentError
@@ -72,10 +73,12 @@ def run(arguments: Sequence[str], invocation: Invocation | None = None) -> int:
         flush()
         return code
     except (KeyboardInterrupt, click.Abort):
-        invocation.say_interrupted()
+        with suppress(OSError):
+            invocation.say_interrupted()
+        send_the_rest()
         return INTERRUPTED
     except BrokenPipeError:
-        _discard_output()  # the reader has closed the pipe, as `| head` does, which is no failure
+        discard_output()  # the reader has closed the pipe, as `| head` does, which is no failure
         return 0
     except Exception as error:
         if invocation.debug:
@@ -108,18 +111,14 @@ def _failed(error: Exception, invocation: Invocation) -> int:
             text = f"stdout: what is printed cannot be written: {error.strerror}"
             hint = "free space or print elsewhere; what the command has done is done"
             kind, code = UnusableEnvironmentError("").code, 1
-            _discard_output()
         case _:  # a defect, or an unexpected failure of the machine
             kind = (UnusableEnvironmentError if isinstance(error, OF_THE_MACHINE) else DefectError)("").code
             text, hint, code = f"{type(error).__name__}: {error}", "`--debug` shows where", 1
             hint = NOT_INSTALLED if isinstance(error, ImportError) else hint
-    invocation.say_failure(text, hint, kind, code)
+    with suppress(OSError):  # nobody reads stderr; the code says it
+        invocation.say_failure(text, hint, kind, code)
+    send_the_rest()
     return code
-
-
-def _discard_output() -> None:
-    """Redirects stdout to /dev/null: Python flushes it at exit and would print an error."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _is_of_printing(error: OSError) -> bool:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import click
@@ -42,6 +43,31 @@ def put(data: bytes) -> None:
 def flush() -> None:
     """Sends what was printed on stdout, so that a program that reads it has it now."""
     sys.stdout.flush()
+
+
+def send_the_rest() -> None:
+    """Sends what was printed on stdout and still waits there; drops it if it cannot be written."""
+    try:
+        flush()
+    except OSError:
+        discard_output()
+
+
+def discard_output() -> None:
+    """Redirects stdout to /dev/null: Python flushes it at exit and would print an error."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def printed_in_any_case(results: Callable[[], None]) -> Iterator[None]:
+    """Prints results after the work, also of work that fails: its error stands, whether they can be printed or not."""
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            results()
+        raise
+    results()
 
 
 def print_json(value: Mapping[str, Any], *, err: bool = False) -> None:

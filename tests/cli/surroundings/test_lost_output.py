@@ -1,0 +1,73 @@
+"""Standard streams that take nothing any more: what failed first is said, with its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from support.processes.programs import PROGRAM
+from support.servers.tcp_proxy import wait_until
+
+A_LINE = '{"key":"k","value":"v"}\n'
+BROKEN = "it is not JSON: Expecting property name enclosed in double quotes at column 2"
+
+
+@pytest.fixture
+def orders(lithify):
+    lithify("topic", "create", "orders")
+    return lithify
+
+
+@pytest.fixture(params=["without a reader", "full"])
+def lost(request) -> Iterator[int]:
+    """A file that takes no output."""
+    if request.param == "full":
+        file = os.open("/dev/full", os.O_WRONLY)
+    else:
+        reader, file = os.pipe()
+        os.close(reader)
+    yield file
+    os.close(file)
+
+
+def produced(text: str, *flags: str, stdout: int, stderr: int = subprocess.PIPE) -> tuple[int, str]:
+    command = [*PROGRAM, *flags, "produce", "orders"]
+    done = subprocess.run(command, input=text, stdout=stdout, stderr=stderr, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+def test_refused_input_is_said_where_stdout_takes_nothing(orders, lost):
+    code, said = produced(f"{A_LINE}{{broken\n", "--json", stdout=lost)
+    told = json.loads(said)
+    assert (code, told["code"], told["hint"]) == (2, "InvalidInput", "nothing was written")
+    assert told["message"] == f"stdin, line 2: {BROKEN}"
+    assert orders("consume", "orders").lines == []
+
+
+def test_how_far_it_got_is_said_where_stdout_takes_nothing(orders, lost):
+    code, said = produced(f"{A_LINE * 20_000}{{broken\n", stdout=lost)
+    how_far = "nothing of its batch was written, 20,000 records of batches before it were"
+    assert (code, said) == (2, f"error[InvalidInput]: stdin, line 20001: {BROKEN} ({how_far})\n")
+
+
+def test_the_exit_code_stands_where_no_stream_takes_anything(orders, lost):
+    assert produced(f"{A_LINE}{{broken\n", stdout=lost, stderr=lost) == (2, None)
+
+
+def test_an_interrupt_is_said_where_stdout_takes_nothing(orders, lost):
+    command = [*PROGRAM, "produce", "orders", "--linger", "100ms"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=lost, stderr=subprocess.PIPE, text=True) as producing:
+        assert producing.stdin is not None
+        assert producing.stderr is not None
+        producing.stdin.write(A_LINE)
+        producing.stdin.flush()
+        wait_until(lambda: orders("consume", "orders").lines, "it is not there", 30)
+        producing.send_signal(signal.SIGINT)
+        said = producing.stderr.read()
+    assert producing.returncode == 130
+    assert said == "interrupted: orders: 1 record written, version 2; lines after these were not\n"
