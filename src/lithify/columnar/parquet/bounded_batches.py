@@ -43,8 +43,9 @@ class BoundedFile:
 
     def pieces(self) -> Iterator[pa.Table]:
         """All rows in order. Raises `UnsoundFileError`, which names the row group, or errors of Arrow."""
-        for group in range(self.footer.metadata.num_row_groups):
-            yield from self._pieces(group)
+        for group, chunks in enumerate(self.footer.chunks):
+            if chunks:  # else it has no rows
+                yield from self._pieces(group)
 
     def _pieces(self, group: int) -> Iterator[pa.Table]:
         facts = self.footer.metadata.row_group(group)

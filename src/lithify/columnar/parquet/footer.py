@@ -66,7 +66,10 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """A checked footer. `chunks` has, for each row group, its column chunks by column path."""
+    """A checked footer. `chunks` has, for each row group, its column chunks by column path.
+
+    A row group without records has no chunks: writers say nothing true of their places.
+    """
 
     metadata: pq.FileMetaData
     size_bytes: int
@@ -153,21 +156,33 @@ def _leaves(elements: list[Struct]) -> Iterator[_Leaf]:
 
 
 def _chunks(group: Struct, leaves: tuple[_Leaf, ...], data_end: int) -> dict[str, Chunk]:
+    """Those of a row group; without records it has none, and what its footer says of their places is not read."""
     rows, columns = _number(group, 3), _structs(group, 1)
     if len(columns) != len(leaves):
         raise UnsoundFileError(f"a row group has {len(columns)} columns, its schema {len(leaves)}")
-    return {
-        leaf.path: _chunk(column.get(3), leaf, rows, data_end) for leaf, column in zip(leaves, columns, strict=True)
-    }
+    found = [(leaf, _facts(column.get(3), leaf, rows)) for leaf, column in zip(leaves, columns, strict=True)]
+    return {leaf.path: _chunk(facts, leaf, data_end) for leaf, facts in found} if rows else {}
 
 
-def _chunk(facts: Any, leaf: _Leaf, rows: int, data_end: int) -> Chunk:
-    path = facts.get(3) if isinstance(facts, dict) else None
+def _facts(given: Any, leaf: _Leaf, rows: int) -> Struct:
+    """What the footer says of a column chunk, which is one of this column and has a value for each record at least."""
+    facts: Struct = given if isinstance(given, dict) else {}
+    path = facts.get(3)
     if not isinstance(path, list) or b".".join(p for p in path if isinstance(p, bytes)) != leaf.path.encode():
         raise UnsoundFileError(f"a row group has another column in the place of {leaf.path}")
     if _number(facts, 1) != leaf.kind:
         raise UnsoundFileError(f"a row group has {leaf.path} of another type than its schema")
-    values, size, first_data_page = _number(facts, 5), _number(facts, 7), _number(facts, 9)
+    values = _number(facts, 5)
+    if values < rows or (values > rows and not (leaf.repeated and rows)):
+        raise UnsoundFileError(f"a row group of {rows} records has {values} values of {leaf.path}")
+    if leaf.kind != BYTE_ARRAY:
+        _check_bounds(facts.get(12, {}), leaf)
+    _check_histograms(facts.get(16, {}), leaf)
+    return facts
+
+
+def _chunk(facts: Struct, leaf: _Leaf, data_end: int) -> Chunk:
+    size, first_data_page = _number(facts, 7), _number(facts, 9)
     start = first_data_page
     if dictionary := _number(facts, 11) if 11 in facts else 0:
         if dictionary >= start:
@@ -175,16 +190,11 @@ def _chunk(facts: Any, leaf: _Leaf, rows: int, data_end: int) -> Chunk:
         start = dictionary
     if start < len(_MAGIC) or start + size > data_end:
         raise UnsoundFileError(f"a row group has {leaf.path} outside of the file")
-    if not leaf.repeated and values != rows:
-        raise UnsoundFileError(f"a row group of {rows} records has {values} values of {leaf.path}")
-    if leaf.kind != BYTE_ARRAY:
-        _check_bounds(facts.get(12, {}), leaf)
-    _check_histograms(facts.get(16, {}), leaf)
     return Chunk(
         start,
         size,
         _number(facts, 6),
-        values,
+        _number(facts, 5),
         kind=leaf.kind,
         repeated=leaf.repeated,
         codec=_number(facts, 4),

@@ -159,6 +159,8 @@ class SegmentReader:
         ):
             if found != named:
                 raise DamagedError(f"{segment.path}: holds {found} {what}, the metadata says {named}", hint=RESTORE)
+        if not all(self._footer.chunks):
+            raise DamagedError(f"{segment.path}: has a row group without records", hint=RESTORE)
         own = (self._file.metadata.metadata or {}).get(OWN_PATH.encode(), b"")  # absent before format 3
         if own and not was_written_to(segment.path, own.decode(errors="replace")):
             raise DamagedError(f"{segment.path}: is a copy of {own.decode(errors='replace')}", hint=RESTORE)
