@@ -43,6 +43,8 @@ class TimeType(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
+MOST_DIGITS = 20
+"""Of a number of 64 bits, with its sign."""
 LONGEST_MS = 36_500 * 86_400_000
 """A hundred years: no clock, timer or database takes durations of any length."""
 
@@ -109,7 +111,7 @@ class StartType(click.ParamType[Start]):
         if value == "latest":
             return "latest"
         if value.removeprefix("-").isdecimal():
-            return int(value)
+            return _offset(self, value, param, ctx)
         with suppress(ValueError):
             return MessageId.parsed(value)
         if meant := MessageId.printed_by_clients(value):
@@ -132,9 +134,16 @@ class PointType(click.ParamType[int | AtTime]):
         if not isinstance(value, str):
             return value
         try:
-            return int(value) if value.isdecimal() else AtTime(parse_time_ms(value))
+            return _offset(self, value, param, ctx) if value.isdecimal() else AtTime(parse_time_ms(value))
         except ValueError as error:
             self.fail(f"{error}; or an offset", param, ctx)
+
+
+def _offset(kind: click.ParamType[Any], value: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
+    """The number that a text of digits is; Python refuses to read those of thousands of digits."""
+    if len(value) > MOST_DIGITS:
+        kind.fail(f"a number of {len(value)} digits is no offset: those have at most 64 bits", param, ctx)
+    return int(value)
 
 
 class PairType(click.ParamType[tuple[str, str]]):

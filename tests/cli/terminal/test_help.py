@@ -119,6 +119,13 @@ WRONG = {
         ("consume", "t", "--max", "x"),
         "Invalid value for '--max': 'x' is not a valid integer range (see `lithify consume --help`)",
     ),
+    "no offset": (
+        ("consume", "t", "--from", "9" * 5_000),
+        "Invalid value for '--from': a number of 5000 digits is no offset: those have at most 64 bits (see",
+    ),
+    "no offset, below zero": (("consume", "t", "--from", "-" + "9" * 5_000), "Invalid value for '--from': a number"),
+    "no offset of a group": (("group", "reset", "g", "t", "--to", "9" * 5_000), "Invalid value for '--to': a number"),
+    "no offset to end at": (("consume", "t", "--to", "9" * 5_000), "Invalid value for '--to': a number of 5000"),
     "no such format": (("produce", "t", "--format", "xml"), "Invalid value for '--format': 'xml' is not one of"),
     "two places": (
         ("status", "--warehouse", "w", "--catalog", "c"),

@@ -13,6 +13,7 @@ are stored, as text in one form.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -47,6 +48,9 @@ class Attribute:
     """Other topic settings that it brings, unless the stream has values of its own for them."""
 
 
+_WHOLE = re.compile(r"-?\d{1,19}")
+
+
 def _choice(text: str, allowed: Mapping[str, str]) -> str:
     found = allowed.get(text.strip().lower())
     if found is None:
@@ -59,6 +63,8 @@ def _flag(text: str) -> str:
 
 
 def _partitions(text: str) -> str:
+    if not _WHOLE.fullmatch(text.strip()):
+        raise ValueError(f"{text!r} is no whole number")
     if not 1 <= int(text) <= MAX_PARTITIONS:
         raise ValueError(f"{int(text)} is out of range")
     return str(int(text))
@@ -66,7 +72,7 @@ def _partitions(text: str) -> str:
 
 def _seconds(text: str) -> str:
     number = text.strip()
-    ms = int(number) * 1_000 if number.lstrip("-").isdigit() else parse_duration_ms(number)
+    ms = parse_duration_ms(f"{number}s" if _WHOLE.fullmatch(number) else number)
     if ms % 1_000 or not 0 <= ms // 1_000 <= _MOST_SECONDS:
         raise ValueError(f"{text!r} is no whole number of seconds, 0 or more")
     return str(ms // 1_000)

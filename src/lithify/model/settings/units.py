@@ -21,7 +21,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _RATES = "such as 20MB/s, 500KiB/s or 1000000 (bytes per second)"
 _EPOCH_MS = re.compile(r"@-?[0-9]{1,20}")
-_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)\s*([A-Za-z]*)")
+_NUMBER = re.compile(r"(-?\d{1,100}(?:\.\d{1,100})?)\s*([A-Za-z]*)")
 
 
 def parse_duration_ms(text: str) -> int:

@@ -61,7 +61,7 @@ def test_rates(text, rate):
     assert parse_rate_bytes(text) == rate
 
 
-@pytest.mark.parametrize("text", ["", "x", "1x", "1 2", "1e3", "∞", "s", "--1", "1.s"])
+@pytest.mark.parametrize("text", ["", "x", "1x", "1 2", "1e3", "∞", "s", "--1", "1.s", "²", "9" * 5_000])
 def test_what_is_no_number_with_a_unit_is_refused_by_name(text):
     for parse in (parse_duration_ms, parse_size_bytes):
         with pytest.raises(ValueError, match=r"is not a (duration|size) such as"):
