@@ -29,7 +29,7 @@ from lithify.cli.terminal.drawing import columns
 from lithify.cli.terminal.output import print_json, printed_in_any_case, say, show
 from lithify.cli.terminal.progress import record_progress
 from lithify.cli.terminal.stopping import interrupts
-from lithify.errors import InvalidRecordError, LithifyError, RefusedError, UnknownOutcomeError
+from lithify.errors import InvalidInputError, InvalidRecordError, LithifyError, RefusedError, UnknownOutcomeError
 from lithify.model.settings.units import plural
 from lithify.reports.page.wording import count
 
@@ -193,6 +193,8 @@ def _sources(files: tuple[str, ...], flags: ProduceFlags) -> list[tuple[str, For
         raise RefusedError("--key takes every line as a value, --format a line as a record", hint="give one of them")
     sources = [(path, _kind(path, flags)) for path in files or (STDIN,)]
     plain = any(kind in ("tsv", "values") for _, kind in sources)
+    if flags.encodings != Encodings.of("utf-8") and all(kind == "parquet" for _, kind in sources):
+        raise RefusedError("--encoding is for text, and parquet has bytes", hint="leave it out")
     if flags.null_marker is not None and not plain:
         raise RefusedError("--null-marker is for tsv", hint='json has "value":null, and parquet has nulls')
     if flags.keep_offsets and plain:
@@ -212,7 +214,7 @@ def _append(topic: Topic, batch: InputBatch, partition: int | None, written: Wri
     table = batch.table if partition is None else _placed(batch, partition)
     try:
         result = topic.append(table, keep_offsets=keep_offsets)
-    except InvalidRecordError as error:
+    except (InvalidInputError, InvalidRecordError) as error:
         raise batch.named(error) from None
     written.version = result.version
     for r in result.ranges:

@@ -43,8 +43,11 @@ class InputBatch:
     unit: Literal["line", "row"]
     numbers: Sequence[int]
 
-    def named(self, error: InvalidRecordError) -> InvalidInputError | InvalidRecordError:
-        """The error, with the line or row of the record that it is about."""
+    def named(self, error: InvalidInputError | InvalidRecordError) -> InvalidInputError | InvalidRecordError:
+        """The error, with the line or row of the record that it is about, or all of them if it names none."""
+        if isinstance(error, InvalidInputError):
+            where = f"{self.source}, {self.unit}s {self.numbers[0]} to {self.numbers[-1]}"
+            return InvalidInputError(f"{where}: {error.message}", hint=error.hint)
         if error.index < 0:
             return error
         return error.at(f"{self.source}, {self.unit} {self.numbers[error.index]}")
@@ -83,12 +86,14 @@ def read_batches(path: str, format_name: Format, form: TextForm) -> Iterator[Inp
 
 def check_readable(path: str, format_name: Format) -> None:
     """Raises `InvalidInputError` now if a file cannot hold records, before anything is appended."""
+    if not path:
+        raise InvalidInputError("the name of a file is empty", hint="name a file, or - for stdin")
     if format_name == "parquet":
         with _open_parquet(path) as file:
-            from lithify.columnar.arrivals.arrived_columns import check_columns
+            from lithify.columnar.arrivals.arrived_columns import check_types
 
             try:
-                check_columns(file.file.schema_arrow)
+                check_types(file.file.schema_arrow)
             except InvalidInputError as error:
                 raise InvalidInputError(f"{path}: {error.message}", hint=error.hint) from None
     elif path != STDIN and not _is_pipe(path):  # opening a pipe a second time would lose its content

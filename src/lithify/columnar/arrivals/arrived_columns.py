@@ -103,6 +103,13 @@ def check_columns(schema: pa.Schema, accepted: pa.Schema = GIVEN_SCHEMA) -> None
             raise InvalidInputError(f"there is no column {needed!r}", hint="records need the columns key and value")
 
 
+def check_types(schema: pa.Schema) -> None:
+    """Raises `InvalidInputError` if columns are wrong, or of types that are not accepted, whatever is in them."""
+    check_columns(schema)
+    columns = [pa.nulls(0, field.type) for field in schema]
+    _converted(pa.RecordBatch.from_arrays(columns, schema=schema), GIVEN_SCHEMA)
+
+
 def refused_record(index: int, reason: str) -> InvalidRecordError:
     """The error for the record at `index` of its batch."""
     error = InvalidRecordError(
