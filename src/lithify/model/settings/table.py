@@ -129,6 +129,14 @@ def _groups(text: str) -> str:
         raise ValueError(error.message) from None
 
 
+def _text(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("it is not UTF-8 text") from None
+    return text
+
+
 def _ratio(text: str) -> float:
     try:
         ratio = float(text)
@@ -160,7 +168,7 @@ _TABLE = (
         "compaction.strategy.header",
         accepts="the name of a header",
         doc="With strategy header: where the order of a record is, a signed big-endian integer of 8 bytes.",
-        parse=str,
+        parse=_text,
     ),
     Setting(
         "null.key",

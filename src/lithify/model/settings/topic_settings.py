@@ -126,7 +126,8 @@ def stored_settings(config: Mapping[str, str]) -> TopicSettings:
     """Settings from a topic's metadata: values that an earlier version accepted are moved into today's bounds."""
     grace = SETTINGS["sweep.grace.ms"]
     least = max(int(config.get(grace.name, TopicSettings().sweep_grace_ms)), LEAST_SWEEP_GRACE_MS)
-    return settings_of({**config, grace.name: least})
+    header = config.get(_HEADER, "").encode(errors="replace").decode()
+    return settings_of({**config, grace.name: least, _HEADER: header})
 
 
 def changed(settings: TopicSettings, config: Mapping[str, object]) -> TopicSettings:
@@ -178,6 +179,7 @@ def to_stored(settings: TopicSettings) -> dict[str, str]:
     }
 
 
+_HEADER = "compaction.strategy.header"
 _SHOWN = 200
 """Characters of a refused value that are repeated."""
 

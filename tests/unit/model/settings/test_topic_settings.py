@@ -67,7 +67,7 @@ REFUSED = {
         "compact;delete",
     ],
     "compaction.strategy": ["", "newest", "Timestamp"],
-    "compaction.strategy.header": [],
+    "compaction.strategy.header": ["\udcff"],
     "null.key": ["", "keep", "None"],
     "empty.value": ["", "null"],
     "delete.retention.ms": ["", "-1", "soon", "9223372036854775808", "1y"],
@@ -302,6 +302,11 @@ def test_an_unknown_preset_is_refused():
     with pytest.raises(InvalidSettingError, match="rabbit") as error:
         settings_of({}, like="rabbit")
     assert error.value.hint == "accepted: kafka, pulsar, mapr"
+
+
+def test_a_header_that_is_no_text_is_read_where_an_earlier_version_stored_it():
+    stored = stored_settings({"compaction.strategy": "header", "compaction.strategy.header": "v\udcff"})
+    assert stored.compaction_strategy_header == "v?"
 
 
 def test_settings_read_back_as_they_were_written():
