@@ -183,9 +183,9 @@ def _version_row(version: VersionReport, *, viewed: bool) -> tuple[str, ...]:
         count(version.records),
         format_bytes(version.bytes),
         *((view,) if viewed else ()),
-        format_time(version.closed_ms)[:19],
+        f"{format_time(version.closed_ms)[:19]}Z",
         version.verb.value,
-        format_time(version.files_stay_until_ms)[:19],
+        f"{format_time(version.files_stay_until_ms)[:19]}Z",
     )
 
 

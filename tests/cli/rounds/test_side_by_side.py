@@ -72,8 +72,8 @@ def test_kept_versions_have_their_views(states, masked):
     states("compact", "states")
     assert masked(states("versions", "states").out) == (
         "VERSION  RECORDS  SIZE  VIEW  CLOSED AT  BY  FILES STAY UNTIL\n"
-        "      5  6  SIZE  2  TIME  compact  TIME\n"
-        "      3  5  SIZE  -  TIME  compact  TIME\n"
+        "      5  6  SIZE  2  TIMEZ  compact  TIMEZ\n"
+        "      3  5  SIZE  -  TIMEZ  compact  TIMEZ\n"
     )
     assert read(states, "--compacted", "--version", 5) == VIEW + TAIL
     assert states("undo", "states", "--yes").err.startswith("states: the round ")

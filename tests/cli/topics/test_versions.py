@@ -40,7 +40,7 @@ def read(lithify, *more):
 
 def test_kept_versions_are_listed_and_read(orders, masked):
     assert masked(orders("versions", "orders").out) == (
-        "VERSION  RECORDS  SIZE  CLOSED AT  BY  FILES STAY UNTIL\n      3  3  SIZE  TIME  compact  TIME\n"
+        "VERSION  RECORDS  SIZE  CLOSED AT  BY  FILES STAY UNTIL\n      3  3  SIZE  TIMEZ  compact  TIMEZ\n"
     )
     assert orders("versions", "orders").err == "orders: 1 earlier version kept, at most 20 are; the newest is 5\n"
     version = orders("versions", "orders", "--json").json

@@ -29,7 +29,7 @@ from lithify.reports.page.wording import count
     required=True,
     help="Move to earliest, latest, an offset or a time.",
 )
-@click.option("--partition", type=int, metavar="P", help="Read only this partition. Default: all.")
+@click.option("--partition", type=int, metavar="P", help="Move only the position in this partition. Default: all.")
 @click.option("--yes", is_flag=True, help="Move the positions. Without --yes, only show the new ones.")
 @parameters.members
 def reset(
