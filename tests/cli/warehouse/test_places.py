@@ -54,6 +54,20 @@ def test_a_bucket_without_a_catalog_is_refused_with_the_way_to_one(lithify):
     assert "`warehouse: s3://lake/topics`, and name it with --catalog NAME" in said
 
 
+def test_a_scheme_has_no_case(lithify, tmp_path):
+    lithify("topic", "create", "orders", "--warehouse", f"FILE://{tmp_path}/lake")
+    assert (tmp_path / "lake" / "catalog.db").is_file()
+
+
+def test_links_in_a_circle_are_said_to_be_some(lithify, tmp_path):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    assert "Too many levels of symbolic links" in lithify.error(
+        "topic", "list", "--warehouse", tmp_path / "loop", code=1
+    )
+    (tmp_path / "link").symlink_to(tmp_path / "away")
+    assert "mount its disk" in lithify.error("topic", "list", "--warehouse", tmp_path / "link", code=1)
+
+
 def test_short_help(lithify):
     assert lithify("compact", "-h").out == lithify("compact", "--help").out
 

@@ -9,6 +9,7 @@ Nothing is opened before it is needed, and reading an empty directory creates no
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from pyiceberg.io import PY_IO_IMPL
@@ -126,6 +127,8 @@ class EmbeddedCatalog:
                 return True
             if not self._folder.exists():
                 if self._folder.is_symlink():
+                    with suppress(FileNotFoundError):
+                        self._folder.stat()  # raises, for links in a circle
                     raise WarehouseError(
                         f"{self.where} is a link to {self._folder.readlink()}, which is not there",
                         hint="mount its disk, or make that directory",
@@ -190,6 +193,8 @@ def catalog_source(warehouse: str | None, catalog: str | None) -> CatalogSource:
     if catalog is not None:
         return NamedCatalog(catalog)
     assert warehouse is not None
+    if warehouse.lower().startswith("file:/"):  # case means nothing in the name of a scheme
+        warehouse = f"file:{warehouse[5:]}"
     path = local_path(warehouse) if "://" in warehouse or warehouse.startswith("file:/") else warehouse
     if path is None:
         raise WarehouseError(
