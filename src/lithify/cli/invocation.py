@@ -99,7 +99,7 @@ class Invocation:
             error = {"code": code, "message": message, "hint": hint or None, "exit_code": exit_code}
             print_json({**error, **place}, err=True)
         else:
-            say_error(message.rstrip(".") + (f" ({hint})" if hint else ""), code)
+            say_error(message + (f" ({hint})" if hint else ""), code)
 
     def say_ending(self) -> None:
         """Says that an interrupted verb takes a while to end, if it says afterwards what is true then."""

@@ -104,7 +104,7 @@ def _failed(error: Exception, invocation: Invocation) -> int:
             return 0
         case click.UsageError():
             path = error.ctx.command_path if error.ctx else "lithify"
-            kind, text, hint, code = USAGE, error.format_message(), f"see `{path} --help`", error.exit_code
+            kind, text, hint, code = USAGE, error.format_message().rstrip("."), f"see `{path} --help`", error.exit_code
         case LithifyError():
             kind, text, hint, code = error.code, error.message, error.hint, error.exit_code
         case OSError() if _is_of_printing(error):

@@ -203,6 +203,7 @@ def test_a_group_that_a_topic_waits_for_is_described_before_it_reads(lithify):
     lithify("produce", "orders", stdin='{"key":"a","value":"1"}\n')
     (lag,) = lithify("group", "describe", "billing", "--json").lines
     assert (lag["position"], lag["records_left"], lag["holds_tombstones"]) == (None, 1, False)
+    assert lithify.error("group", "describe", "..").startswith("there is no group .. (")
     assert "there is no group biling" in lithify.error("group", "describe", "biling")
 
 
