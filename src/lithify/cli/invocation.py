@@ -20,6 +20,7 @@ from lithify.cli.terminal.output import print_json, say, say_error, say_json, sa
 from lithify.errors import RefusedError
 from lithify.errors.redaction import told
 from lithify.model.names import parse_topic
+from lithify.model.settings.foreign import option_counterpart
 
 if TYPE_CHECKING:
     from lithify.api.lake import Lake
@@ -183,11 +184,16 @@ class Verb(click.Command):
         self.params += shared_options()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Names a word such as `-path` as a whole, which click takes for the options -p, -a, -t and -h."""
+        """Says what Kafka's options are here, and names a word such as `-path` as a whole, for click the options -p, -a
+        and so on.
+        """
         given = list(args)
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
+            own = [name for param in self.params for name in param.opts if name.startswith(error.option_name)]
+            if (meant := option_counterpart(error.option_name)) and not own:
+                raise click.UsageError(f"No such option '{error.option_name}': {meant}", ctx) from error
             words = (word for word in given if word.startswith(error.option_name) and word[1:].isalpha())
             word = next(words, error.option_name)
             if word == error.option_name:

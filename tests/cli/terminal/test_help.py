@@ -109,6 +109,31 @@ WRONG = {
         "No such option '-path': options begin with two dashes, and names of streams and topics have no option (see",
     ),
     "short option": (("stream", "create", "-p", "x"), "No such option '-p' (see `lithify stream create --help`)"),
+    "Kafka's start": (
+        ("consume", "t", "--from-beginning"),
+        "No such option '--from-beginning': Kafka's --from-beginnin",
+    ),
+    "Kafka's offset": (("consume", "t", "--offset", "3"), "No such option '--offset': Kafka's --offset is --from (see"),
+    "Kafka's limit": (
+        ("consume", "t", "--max-messages", "3"),
+        "No such option '--max-messages': Kafka's --max-messages is --max (see `lithify consume --help`)",
+    ),
+    "Kafka's copies": (
+        ("topic", "create", "t", "--replication-factor", "3"),
+        "No such option '--replication-factor': a topic has no replicas of its own: the store keeps the copies (see",
+    ),
+    "Kafka's topic": (
+        ("topic", "describe", "--topic", "t"),
+        "No such option '--topic': the topic is an argument: lithify topic info TOPIC (see",
+    ),
+    "Kafka's servers": (
+        ("topic", "list", "--bootstrap-server", "b"),
+        "No such option '--bootstrap-server': there is no server: --warehouse DIR or --catalog NAME says where",
+    ),
+    "servers of Kafka": (
+        ("kafka", "ingest", "--bootstrap-server", "b"),
+        "No such option '--bootstrap-server'. Did you mean '--bootstrap-servers'? (see",
+    ),
     "flag": (
         ("consume", "t", "--fromm"),
         "No such option '--fromm'. Did you mean '--from'? (see `lithify consume --help`)",
