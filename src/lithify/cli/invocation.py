@@ -20,7 +20,6 @@ from lithify.cli.terminal.output import print_json, say, say_error, say_json, sa
 from lithify.errors import RefusedError
 from lithify.errors.redaction import told
 from lithify.model.names import parse_topic
-from lithify.model.settings.foreign import option_counterpart
 
 if TYPE_CHECKING:
     from lithify.api.lake import Lake
@@ -191,6 +190,8 @@ class Verb(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
+            from lithify.cli.foreign_options import option_counterpart
+
             own = [name for param in self.params for name in param.opts if name.startswith(error.option_name)]
             if (meant := option_counterpart(error.option_name)) and not own:
                 raise click.UsageError(f"No such option '{error.option_name}': {meant}", ctx) from error

@@ -40,7 +40,7 @@ def modules(*arguments: str) -> list[str]:
         ("status", 262, 855),
         ("consume orders", 257, 830),
         ("versions orders", 253, 825),
-        ("group list", 274, 865),
+        ("group list", 275, 865),
         ("produce orders /dev/null", 258, 1150),
     ],
 )

@@ -132,7 +132,7 @@ def normal_form(path: str) -> str:
 
 
 def local_folder(path: str) -> Path:
-    """The absolute path of a folder that somebody named. `~nobody` stays as it is if no user has that name."""
+    """The absolute path of a folder, as a user writes it. `~nobody` stays as it is if no user has that name."""
     return Path(os.path.abspath(os.path.expanduser(path)))  # noqa: PTH100, PTH111 - resolve() follows links
 
 
