@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 
 
 class FileKind(Enum):
@@ -19,6 +21,11 @@ class FileKind(Enum):
 
 LOCAL_SCHEME = re.compile("^file:(//(localhost)?(?=/)|(?=/[^/]))")
 """What the URI of a local path begins with; Hadoop leaves out the slashes of the host."""
+
+
+def local_folder(path: str) -> Path:
+    """The absolute path of a folder, as a user writes it. `~nobody` stays as it is if no user has that name."""
+    return Path(os.path.abspath(os.path.expanduser(path)))  # noqa: PTH100, PTH111 - resolve() follows links
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ def register(spark: SparkSession, warehouse: str | None = None, *, catalog: str 
     if warehouse is None and catalog is None:
         warehouse, catalog = default_place()
     if warehouse is not None and "://" not in warehouse:
-        from lithify.columnar.files.access import local_folder
+        from lithify.model.stored_file import local_folder
 
         warehouse = str(local_folder(warehouse))  # Spark's processes may have another directory
     source = type("RegisteredSource", (LithifySource,), {"default": (warehouse, catalog)})

@@ -18,9 +18,8 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from urllib.parse import quote
 
-from lithify.columnar.files.access import local_folder
 from lithify.model.names import TopicName, in_order, original_stream
-from lithify.model.stored_file import LOCAL_SCHEME
+from lithify.model.stored_file import LOCAL_SCHEME, local_folder
 from lithify.ports.store import Warehouse
 from lithify.wiring import COORDINATION_VARIABLE, groups_of, open_warehouse
 from lithify.wiring.place import default_place

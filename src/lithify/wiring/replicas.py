@@ -64,7 +64,8 @@ def replica_context(warehouse: Warehouse, url: str | None, *, makes: bool = Fals
 
 def place_of(text: str) -> str:
     """The place of a warehouse as definitions store it. Raises `RefusedError`."""
-    from lithify.columnar.files.access import local_folder, local_path
+    from lithify.columnar.files.access import local_path
+    from lithify.model.stored_file import local_folder
 
     path = local_path(text) if "://" in text or text.startswith("file:/") else text
     if path is None:

@@ -131,11 +131,6 @@ def normal_form(path: str) -> str:
     return "/" + os.path.normpath(path).lstrip("/")
 
 
-def local_folder(path: str) -> Path:
-    """The absolute path of a folder, as a user writes it. `~nobody` stays as it is if no user has that name."""
-    return Path(os.path.abspath(os.path.expanduser(path)))  # noqa: PTH100, PTH111 - resolve() follows links
-
-
 def local_path(path: str) -> str | None:
     """`path` as a path of the local file system, or None if it is remote, as `file://HOST/DIR` is."""
     path = LOCAL_SCHEME.sub("", path)

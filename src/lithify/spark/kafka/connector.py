@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pyspark
 
-from lithify.columnar.files.access import local_folder
 from lithify.errors import ConnectorError
 from lithify.model.settings.secrets import SECRET_NAMES
+from lithify.model.stored_file import local_folder
 from lithify.spark.kafka.fetched import fetch
 from lithify.spark.session.start import COMPILES_WELL, JAVA_OPTIONS, java_options
 

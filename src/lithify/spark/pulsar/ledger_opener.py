@@ -10,8 +10,8 @@ from typing import Any
 
 import pyspark
 
-from lithify.columnar.files.access import local_folder
 from lithify.errors import ConnectorError
+from lithify.model.stored_file import local_folder
 from lithify.pulsar.bookkeeper import (
     JavaParts,
     LedgerReader,

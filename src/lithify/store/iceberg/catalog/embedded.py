@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from pyiceberg.io import PY_IO_IMPL
 
-from lithify.columnar.files.access import local_folder, local_path
+from lithify.columnar.files.access import local_path
 from lithify.errors import WarehouseError
+from lithify.model.stored_file import local_folder
 from lithify.store.iceberg.catalog.configured import OPENINGS, NamedCatalog, by_configuration
 from lithify.store.iceberg.error_mapping import already_exists, reaching
 from lithify.store.iceberg.io.local_io import IMPLEMENTATION
