@@ -20,6 +20,7 @@ from lithify.ports.store import Warehouse
 from lithify.rules.reading.pieces import Reading
 from lithify.service.change.alter import plan_uncompact
 from lithify.service.change.cut import plan_delete_records, plan_truncate
+from lithify.service.change.expire import versions_to_expire
 from lithify.service.change.sweep import refuse_sweep, sweep
 from lithify.service.change.undo import plan_undo
 from lithify.service.cleaner_rates import with_rates_of_cleaners
@@ -163,6 +164,7 @@ READS: dict[str, Verb] = {
     "limits of a cleaner": lambda w: with_rates_of_cleaners(w.store, RunLimits()),
     "group describe": lagged,
     "versions": lambda w: kept_versions(w, NAME),
+    "versions to expire": lambda w: versions_to_expire(w, w.store.load(NAME), w.clock.now_ms()),
     "history": lambda w: list(reports_of(w.store, w.store.load(NAME))),
     "quarantine list": failing_logs,
     "verify": verified,
