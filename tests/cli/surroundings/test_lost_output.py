@@ -37,7 +37,8 @@ def lost(request) -> Iterator[int]:
 
 def produced(text: str, *flags: str, stdout: int, stderr: int = subprocess.PIPE) -> tuple[int, str]:
     command = [*PROGRAM, *flags, "produce", "orders"]
-    done = subprocess.run(command, input=text, stdout=stdout, stderr=stderr, text=True, check=False)
+    buffered = {**os.environ, "PYTHONUNBUFFERED": ""}  # so that Python has something to flush at exit
+    done = subprocess.run(command, input=text, stdout=stdout, stderr=stderr, text=True, check=False, env=buffered)
     return done.returncode, done.stderr
 
 

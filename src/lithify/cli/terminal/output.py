@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -46,16 +46,22 @@ def flush() -> None:
 
 
 def send_the_rest() -> None:
-    """Sends what was printed on stdout and still waits there; drops it if it cannot be written."""
-    try:
-        flush()
-    except OSError:
-        discard_output()
+    """Sends what was printed and still waits, on stdout and stderr; drops what cannot be written."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            _discard(stream)
 
 
 def discard_output() -> None:
-    """Redirects stdout to /dev/null: Python flushes it at exit and would print an error."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Redirects stdout to /dev/null."""
+    _discard(sys.stdout)
+
+
+def _discard(stream: TextIO) -> None:
+    """Python flushes it at exit: it would print an error, or change the exit code, of its own."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextmanager
