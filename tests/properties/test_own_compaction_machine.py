@@ -248,7 +248,9 @@ class OwnCompactionMachine(RuleBasedStateMachine):
             self.began[partition] = log.compacted_start
         table.update({record.key: record for record in found if record.key is not None})
         end = log.log_end_offset if len(found) < most or found[-1].offset is None else found[-1].offset + 1
-        self.cursors[partition] = Cursor.of(state, log, end) if cursor is None else advanced(cursor, log, end)
+        self.cursors[partition] = (
+            Cursor.of(state, log, end) if cursor is None else advanced(cursor, log, state.version, end)
+        )
         if end < log.log_end_offset:
             return
         last = winners(self.histories[state.replica.version][partition])

@@ -126,6 +126,7 @@ class TopicMachine(RuleBasedStateMachine):
     ) -> None:
         now_ms = None if given is None else self.topic.clock.now_ms() + given
         planned_ms = self.topic.clock.now_ms() if now_ms is None else now_ms
+        covered_ms = max(planned_ms, self.topic.state.clock_ms or 0) if now_ms is None else now_ms
         version, asked = self.topic.state.version, partitions or tuple(range(PARTITIONS))
         planned = [(log.textbook, self.topic.segments(place)) for place, log in enumerate(self.logs)]
         engine = PhasedEngine(self.topic.engine, {"commit": lambda: self._race(racing or [])})
@@ -139,7 +140,7 @@ class TopicMachine(RuleBasedStateMachine):
             done = before.rounded(segments, settings, planned_ms, {at(r) for r in self.topic.records(log.partition)})
             assert log.horizon == done.horizon
             below, left = tuple(r for r in before.records if at(r) < log.horizon), done.records
-            expected.textbook = expected.textbook.with_round(done, settings, planned_ms, "")
+            expected.textbook = expected.textbook.with_round(done, settings, covered_ms, "")
             assert (log.records_in, log.records_out, log.losers.total) == (
                 len(below),
                 len(left),

@@ -88,8 +88,8 @@ class Known(Generic[T]):
     looked_ms: int
     finding: Finding[T]
     version: int = 0
-    digest: int = 0
-    """Of its state: a restored catalog gives the numbers of versions a second time."""
+    history: int = 0
+    """Which topic it is, and by which commits: a restored catalog gives the numbers of versions a second time."""
     groups: frozenset[str] = frozenset()
     """Those that it names."""
     waiting: frozenset[int] = frozenset()
@@ -178,7 +178,7 @@ class CatalogWatch(Generic[T]):
                 topic = assess_topic(self.store, state, positions.reads(state), now_ms, segments)
             else:
                 state = self.store.load_at(name, token)
-                same = before is not None and (before.version, before.digest) == (state.version, hash(state))
+                same = before is not None and (before.version, before.history) == (state.version, _history(state))
                 if before is not None and same and before.rests(now_ms) and before.is_read_up_to(positions):
                     return replace(before, token=token), False
                 topic = self._assessed(state, positions, now_ms)
@@ -190,7 +190,7 @@ class CatalogWatch(Generic[T]):
         state, opened = topic.state, bool(topic.segments or topic.damaged)
         named, waiting = groups_of(state), waiting_for_groups(state)
         read = _of_partitions(positions.of(name, named), waiting)
-        return Known(name, token, now_ms, finding, state.version, hash(state), named, waiting, read), opened
+        return Known(name, token, now_ms, finding, state.version, _history(state), named, waiting, read), opened
 
     def _assessed(self, state: TopicState, positions: PositionsOfLook, now_ms: int) -> AssessedTopic:
         try:
@@ -198,6 +198,10 @@ class CatalogWatch(Generic[T]):
         except UnknownVersionError:  # others have committed since, and that version is not kept
             newest = self.store.load(state.name)
             return assess_topic(self.store, newest, positions.reads(newest), now_ms)
+
+
+def _history(state: TopicState) -> int:
+    return hash((state.identity, tuple(log.run_ids for log in state.logs)))
 
 
 def _of_partitions(positions: Iterable[Position], partitions: frozenset[int]) -> tuple[Position, ...]:

@@ -92,7 +92,7 @@ def test_what_the_watcher_raises_is_a_failure_of_that_topic(warehouse, monkeypat
     watch.look(1_000)
     ((name, error),) = watcher.told
     assert name == ORDERS and "division by zero" in error
-    assert (watch.known[ORDERS].version, watch.known[ORDERS].digest) == (0, 0)
+    assert (watch.known[ORDERS].version, watch.known[ORDERS].history) == (0, 0)
 
 
 def test_another_state_of_the_same_version_number_is_assessed(warehouse, monkeypatch):
