@@ -59,9 +59,10 @@ def after_change(
     names = frozenset(unset_names)
     reset = unset(settings, names)  # checks the names
     kept = frozenset(own) - names
+    ours = kept.union(config)
     if inherited is None:
-        return changed(reset, config), kept | config.keys()
-    return in_force({**own_values(settings, kept), **config}, inherited), kept | config.keys()
+        return changed(reset, config), ours
+    return in_force({**own_values(settings, kept), **config}, inherited), ours
 
 
 def origins(settings: TopicSettings, own: Set[str], inherited: Mapping[str, str]) -> dict[str, Origin]:
