@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
+from lithify.model.stored_file import local_folder
 from lithify.spark_source.columns import check_schema, schema_of
 from lithify.spark_source.options import Connect, place, read_options, write_options
 from lithify.spark_source.refusals import without_traceback
@@ -40,8 +41,6 @@ def register(spark: SparkSession, warehouse: str | None = None, *, catalog: str 
     if warehouse is None and catalog is None:
         warehouse, catalog = default_place()
     if warehouse is not None and "://" not in warehouse:
-        from lithify.model.stored_file import local_folder
-
         warehouse = str(local_folder(warehouse))  # Spark's processes may have another directory
     source = type("RegisteredSource", (LithifySource,), {"default": (warehouse, catalog)})
     spark.dataSource.register(source)

@@ -163,9 +163,14 @@ def has_table(connection: Connection, table: Table) -> bool:
 
 def may_write(connection: Connection, table: Table) -> bool:
     """Whether the user has the right to; the transaction goes on if not."""
+    return is_granted(lambda: connection.execute(update(table).where(false()).values(scope=table.c.scope)), connection)
+
+
+def is_granted(does: Callable[[], object], connection: Connection) -> bool:
+    """Whether the user has the right to what it does; the transaction goes on if not."""
     try:
         with connection.begin_nested():
-            connection.execute(update(table).where(false()).values(scope=table.c.scope))
+            does()
     except DBAPIError as error:
         if not is_denied(error):
             raise

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Table, delete, select
-from sqlalchemy.exc import DBAPIError
 
-from lithify.coordination.leases.lease_transactions import Transactions, has_table, is_denied, make_table, may_write
+from lithify.coordination.leases.lease_transactions import Transactions, has_table, is_granted, make_table, may_write
 from lithify.coordination.leases.stored_rows import checked
 from lithify.coordination.leases.tables.groups import RUNS, runs_of
 from lithify.model.groups.positions import Position
@@ -58,26 +57,10 @@ class SqlRuns:
     def _may_write(self, connection: Connection) -> bool:
         if self._writes is not None:
             return self._writes
-        self._asked = _made(connection) and may_write(connection, RUNS)
+        self._asked = is_granted(lambda: make_table(connection, RUNS), connection) and may_write(connection, RUNS)
         return self._asked
 
     def _may_read(self, connection: Connection) -> bool:
         if self._reads is None:
-            self._reads = _granted(lambda: connection.execute(select(RUNS).limit(0)), connection)
+            self._reads = is_granted(lambda: connection.execute(select(RUNS).limit(0)), connection)
         return self._reads
-
-
-def _made(connection: Connection) -> bool:
-    return _granted(lambda: make_table(connection, RUNS), connection)
-
-
-def _granted(does: Callable[[], object], connection: Connection) -> bool:
-    """Whether the user has the right to what it does; the transaction goes on if not."""
-    try:
-        with connection.begin_nested():
-            does()
-    except DBAPIError as error:
-        if not is_denied(error):
-            raise
-        return False
-    return True

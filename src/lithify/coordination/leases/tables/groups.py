@@ -21,15 +21,17 @@ from lithify.model.groups.positions import Position
 from lithify.model.names import LogId, TopicName
 
 
+def _key_of_positions() -> Iterator[Column[Any]]:
+    for name in ("scope", "consumer_group", "stream", "topic"):
+        yield Column(name, String, primary_key=True)
+    yield Column("partition", Integer, primary_key=True)
+
+
 def _table_of_positions(name: str) -> Table:
     return Table(
         name,
         MetaData(),
-        Column("scope", String, primary_key=True),
-        Column("consumer_group", String, primary_key=True),
-        Column("stream", String, primary_key=True),
-        Column("topic", String, primary_key=True),
-        Column("partition", Integer, primary_key=True),
+        *_key_of_positions(),
         Column("identity", String, nullable=False),
         Column("generation", BigInteger, nullable=False),
         Column("position", BigInteger, nullable=False),
@@ -45,8 +47,7 @@ COPIED = _table_of_positions("lithify_copied_positions")
 RUNS = Table(
     "lithify_position_runs",
     MetaData(),
-    *(Column(name, String, primary_key=True) for name in ("scope", "consumer_group", "stream", "topic")),
-    Column("partition", Integer, primary_key=True),
+    *_key_of_positions(),
     Column("identity", String, nullable=False),
     Column("position", BigInteger, nullable=False),
     Column("committed_ms", BigInteger, nullable=False),
