@@ -19,6 +19,8 @@ A section is one process there: it collects its tests, and starts its session an
 has two processes. A lane that has no tests left takes those of the others, the short ones first. Tests marked `alone`
 are a section of their own, as `backends-alone`, which `backends` on the command line names too.
 
+Temporary files are kept in memory where that has room, as a sixteenth of a run is work of the disk.
+
 What a section prints comes when it has ended, in one piece; of a section that runs alone as it comes. The summary has
 each section's seconds on the clock, and those of processors that its processes used: only these can be compared between
 runs on a shared machine. Servers that outlive their section's command are not in them.
@@ -29,13 +31,15 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,6 +74,10 @@ BY_NAME = {
     "pythons": "every Python that Lithify runs on, each with some 600 MB of packages",
 }
 """Only where the command line asks for them, as they need what a machine may lack."""
+
+IN_MEMORY = Path("/dev/shm")  # noqa: S108  a folder for each run is made there
+ROOM_BYTES = 12 << 30
+"""A run keeps up to 3 GB of temporary files, and its JVMs need as much memory again."""
 
 _COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected)")
 
@@ -211,6 +219,17 @@ def next_of(queues: Sequence[deque[Section]]) -> Section | None:
     return None
 
 
+@contextmanager
+def temporary_files_in_memory() -> Iterator[None]:
+    """For all programs that start meanwhile, unless TMPDIR names another place."""
+    if "TMPDIR" in os.environ or not IN_MEMORY.is_dir() or shutil.disk_usage(IN_MEMORY).free < ROOM_BYTES:
+        yield
+        return
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY, prefix="lithify-checks-", ignore_cleanup_errors=True) as folder:
+        os.environ["TMPDIR"] = folder
+        yield
+
+
 def main() -> int:
     """Runs what the command line asks for; returns the exit code."""
     everything = sections()
@@ -228,7 +247,8 @@ def main() -> int:
     os.environ.pop("JAVA_TOOL_OPTIONS", None)  # its notice on stderr would be taken for output of ours
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of programs start, and would each compile it all
     begun = time.monotonic()
-    outcomes = run_all([section for section in everything if section.is_named(wanted)])
+    with temporary_files_in_memory():
+        outcomes = run_all([section for section in everything if section.is_named(wanted)])
     total: Counter[str] = sum((outcome.counts for outcome in outcomes), Counter())
     print("\n=== summary")
     for outcome in outcomes:

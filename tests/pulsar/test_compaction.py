@@ -10,6 +10,7 @@ from lithify.pulsar import compact_entries
 from lithify.pulsar.format.entry import RawEntry
 from lithify.pulsar.format.framing import unframed
 from support.pulsar.clients import send
+from support.pulsar.copies import namespace_retention
 from support.pulsar.java_client import java_read
 from support.pulsar.live_topics import (
     a_round,
@@ -22,7 +23,7 @@ from support.pulsar.live_topics import (
     view,
     view_ledgers,
 )
-from support.pulsar.server import PulsarServer, a_pulsar
+from support.pulsar.server import PulsarServer
 
 
 def reference(entries: list[RawEntry]) -> list[RawEntry]:
@@ -110,33 +111,27 @@ def test_partitions_are_compacted_each(pulsar_server, session):
     assert [one.changed for one in report.partitions] == [False, True, False, True]
 
 
-def test_a_view_survives_the_broker_and_what_it_trims(session):
+def test_a_view_survives_the_broker_and_what_it_trims(mortal_server, session):
     """C54: what a round has covered may be trimmed; the next one has it from the view."""
-    settings = {
-        "managedLedgerMaxEntriesPerLedger": "20",
-        "managedLedgerMinLedgerRolloverTimeMinutes": "0",
-        "defaultRetentionTimeInMinutes": "0",
-        "defaultRetentionSizeInMB": "0",
-    }
-    with a_pulsar(**settings) as server:
-        topic = server.make_topic()
-        produce(server, topic, 8, 200)
-        whole = raw(server, topic, compacted=False)
-        assert a_round(server, topic, session).changed
-        assert view(server, topic) == reference(whole)
-        server.unload(topic)
-        produce(server, topic, 9, 60)
-        server.admin("POST", f"{topic.replace('://', '/')}/trim")
-        deadline = time.monotonic() + 30
-        while (left := raw(server, topic, compacted=False))[0] == whole[0]:
-            assert time.monotonic() < deadline, "the broker trims nothing"
-            time.sleep(0.5)
-        before = view(server, topic)
-        server.kill(broker_only=True)
-        server.start()
-        assert view(server, topic) == before
-        horizon = look(server, topic).horizon
-        assert horizon is not None
-        new = [entry for entry in left if entry[:2] > horizon[:2]]
-        assert a_round(server, topic, session).changed
-        assert view(server, topic) == reference([*before, *new])
+    topic = mortal_server.make_topic()
+    namespace_retention(mortal_server, topic, 0)
+    produce(mortal_server, topic, 8, 200)
+    whole = raw(mortal_server, topic, compacted=False)
+    assert a_round(mortal_server, topic, session).changed
+    assert view(mortal_server, topic) == reference(whole)
+    mortal_server.unload(topic)
+    produce(mortal_server, topic, 9, 60)
+    mortal_server.admin("POST", f"{topic.replace('://', '/')}/trim")
+    deadline = time.monotonic() + 30
+    while (left := raw(mortal_server, topic, compacted=False))[0] == whole[0]:
+        assert time.monotonic() < deadline, "the broker trims nothing"
+        time.sleep(0.5)
+    before = view(mortal_server, topic)
+    mortal_server.kill(broker_only=True)
+    mortal_server.start()
+    assert view(mortal_server, topic) == before
+    horizon = look(mortal_server, topic).horizon
+    assert horizon is not None
+    new = [entry for entry in left if entry[:2] > horizon[:2]]
+    assert a_round(mortal_server, topic, session).changed
+    assert view(mortal_server, topic) == reference([*before, *new])
