@@ -19,7 +19,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from support.checked.machine import RandomTopicMachine
 
-SECONDS = float(os.environ.get("LITHIFY_RANDOM_SECONDS", "25"))
+SECONDS = float(os.environ.get("LITHIFY_RANDOM_SECONDS", "12"))
 FIRST_SEED = int(os.environ.get("LITHIFY_RANDOM_SEED", "0"))
 SHRINKING_SECONDS = 900
 VERBS = 12
