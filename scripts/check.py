@@ -75,7 +75,7 @@ BY_NAME = {
 }
 """Only where the command line asks for them, as they need what a machine may lack."""
 
-IN_MEMORY = Path("/dev/shm")  # noqa: S108  a folder for each run is made there
+IN_MEMORY = Path("/dev/shm")
 ROOM_BYTES = 12 << 30
 """A run keeps up to 3 GB of temporary files, and its JVMs need as much memory again."""
 
@@ -145,7 +145,7 @@ def _tests_of(folder: str) -> tuple[Section, ...]:
 
 
 def _tests(name: str, which: list[str]) -> Section:
-    workers = () if name in TOGETHER + SPLIT_THEMSELVES else ("-n", "2")
+    workers = () if name in TOGETHER + SPLIT_THEMSELVES else ("-n", "3" if name.endswith(ALONE) else "2")
     by_file = ("--dist", "loadfile", "--no-loadscope-reorder") if name in BY_FILE else ()
     command = ("pytest", "-q", "--durations=5", "--durations-min=5", *which)
     return Section(name, (command,), split=(*workers, *by_file))
