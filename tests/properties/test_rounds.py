@@ -123,7 +123,7 @@ class Rounds(RuleBasedStateMachine):
         outcome = self.log.round(settings, self.now_ms)
         done = planned.rounded(segments, settings, self.now_ms, {at(r) for r in self.log.compacted})
         assert outcome.plan.horizon.offset == done.horizon
-        self.textbook = planned.with_round(done, settings, self.now_ms, "")
+        self.textbook = planned.with_round(done, settings, self.now_ms, self.now_ms, "")
         assert self.log.state.log_start_offset == self.textbook.start
         below = [self.log.records[s.path] for s in outcome.result]
         assert all(at(r) >= outcome.plan.rules.log_start for records in below for r in records)

@@ -140,7 +140,7 @@ class TopicMachine(RuleBasedStateMachine):
             done = before.rounded(segments, settings, planned_ms, {at(r) for r in self.topic.records(log.partition)})
             assert log.horizon == done.horizon
             below, left = tuple(r for r in before.records if at(r) < log.horizon), done.records
-            expected.textbook = expected.textbook.with_round(done, settings, covered_ms, "")
+            expected.textbook = expected.textbook.with_round(done, settings, covered_ms, planned_ms, "")
             assert (log.records_in, log.records_out, log.losers.total) == (
                 len(below),
                 len(left),

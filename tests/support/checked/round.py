@@ -115,7 +115,7 @@ class _Round:
         done = log.rounded(segments[partition], planned.settings, report.now_ms, there)
         assert done.horizon == horizon, f"H of log {partition} is {done.horizon}, not {horizon} (C14)"
         log = self.topic.model.logs[partition]
-        return log.with_round(done, planned.settings, committed_ms, report.run_id)
+        return log.with_round(done, planned.settings, committed_ms, max(self.times_ms), report.run_id)
 
     def _as_read(self, log: TextbookLog, settings: TopicSettings, report: RoundReport) -> TextbookLog:
         """The log with the positions that the round found: those of a moment (C61, C62)."""
@@ -171,7 +171,7 @@ class _Round:
     def _is_quiet(self, log: TextbookLog, moment: Moment, now_ms: int) -> bool:
         planned, segments = moment.model, moment.segments[log.partition]
         done = log.rounded(segments, planned.settings, now_ms, self.topic.offsets(log.partition))
-        after = log.with_round(done, planned.settings, now_ms, "")
+        after = log.with_round(done, planned.settings, now_ms, now_ms, "")
         same = after.reading(compacted=True) == log.reading(compacted=True) and after.dirty_from == log.dirty_from
         return (
             same and not log.round_required and (done.held or not log.hidden or not self._stores_deleted(log, moment))

@@ -251,14 +251,16 @@ class TextbookLog:
         may, must = self.may_go(tombstone, settings, now_ms, horizon)
         return must or (may and at(tombstone) not in there)
 
-    def with_round(self, done: Rounded, settings: TopicSettings, now_ms: int, run_id: str) -> TextbookLog:
-        """The log, as it is now, after a round that was committed at `now_ms`."""
+    def with_round(
+        self, done: Rounded, settings: TopicSettings, dated_ms: int, now_ms: int, run_id: str
+    ) -> TextbookLog:
+        """The log, as it is now, after a round that was dated so, by a clock that said `now_ms` at the latest."""
         planned = done.planned_on
         start = max(self.start, done.start)
         low, high = planned.low, planned.high
         if done.horizon > planned.dirty_from or planned.uncovered:
             low, high = (
-                (*covers, Cover(done.horizon, max([now_ms, *(c.time_ms for c in covers[-1:])])))
+                (*covers, Cover(done.horizon, max([dated_ms, *(c.time_ms for c in covers[-1:])])))
                 for covers in (low, high)
             )
         records = self.records

@@ -18,7 +18,7 @@ from lithify.rules.compaction.audit import audit
 from lithify.rules.compaction.decisions import Rewrite, rewrites_of
 from lithify.rules.compaction.outcome import LogOutcome, applied, decisions_of
 from lithify.rules.compaction.planner import LogPlan, plan_log
-from lithify.rules.compaction.round_commit import After, state_after
+from lithify.rules.compaction.round_commit import After, RoundTimes, state_after
 from lithify.rules.compaction.survivors import survivors
 from lithify.testing.memory_files import segment_of
 from lithify.testing.oracle_engine import findings_of
@@ -118,7 +118,8 @@ class PureLog:
         self.segments = tuple(sorted((*left, *outcome.added), key=lambda s: s.base_offset))
         self.view = outcome.result if outcome.plan.view is not None else ()
         after = After(self.segments, self._last(self.segments), self._last(self.view))
-        self.state = state_after(outcome, self.state, after, settings, run_id=f"round{self.written}", now_ms=now_ms)
+        times = RoundTimes(now_ms, now_ms)
+        self.state = state_after(outcome, self.state, after, settings, run_id=f"round{self.written}", times=times)
 
     def _last(self, segments: Sequence[Segment]) -> LastRecord | None:
         if not segments:

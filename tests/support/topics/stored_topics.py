@@ -32,7 +32,7 @@ from lithify.rules.compaction.audit import audit
 from lithify.rules.compaction.decisions import Decision, rewrites_of
 from lithify.rules.compaction.outcome import LogFindings, LogOutcome, applied, decisions_of
 from lithify.rules.compaction.planner import LogPlan, plan_log
-from lithify.rules.compaction.round_commit import After, state_after
+from lithify.rules.compaction.round_commit import After, RoundTimes, state_after
 from lithify.rules.compaction.survivors import survivors
 from lithify.testing.oracle_engine import findings_of
 from support.builders import with_id
@@ -168,7 +168,7 @@ class StoredTopic:
             After(self.segments[partition], last),
             self.settings,
             run_id=f"run{self.runs}",
-            now_ms=now_ms,
+            times=RoundTimes(now_ms, now_ms),
         )
         return outcome
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from lithify.model.log_arithmetic import measured
 from lithify.model.segment import volume_of
 from lithify.model.topic.log import HeldTombstones, LastRecord, TombstoneStep
-from lithify.rules.compaction.round_commit import After, state_after
+from lithify.rules.compaction.round_commit import After, RoundTimes, state_after
 from support.builders import draw, some_settings
 from support.topics.pure_rounds import a_pure_log, offsets
 
@@ -145,7 +145,8 @@ def test_after_a_round_its_run_is_recorded_and_none_is_required():
     log = a_pure_log("a=1")
     log.state = replace(log.state, round_required="a setting changed", uncovered=True)
     outcome = log.round(some_settings(), 7)
-    after = state_after(outcome, log.state, After(log.segments, None), some_settings(), run_id="r7", now_ms=7)
+    times = RoundTimes(7, 7)
+    after = state_after(outcome, log.state, After(log.segments, None), some_settings(), run_id="r7", times=times)
     assert (after.last_round, after.last_round_ms, after.round_required, after.uncovered) == ("r7", 7, "", False)
 
 

@@ -122,6 +122,17 @@ def test_a_round_by_a_clock_that_is_hours_behind_shortens_no_time(place: RandomP
     assert closed not in kept() and tombstones() == 0
 
 
+def test_tombstones_go_where_each_round_is_by_a_clock_that_is_behind(place: RandomPlace) -> None:
+    """C18, C19, C46: however often rounds are, none waits for longer than that clock says."""
+    for hour in range(36):
+        append(place.warehouse, NAME, [Record(b"k%d" % hour, None, place.clock.now_ms(), partition=0)])
+        place.clock.advance(-3 * HOUR_MS)
+        compact(place.warehouse, place.engine, NAME, RunRequest())  # type: ignore[arg-type]
+        place.clock.advance(4 * HOUR_MS)
+    steps = place.warehouse.store.load(NAME).log(0).steps
+    assert sum(step.tombstones for step in steps) == 24 + 3
+
+
 def test_an_idle_topic_expires_by_itself(place: RandomPlace) -> None:
     """C46, C24."""
     place.clock.advance(366 * DAY_MS)

@@ -100,8 +100,17 @@ class After:
     view_last_record: LastRecord | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class RoundTimes:
+    """When a round is committed: what its clock says, or `--now`, and what it is dated by."""
+
+    now_ms: int
+    dated_ms: int
+    """Not earlier than the commits before it (C18): the clock may be behind theirs."""
+
+
 def state_after(
-    outcome: LogOutcome, current: LogState, after: After, settings: TopicSettings, *, run_id: str, now_ms: int
+    outcome: LogOutcome, current: LogState, after: After, settings: TopicSettings, *, run_id: str, times: RoundTimes
 ) -> LogState:
     """The state of a log once `outcome` is laid over `current`, the newest state."""
     plan = outcome.plan
@@ -111,9 +120,9 @@ def state_after(
         current,
         log_start_offset=log_start,
         first_dirty_offset=max(plan.horizon.offset, log_start),
-        steps=steps_after(outcome, settings, now_ms),
+        steps=steps_after(outcome, settings, times),
         last_record=last_readable(after.last_record, log_start),
-        last_round_ms=now_ms,
+        last_round_ms=times.dated_ms,
         last_round=run_id,
         losers_removed=current.losers_removed or (view is None and outcome.removes_losers),
         uncovered=False,
@@ -128,8 +137,12 @@ def state_after(
     return measured(replace(moved, round_required=reason), after.segments)
 
 
-def steps_after(outcome: LogOutcome, settings: TopicSettings, now_ms: int) -> Steps:
-    """The tombstone steps after the round, its own included, folded (C18, C19)."""
+def steps_after(outcome: LogOutcome, settings: TopicSettings, times: RoundTimes) -> Steps:
+    """The tombstone steps after the round, its own included, folded (C18, C19).
+
+    Folded by the clock that rounds judge by: if steps became one before it says that they have expired, that one would
+    become later with each round, and its tombstones would never go.
+    """
     plan, found = outcome.plan, outcome.findings
     lost = found.clean_tombstones_lost or (0,) * len(plan.base.steps)
     steps = tuple(
@@ -139,9 +152,9 @@ def steps_after(outcome: LogOutcome, settings: TopicSettings, now_ms: int) -> St
         steps = _counted_anew(steps, plan.rules.tombstones_expire_below, found.clean_tombstones_held)
     if plan.moves:
         kept = found.dirty_tombstones_kept
-        steps = with_round(steps, horizon=plan.horizon.offset, now_ms=now_ms, tombstones=kept)
+        steps = with_round(steps, horizon=plan.horizon.offset, now_ms=times.dated_ms, tombstones=kept)
     # Where the log start has moved since the plan, what is below it is still there, and counted.
-    return folded(steps, log_start=plan.rules.log_start, held_ms=held_at_most_ms(settings), now_ms=now_ms)
+    return folded(steps, log_start=plan.rules.log_start, held_ms=held_at_most_ms(settings), now_ms=times.now_ms)
 
 
 def _counted_anew(steps: Steps, expire_below: int, left: int) -> Steps:

@@ -19,7 +19,7 @@ from lithify.ports.store import Warehouse
 from lithify.reports.rounds.round import RoundReport
 from lithify.rules.compaction.outcome import LogOutcome
 from lithify.rules.compaction.planner import LogPlan
-from lithify.rules.compaction.round_commit import After, conflict, late_append, state_after
+from lithify.rules.compaction.round_commit import After, RoundTimes, conflict, late_append, state_after
 from lithify.service.commit import commit
 from lithify.service.documents import put_report
 from lithify.service.last_record import last_record
@@ -63,13 +63,13 @@ def commit_round(
         if not good:
             return None
         commit_ms = warehouse.clock.now_ms()
-        time_ms = max(commit_ms, newest.clock_ms or 0) if now_ms is None else now_ms
+        times = _times(newest, commit_ms, now_ms)
         put_report(warehouse.store, newest, run_id, make_report(newest.version + 1, tuple(good)))
         results = good.values()
         return TopicEdit(
             run_id=run_id,
             time_ms=commit_ms,  # retention of replaced files counts from the commit, whatever --now says (C7)
-            logs={p: _new_state(warehouse, newest, segments, o, run_id, time_ms) for p, o in good.items()},
+            logs={p: _new_state(warehouse, newest, segments, o, run_id, times) for p, o in good.items()},
             add=tuple(segment for outcome in results for segment in outcome.added),
             remove=tuple(segment for outcome in results for segment in outcome.removed),
             view_add=tuple(segment for outcome in results for segment in outcome.view_added),
@@ -133,13 +133,19 @@ def _late_appends(outcomes: Mapping[int, LogOutcome], segments: tuple[Segment, .
     return {partition: reason for partition, reason in reasons.items() if reason is not None}
 
 
+def _times(newest: TopicState, commit_ms: int, given_ms: int | None) -> RoundTimes:
+    if given_ms is not None:
+        return RoundTimes(given_ms, given_ms)
+    return RoundTimes(commit_ms, max(commit_ms, newest.clock_ms or 0))
+
+
 def _new_state(
     warehouse: Warehouse,
     newest: TopicState,
     segments: tuple[Segment, ...],
     outcome: LogOutcome,
     run_id: str,
-    time_ms: int,
+    times: RoundTimes,
 ) -> LogState:
     """The state of one log with the round; `segments` are those of the newest version."""
     partition = outcome.plan.partition
@@ -150,4 +156,4 @@ def _new_state(
         known = None if current.view is None else current.view.last_record
         known = current.last_record if known is None else known
         after = replace(after, view_last_record=last_record(warehouse, outcome.result, known))
-    return state_after(outcome, current, after, newest.settings, run_id=run_id, now_ms=time_ms)
+    return state_after(outcome, current, after, newest.settings, run_id=run_id, times=times)
