@@ -18,6 +18,7 @@ from lithify.service.write.append import append
 from support.checked.places import PLACES
 from support.checked.topic import NAME, CheckedTopic
 from support.checked.trouble import RandomPlace
+from support.engines.phased import PhasedEngine
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -62,6 +63,19 @@ def test_nothing_is_dropped_by_a_clock_that_is_years_ahead(place: RandomPlace, d
         DROPS[drop](place)
     assert place.warehouse.store.load(NAME) == state
     assert files <= {file.path for file in place.warehouse.store.stored_files(state)}
+
+
+def test_a_round_is_not_dated_by_a_clock_that_leaps_before_its_commit(place: RandomPlace) -> None:
+    """C46, C18: once it is right again, the round is made by that, and its tombstones go in time."""
+    produce(place, None)
+    before = place.warehouse.store.load(NAME)
+    leaping = PhasedEngine(place.engine, {"commit": lambda: place.clock.advance(YEARS_MS)})  # type: ignore[arg-type]
+    (log,) = compact(place.warehouse, leaping, NAME, RunRequest()).logs
+    assert log.error is not None and "the clock says" in log.error
+    assert place.warehouse.store.load(NAME) == before
+    place.clock.advance(-YEARS_MS)
+    compact(place.warehouse, place.engine, NAME, RunRequest())  # type: ignore[arg-type]
+    assert [s.time_ms for s in place.warehouse.store.load(NAME).log(0).steps][-1] <= place.clock.now_ms()
 
 
 @pytest.mark.parametrize("drop", ["retain", "round", "expire"])

@@ -20,6 +20,7 @@ from lithify.reports.rounds.round import RoundReport
 from lithify.rules.compaction.outcome import LogOutcome
 from lithify.rules.compaction.planner import LogPlan
 from lithify.rules.compaction.round_commit import After, RoundTimes, conflict, late_append, state_after
+from lithify.service.clock_check import check_clock
 from lithify.service.commit import commit
 from lithify.service.documents import put_report
 from lithify.service.last_record import last_record
@@ -46,7 +47,7 @@ def commit_round(
     now_ms: int | None,
     make_report: MakeReport,
 ) -> CommittedRound:
-    """Commits what can be committed of `outcomes`. Raises what `commit` raises.
+    """Commits what can be committed of `outcomes`. Raises what `commit` raises, or `ClockError`.
 
     `now_ms` is the time given with `--now`; without it the clock is read just before the swap, since tombstones age
     from the commit on (C18), and one that is behind those of earlier commits counts as theirs.
@@ -63,6 +64,8 @@ def commit_round(
         if not good:
             return None
         commit_ms = warehouse.clock.now_ms()
+        if now_ms is None:
+            check_clock(warehouse.clock, newest, commit_ms)  # it may have leapt since the plan (C46)
         times = _times(newest, commit_ms, now_ms)
         put_report(warehouse.store, newest, run_id, make_report(newest.version + 1, tuple(good)))
         results = good.values()
