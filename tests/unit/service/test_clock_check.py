@@ -11,6 +11,7 @@ from lithify.model.record import Record
 from lithify.service.change.expire import expire_versions
 from lithify.service.change.retain import retain
 from lithify.service.change.sweep import sweep
+from lithify.service.change.undo import undo
 from lithify.service.clock_check import trust_clock
 from lithify.service.read.fetch import open_log
 from lithify.service.round.compact import RunRequest, compact
@@ -145,6 +146,19 @@ def test_tombstones_go_where_each_round_is_by_a_clock_that_is_behind(place: Rand
         place.clock.advance(4 * HOUR_MS)
     steps = place.warehouse.store.load(NAME).log(0).steps
     assert sum(step.tombstones for step in steps) == 24 + 3
+
+
+def test_undo_brings_no_time_to_come_back(place: RandomPlace) -> None:
+    """C46, C7: a confirmed clock has set it back."""
+    place.clock.advance(366 * DAY_MS)
+    for value in (None, b"4"):
+        produce(place, value)
+        compact(place.warehouse, place.engine, NAME, RunRequest())  # type: ignore[arg-type]
+    place.clock.advance(-366 * DAY_MS)
+    trust_clock(place.warehouse, NAME)
+    undo(place.warehouse, NAME)
+    steps = place.warehouse.store.load(NAME).log(0).steps
+    assert steps and max(step.time_ms for step in steps) <= place.clock.now_ms()
 
 
 def test_an_idle_topic_expires_by_itself(place: RandomPlace) -> None:

@@ -16,6 +16,7 @@ from lithify.model.segment import Segment
 from lithify.model.topic.log import LastRecord, LogState
 from lithify.reports.rounds.round import LogReport
 from lithify.rules.compaction.eligible.required import carried_reason, stored_deletion
+from lithify.rules.compaction.tombstones import Steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def state_after_undo(
         now,
         log_start_offset=start,
         first_dirty_offset=max(then.first_dirty_offset, start),
-        steps=() if now.uncovered else then.steps,
+        steps=() if now.uncovered else _no_later(then.steps, now),
         held=then.held,
         aged_before_ms=None,
         last_record=last_readable(last_record, start),
@@ -85,6 +86,12 @@ def state_after_undo(
     # What required the round requires one again (C43), and records deleted since are stored again (C26).
     deleted = stored_deletion(back, files.segments, files.view)
     return measured(replace(back, round_required=carried_reason((now, then), deleted)), files.segments)
+
+
+def _no_later(steps: Steps, now: LogState) -> Steps:
+    """The steps with no time that is later than those since: a clock was confirmed, and set these back (C46)."""
+    latest_ms = now.steps[-1].time_ms if now.steps else None
+    return tuple(s if latest_ms is None else replace(s, time_ms=min(s.time_ms, latest_ms)) for s in steps)
 
 
 def _undone(now: LogState) -> Undone:
