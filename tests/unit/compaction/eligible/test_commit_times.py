@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,7 +53,22 @@ def test_what_was_committed_within_the_lag_waits_and_not_much_longer(acts):
         if act == "round":
             log = replace(log, first_dirty_offset=horizon)
             log = replace(log, committed=committed_after(log, SETTINGS, now_ms))
-        assert len(log.committed) <= LAG_PARTS + 3
+        assert len(log.committed) <= LAG_PARTS + 4
+
+
+@pytest.mark.parametrize("behind_ms", [LAG_MS // LAG_PARTS, LAG_MS, 5 * LAG_MS])
+def test_a_clock_that_is_behind_delays_rounds_and_does_not_end_them(behind_ms):
+    """C14, C46: also where there is an append in every part of the lag, by a clock that is right."""
+    log, segments = LogState(0), ()
+    for now_ms in range(10_000, 30_000, 50):
+        end = log.log_end_offset
+        segments += (a_segment(f"s{end}", end, end + 1),)
+        log = replace(log, log_end_offset=end + 1)
+        log = replace(log, committed=committed_after(log, SETTINGS, now_ms))
+        horizon = compaction_horizon(log, segments, SETTINGS, now_ms - behind_ms)
+        log = replace(log, first_dirty_offset=horizon.offset)
+    waits_ms = LAG_MS + 2 * behind_ms + 2 * LAG_MS // LAG_PARTS
+    assert log.log_end_offset - waits_ms // 50 <= log.first_dirty_offset < log.log_end_offset - LAG_MS // 50
 
 
 def test_old_timestamps_do_not_count_where_commits_do():

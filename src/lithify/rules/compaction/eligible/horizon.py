@@ -97,13 +97,17 @@ def committed_ms(committed: Committed, end_offset: int) -> int:
 
 
 def committed_after(log: LogState, settings: TopicSettings, now_ms: int) -> Committed:
-    """The entries of a log whose new state is committed now."""
+    """The entries of a log whose new state is committed now.
+
+    Of those that are old enough the first stays, until D has passed it, and the last: of the last alone, which is
+    another one after every part of the lag, a cleaner whose clock is behind would never find that it is old enough.
+    """
     lag_ms = settings.min_compaction_lag_ms
     if settings.min_compaction_lag_from != "commit" or lag_ms <= 0:
         return ()
     known = [c for c in _ended(log.committed, log.log_end_offset) if c.end_offset > log.first_dirty_offset]
     old = [entry for entry in known if entry.time_ms + lag_ms <= now_ms]
-    kept = [*old[-1:], *known[len(old) :]]
+    kept = [*old[:1], *old[1:][-1:], *known[len(old) :]]
     if log.log_end_offset > (kept[-1].end_offset if kept else log.first_dirty_offset):
         time_ms = max(now_ms, kept[-1].time_ms) if kept else now_ms
         part_ms = max(1, lag_ms // LAG_PARTS)
