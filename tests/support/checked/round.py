@@ -102,7 +102,8 @@ class _Round:
             topic.look(self.moments[0].now_ms)
 
     def _after(self, partition: int, report: RoundReport, state: TopicState, horizon: int) -> TextbookLog:
-        moment = self._planned(partition)
+        said = next(log for log in report.logs if log.partition == partition)
+        moment = self._planned(said)
         planned, segments = moment.model, moment.segments
         committed_ms = state.log(partition).last_round_ms
         assert committed_ms is not None
@@ -111,16 +112,18 @@ class _Round:
         assert earliest_ms <= committed_ms <= latest_ms, "a time that no clock showed (C18)"
         assert min(self.times_ms) <= report.now_ms <= max(self.times_ms), "judged by a time that no clock showed"
         there = self.topic.offsets(partition)
-        log = self._as_read(planned.logs[partition], planned.settings, report)
+        log = self._as_read(planned.logs[partition], planned.settings, said, report.groups_error)
         done = log.rounded(segments[partition], planned.settings, report.now_ms, there)
         assert done.horizon == horizon, f"H of log {partition} is {done.horizon}, not {horizon} (C14)"
         log = self.topic.model.logs[partition]
+        assert not log.beaten_later(done, planned.settings), "a late record came back (C20)"
         return log.with_round(done, planned.settings, committed_ms, max(self.times_ms), report.run_id)
 
-    def _as_read(self, log: TextbookLog, settings: TopicSettings, report: RoundReport) -> TextbookLog:
+    def _as_read(
+        self, log: TextbookLog, settings: TopicSettings, said: LogReport, groups_error: str | None
+    ) -> TextbookLog:
         """The log with the positions that the round found: those of a moment (C61, C62)."""
-        assert report.groups_error is None or self.may_be_blind, report.groups_error
-        said = next(part for part in report.logs if part.partition == log.partition)
+        assert groups_error is None or self.may_be_blind, groups_error
         for way in self._ways_read(log):
             found = way.read_by(settings.holding_groups), way.read_by(settings.trimming_groups)
             if found == (said.tombstones_read_below, said.backlog_read_below):
@@ -133,14 +136,26 @@ class _Round:
         ways = [*(way.readers for way in logs), *([{}] if self.may_be_blind else [])]
         return [replace(log, readers=readers) for readers in ways]
 
-    def _planned(self, partition: int) -> Moment:
-        """What the round of a log was planned on at last: a conflict has it planned again (C44)."""
-        first, last = self.moments[0], self.moments[-1]
+    def _planned(self, said: LogReport) -> Moment:
+        """What the round of a log was planned on at last: a conflict has it planned again, or a late append (C44)."""
+        first, last, partition = self.moments[0], self.moments[-1], said.partition
         if partition not in first.state.partitions:
             return last
         changed = first.model.settings != last.model.settings
         conflict = changed or first.model.logs[partition].epoch != last.model.logs[partition].epoch
-        return last if conflict or not self.was_loaded else first
+        if conflict or not self.was_loaded:
+            return last
+        if said.log_end_offset == first.model.logs[partition].end:
+            return first
+        assert self._may_drop(first, partition), "records that no delete could beat had it planned again (C44)"
+        return last
+
+    def _may_drop(self, moment: Moment, partition: int) -> bool:
+        """Whether a round of a log would drop deletes that may beat later records (C20)."""
+        settings = moment.model.settings
+        ways = self._ways_read(moment.model.logs[partition]) if settings.compaction_strategy != "offset" else []
+        dones = (log.rounded(moment.segments[partition], settings, t, ()) for log in ways for t in self.times_ms)
+        return any(done.expired for done in dones)
 
     def check_refused(self, error: LithifyError | CrashError) -> None:
         """C23: where the topic did not compact, when it was planned first or last; C7: what it had loaded is swept."""

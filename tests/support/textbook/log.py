@@ -17,7 +17,7 @@ from lithify.model.message import MessageId
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
-from support.textbook.records import Records, at, deletes, is_old, key_in, order, winners_of
+from support.textbook.records import UNORDERED, Records, at, deletes, is_old, key_in, order, winners_of
 from support.textbook.rounds import Cover, Covers, Dropped, Rounded, ended_at, longest_ms
 
 TRUNCATIONS_KEPT = 8
@@ -250,6 +250,12 @@ class TextbookLog:
             return False  # C53: a round may count those that were deleted and are stored still
         may, must = self.may_go(tombstone, settings, now_ms, horizon)
         return must or (may and at(tombstone) not in there)
+
+    def beaten_later(self, done: Rounded, settings: TopicSettings) -> Records:
+        """The records that came since a round was planned, and that deletes beat which it drops (C20)."""
+        late = (r for r in self.reading(compacted=False) if at(r) >= done.planned_on.end)
+        dropped = {r.key: order(r, settings) for r in done.expired}
+        return tuple(r for r in late if order(r, settings) < dropped.get(key_in(r), UNORDERED))
 
     def with_round(
         self, done: Rounded, settings: TopicSettings, dated_ms: int, now_ms: int, run_id: str
