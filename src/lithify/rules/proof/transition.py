@@ -20,8 +20,9 @@ from lithify.model.groups.reads import GroupRead, LogReads
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.edit import Verb
-from lithify.model.topic.log import LogState
+from lithify.model.topic.log import CommittedEnd, LogState
 from lithify.reports.rounds.round import LogReport
+from lithify.rules.compaction.eligible.horizon import LONG_AGO_MS
 from lithify.rules.compaction.planner import LogPlan, plan_log
 from lithify.rules.compaction.survivor_rules import SurvivorRules
 from lithify.rules.lifecycle.undoing import LogFiles, files_after
@@ -150,7 +151,15 @@ def _planned(how: Transition) -> LogPlan | None:
         return None
     before, end = how.before, how.round_.log_end_offset
     segments = tuple(s for s in before.files.segments if s.base_offset < end)  # without what was appended since
-    return plan_log(before.state, segments, before.settings, how.now_ms, before.files.view, _reads(before, how.round_))
+    state, reads = _as_old(before.state, how.round_.horizon), _reads(before, how.round_)
+    return plan_log(state, segments, before.settings, how.now_ms, before.files.view, reads)
+
+
+def _as_old(log: LogState, horizon: int) -> LogState:
+    """The log with what a round has covered committed long ago: appends since its plan may have made the times later
+    that the log keeps of its commits (C14), and those of its plan are not known any more."""
+    later = (entry for entry in log.committed if entry.end_offset > horizon)
+    return replace(log, committed=(CommittedEnd(horizon, LONG_AGO_MS), *later))
 
 
 def _reads(before: LogVersion, round_: LogReport) -> LogReads:

@@ -216,6 +216,23 @@ def test_an_entry_that_comes_while_a_round_goes_on(
     assert verify(topic.warehouse, OracleInspector(topic.files), ORDERS).findings == ()
 
 
+@pytest.mark.parametrize("mode", ["in-place", "side-by-side"])
+def test_appends_while_a_round_goes_on_make_what_it_covered_no_younger(mode: str) -> None:
+    """C14: the log keeps the times of its commits coarsely, and later ones than when the round was planned."""
+    lag = {"min_compaction_lag_ms": 800, "min_compaction_lag_from": "commit"}
+    topic = MemoryTopic(compaction_mode=mode, delete_retention_ms=0, **lag)
+
+    def appended(times: int) -> None:
+        for _ in range(times):
+            topic.append(a_log("a=1 a=∅ b=1").records)
+            topic.clock.advance(50)
+
+    appended(40)
+    report = topic.compact(meanwhile=lambda: appended(8), times=1)
+    assert report.logs[0].losers.superseded and report.logs[0].losers.expired_tombstone
+    assert verify(topic.warehouse, OracleInspector(topic.files), ORDERS).findings == ()
+
+
 def test_an_altered_record_is_named(damaged: Damaged) -> None:
     """C1. What is in the view is compared with the backlog as well, so it may be named for both."""
     damaged.replaced(damaged.segment_with(4), with_value(4, b"9"))
