@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock, Mock
 
 import pytest
 
 from lithify.errors import LogTruncatedError
+from lithify.kafka.publisher import publishing
 from lithify.kafka.publisher.offset_map import OffsetMap
 from lithify.kafka.publisher.publishing import _Run
-from lithify.kafka.publisher.session import _checked
+from lithify.kafka.publisher.reports import PublishedLog
+from lithify.kafka.publisher.session import Session, _begun
 from lithify.kafka.publisher.transactions import Stored
 from lithify.kafka.publisher.translated_groups import Groups
 from lithify.model.cursor import Cursor
@@ -45,18 +48,65 @@ def test_another_state_of_the_same_version_number_is_the_next_one() -> None:
     assert run._next(state, lambda _records: None) == restored
 
 
+def ahead_of(loaded: TopicState, topic: MemoryTopic) -> dict[int, Stored]:
+    """The progress of a run that has published the newest version."""
+    assert topic.state.version > loaded.version
+    return {0: Stored(Cursor.of(topic.state, topic.log(), topic.log().log_end_offset), OffsetMap())}
+
+
 def test_what_another_run_has_published_since_is_compared_with_a_later_version() -> None:
     topic = MemoryTopic()
     topic.append([Record(b"a", b"1")])
     loaded = topic.state
     topic.append([Record(b"a", b"2")])
-    ahead = {0: Stored(Cursor.of(topic.state, topic.log(), 2), OffsetMap())}
+    ahead = ahead_of(loaded, topic)
     with pytest.raises(LogTruncatedError, match="an earlier state of the topic"):
-        _checked(ahead, a_warehouse_at(loaded), loaded)
-    found = _checked(ahead, topic.warehouse, loaded)[0].cursor
-    assert (found, found.run) == (ahead[0].cursor, None)
+        _begun(ahead, a_warehouse_at(loaded), loaded)
+    assert _begun(ahead, topic.warehouse, loaded) == topic.state
     same = {0: Stored(Cursor.of(loaded, loaded.log(0), 1), OffsetMap())}
-    assert _checked(same, a_warehouse_at(None), loaded)[0].cursor.run == loaded.log(0).run_ids[-1]
+    assert _begun(same, a_warehouse_at(None), loaded) == loaded
+
+
+@pytest.mark.parametrize("further", ["append", "compact"])
+def test_a_run_goes_on_where_another_one_has_published_a_later_version(further: str) -> None:
+    """It loaded its version, then fenced that run: what this has published meanwhile is no restored log."""
+    topic = MemoryTopic(delete_retention_ms=0)
+    topic.append([Record(b"a", b"1"), Record(b"a", b"2")])
+    loaded = topic.state
+    topic.append([Record(b"a", b"3")]) if further == "append" else topic.compact()
+    stored, cluster = ahead_of(loaded, topic), SimpleNamespace(stops=lambda: False)
+    state, transactions = _begun(stored, topic.warehouse, loaded), SimpleNamespace(records=0)
+    session = Session(topic.warehouse, cluster, transactions, Any, state, stored, {})  # type: ignore[arg-type]
+    session.publish(session.state, lambda _records: None)
+    assert session.published == {0: PublishedLog(0, topic.log().log_end_offset, topic.log().log_end_offset, 0)}
+
+
+def test_a_run_begins_again_where_the_topic_got_partitions_before_it_fenced_another_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The target that it has found or made is for fewer: nothing is published into it until it is looked at again."""
+    small, large = (a_topic(*map(LogState, range(partitions))) for partitions in (1, 2))
+    opened: list[int] = []
+
+    def session(_warehouse: object, _cluster: object, given: TopicState, _wanted: object, published: Any) -> Any:
+        opened.append(len(given.partitions))
+        found = Mock(state=large, target=Mock(created=False, config={}), stored={}, published=published)
+        found.publish.side_effect = lambda state, _tell: published.update(
+            {p: PublishedLog(p, 0, opened[-1], 0) for p in state.partitions}
+        )
+        found.progress.return_value = ()
+        return found
+
+    monkeypatch.setattr(publishing, "open_session", session)
+    monkeypatch.setattr(publishing, "Pulse", MagicMock())
+    monkeypatch.setattr(_Run, "_look_first", lambda _run, _conf: None)
+    topic: Any = Versions([small, small, large])
+    cluster: Any = SimpleNamespace(stops=lambda: False)
+    wanted: Any = SimpleNamespace(to="t")
+    run = _Run(topic, wanted, cluster, 1_000, lambda _records: None, lambda _note: None, Groups())
+    report = run.run({}, continuous=False)
+    assert opened == [1, 2]
+    assert report.logs == (PublishedLog(0, 0, 2, 0), PublishedLog(1, 0, 2, 0))
 
 
 def a_warehouse_at(state: TopicState | None) -> Any:

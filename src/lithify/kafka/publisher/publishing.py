@@ -139,7 +139,7 @@ class _Run:
                 while not stops():
                     try:
                         state = self._connected(self.topic.state(), retries)
-                        if not continuous:
+                        if not continuous and self.published:
                             break
                     except BrokerError as error:
                         retries.after(error)
@@ -163,8 +163,8 @@ class _Run:
             if self.resumed is None:
                 self.created, self.resumed = session.target.created, bool(session.stored)
                 self._tell_created(session.target)
+            begun, state = (state.identity, state.partitions), session.state
             self.narration.begins(session.progress(state), new=not session.stored)
-            begun = state.identity, state.partitions
             while (state.identity, state.partitions) == begun:
                 told = partial(self._told, session, state)
                 session.publish(state, told)

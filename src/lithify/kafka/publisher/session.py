@@ -48,13 +48,14 @@ Published = dict[int, PublishedLog]
 class Session:
     """Made by `open_session`. `stored` is the progress by partition, of this session and of earlier ones.
 
-    `exact_at` are offsets by partition, of positions that are to be translated.
+    `state` is the version to begin with, `exact_at` are offsets by partition, of positions that are to be translated.
     """
 
     warehouse: Warehouse
     cluster: Cluster
     transactions: Transactions
     target: Target
+    state: TopicState
     stored: dict[int, Stored]
     published: Published
     exact_at: Mapping[int, Sequence[int]] = field(default_factory=dict)
@@ -145,7 +146,10 @@ def open_session(
     wanted: Wanted,
     published: Published,
 ) -> Session:
-    """Creates or checks the target, fences earlier runs and loads their progress. Raises what `publish` raises."""
+    """Creates or checks the target, fences earlier runs and loads their progress. Raises what `publish` raises.
+
+    It begins with `state`, or with the newest version where another run has gone on since that was loaded.
+    """
     _check_timestamps(warehouse, state)
     to = wanted.to
     _check_not_source(warehouse, cluster, state, to)
@@ -156,28 +160,26 @@ def open_session(
     try:
         transactions.begin()
         everywhere = range(partitions_of(cluster, to))
-        stored = _checked(transactions.stored(len(everywhere)), warehouse, state)
+        stored = transactions.stored(len(everywhere))
+        state = _begun(stored, warehouse, state)
         ends: Mapping[int, int] = {p: stored[p].end if p in stored else 0 for p in everywhere}
         check_only_ours(cluster, to, ends, warehouse.clock)
     except BaseException:
         transactions.close()
         raise
-    return Session(warehouse, cluster, transactions, target, stored, published)
+    return Session(warehouse, cluster, transactions, target, state, stored, published)
 
 
-def _checked(stored: Mapping[int, Stored], warehouse: Warehouse, state: TopicState) -> dict[int, Stored]:
-    """The progress of earlier runs, of which the last may have gone on since `state` was loaded.
+def _begun(stored: Mapping[int, Stored], warehouse: Warehouse, state: TopicState) -> TopicState:
+    """`state`, or the newest version where an earlier run has published a later one than that before it was fenced.
 
-    Raises `LogTruncatedError` where this one cannot continue.
+    Raises `LogTruncatedError` where this run cannot continue.
     """
-    later = {partition for partition, found in stored.items() if found.cursor.is_later_than(state.version)}
-    newest = warehouse.store.load(state.name) if later else state
+    if any(found.cursor.is_later_than(state.version) for found in stored.values()):
+        state = warehouse.store.load(state.name)
     for partition, found in stored.items():
-        _check_continues(found, newest if partition in later else state, partition)
-    return {
-        partition: replace(found, cursor=found.cursor.without_run()) if partition in later else found
-        for partition, found in stored.items()
-    }
+        _check_continues(found, state, partition)
+    return state
 
 
 def _check_continues(found: Stored, state: TopicState, partition: int) -> None:
