@@ -273,6 +273,19 @@ def test_positions_have_the_commit_that_was_read_until_a_version_before_moves_th
     assert [p.log.partition for p in opened(SCOPE).positions()] == [0]
 
 
+@pytest.mark.parametrize("table", ["lithify_positions", "lithify_position_runs"])
+def test_a_member_that_runs_makes_tables_again_that_were_lost(table: str, tmp_path: Path) -> None:
+    """As those of a database that was put back as it was before they were made."""
+    groups = SqlGroups(Transactions(engine_at(f"sqlite:///{tmp_path}/groups.db")), SCOPE)
+    known = replace(at(5), cursor=replace(at(5).cursor, version=3, run="r"))
+    take(groups, ALPHA, known)
+    for _ in range(2):
+        assert groups.commit([known], ALPHA) == frozenset()
+        assert [(p, p.cursor.run) for p in groups.positions()] == [(known, "r")]
+        with closing(sqlite3.connect(tmp_path / "groups.db")) as database:
+            database.execute(f"DROP TABLE {table}")
+
+
 def test_members_need_no_right_to_a_table_of_a_later_version(server: Postgres, database: str) -> None:
     """The owner of the tables was the last with the right to create some."""
     owner = SqlGroups(Transactions(engine_at(server.uri(database))), SCOPE)
@@ -291,6 +304,12 @@ def test_members_need_no_right_to_a_table_of_a_later_version(server: Postgres, d
         assert [(p, p.cursor.run) for p in member.positions()] == [(known, None)]
         owner.commit([known], ALPHA)  # from now on the table is there, and not the member's
         assert [p.cursor.run for p in owner.positions()] == ["r"]
+    for right, run in (("GRANT ALL ON {} TO", "r"), ("REVOKE ALL ON {} FROM", None)):  # while it runs
+        with create_engine(server.uri(database)).begin() as admin:
+            admin.execute(text(f"{right.format('lithify_position_runs')} {role}"))
+        member = member if run is None else SqlGroups(Transactions(engine_at(url)), SCOPE)
+        assert member.commit([known], ALPHA) == frozenset()
+        assert [(p, p.cursor.run) for p in member.positions()] == [(known, run)]
     assert member.delete("g", [known.log], ALPHA) == frozenset()
     assert owner.positions() == ()
     with create_engine(server.uri(database)).begin() as admin:

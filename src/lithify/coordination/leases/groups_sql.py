@@ -151,7 +151,8 @@ class SqlGroups:
         def write(connection: Connection) -> None:
             if fenced:
                 raise_fences(self._transactions, connection, self._scope, fenced)
-            if not self._has_table:
+            known, self._has_table = self._has_table, False  # unless it succeeds: the table may be lost
+            if not known:
                 make_table(connection, POSITIONS)
             connection.execute(self._upsert, rows)
             self._runs.write(connection, positions)

@@ -4,6 +4,7 @@
     lithify_position_runs    billing, orders-0:  10, committed at 1000, run    it counts only for that very position
 
 A user who has no right to that table does without it, as those versions do: a restored log is then found by its epoch.
+What was asked once counts until a transaction fails: it is done a second time, and then asks again.
 """
 
 from __future__ import annotations
@@ -39,14 +40,16 @@ class SqlRuns:
 
     def committed(self) -> None:
         """After such a transaction: from now on it need not ask. A table goes with one that is rolled back."""
-        if self._writes is None:
-            self._writes = self._asked
+        self._writes = self._asked
 
     def read(self, connection: Connection, where: Where) -> Sequence[Any]:
         """The rows. Raises `CoordinationError` for one that cannot be."""
         if not has_table(connection, RUNS) or not self._may_read(connection):
             return ()
-        return checked((row for some in where(RUNS) for row in connection.execute(select(RUNS).where(some))), RUNS)
+        self._reads = None  # unless it succeeds
+        found = [row for some in where(RUNS) for row in connection.execute(select(RUNS).where(some))]
+        self._reads = True
+        return checked(found, RUNS)
 
     def delete(self, connection: Connection, where: Where) -> None:
         """Removes the rows, if there are any."""
@@ -55,10 +58,11 @@ class SqlRuns:
                 connection.execute(delete(RUNS).where(some))
 
     def _may_write(self, connection: Connection) -> bool:
-        if self._writes is not None:
-            return self._writes
-        self._asked = is_granted(lambda: make_table(connection, RUNS), connection) and may_write(connection, RUNS)
-        return self._asked
+        known, self._writes = self._writes, None  # until `committed`
+        if known is None:
+            known = is_granted(lambda: make_table(connection, RUNS), connection) and may_write(connection, RUNS)
+        self._asked = known
+        return known
 
     def _may_read(self, connection: Connection) -> bool:
         if self._reads is None:
