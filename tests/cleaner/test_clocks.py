@@ -97,7 +97,7 @@ def test_a_topic_whose_retention_failed_by_a_clock_that_was_years_ahead_is_looke
 def test_a_log_that_rests_by_a_clock_that_was_ahead_is_due_by_the_right_one(lake):
     finder, now_ms = lake.cleaner().cleaner.finder, lake.clock.now_ms()
     (state,) = (lake.warehouse.store.load(name) for name in lake.warehouse.store.topics() if name.topic == "orders")
-    topic = assess_topic(lake.warehouse.store, state, read_groups(lake.warehouse.groups, state), now_ms)
+    topic = assess_topic(lake.warehouse.store, state, read_groups(lake.warehouse, state), now_ms)
     assert finder.required(topic, now_ms).rounds == (0,)
     for rests_ms, rounds in ((now_ms, ()), (now_ms + YEARS_MS, (0,))):
         finder.let_rest(state.name, state.logs, rests_ms)

@@ -167,7 +167,7 @@ class Player:
 
     def _plan(self, _: str) -> Iterator[str]:
         state, warehouse = self._topic.state, self._topic.warehouse
-        reads = read_groups(warehouse.groups, state)
+        reads = read_groups(warehouse, state)
         for plan in plan_rounds(warehouse, state, None, self._topic.clock.now_ms(), reads):
             report = plan_report(plan, 1)
             expiring = f", tombstones below {report.tombstones_expire_below} expire"

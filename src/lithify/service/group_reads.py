@@ -6,11 +6,14 @@
 
 Where the positions cannot be read, no group has read anything as far as is known: work goes on, tombstones stay
 until `tombstone.hold.max.ms` and backlogs are not trimmed, and reports say why.
+
+A position of a later version than was loaded is one that was committed since, or one of a state that was lost when an
+earlier one was restored: the newest version tells, which is loaded for such a position alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -21,15 +24,16 @@ from lithify.model.groups.reads import NO_READS, TopicReads, groups_of, reads_of
 from lithify.model.names import TopicName
 from lithify.model.topic.state import TopicState
 from lithify.ports.groups import GroupPositions
+from lithify.ports.store import LogStore, Warehouse
 
 
-def read_groups(groups: GroupPositions, state: TopicState) -> TopicReads:
+def read_groups(warehouse: Warehouse, state: TopicState) -> TopicReads:
     """How far the groups that a topic names have read it by now."""
     named = groups_of(state)
     if not named:
         return NO_READS
     try:
-        return reads_of(state, groups.positions_of(named, state.name))
+        return reads_of(state, _of_this_log(warehouse.groups.positions_of(named, state.name), state, warehouse.store))
     except Exception as error:
         return reads_of(state, (), str(as_lithify_error(error, "the positions of groups")))
 
@@ -39,6 +43,7 @@ class PositionsOfLook:
     """The positions as one look at all topics finds them; several threads may ask. After an error nothing is asked."""
 
     groups: GroupPositions
+    store: LogStore
     error: LithifyError | None = None
     _asked: set[str] = field(default_factory=set)
     _found: dict[TopicName, list[Position]] = field(default_factory=dict)
@@ -67,8 +72,24 @@ class PositionsOfLook:
 
     def reads(self, state: TopicState) -> TopicReads:
         """How far they have read a topic."""
-        positions = self.of(state.name, groups_of(state))
+        positions = _of_this_log(self.of(state.name, groups_of(state)), state, self.store)
         return reads_of(state, positions, None if self.error is None else str(self.error))
+
+
+def _of_this_log(positions: Sequence[Position], state: TopicState, store: LogStore) -> Sequence[Position]:
+    """Without those of later versions than `state` that the topic has lost (C49)."""
+    later = [position for position in positions if position.cursor.is_later_than(state.version)]
+    if not later:
+        return positions
+    newest = store.load(state.name)
+    lost = [position for position in later if _is_lost(position, newest)]
+    return [position for position in positions if position not in lost]
+
+
+def _is_lost(position: Position, newest: TopicState) -> bool:
+    partition = position.log.partition
+    there = partition in newest.partitions
+    return not there or position.cursor.is_lacked_by(newest.log(partition), newest.version)
 
 
 def _place(position: Position) -> tuple[str, int]:

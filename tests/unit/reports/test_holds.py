@@ -49,7 +49,7 @@ def test_who_has_missed_some(topic):
 
 def test_a_plan_and_a_round_say_for_whom_they_hold(topic):
     state, now_ms = topic.state, topic.clock.now_ms()
-    plans = plan_rounds(topic.warehouse, state, None, now_ms, read_groups(topic.warehouse.groups, state))
+    plans = plan_rounds(topic.warehouse, state, None, now_ms, read_groups(topic.warehouse, state))
     plan = PlanReport("orders", 2, tuple(plan_report(plan, 1) for plan in plans), now_ms)
     assert "log end, tombstones held for group g, nothing to do" in text(results(plan.page()))
     report = topic.compact()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.topic.state import NewTopic
 from lithify.ports.store import Warehouse
+from lithify.service.change.alter import alter
 from lithify.service.change.retain import retain
 from lithify.service.group_reads import PositionsOfLook, read_groups
 from lithify.service.look.catalog_watch import CatalogWatch, Finding
@@ -22,6 +24,7 @@ from lithify.testing.memory_store import MemoryWarehouse
 from lithify.testing.oracle_engine import OracleEngine
 from support.builders import some_settings
 from support.topics.known_positions import KnownPositions
+from support.topics.memory_topic import ORDERS, MemoryTopic
 
 HOLDS = {"tombstone_hold_groups": "g", "tombstone_hold_max_ms": -1, "delete_retention_ms": 0}
 PLAIN, ONE, TWO = (TopicName("default", name) for name in ("plain", "one", "two"))
@@ -171,10 +174,36 @@ def test_what_cannot_be_read_holds_everything_and_is_said(warehouse, groups):
 def test_a_defect_of_the_database_is_no_defect_of_the_round(warehouse, groups):
     """C50, C61."""
     groups.error = ZeroDivisionError("division by zero")
-    reads = read_groups(groups, warehouse.store.load(ONE))
+    reads = read_groups(warehouse, warehouse.store.load(ONE))
     assert reads.error is not None and "division by zero" in reads.error and reads.of(0).tombstones_below == 0
-    look = PositionsOfLook(groups)
+    look = PositionsOfLook(groups, warehouse.store)
     assert look.reads(warehouse.store.load(ONE)).error == reads.error
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_what_a_group_has_read_of_a_state_that_was_lost_is_not_trimmed_before_as_many_versions(partitions: int) -> None:
+    """C49, C62: its position is of a later version than the restored topic has, as one committed a moment ago is."""
+    topic = MemoryTopic(compaction_mode="side-by-side", backlog_trim_groups="g")
+    topic.append([Record(b"a", b"1", 1_000)])
+    backup = copy(topic.store._topics[ORDERS])
+    backup.versions = list(backup.versions)
+    for _ in range(9):
+        topic.append([Record(b"a", b"2", 1_000)])
+    alter(topic.warehouse, ORDERS, {}, partitions=partitions)
+    loaded = topic.state
+    topic.append([Record(b"a", b"3", 1_000)])
+    topic.group_reads("g", 10, partition=partitions - 1)
+    reads = read_groups(topic.warehouse, loaded)
+    assert [reads.of(p).backlog_below for p in loaded.partitions][-1] == loaded.log(partitions - 1).log_end_offset
+    assert PositionsOfLook(topic.groups, topic.store).reads(loaded) == reads
+
+    topic.store._topics[ORDERS] = backup
+    for _ in range(5):
+        topic.append([Record(b"a", b"unread", 1_000)])
+    assert topic.state.version < loaded.version
+    assert PositionsOfLook(topic.groups, topic.store).reads(topic.state).of(0).backlog_below == 0
+    report = topic.compact()
+    assert (report.logs[0].first_dirty_offset_after, report.logs[0].log_start_offset_after) == (6, 0)
 
 
 def test_retain_says_why_it_trims_nothing(warehouse, groups):

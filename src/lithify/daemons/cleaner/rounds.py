@@ -85,7 +85,7 @@ class Rounds:
             state = self.finder.inheritance.settled(state, streams)
             now_ms = self.warehouse.clock.now_ms()
             if state.version != work.version:
-                reads = read_groups(self.warehouse.groups, state)
+                reads = read_groups(self.warehouse, state)
                 required = self.finder.required(assess_topic(self.warehouse.store, state, reads, now_ms), now_ms)
                 required = required.only(work.required.rounds)
             else:  # another cleaner's round may have failed

@@ -154,7 +154,7 @@ class WorkFinder:
         """The finding for a topic that was read, and has inherited what its stream says (`Watcher`)."""
         state = self.inheritance.settled(topic.state)
         if state is not topic.state:
-            reads = read_groups(self.warehouse.groups, state)
+            reads = read_groups(self.warehouse, state)
             topic = assess_topic(self.warehouse.store, state, reads, now_ms)
         required = self.required(topic, now_ms)
         if not required.rounds and not required.retains:

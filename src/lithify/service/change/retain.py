@@ -52,7 +52,7 @@ def retain(
         logs: dict[int, LogState] = {}
         removed: list[Segment] = []
         segments = warehouse.store.segments(newest)
-        reads = read_groups(warehouse.groups, newest)
+        reads = read_groups(warehouse, newest)
         for log in newest.logs:
             if partitions is not None and log.partition not in partitions:
                 continue

@@ -144,7 +144,7 @@ class CatalogWatch(Generic[T]):
         """Looks at every topic. Raises `WarehouseError` where the catalog cannot be reached."""
         tokens = dict(self.store.change_tokens())
         before = {name: known for name, known in self.known.items() if name in tokens}
-        positions = PositionsOfLook(self.groups)
+        positions = PositionsOfLook(self.groups, self.store)
         positions.ask(group for known in before.values() for group in known.groups)
         seen = {name: known for name, known in before.items() if known.is_current(tokens[name], positions, now_ms)}
 

@@ -39,7 +39,7 @@ def topic_status(warehouse: Warehouse, state: TopicState, *, now_ms: int | None 
     """Every log of `state`: offsets, what limits the horizon, whether it is due and why (C21, C27, C28, C31)."""
     segments = warehouse.store.segments(state)
     failures = failures_of(warehouse.store, state)
-    reads = read_groups(warehouse.groups, state)
+    reads = read_groups(warehouse, state)
     judged_ms = warehouse.clock.now_ms() if now_ms is None else now_ms
     logs = tuple(
         _with_failure(

@@ -39,7 +39,7 @@ def plan_compact(warehouse: Warehouse, slots: int, name: TopicName, request: Run
     """
     state = as_inherited(warehouse, warehouse.store.load(name))
     now_ms = warehouse.clock.now_ms() if request.now_ms is None else request.now_ms
-    reads = read_groups(warehouse.groups, state)
+    reads = read_groups(warehouse, state)
     plans = plan_rounds(warehouse, state, request.partitions, now_ms, reads)
     shapes = key_pass_shapes(plans, request.limits.task_memory_bytes, slots)
     return PlanReport(

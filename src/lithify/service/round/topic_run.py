@@ -170,7 +170,7 @@ class TopicRun:
 
     def _plans(self) -> tuple[LogPlan, ...]:
         assert self.state is not None
-        self.reads = read_groups(self.warehouse.groups, self.state)
+        self.reads = read_groups(self.warehouse, self.state)
         keeping = {partition for partition, times in self.late.items() if times >= LATE_APPENDS}
         return plan_rounds(self.warehouse, self.state, self.wanted, self.now_ms, self.reads, keeping)
 
