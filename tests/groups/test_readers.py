@@ -69,6 +69,22 @@ def test_it_continues_where_the_group_has_committed_to(lake: Lake, topic: Topic)
     assert numbers(topic) == [100, 101, 102]
 
 
+@pytest.mark.parametrize("follow", [False, True])
+def test_what_is_available_is_so_before_the_first_read(topic: Topic, follow: bool) -> None:
+    """C36: partitions are taken with the first call, whichever that is."""
+    with topic.reader(group="g", follow=follow) as reader:
+        found = 0
+        while reader.has_message_available():
+            assert reader.read_next() is not None
+            found += 1
+        reader.commit()
+    assert found == 100
+    with topic.reader(group="g", follow=follow) as reader:
+        assert not reader.has_message_available()
+    with pytest.raises(RefusedError):
+        reader.has_message_available()
+
+
 @pytest.mark.parametrize("beyond", [{"null.key": "drop"}, {"compaction.strategy": "timestamp"}])
 def test_a_group_that_follows_holds_nothing_of_a_log_whose_last_records_are_gone(
     lake: Lake, beyond: dict[str, str]

@@ -83,6 +83,12 @@ class GroupReader(LogsReader):
         """By partition that it reads, the offset after the last record that was returned."""
         return {partition: self._assigned[partition].log.position for partition in self.partitions}
 
+    def has_message_available(self) -> bool:
+        """Whether a read would return something now (C36), of the partitions that it has or can take now."""
+        self._check_open()
+        self._settle()
+        return super().has_message_available()
+
     def seek(self, partition: int, offset: int) -> None:
         """Continues in a partition that it reads at an offset, which is not checked for missed deletes (C49)."""
         self._check_open()
