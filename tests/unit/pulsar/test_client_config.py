@@ -342,3 +342,24 @@ def test_a_line_ends_where_it_does_for_java(tmp_path: Path, inside: str) -> None
     file = tmp_path / "client.conf"
     file.write_text(f"a=1{inside}2\r\nb=3\n", newline="")
     assert conf_of(file) == {"a": f"1{inside}2", "b": "3"}
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("tlsEnableHostnameVerificaton", "tlsEnableHostnameVerification"),
+        ("authPlugn", "authPlugin"),
+        ("webServiceURL", "webServiceUrl"),
+        ("tlsTrustCertFilePath", "tlsTrustCertsFilePath"),
+    ],
+)
+def test_a_mistyped_name_is_refused_with_the_one_that_is_meant(name, meant):
+    with pytest.raises(InvalidSettingError, match=f"{name} of client.conf is no setting") as refused:
+        ClientConfig.of(conf={"brokerServiceUrl": URL, name: "true"})
+    assert refused.value.hint == f"did you mean {meant}?"
+
+
+def test_other_names_of_pulsars_tools_are_left_alone():
+    others = ("webserviceTlsProvider", "proxyProtocol", "memoryLimit", "tlsProvider")
+    conf = {"brokerServiceUrl": URL, "brokerServiceUrlTls": "pulsar+ssl://b:6651"} | dict.fromkeys(others, "x")
+    assert ClientConfig.of(conf=conf) == ClientConfig.of(URL)

@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from math import inf
 from pathlib import Path
 from typing import NoReturn
@@ -32,6 +33,21 @@ PLUGINS = "org.apache.pulsar.client.impl.auth."
 TOKEN, CERTIFICATE = f"{PLUGINS}AuthenticationToken", f"{PLUGINS}AuthenticationTls"
 OAUTH2 = f"{PLUGINS}oauth2.AuthenticationOAuth2"
 _PORTS = {"pulsar": 6650, "pulsar+ssl": 6651}
+_READ = (
+    "brokerServiceUrl",
+    "webServiceUrl",
+    "authPlugin",
+    "authParams",
+    "useTls",
+    "useKeyStoreTls",
+    "tlsTrustCertsFilePath",
+    "tlsCertFilePath",
+    "tlsKeyFilePath",
+    "tlsAllowInsecureConnection",
+    "tlsEnableHostnameVerification",
+)
+_MISTYPED = 0.9
+"""How like one of these a name is that stands for it; what else Pulsar's tools have in a `client.conf` is not."""
 _OWN_NAME = re.compile(r"[\w.-]+")
 
 
@@ -66,6 +82,7 @@ class ClientConfig:
         given = {name: value.strip() for name, value in (conf or {}).items() if value.strip()}
         keep(given)
         keep_secret(given.get("authParams", ""))
+        _check_names(given)
         url = service_url or given.get("brokerServiceUrl", "")
         if not url:
             hint = "give --service-url, or brokerServiceUrl in client.conf"
@@ -145,6 +162,15 @@ def conf_of(file: Path) -> dict[str, str]:
             raise InvalidSettingError(f"{file}: line {number} is not understood", hint=hint)  # it may be a secret
         found[name.strip()] = value.strip()
     return found
+
+
+def _check_names(conf: Mapping[str, str]) -> None:
+    """Raises `InvalidSettingError` for a mistyped name: without it, no host name might be verified, for example."""
+    missing = {name.lower(): name for name in _READ if name not in conf}
+    for name in conf:
+        if name not in _READ and (meant := get_close_matches(name.lower(), missing, 1, _MISTYPED)):
+            hint = f"did you mean {missing[meant[0]]}?"
+            raise InvalidSettingError(f"{name} of client.conf is no setting of a Pulsar client", hint=hint)
 
 
 def address_of(url: str) -> tuple[str, int]:
