@@ -280,6 +280,14 @@ def test_a_stream_whose_topic_is_gone_fails_and_says_so(lake, topic, running):
         query.processAllAvailable()
 
 
+def test_a_stream_that_cannot_begin_is_refused_in_our_words(session, topic, tmp_path):
+    for asked, options, says in (("t", {"endingOffsets": "latest"}, "a stream has no end"), ("tt", {}, "mean t\\?")):
+        writer = read_by(session.readStream, asked, **options).writeStream.format("noop").trigger(availableNow=True)
+        with pytest.raises(StreamingQueryException, match=says) as refused:
+            writer.option("checkpointLocation", str(tmp_path / asked)).start().awaitTermination(TIMEOUT_S)
+        assert "Traceback" not in str(refused.value)
+
+
 def test_an_end_is_refused(connect):
     with pytest.raises(RefusedError, match="endingOffsets: a stream has no end"):
         StreamReader(connect, read_options({"subscribe": "t", "endingOffsets": "latest"}), SCHEMA)

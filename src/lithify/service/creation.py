@@ -101,10 +101,15 @@ def check_known(store: LogStore, name: TopicName) -> None:
     except UnknownTopicError as error:
         if creates_itself(store, name):
             return
-        with suppress(WarehouseError):
-            known = sorted(original_name(topic) for topic in store.topics())
-            error.hint = nearest(original_name(name), known, error.hint)
+        name_the_nearest(store, name, error)
         raise
+
+
+def name_the_nearest(store: LogStore, name: TopicName, error: UnknownTopicError) -> None:
+    """Has the error for a topic that is not there name the one that may be meant."""
+    with suppress(WarehouseError):
+        known = sorted(original_name(topic) for topic in store.topics())
+        error.hint = nearest(original_name(name), known, error.hint)
 
 
 def creates_itself(store: LogStore, name: TopicName) -> bool:

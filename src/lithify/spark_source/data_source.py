@@ -3,7 +3,7 @@
 options     options with the names of Spark's Kafka source, checked
 columns     the schema of Spark's Kafka source, and conversion of segments to it
 reading     batch and streaming readers: plan on the driver, read Arrow batches in tasks
-refusals    errors without a traceback
+refusals    errors without a traceback, also of a stream that cannot begin
 filters     pushed filters on offset, partition and timestamp as bounds
 writing     batch and streaming writers: tasks write segments, the driver commits once
 
@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
+from lithify.errors import LithifyError
 from lithify.model.stored_file import local_folder
 from lithify.spark_source.columns import check_schema, schema_of
 from lithify.spark_source.options import Connect, place, read_options, write_options
-from lithify.spark_source.refusals import without_traceback
+from lithify.spark_source.refusals import RefusedStream, without_traceback
 from lithify.wiring import open_warehouse
 from lithify.wiring.place import default_place
 
@@ -75,13 +76,15 @@ class LithifySource(DataSource):  # type: ignore[misc]
         check_schema(schema)
         return BatchReader(self._connect(), read_options(self.options), schema)
 
-    @without_traceback()
-    def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's names
-        """The reader of a streaming query. Raises `RefusedError`."""
+    def streamReader(self, schema: StructType) -> StreamReader | RefusedStream:  # noqa: N802 - Spark's names
+        """The reader of a streaming query, or one that raises why there is none."""
         from lithify.spark_source.reading import StreamReader
 
-        check_schema(schema)
-        return StreamReader(self._connect(), read_options(self.options), schema)
+        try:
+            check_schema(schema)
+            return StreamReader(self._connect(), read_options(self.options), schema)
+        except LithifyError as error:
+            return RefusedStream(error)
 
     @without_traceback()
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:

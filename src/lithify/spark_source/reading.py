@@ -195,10 +195,12 @@ class StreamReader(_TaskReader, DataSourceStreamReader, SupportsTriggerAvailable
             return ReadMinRows(triggers.min_offsets)
         return ReadAllAvailable() if triggers.max_offsets is None else ReadMaxRows(triggers.max_offsets)
 
+    @without_traceback()
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
         """The current log ends, for the progress of the query."""
         return offsets_to_json(log_ends(self._states(), self._options.settings))
 
+    @without_traceback()
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Makes the query end at the current log ends."""
         self._target = log_ends(self._states(), self._options.settings)

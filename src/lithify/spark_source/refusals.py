@@ -8,6 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit
 
 from lithify.errors import LithifyError
 
@@ -24,3 +28,33 @@ def without_traceback() -> Iterator[None]:
         if _IN_WORKER in os.environ:
             os.environ[_HIDES] = "1"
         raise
+
+
+class RefusedStream(DataSourceStreamReader):  # type: ignore[misc]
+    """In place of the reader of a stream that cannot be: raises why, whatever Spark asks it first.
+
+    Where `streamReader` itself raises, PySpark 4.2 stops a reader that it does not have, and tells of that instead.
+    """
+
+    def __init__(self, error: LithifyError) -> None:
+        self._error = error
+
+    def initialOffset(self) -> NoReturn:  # noqa: N802 - Spark's names
+        """Asked first by a query without a checkpoint."""
+        self._refuse()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> NoReturn:  # noqa: N802
+        """Asked first by a query with a checkpoint."""
+        self._refuse()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> NoReturn:
+        """Asked first where a batch is planned again."""
+        self._refuse()
+
+    def read(self, partition: InputPartition) -> NoReturn:
+        """Never asked: there are no partitions."""
+        self._refuse()
+
+    @without_traceback()
+    def _refuse(self) -> NoReturn:
+        raise self._error

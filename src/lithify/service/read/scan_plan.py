@@ -39,6 +39,7 @@ from lithify.model.settings.units import format_time
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.rules.reading.pieces import Reading, pieces_of
+from lithify.service.creation import name_the_nearest
 from lithify.service.read.as_of import AsOf as LogAsOf
 from lithify.service.read.as_of import as_of
 from lithify.service.read.open_version import OpenVersion
@@ -55,7 +56,15 @@ def subscribed(warehouse: Warehouse, subscription: Subscription) -> tuple[TopicS
             names: Iterable[TopicName] = topics
         case Matching(pattern):
             names = [n for n in warehouse.store.topics() if any(re.fullmatch(pattern, s) for s in (str(n), n.stored))]
-    return tuple(warehouse.store.load(name) for name in sorted(set(names)))
+    return tuple(_loaded(warehouse, name) for name in sorted(set(names)))
+
+
+def _loaded(warehouse: Warehouse, name: TopicName) -> TopicState:
+    try:
+        return warehouse.store.load(name)
+    except UnknownTopicError as error:
+        name_the_nearest(warehouse.store, name, error)
+        raise
 
 
 def offsets_at(

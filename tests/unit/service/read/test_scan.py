@@ -55,8 +55,9 @@ def test_what_is_subscribed(warehouse):
     warehouse.store.create_topic(NewTopic(other, "shop/t", TopicSettings(), 1, 0))
     assert [s.name for s in scan_plan.subscribed(warehouse, Listed((NAME, other, NAME)))] == [NAME, other]
     assert [s.name for s in scan_plan.subscribed(warehouse, Matching(".*/t"))] == [other]
-    with pytest.raises(UnknownTopicError):
-        scan_plan.subscribed(warehouse, Listed((TopicName("default", "none"),)))
+    with pytest.raises(UnknownTopicError) as unknown:
+        scan_plan.subscribed(warehouse, Listed((TopicName("shop", "tt"),)))
+    assert unknown.value.hint == "did you mean shop/t?"
 
 
 @pytest.mark.parametrize(
