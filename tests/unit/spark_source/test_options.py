@@ -253,3 +253,10 @@ def test_every_option_is_in_the_guide():
 
     page = (Path(__file__).parents[3] / "docs" / "how-to" / "read-with-spark.md").read_text("utf-8")
     assert [name for name in READING if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize("of_a_table", ["owner", "provider", "location", "option.subscribe"])
+def test_a_table_of_sparks_catalog_is_refused_by_what_spark_hands_over_of_it(of_a_table):
+    with pytest.raises(LithifyError, match="a table of Spark's catalog") as refused:
+        read_options({"subscribe": "t", of_a_table: "x"})
+    assert "CREATE TEMPORARY VIEW" in (refused.value.hint or "")
