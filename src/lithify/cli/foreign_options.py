@@ -11,6 +11,19 @@ _OPTIONS: Mapping[str, str] = {
     "--replication-factor": "a topic has no replicas of its own: the store keeps the copies",
     "--topic": "the topic is an argument: lithify topic info TOPIC",
     "--bootstrap-server": "there is no server: --warehouse DIR or --catalog NAME says where the data is",
+    "--isolation-level": "only committed records are here to be read",
+    "--all-groups": "`lithify group list` lists all groups, and `lithify group describe GROUP` describes one",
+    "--members": "the members of a group are not listed: `lithify group describe GROUP` shows its positions",
+    "--to-earliest": "Kafka's --to-earliest is --to earliest",
+    "--to-latest": "Kafka's --to-latest is --to latest",
+    "--to-offset": "Kafka's --to-offset is --to OFFSET",
+    "--to-datetime": "Kafka's --to-datetime is --to TIME",
+    "--execute": "Kafka's --execute is --yes",
+    "--dry-run": "--plan of `lithify compact`, and verbs that need --yes, without it, show what they would do",
+    **dict.fromkeys(
+        ("--command-config", "--consumer.config", "--producer.config"),
+        "the settings of a client are in the file of --kafka-conf-file, for the verbs of `lithify kafka`",
+    ),
 }
 
 

@@ -126,6 +126,18 @@ WRONG = {
         ("topic", "describe", "--topic", "t"),
         "No such option '--topic': the topic is an argument: lithify topic info TOPIC (see",
     ),
+    "Kafka's reset": (
+        ("group", "reset", "g", "t", "--to-earliest"),
+        "No such option '--to-earliest': Kafka's --to-earliest is --to earliest (see `lithify group reset --help`)",
+    ),
+    "Kafka's execute": (
+        ("group", "reset", "g", "t", "--execute"),
+        "No such option '--execute': Kafka's --execute is --yes",
+    ),
+    "Kafka's file of settings": (
+        ("kafka", "ingest", "--topic", "t", "--command-config", "client.properties"),
+        "No such option '--command-config': the settings of a client are in the file of --kafka-conf-file, for the",
+    ),
     "Kafka's servers": (
         ("topic", "list", "--bootstrap-server", "b"),
         "No such option '--bootstrap-server': there is no server: --warehouse DIR or --catalog NAME says where",

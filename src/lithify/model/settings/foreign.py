@@ -39,6 +39,25 @@ _TOPICS: Mapping[str, str] = {
     "compression": "compression.type",
     "defaulttimestamptype": "message.timestamp.type",
 }
+_KAFKAS: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("segment.ms", "segment.jitter.ms"),
+        "leave it out: there is no active segment, since every append writes segments of its own",
+    ),
+    **dict.fromkeys(
+        ("min.insync.replicas", "unclean.leader.election.enable"),
+        "leave it out: a topic has no replicas of its own, the store keeps the copies",
+    ),
+    **dict.fromkeys(
+        ("local.retention.ms", "local.retention.bytes", "remote.storage.enable"),
+        "leave it out: there is one kind of store",
+    ),
+    **dict.fromkeys(
+        ("flush.ms", "flush.messages"), "leave it out: records are in the store when their append is acknowledged"
+    ),
+    "file.delete.delay.ms": "files stay for versions.retention.ms after a commit stopped naming them",
+}
+"""Settings of Kafka's topics that none here stands for, though some have names like theirs."""
 _MAPRS: Mapping[str, str] = {
     **dict.fromkeys(
         ("produceperm", "consumeperm", "topicperm", "copyperm", "adminperm"),
@@ -56,8 +75,8 @@ def counterpart(name: str) -> str | None:
     """The hint for a name of another system, None for any other."""
     if topics := _TOPICS.get(name):
         return f"the setting of a topic is {topics}"
-    if maprs := _MAPRS.get(name):
-        return maprs
+    if other := _KAFKAS.get(name) or _MAPRS.get(name):
+        return other
     for prefix in ("log.cleaner.", "cleaner."):
         if name.startswith(prefix):
             return _CLEANER.get(name.removeprefix(prefix))

@@ -24,6 +24,8 @@ from lithify.model.settings.topic_settings import settings_of
         ("log.cleaner.threads", "`lake.cleaner(threads=...)`"),
         ("cleaner.dedupe.buffer.size", "task_memory="),
         ("log.retention.hours", "retention.ms, which takes units"),
+        ("segment.ms", "there is no active segment"),
+        ("min.insync.replicas", "the store keeps the copies"),
     ],
 )
 def test_a_brokers_name_is_answered(name, instead):
