@@ -15,6 +15,7 @@ from lithify import Lake, Record
 from lithify.coordination.leases.database import engine_at
 from lithify.coordination.leases.lease_scopes import SCOPES
 from lithify.errors import CoordinationError, RefusedError
+from lithify.store.iceberg import IcebergStore
 from lithify.wiring import cleaner_notes, groups_of, open_warehouse
 from lithify.wiring.completion_names import CompletionNames
 from lithify.wiring.replicas import replicas_of
@@ -88,6 +89,22 @@ def test_a_replica_inside_of_its_source_is_refused_by_every_spelling_c73(folder:
     for where, said in (("", "itself"), ("/inside", "one in the other")):
         with pytest.raises(RefusedError, match=said):
             lake.replicas().add("orders", f"{place}{where}")
+
+
+@pytest.mark.parametrize("scheme", ["s3a", "s3n", "S3", "S3A"])
+def test_a_bucket_is_one_by_every_scheme_c73(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+    """Of two catalogs that keep files in one folder, neither is to be a replica of the other one."""
+    places = {"a": "s3://bucket/lake", "b": f"{scheme}://bucket/lake/", "c": f"{scheme}://bucket/lake/inside"}
+    for name, place in places.items():
+        for key, value in (("TYPE", "sql"), ("URI", f"sqlite:///{tmp_path}/{name}.db"), ("WAREHOUSE", place)):
+            monkeypatch.setenv(f"PYICEBERG_CATALOG__{name.upper()}__{key}", value)
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
+    monkeypatch.setattr(IcebergStore, "identity", lambda *_, **__: None)  # it would ask the bucket for its format
+    here, same, inside = (scope_of(lithify.open(catalog=name).warehouse) for name in places)
+    assert here.location == same.location
+    assert here.holds(inside)
+    assert same.holds(inside)
+    assert not inside.holds(here)
 
 
 def test_members_by_a_path_and_by_a_link_share_the_partitions_c73(folder: Path) -> None:

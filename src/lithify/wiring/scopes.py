@@ -28,11 +28,11 @@ def scope_of(warehouse: Warehouse, *, makes: bool = False) -> WarehouseScope:
 
 
 def _by_place(store: IcebergStore) -> WarehouseScope:
-    from lithify.columnar.files.access import local_path
+    from lithify.columnar.files.access import local_path, normal_form
 
     where = store.source.root or store.source.where
     folder = None if store.source.root is None else local_path(where)
-    location = where.replace("s3a://", "s3://", 1) if folder is None else f"file://{os.path.realpath(folder)}"
+    location = normal_form(where) if folder is None else f"file://{os.path.realpath(folder)}"
     return WarehouseScope(where, where, location)
 
 
