@@ -79,3 +79,16 @@ def test_a_user_that_is_not_there_is_a_folder_as_in_shells(lithify, tmp_path, mo
     lithify("topic", "create", "orders", "--warehouse", place)
     assert (tmp_path / place / "catalog.db").is_file()
     assert "orders" in lithify("topic", "list", "--warehouse", f"file://{tmp_path}/{place}").out
+
+
+@pytest.mark.parametrize("place", ["lake", "./lake", "~/lake", "file:lake", "file://host/lake"])
+def test_a_catalog_with_another_folder_for_every_program_takes_no_new_topic(lithify, tmp_path, monkeypatch, place):
+    """Tables hold the paths of their files: from another folder those of such a warehouse would not be there."""
+    (tmp_path / ".pyiceberg.yaml").write_text(
+        f'catalog:\n  prod:\n    type: sql\n    uri: sqlite:///{tmp_path}/prod.db\n    warehouse: "{place}"\n'
+    )
+    monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    said = lithify.error("topic", "create", "orders", "--catalog", "prod", code=1)
+    assert "which is not the same place for every program (write its `warehouse` as an absolute path" in said
+    assert list(tmp_path.rglob("*.metadata.json")) == []

@@ -43,6 +43,7 @@ from lithify.columnar.segment.schema import (
     VALUE,
     VALUE_SIZE,
 )
+from lithify.errors import WarehouseError
 from lithify.model.names import TopicName
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import FileKind
@@ -139,6 +140,24 @@ def stream_folder(root: str, name: TopicName) -> str:
 def own_location(given: str, new_id: str) -> str:
     """A new folder, within the one that a catalog gives to every table of that name."""
     return f"{given}/{new_id[-8:]}"
+
+
+def check_lasting(location: str, name: TopicName, where: str) -> None:
+    """Raises `WarehouseError` for a folder that is another one for other programs: its table holds it as it is.
+
+    A relative path depends on the folder that a program runs in, and so does a URI of a file with a host, which is
+    taken for a folder; what '..' means in a bucket depends on who asks.
+    """
+    if local_path(location) is not None:
+        return
+    scheme, absolute, path = location.partition(":/")
+    on_host = scheme.lower() == "file" and re.match("/(?!/|localhost/)", path)
+    if not absolute or on_host or {".", ".."} & set(path.split("/")):
+        raise WarehouseError(
+            f"{name}: {where} would put it into {location}, which is not the same place for every program",
+            hint="write its `warehouse` as an absolute path without '.' and '..', such as file:///DIR or "
+            "s3://BUCKET/DIR; nothing was changed",
+        )
 
 
 def as_named(given: str) -> str:

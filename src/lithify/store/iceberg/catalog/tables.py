@@ -135,6 +135,7 @@ class TopicTables:
             wanted = layout.own_location(stage().table_metadata.location, new_id)
         else:
             wanted = layout.new_location(root, name, new_id)
+        layout.check_lasting(wanted, name, self._source.where)
         staged = stage(location=wanted)
         given = staged.table_metadata.location
         if given != wanted and next(stored_files(given, self._source.io_properties), None) is not None:
