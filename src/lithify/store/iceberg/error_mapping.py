@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pydantic import ValidationError
 from pyiceberg.exceptions import (
     BadRequestError,
     CommitFailedException,
@@ -148,7 +149,8 @@ def warehouse_error(where: str, error: Exception) -> WarehouseError:
         what, hint = known
         return WarehouseError(f"{where}: {what}", hint=hint)
     unreachable = WarehouseError(
-        f"{where} cannot be reached: {_reason(error)}", hint="check that it runs, and its configuration; then try again"
+        f"{where} cannot be reached: {reason_of(error)}",
+        hint="check that it runs, and its configuration; then try again",
     )
     unreachable.is_outage = _is_outage(error)
     return unreachable
@@ -204,10 +206,14 @@ def _is_outage(error: Exception) -> bool:
             return is_outage(error)
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """What is said of an error that nothing better is known of, on one line."""
     text = str(error)
-    if isinstance(error, DBAPIError) and error.orig is not None:
+    invalid = error if isinstance(error, ValidationError) else error.__cause__  # PyIceberg raises one of its own
+    if isinstance(invalid, ValidationError):  # whose text shows what is there, and a link to Pydantic's pages
+        first = invalid.errors(include_url=False, include_input=False)[0]
+        text = ": ".join([*map(str, first["loc"]), first["msg"]])
+    elif isinstance(error, DBAPIError) and error.orig is not None:
         text = str(error.orig)  # without the statement, and a link to SQLAlchemy's pages
     elif found := _S3_ERROR.search(text):
         text = f"{found['code']} during {found['operation']}: {found['text']}"

@@ -19,7 +19,6 @@ from pyiceberg.table import CreateTableTransaction, Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
 from lithify.errors import ConflictError, DamagedError, LithifyError, UnknownTopicError, WarehouseError
-from lithify.errors.redaction import one_line
 from lithify.model.names import TopicName
 from lithify.model.segment import Segment
 from lithify.model.topic.state import TopicState
@@ -27,7 +26,7 @@ from lithify.store.errors import outside, topic_exists, unknown_topic
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.catalog.listing import table_locations, tables_of
-from lithify.store.iceberg.error_mapping import reaching
+from lithify.store.iceberg.error_mapping import reaching, reason_of
 from lithify.store.iceberg.io.checksums import ref_checksum, sealing
 from lithify.store.iceberg.io.folders import create_folder, is_below, stored_files
 from lithify.store.iceberg.manifests.adapter import first_snapshot
@@ -224,9 +223,8 @@ class TopicTables:
     def _damaged(self, name: TopicName, error: Exception) -> DamagedError:
         """Names the file, where the catalog tells."""
         where = dict(self.metadata_files()).get(name)
-        why = one_line(str(error), 300)
         file = "" if where is None else f" in {where}"
-        return DamagedError(f"{name}: the table's metadata cannot be read: {why}{file}", hint=_RESTORE)
+        return DamagedError(f"{name}: the table's metadata cannot be read: {reason_of(error)}{file}", hint=_RESTORE)
 
     def _may_be_topic(self, table: tuple[str, ...]) -> bool:
         """Whether a table of the catalog is a topic; one that cannot be read is listed."""
