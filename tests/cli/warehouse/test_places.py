@@ -92,3 +92,10 @@ def test_a_catalog_with_another_folder_for_every_program_takes_no_new_topic(lith
     said = lithify.error("topic", "create", "orders", "--catalog", "prod", code=1)
     assert "which is not the same place for every program (write its `warehouse` as an absolute path" in said
     assert list(tmp_path.rglob("*.metadata.json")) == []
+
+
+def test_a_path_that_is_not_utf8_makes_no_half_of_a_warehouse(lithify, tmp_path):
+    place = f"{tmp_path}/lake-\udcff"
+    said = lithify.error("topic", "create", "orders", "--warehouse", place, code=1)
+    assert "the path of a warehouse has to be UTF-8 (use another path; if it is UTF-8, the locale is not" in said
+    assert list(tmp_path.iterdir()) == []

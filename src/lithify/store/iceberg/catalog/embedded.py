@@ -119,10 +119,7 @@ class EmbeddedCatalog:
 
     def _is_warehouse(self) -> bool:
         """False for an empty or missing directory. Raises `WarehouseError` if it has other files."""
-        if any(character in self.where for character in "?#%"):
-            raise WarehouseError(
-                f"{self.where}: the path of a warehouse cannot have '?', '#' or '%' in it", hint="use another path"
-            )
+        self._check_path()
         with reaching(self.where):
             if self._has_bytes():
                 return True
@@ -149,6 +146,20 @@ class EmbeddedCatalog:
                     "`lithify repair` finds topics whose catalog is lost",
                 )
             return False
+
+    def _check_path(self) -> None:
+        """Raises `WarehouseError` for a path that URIs, or the metadata of tables, cannot hold."""
+        if any(character in self.where for character in "?#%"):
+            raise WarehouseError(
+                f"{self.where}: the path of a warehouse cannot have '?', '#' or '%' in it", hint="use another path"
+            )
+        try:
+            self.where.encode()
+        except UnicodeEncodeError:
+            raise WarehouseError(
+                f"{self.where}: the path of a warehouse has to be UTF-8",
+                hint="use another path; if it is UTF-8, the locale is not: set LC_ALL=C.UTF-8",
+            ) from None
 
     def _has_bytes(self) -> bool:
         catalog = self._folder / CATALOG_FILE
