@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lithify.errors import WarehouseError
+from lithify.errors import UnusableEnvironmentError, WarehouseError
 from lithify.model.settings.secrets import keep
 
 WAREHOUSE = "warehouse"
@@ -26,6 +26,11 @@ def check_configuration() -> None:
     try:
         Config()
     except Exception as error:  # of the YAML parser, of decoding, of the disk, or of an unexpected structure
+        if isinstance(error, FileNotFoundError) and error.filename is None:  # of no file: it looks in `os.getcwd()`
+            raise UnusableEnvironmentError(
+                "the folder that this program runs in is not there any more",
+                hint="change to one that is, and try again",
+            ) from error
         raise WarehouseError(
             f"{_file() or 'the variables PYICEBERG_...'}: PyIceberg cannot read its configuration: {_why(error)}",
             hint="correct or remove it; PyIceberg reads it for every warehouse",

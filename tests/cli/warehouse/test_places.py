@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
+
+from support.processes.programs import PROGRAM
 
 
 @pytest.fixture
@@ -99,3 +103,17 @@ def test_a_path_that_is_not_utf8_makes_no_half_of_a_warehouse(lithify, tmp_path)
     said = lithify.error("topic", "create", "orders", "--warehouse", place, code=1)
     assert "the path of a warehouse has to be UTF-8 (use another path; if it is UTF-8, the locale is not" in said
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_current_folder_that_is_gone_is_named(lithify, tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = 'rmdir ../gone && exec "$@"'
+    told = subprocess.run(
+        ["sh", "-c", command, "sh", *PROGRAM, "topic", "list"], cwd=gone, capture_output=True, text=True, check=False
+    )
+    assert (told.returncode, told.stdout) == (1, "")
+    assert told.stderr == (
+        "error[UnusableEnvironment]: the folder that this program runs in is not there any more "
+        "(change to one that is, and try again)\n"
+    )
