@@ -90,6 +90,15 @@ def test_records_from_a_stdin_that_is_closed_are_none(orders):
     )
 
 
+def test_a_stdin_that_cannot_be_read_is_named(orders, tmp_path):
+    with (tmp_path / "written").open("w") as for_writing:
+        done = subprocess.run(
+            [*PROGRAM, "produce", "orders"], stdin=for_writing, capture_output=True, text=True, check=False
+        )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error[InvalidInput]: stdin: Bad file descriptor (nothing was written)\n"
+
+
 def test_a_place_that_is_no_warehouse(lithify, tmp_path):
     (tmp_path / "file").write_text("x")
     for place in (tmp_path, tmp_path / "file"):

@@ -18,7 +18,7 @@ import time
 from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from io import UnsupportedOperation
 from pathlib import Path
@@ -77,16 +77,13 @@ class Lines(Protocol):
 @contextmanager
 def opened_lines(path: str) -> Iterator[Lines]:
     """The lines of a file, or of stdin for `-`. Raises `InvalidInputError`."""
-    if path == STDIN:
-        if sys.stdin is None:
-            raise InvalidInputError("stdin is closed", hint="name a file, or pipe records into it")
-        yield _lines_of(sys.stdin.buffer)
-        return
+    if path == STDIN and sys.stdin is None:
+        raise InvalidInputError("stdin is closed", hint="name a file, or pipe records into it")
     try:
-        with Path(path).open("rb") as file:
+        with nullcontext(sys.stdin.buffer) if path == STDIN else Path(path).open("rb") as file:
             yield _lines_of(file)
-    except OSError as error:
-        raise InvalidInputError(f"{path}: {error.strerror}") from None
+    except OSError as error:  # also of a read, such as of a stdin that was opened for writing
+        raise InvalidInputError(f"{'stdin' if path == STDIN else path}: {error.strerror}") from None
 
 
 def batches_of(lines: Lines, source: str, limits: LineLimits) -> Iterator[LineBatch]:
