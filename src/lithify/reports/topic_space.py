@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lithify.model.settings.units import format_bytes, format_time, plural
+from lithify.model.settings.units import format_bytes, format_second, plural
 from lithify.reports.page import Page, Table, notice
 from lithify.reports.report import Report
 
@@ -92,7 +92,7 @@ def _earlier(space: Space) -> str:
     of, known = plural(space.earlier_versions, "earlier version"), space.earlier_versions_bytes
     size = "an unknown size" if known is None else format_bytes(known)
     until_ms = space.earlier_versions_until_ms
-    return f"{size} of {of}" + ("" if until_ms is None else f" until {format_time(until_ms)[:19]}Z at least")
+    return f"{size} of {of}" + ("" if until_ms is None else f" until {format_second(until_ms)} at least")
 
 
 def _sweep_table(report: SweepReport, location: str) -> Table[SweptFile]:
@@ -104,7 +104,7 @@ def _sweep_table(report: SweepReport, location: str) -> Table[SweptFile]:
 def _file_row(file: SweptFile, location: str) -> tuple[str, ...]:
     why = "never named" if file.named_until_ms is None else "replaced"
     since = file.modified_ms if file.named_until_ms is None else file.named_until_ms
-    return format_bytes(file.size_bytes), why, format_time(since)[:19], _within(file.path, location)
+    return format_bytes(file.size_bytes), why, format_second(since), _within(file.path, location)
 
 
 def _within(path: str, location: str) -> str:

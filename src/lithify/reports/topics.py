@@ -12,7 +12,7 @@ from lithify.model.segment import Volume
 from lithify.model.settings.inheritance import Origin
 from lithify.model.settings.table import SETTINGS
 from lithify.model.settings.topic_settings import TopicSettings, to_config
-from lithify.model.settings.units import format_bytes, format_time, plural
+from lithify.model.settings.units import format_bytes, format_second, format_time, plural
 from lithify.model.sources.origin import origin_of
 from lithify.model.topic.edit import KeptVersion, Verb
 from lithify.model.topic.state import TopicState
@@ -183,9 +183,9 @@ def _version_row(version: VersionReport, *, viewed: bool) -> tuple[str, ...]:
         count(version.records),
         format_bytes(version.bytes),
         *((view,) if viewed else ()),
-        f"{format_time(version.closed_ms)[:19]}Z",
+        format_second(version.closed_ms),
         version.verb.value,
-        f"{format_time(version.files_stay_until_ms)[:19]}Z",
+        format_second(version.files_stay_until_ms),
     )
 
 

@@ -168,7 +168,7 @@ def test_sweep_lists_what_may_go_and_deletes_only_with_yes(lithify, masked):
     header, *rows = masked(listed.out).splitlines()
     assert header.split() == ["SIZE", "WHY", "SINCE", "FILE"]
     (first,) = (row for row in rows if row.endswith(".parquet"))  # others are in the version that is kept
-    assert first.startswith("SIZE  replaced  TIME  data/partition=0/00000000000000000001-")
+    assert first.startswith("SIZE  replaced  TIMEZ  data/partition=0/00000000000000000001-")
     past = "1 version past versions.retention.ms, which --yes expires with the files that only it names"
     going = (
         f"{len(rows)} files of SIZE can be deleted; --yes deletes them; stored SIZE of data files, SIZE of metadata; "

@@ -71,6 +71,12 @@ def format_time(epoch_ms: int) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def format_second(epoch_ms: int) -> str:
+    """The same to the second, for tables."""
+    text = format_time(epoch_ms)
+    return text if text.startswith("@") else f"{text[:19]}Z"
+
+
 def format_bytes(count: int) -> str:
     """Bytes for people: three significant figures, binary units."""
     size = float(count)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
-from lithify.model.settings.units import format_bytes, format_time
+from lithify.model.settings.units import format_bytes, format_second
 from lithify.reports.groups import named_groups, unread_groups
 from lithify.reports.page import Page, Table, notice
 from lithify.reports.page.wording import as_judged, at_most, change, count
@@ -114,7 +114,7 @@ def _plan_summary(plan: PlanReport) -> str:
 
 def space_needed(topic: str, extra_bytes: int, old_version_until_ms: int) -> str:
     """One line: the free space that a round may need, and until when (C42)."""
-    until = f"{format_time(old_version_until_ms)[:19]}Z"
+    until = format_second(old_version_until_ms)
     return (
         f"{topic}: needs up to {format_bytes(extra_bytes)} free, until the files that it replaces go, "
         f"at {until} at the earliest"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 
 from lithify.errors import RoundsFailedError
-from lithify.model.settings.units import format_bytes, format_duration, format_time, plural
+from lithify.model.settings.units import format_bytes, format_duration, format_second, plural
 from lithify.reports.groups import named_groups, unread_groups
 from lithify.reports.page import Page, Table, aside, notice
 from lithify.reports.page.wording import as_judged, change, change_of, count
@@ -207,7 +207,7 @@ def _round_row(report: RoundReport) -> tuple[str, ...]:
 
     causes = {name: sum(getattr(log.losers, name) for log in logs) for name in Losers.__dataclass_fields__}
     return (
-        format_time(report.now_ms)[:19] + ("*" if report.now_given else ""),
+        format_second(report.now_ms) + ("*" if report.now_given else ""),
         count(report.version),
         count(len(logs)),
         f"{count(total('records_in'))} → {count(total('records_out'))}",
