@@ -93,15 +93,15 @@ def _invoked(arguments: Sequence[str], invocation: Invocation) -> int:
             code = lithify_group.invoke(context)
     except click.exceptions.Exit as done:  # --help and --version
         return done.exit_code
+    except click.exceptions.NoArgsIsHelpError as asked:
+        show(asked.format_message().splitlines())
+        return 0
     return code if isinstance(code, int) else 0
 
 
 def _failed(error: Exception, invocation: Invocation) -> int:
     """Prints the error on one line with its code and the next step; returns the exit code."""
     match error:
-        case click.exceptions.NoArgsIsHelpError():
-            show(error.format_message().splitlines())
-            return 0
         case click.UsageError():
             path = error.ctx.command_path if error.ctx else "lithify"
             kind, text, hint, code = USAGE, error.format_message().rstrip("."), f"see `{path} --help`", error.exit_code

@@ -280,7 +280,8 @@ def test_following_goes_on_until_it_is_interrupted(orders):
 
 
 @pytest.mark.parametrize(
-    ("verb", "unbuffered"), [("topic list", ""), ("topic list", "1"), ("topic list --json", ""), ("--help", "1")]
+    ("verb", "unbuffered"),
+    [("topic list", ""), ("topic list", "1"), ("topic list --json", ""), ("--help", "1"), ("", ""), ("topic", "")],
 )
 def test_a_full_stdout_is_reported_as_what_it_is(lithify, verb, unbuffered):
     """What was done is done: no error of the warehouse, and none without a name."""
