@@ -69,9 +69,9 @@ def run(arguments: Sequence[str], invocation: Invocation | None = None) -> int:
     # interrupt). `--debug` shows them.
     logging.getLogger().addHandler(_LIBRARIES)
     try:
-        code = _invoked(arguments, invocation)
+        invocation.found = _invoked(arguments, invocation)
         flush()
-        return code
+        return invocation.found
     except (KeyboardInterrupt, click.Abort):
         with suppress(OSError):
             invocation.say_interrupted()
@@ -79,7 +79,7 @@ def run(arguments: Sequence[str], invocation: Invocation | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         discard_output()  # the reader has closed the pipe, as `| head` does, which is no failure
-        return 0
+        return invocation.found
     except Exception as error:
         if invocation.debug:
             say_lines(traceback.format_exc())

@@ -72,3 +72,19 @@ def test_an_interrupt_is_said_where_stdout_takes_nothing(orders, lost):
         said = producing.stderr.read()
     assert producing.returncode == 130
     assert said == "interrupted: orders: 1 record written, version 2; lines after these were not\n"
+
+
+def test_what_was_found_is_the_exit_code_where_nobody_reads_it(orders, tmp_path):
+    """As in `lithify replica verify r | head -1`, with `set -o pipefail`."""
+    orders("produce", "orders", stdin=A_LINE)
+    orders("replica", "add", "orders", "--to", tmp_path / "backup", "--name", "r")
+    orders("replica", "run", "--once")
+    (copied,) = (tmp_path / "backup").rglob("*.parquet")
+    copied.unlink()
+    reader, writer = os.pipe()
+    os.close(reader)
+    for command in (["replica", "verify", "r"], ["replica", "verify", "r", "--json"], ["doctor"]):
+        env = {**os.environ, "LITHIFY_WAREHOUSE": str(orders.warehouse), "LITHIFY_PULSAR_JARS": str(tmp_path / "none")}
+        done = subprocess.run([*PROGRAM, *command], stdout=writer, stderr=subprocess.PIPE, env=env, check=False)
+        assert done.returncode == 3, (command, done.stderr)
+    os.close(writer)

@@ -37,11 +37,12 @@ def doctor(invocation: Invocation) -> int:
     checks = [_found(name, look) for name, look in _PARTS.items()]
     checks += _places(invocation)
     sound = all(check.ok or check.optional for check in checks)
+    invocation.found = 0 if sound else SOMETHING_MISSING
     if invocation.json:
         print_json({"ok": sound, "checks": [_told(check) for check in checks]})
     else:
         show(_lines(checks))
-    return 0 if sound else SOMETHING_MISSING
+    return invocation.found
 
 
 _PARTS: Mapping[str, Callable[[], Check]] = {
