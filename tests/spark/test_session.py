@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ from lithify.spark.session import java
 from lithify.spark.session.java import Java, find_java, java_home
 from lithify.spark.session.spark_home import made_without_zips
 from lithify.spark.session.start import session_factory, slots
+from support.servers.disks import small_disk
 
 
 def a_java(folder: Path, says: str) -> Path:
@@ -89,6 +91,42 @@ def test_a_cache_that_cannot_be_written_is_not_needed(nothing_installed, monkeyp
     home = java_home(Java(a_java(tmp_path / "j", 'openjdk version "21"'), 21, "PATH"))
     assert (home / "bin" / "java").is_file()
     shutil.rmtree(home)
+
+
+def test_a_cache_from_which_no_program_starts_is_not_used(nothing_installed, monkeypatch, tmp_path):
+    executable = Java(a_java(tmp_path / "j", 'openjdk version "21"'), 21, "PATH")
+    try:
+        with small_disk(tmp_path / "cache", 2**20) as cache:
+            cache.chmod(0o755)
+            subprocess.run(["/bin/mount", "-o", "remount,noexec", str(cache)], check=True)
+            home = java_home(executable)
+            assert cache not in home.parents
+            shutil.rmtree(home.parent)
+    except PermissionError:
+        pytest.skip("no file system can be mounted here")
+
+
+def test_a_full_cache_keeps_no_part_of_a_home(nothing_installed, monkeypatch, tmp_path):
+    def full(_: Path, target: Path) -> None:
+        raise OSError(errno.ENOSPC, f"no space for {target}")
+
+    with monkeypatch.context() as on_a_full_disk:
+        on_a_full_disk.setattr(Path, "rename", full)
+        with pytest.raises(JavaNotFoundError, match="with free space"):
+            java_home(Java(a_java(tmp_path / "j", 'openjdk version "21"'), 21, "PATH"))
+    assert [path for path in (tmp_path / "cache").rglob("*") if path.is_file()] == []
+
+
+def test_a_java_of_any_name_is_started_in_any_locale(nothing_installed, tmp_path):
+    executable = a_java(tmp_path / "d\u00fcse", 'openjdk version "21"')
+    script = (
+        "import sys; from pathlib import Path; from lithify.spark.session.java import Java, java_home\n"
+        "print(java_home(Java(Path(sys.argv[1]), 21, 'PATH')))"
+    )
+    env = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-c", script, executable]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert f"exec '{executable}'" in (Path(done.stdout.strip()) / "bin" / "java").read_text(), done.stderr
 
 
 def test_a_user_without_a_home_needs_no_cache(nothing_installed, monkeypatch, tmp_path):

@@ -68,18 +68,21 @@ def java_home(java: Java) -> Path:
 
     Lithify executes its files, so no other user may be able to replace them.
     """
-    wrapper = _WRAPPER.format(java=shlex.quote(str(java.executable)))
-    name = f"java-{hashlib.sha256(wrapper.encode()).hexdigest()[:12]}"
+    wrapper = os.fsencode(_WRAPPER.format(java=shlex.quote(str(java.executable))))
+    name = f"java-{hashlib.sha256(wrapper).hexdigest()[:12]}"
     for make_folder in (_cache_folder, _temporary_folder):
         try:
             folder = make_folder().resolve()
-            if _is_private(folder) and _is_private((home := _written_home(folder / name, wrapper)) / "bin"):
+            if not _is_private(folder) or not _is_private((home := _written_home(folder / name, wrapper)) / "bin"):
+                continue
+            if os.access(home / "bin" / "java", os.X_OK):  # not on a disk that is mounted noexec
                 return home
         except (OSError, RuntimeError):  # a user without a home has no cache
             continue
     raise JavaNotFoundError(
         f"no folder to start Java {java.executable} from could be written that others cannot change",
-        hint="set XDG_CACHE_HOME or TMPDIR to a folder that is yours, or give it mode 700, and its parents 755",
+        hint="set XDG_CACHE_HOME or TMPDIR to a folder that is yours, or give it mode 700, and its parents 755; on a "
+        "disk with free space that is not mounted noexec",
     )
 
 
@@ -131,15 +134,19 @@ def _version(executable: Path) -> int | None:
     return int(found[1]) if found and shown.returncode == 0 else None
 
 
-def _written_home(home: Path, wrapper: str) -> Path:
+def _written_home(home: Path, wrapper: bytes) -> Path:
     """Creates `home` with its wrapper, which is renamed into place, so that it is never seen half written."""
     executable = home / "bin" / "java"
-    if not (executable.is_file() and executable.read_text() == wrapper):
+    if not (executable.is_file() and executable.read_bytes() == wrapper):
         for folder in (home, executable.parent):
             folder.mkdir(mode=0o700, exist_ok=True)
         handle, aside = tempfile.mkstemp(dir=executable.parent)
-        with os.fdopen(handle, "w") as file:
-            file.write(wrapper)
-        Path(aside).chmod(0o755)
-        Path(aside).rename(executable)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(wrapper)
+            Path(aside).chmod(0o755)
+            Path(aside).rename(executable)
+        except OSError:  # such as a full disk
+            Path(aside).unlink(missing_ok=True)
+            raise
     return home
