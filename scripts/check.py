@@ -226,6 +226,7 @@ def temporary_files_in_memory() -> Iterator[None]:
         yield
         return
     with tempfile.TemporaryDirectory(dir=IN_MEMORY, prefix="lithify-checks-", ignore_cleanup_errors=True) as folder:
+        Path(folder).chmod(0o1777)  # as it is for all: servers and tests have other users
         os.environ["TMPDIR"] = folder
         yield
 

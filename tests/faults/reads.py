@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from tempfile import TemporaryDirectory
 
+import pytest
+
 from lithify.api.topic import Topic
+from lithify.errors import UnknownTopicError
 from lithify.hydration import hydrate
 from lithify.model.cursor import AtTime, Cursor
 from lithify.model.groups.positions import Position
@@ -139,6 +143,13 @@ def lagged(warehouse: Warehouse) -> object:
     return group_lag(warehouse, "g", NAME, [Position("g", LogId(NAME, 0), cursor, True, 0)])
 
 
+def missed(warehouse: Warehouse) -> object:
+    """A topic that is not there. That the error names the nearest one is not essential."""
+    with pytest.raises(UnknownTopicError):
+        subscribed(warehouse, Listed((replace(NAME, topic="order"),)))
+    return "not there"
+
+
 READS: dict[str, Verb] = {
     "read": lambda w: tuple(open_reader(w, NAME, 0, "earliest", Reading(), None)),
     "read compacted": lambda w: tuple(open_log(w, w.store.load(NAME), 0, "earliest", COMPACTED)),
@@ -169,6 +180,7 @@ READS: dict[str, Verb] = {
     "quarantine list": failing_logs,
     "verify": verified,
     "topic info": lambda w: (check_known(w.store, NAME), topic_info(w, w.store.load(NAME))),
+    "a topic that is not there": missed,
     "topic infos": topic_infos,
     "stream info": lambda w: stream_info(w, NAME.stream),
     "streams": all_streams,
