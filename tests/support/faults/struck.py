@@ -25,9 +25,14 @@ MOST_CALLS = 400
 def strikes(kind: Kind, store: str = "memory") -> Iterator[Injector]:
     """Injectors for the first call, the second, and so on, until one is not reached.
 
+    A request is lost at commits alone: at any other call that is the same as a failure.
+
     In another store, where a call takes long, each of two kinds takes every second call, one of them from the first on:
     only for tests that strike there by `LOSES_ANSWER` and one other kind.
     """
+    if kind is Kind.LOSES_REQUEST:
+        yield from _lost_commits()
+        return
     first, step = (1, 1) if store == "memory" else (1 if kind is Kind.LOSES_ANSWER else 2, 2)
     for at in itertools.count(first, step):
         assert at < MOST_CALLS
@@ -36,6 +41,16 @@ def strikes(kind: Kind, store: str = "memory") -> Iterator[Injector]:
         if not injector.struck:
             assert at > 2, "the run made hardly a call: nothing was tried"
             return
+
+
+def _lost_commits() -> Iterator[Injector]:
+    """The first strikes nothing and tells which calls are commits."""
+    untouched = Injector(MOST_CALLS, Kind.LOSES_REQUEST)
+    yield untouched
+    assert 1 < len(untouched.calls) < MOST_CALLS
+    for at, name in enumerate(untouched.calls, 1):
+        if name == "commit":
+            yield Injector(at, Kind.LOSES_REQUEST)
 
 
 @dataclass(frozen=True, slots=True)
