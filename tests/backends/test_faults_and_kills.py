@@ -7,17 +7,16 @@ import random
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import lithify
-from lithify.errors import UnknownTopicError
 from lithify.ports.store import Warehouse
+from lithify.service.write.append import append
 from support.faults.ports import Kind
 from support.faults.struck import Prepared, check_struck_append, check_struck_round, prepared, strikes
-from support.faults.topics import NAME
+from support.faults.topics import NAME, records
 from support.processes.producer import BATCH_RECORDS, batch
 from support.store.builders import Place
 from support.topics.whole_logs import check_whole, contents
@@ -36,23 +35,23 @@ for number in itertools.count(int(sys.argv[1])):
 """
 
 
-def prepared_anew(place: Place) -> Prepared:
-    """The topic with its history, made once more."""
-    with suppress(UnknownTopicError):
-        place.store.drop_topic(NAME)
+@pytest.fixture
+def ready(place: Place) -> Prepared:
+    """A topic with some history. It goes on from one strike to the next."""
     return prepared(lambda _: Warehouse(place.store, place.files, place.clock), Path())
 
 
 @pytest.mark.parametrize("kind", [Kind.LOSES_ANSWER, Kind.CRASHES_AFTER], ids=lambda kind: kind.name.lower())
-def test_a_struck_round_is_all_or_nothing(kind: Kind, place: Place) -> None:
+def test_a_struck_round_is_all_or_nothing(kind: Kind, ready: Prepared) -> None:
     """C31: and a new one gets through."""
     for injector in strikes(kind, "s3"):
-        check_struck_round(prepared_anew(place), injector)
+        check_struck_round(ready, injector)
+        append(ready.warehouse, NAME, records(range(40, 60), keys=6))
 
 
-def test_a_struck_append_is_all_or_nothing(place: Place) -> None:
+def test_a_struck_append_is_all_or_nothing(ready: Prepared) -> None:
     for injector in strikes(Kind.LOSES_ANSWER):
-        check_struck_append(prepared_anew(place), injector)
+        check_struck_append(ready, injector)
 
 
 def test_killed_producers_lose_nothing_acknowledged(backend: Backend) -> None:
