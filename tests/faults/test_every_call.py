@@ -7,36 +7,49 @@ what was acknowledged must be there, and the same work must go through when trie
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from faults.cases import STRIKES
+from faults.history import prepared_again
 from lithify.errors import LithifyError, UnknownOutcomeError
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import CommitUnknownError, LogStore, Warehouse
 from lithify.service.commit import ATTEMPTS
 from lithify.service.write.append import append
+from lithify.testing.oracle_engine import OracleEngine
 from support.faults.ports import Kind
-from support.faults.struck import check_struck_append, check_struck_round, prepared, strikes
+from support.faults.struck import Prepared, check_struck_append, check_struck_round, prepared, strikes
 from support.faults.topics import MAKERS, NAME, memory_warehouse, records
 from support.topics.whole_logs import contents
+
+
+def a_topic(make: Callable[[Path], Warehouse], folder: Path) -> Warehouse:
+    return prepared(make, folder).warehouse
+
+
+def ready(warehouse: Warehouse) -> Prepared:
+    return Prepared(warehouse, OracleEngine(warehouse.files))
 
 
 @pytest.mark.parametrize(("store", "kind"), STRIKES, ids=lambda value: getattr(value, "name", value).lower())
 def test_append_is_all_or_nothing(store: str, kind: Kind, tmp_path: Path) -> None:
     """C6: a struck append is there whole or not at all, and an acknowledged one is there."""
-    for injector in strikes(kind):
-        check_struck_append(prepared(MAKERS[store], tmp_path / str(injector.at)), injector)
+    anew = prepared_again(MAKERS[store], a_topic, tmp_path)
+    for injector in strikes(kind, store):
+        check_struck_append(ready(anew()), injector)
 
 
 @pytest.mark.parametrize(("store", "kind"), STRIKES, ids=lambda value: getattr(value, "name", value).lower())
 def test_round_is_all_or_nothing(store: str, kind: Kind, tmp_path: Path) -> None:
     """C6, C31: after a struck round the log is as before or as after, and a new round gets through."""
-    for injector in strikes(kind):
-        check_struck_round(prepared(MAKERS[store], tmp_path / str(injector.at)), injector)
+    anew = prepared_again(MAKERS[store], a_topic, tmp_path)
+    for injector in strikes(kind, store):
+        check_struck_round(ready(anew()), injector)
 
 
 class NoAnswers:
