@@ -49,7 +49,7 @@ def test_a_strike_is_one_topics_own(store: str, kind: Kind, tmp_path: Path) -> N
     assert all(got_through(result) for result in a_run(untouched).values())
     after = {name: picture(untouched, name) for name in TOPICS}
     assert all(before[name] != after[name] for name in TOPICS)
-    for injector in strikes(kind):
+    for injector in strikes(kind, store):
         warehouse = anew()
         results: dict[TopicName, TopicResult | LithifyError] = {}
         try:
