@@ -80,6 +80,17 @@ DONE: dict[str, Callable[[Pair], object]] = {
 }
 
 
+def changed(done: str) -> Callable[[str, Path], Pair]:
+    """Makes pairs with whose source this is done."""
+
+    def a_changed_pair(kind: str, folder: Path) -> Pair:
+        pair = a_pair(kind, folder)
+        DONE[done](pair)
+        return pair
+
+    return a_changed_pair
+
+
 CASES = [*((done, True) for done in DONE), ("appends", False), ("nothing", False)]
 """What is done, and whether the replica is still to compact by itself."""
 
@@ -122,8 +133,9 @@ def check_after(pair: Pair, done: str, *, wanted: bool) -> None:
 
 @pytest.mark.parametrize(("done", "wanted"), CASES)
 def test_a_round_is_not_laid_over_a_copy_that_it_does_not_fit_c44_c67(done, wanted, tmp_path):
+    anew = pairs_again(a_pair, "memory", tmp_path)
     for at in range(1, MOST_CALLS):
-        pair = a_pair("memory", tmp_path)
+        pair = anew()
 
         def meanwhile(pair: Pair = pair) -> None:
             DONE[done](pair)
@@ -142,9 +154,9 @@ def test_a_round_is_not_laid_over_a_copy_that_it_does_not_fit_c44_c67(done, want
 @pytest.mark.parametrize(("done", "wanted"), CASES)
 @pytest.mark.parametrize("of_source", [True, False], ids=["source", "target"])
 def test_a_copy_is_not_laid_over_a_round_that_it_has_not_seen_c67(done, of_source, wanted, tmp_path):
+    anew = pairs_again(changed(done), "memory", tmp_path)
     for at in range(1, MOST_CALLS):
-        pair = a_pair("memory", tmp_path)
-        DONE[done](pair)
+        pair = anew()
 
         def meanwhile(pair: Pair = pair) -> None:
             with suppress(PolicyError):  # where the copy has landed, with which it no longer compacts
@@ -169,17 +181,13 @@ CHANGES = ("appends", "a truncation below D", "retention", "compaction")
     ("store", "kind", "done"),
     [
         *(("memory", kind, done) for kind in Kind for done in CHANGES),
-        *(("iceberg", Kind.LOSES_ANSWER, done) for done in ("appends", "compaction")),
+        ("iceberg", Kind.LOSES_ANSWER, "appends"),
+        ("iceberg", Kind.CRASHES_AFTER, "compaction"),
     ],
 )
 def test_a_struck_copy_leaves_view_and_log_whole_c67(store, kind, done, tmp_path):
-    def a_changed_pair(kind: str, folder: Path) -> Pair:
-        pair = a_pair(kind, folder)
-        DONE[done](pair)
-        return pair
-
-    anew = pairs_again(a_changed_pair, store, tmp_path)
-    for injector in strikes(kind):
+    anew = pairs_again(changed(done), store, tmp_path)
+    for injector in strikes(kind, store):
         pair = anew()
         with suppress(LithifyError, CrashError):
             replace(pair, target=faulty(pair.target, injector)).mirror(compact=True)
@@ -188,8 +196,9 @@ def test_a_struck_copy_leaves_view_and_log_whole_c67(store, kind, done, tmp_path
 
 @pytest.mark.parametrize("kind", Kind)
 def test_a_struck_round_leaves_view_and_log_whole_c67(kind, tmp_path):
+    anew = pairs_again(a_pair, "memory", tmp_path)
     for injector in strikes(kind):
-        pair = a_pair("memory", tmp_path)
+        pair = anew()
         with suppress(LithifyError, CrashError):
             own_round(pair, injector)
         check_after(pair, "appends", wanted=True)
