@@ -76,9 +76,10 @@ KINDS = [("memory", kind) for kind in Kind] + [("iceberg", Kind.CRASHES_AFTER), 
 @pytest.mark.parametrize(("store", "kind"), KINDS)
 def test_a_struck_copy_is_there_whole_or_not_at_all_c63(store, kind, of_source, tmp_path):
     anew = pairs_again(a_late_pair, store, tmp_path)
+    untouched = anew()
+    before, wanted = picture(untouched.target), picture(untouched.source)
     for injector in strikes(kind, store):
         pair = anew()
-        before, wanted = picture(pair.target), picture(pair.source)
         report = None
         with suppress(LithifyError, CrashError):
             report = struck(pair, injector, of_source).mirror()
@@ -92,8 +93,9 @@ def test_a_struck_copy_is_there_whole_or_not_at_all_c63(store, kind, of_source, 
 
 @pytest.mark.parametrize("kind", Kind)
 def test_a_struck_first_copy_leaves_an_empty_replica_or_a_whole_one_c63(kind, tmp_path):
+    anew = pairs_again(a_pair, "memory", tmp_path)
     for injector in strikes(kind):
-        pair = a_pair("memory", tmp_path)
+        pair = anew()
         with suppress(LithifyError, CrashError):
             struck(pair, injector, of_source=False).mirror()
         if NAME in pair.target.store.topics():
@@ -105,9 +107,10 @@ def test_a_struck_first_copy_leaves_an_empty_replica_or_a_whole_one_c63(kind, tm
 
 @pytest.mark.parametrize("kind", Kind)
 def test_a_struck_promotion_is_one_or_none_c64(kind, tmp_path):
+    anew = pairs_again(a_late_pair, "memory", tmp_path)
+    before = picture(anew().target)
     for injector in strikes(kind):
-        pair = a_late_pair("memory", tmp_path)
-        before = picture(pair.target)
+        pair = anew()
         report = None
         with suppress(LithifyError, CrashError):
             report = promote(faulty(pair.target, injector), NAME)
@@ -192,8 +195,9 @@ def a_stopped_pair(kind: str, folder: Path) -> Pair:
 @pytest.mark.parametrize("of_source", [True, False], ids=["source", "target"])
 @pytest.mark.parametrize("others", OTHERS)
 def test_a_frozen_copy_overwrites_nothing_c64(others, of_source, prepared, tmp_path):
+    anew = pairs_again(prepared, "memory", tmp_path)
     for at in range(1, MOST_CALLS):
-        pair = prepared("memory", tmp_path)
+        pair = anew()
 
         def meanwhile(pair: Pair = pair) -> None:
             pair.clock.advance(LONG_MS)
