@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from urllib.request import Request, urlopen
 
 import pytest
 
+from support.processes.in_process import Outcome, Program
 from support.processes.programs import PROGRAM
 from support.servers.s3_endpoint import S3Endpoint
 from support.servers.tcp_proxy import HttpError, TcpProxy, a_proxy, free_port
@@ -33,8 +35,10 @@ class Described:
     wire: TcpProxy
     bucket: str
 
-    def doctor(self, port: int | None = None, bucket: str | None = None) -> tuple[int, dict[str, Any]]:
-        """Exit code, and the check of the store."""
+    def doctor(
+        self, port: int | None = None, bucket: str | None = None, *, code: int = 3, apart: bool = False
+    ) -> tuple[int, dict[str, Any]]:
+        """Exit code, and the check of the store; `apart` in a process of its own, for what may hang."""
         properties = {
             "type": "sql",
             "uri": f"sqlite:///{self.folder}/catalog.db",
@@ -43,20 +47,19 @@ class Described:
         }
         named = {f"PYICEBERG_CATALOG__PROD__{n.upper().replace('.', '__')}": v for n, v in properties.items()}
         others = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYSPARK_PYTHON"))}
+        command = ("doctor", "--catalog", "prod", "--json")
         began = time.monotonic()
-        done = subprocess.run(
-            [*PROGRAM, "doctor", "--catalog", "prod", "--json"],
-            capture_output=True,
-            text=True,
-            env=others | named,
-            check=False,
-            timeout=120,
-        )
+        with patch.dict(os.environ, others | named, clear=True):
+            if apart:
+                done = subprocess.run([*PROGRAM, *command], capture_output=True, text=True, check=False, timeout=120)
+                found = Outcome(done.returncode, done.stdout, done.stderr)
+            else:
+                found = Program(self.folder)(*command, code=code)
         assert time.monotonic() - began < BOUND_S + STARTING_S
-        assert "Traceback" not in done.stderr, done.stderr
-        (store,) = (check for check in json.loads(done.stdout)["checks"] if check["name"] == "store")
-        assert "a-secret" not in done.stdout + done.stderr
-        return done.returncode, store
+        assert "Traceback" not in found.err, found.err
+        (store,) = (check for check in json.loads(found.out)["checks"] if check["name"] == "store")
+        assert "a-secret" not in found.out + found.err
+        return found.code, store
 
     def objects(self) -> list[str]:
         """Everything in the bucket, also objects that stand for a folder, which Arrow does not show."""
@@ -81,7 +84,7 @@ def test_no_file_is_left_in_a_store_that_can_be_used(prod: Described) -> None:
     asked: list[bytes] = []
     prod.wire.on_request = lambda request: asked.append(request.partition(b" HTTP")[0])
 
-    code, store = prod.doctor()
+    code, store = prod.doctor(code=0)
 
     assert (code, store["ok"], store["hint"]) == (0, True, "")
     where = f"s3://{prod.bucket}/lake at http://127.0.0.1:{prod.wire.port}"
@@ -134,7 +137,7 @@ def test_a_bucket_that_is_not_there_is_named(prod: Described) -> None:
 @pytest.mark.alone
 def test_an_endpoint_at_which_nobody_listens_is_named(prod: Described) -> None:
     port = free_port()
-    code, store = prod.doctor(port)
+    code, store = prod.doctor(port, apart=True)
 
     assert (code, store["ok"]) == (3, False)
     assert f"s3://{prod.bucket}/lake at http://127.0.0.1:{port} cannot be listed: " in store["detail"]
@@ -144,7 +147,7 @@ def test_an_endpoint_at_which_nobody_listens_is_named(prod: Described) -> None:
 def test_a_silent_endpoint_is_given_up(prod: Described) -> None:
     prod.wire.silent = True
 
-    code, store = prod.doctor()
+    code, store = prod.doctor(apart=True)
 
     assert (code, store["ok"]) == (3, False)
     assert "cannot be listed: " in store["detail"]
