@@ -23,13 +23,13 @@ from lithify.service.write.append import append
 from lithify.store.iceberg import IcebergStore, open_store
 from lithify.testing.fake_clock import FakeClock
 from lithify.testing.memory_store import MemoryWarehouse
-from store.conformance import FileRules, StoreConformance
+from store.conformance import FileRules, ManyRules, StoreConformance
 from store.rest_catalog import RestCatalog, a_rest_catalog
 from support.store.builders import NOW_MS, ORDERS, Place, lose_file, some_records
 from support.store.catalogs import describe_catalog
 
 
-class TestMemoryStore(StoreConformance, FileRules):
+class TestMemoryStore(StoreConformance, FileRules, ManyRules):
     @pytest.fixture
     def place(self) -> Place:
         clock = FakeClock()
@@ -39,7 +39,7 @@ class TestMemoryStore(StoreConformance, FileRules):
         )
 
 
-class TestIcebergStore(StoreConformance, FileRules):
+class TestIcebergStore(StoreConformance, FileRules, ManyRules):
     @pytest.fixture
     def place(self, iceberg: Place) -> Place:
         return iceberg

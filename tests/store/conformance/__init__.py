@@ -8,6 +8,7 @@ from store.conformance.commits import CommitRules
 from store.conformance.documents import DocumentRules
 from store.conformance.expiring import ExpiryRules
 from store.conformance.files import FileRules
+from store.conformance.many import ManyRules
 from store.conformance.replicas import ReplicaRules
 from store.conformance.streams import StreamRules
 from store.conformance.sweeping import SweepRules
@@ -31,4 +32,4 @@ class StoreConformance(
     """All of the store."""
 
 
-__all__ = ["FileRules", "StoreConformance"]
+__all__ = ["FileRules", "ManyRules", "StoreConformance"]
