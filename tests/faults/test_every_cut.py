@@ -25,7 +25,7 @@ STRUCK = [
     for strike in STRIKES
     if strike != ON_DISK[number % len(ON_DISK)]
 ]
-"""Every verb in memory by every kind, and on disk in turn: `kills` kills all of them there."""
+"""Every verb in memory by every kind, on disk by one in turn at every second call: `kills` kills all of them there."""
 
 
 @pytest.mark.parametrize(("name", "store", "kind"), STRUCK, ids=lambda value: getattr(value, "name", value).lower())
@@ -38,14 +38,16 @@ def test_a_verb_is_all_or_nothing(name: str, store: str, kind: Kind, tmp_path: P
     case.verb(untouched)
     after = case.look(untouched)
     assert (before == after) == (name == "sweep"), "the verb changes what is looked at, sweep does not"
-    for injector in strikes(kind):
+    for injector in strikes(kind, store):
         warehouse = anew()
         acknowledged = _struck(case.verb, warehouse, injector)
         check_whole(warehouse, NAME)
-        assert case.look(warehouse) in ([after] if acknowledged else [before, after]), injector
-        _once_more(case, warehouse, done=case.look(warehouse) == after)
-        check_whole(warehouse, NAME)
-        assert case.look(warehouse) == after
+        found = case.look(warehouse)
+        assert found in ([after] if acknowledged else [before, after]), injector
+        if found != after or case.again:
+            _once_more(case, warehouse, done=found == after)
+            check_whole(warehouse, NAME)
+            assert case.look(warehouse) == after
         assert acknowledged or injector.struck
 
 
@@ -60,8 +62,7 @@ def _struck(verb: Verb, warehouse: Warehouse, injector: Injector) -> bool:
 
 def _once_more(case: Case, warehouse: Warehouse, *, done: bool) -> None:
     """Tries the verb again: what is done already changes nothing, or is not done twice."""
-    if not done or case.again:
-        try:
-            case.verb(warehouse)
-        except RefusedError:
-            assert done
+    try:
+        case.verb(warehouse)
+    except RefusedError:
+        assert done
