@@ -7,6 +7,7 @@ the new topic acknowledges stays, and nothing of the old one shows in it.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -110,18 +111,40 @@ def steps(request: pytest.FixtureRequest) -> range:
     return range(STEPS) if first is None else range(first, STEPS, 2)
 
 
-def every_step(places: Open, steps: range, stopped: Callable[[int], bool]) -> None:
+@pytest.fixture
+def prepare(request: pytest.FixtureRequest, places: Open, tmp_path: Path) -> Callable[[], None]:
+    """Makes the old topic once more; in a folder of its own it is made once, and then copied back."""
+    there, saved = tmp_path / "warehouse", tmp_path / "saved"
+
+    def again() -> None:
+        if request.node.callspec.params["places"] != "embedded":
+            with suppress(UnknownTopicError):
+                places().store.drop_topic(ORDERS)
+            an_old_topic(places())
+        elif not saved.exists():
+            an_old_topic(places())
+            shutil.copytree(there, saved)
+        else:
+            shutil.rmtree(there)
+            shutil.copytree(saved, there)
+            FILE_CACHE.clear()
+
+    return again
+
+
+def every_step(places: Open, prepare: Callable[[], None], steps: range, stopped: Callable[[int], bool]) -> None:
     """Goes through these steps of a deletion; `stopped` tells whether there is such a step."""
     for step in steps:
-        an_old_topic(places())
+        prepare()
         if not stopped(step):
             assert step > 10 or isinstance(places().store, MemoryStore)  # which has nothing to be stopped at
             return
-        places().store.drop_topic(ORDERS)
     raise AssertionError("a deletion never ended")
 
 
-def test_a_topic_made_again_while_the_old_one_is_deleted_loses_nothing(places: Open, steps: range) -> None:
+def test_a_topic_made_again_while_the_old_one_is_deleted_loses_nothing(
+    places: Open, prepare: Callable[[], None], steps: range
+) -> None:
     again: list[TopicState] = []
 
     def make_again() -> None:
@@ -138,11 +161,11 @@ def test_a_topic_made_again_while_the_old_one_is_deleted_loses_nothing(places: O
         check_whole(places())
         return stop.reached
 
-    every_step(places, steps, stopped)
+    every_step(places, prepare, steps, stopped)
 
 
 def test_one_deleted_and_made_again_by_others_is_not_deleted_a_second_time(
-    places: Open, steps: range, request: pytest.FixtureRequest
+    places: Open, prepare: Callable[[], None], steps: range, request: pytest.FixtureRequest
 ) -> None:
     """The deletion froze, and goes on when what it meant to delete is long gone.
 
@@ -172,10 +195,12 @@ def test_one_deleted_and_made_again_by_others_is_not_deleted_a_second_time(
         check_whole(places())
         return True
 
-    every_step(places, steps, stopped)
+    every_step(places, prepare, steps, stopped)
 
 
-def test_a_deletion_that_dies_leaves_nothing_to_the_topic_made_again(places: Open, steps: range) -> None:
+def test_a_deletion_that_dies_leaves_nothing_to_the_topic_made_again(
+    places: Open, prepare: Callable[[], None], steps: range
+) -> None:
     def stopped(step: int) -> bool:
         place = places()
         with suppress(KilledError), Stop(step, dies) as stop:
@@ -187,7 +212,7 @@ def test_a_deletion_that_dies_leaves_nothing_to_the_topic_made_again(places: Ope
         check_whole(places())
         return stop.reached
 
-    every_step(places, steps, stopped)
+    every_step(places, prepare, steps, stopped)
 
 
 def test_what_others_have_put_into_the_folder_stays_and_is_reported(iceberg: Place) -> None:
