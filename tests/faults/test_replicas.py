@@ -76,8 +76,7 @@ KINDS = [("memory", kind) for kind in Kind] + [("iceberg", Kind.CRASHES_AFTER), 
 @pytest.mark.parametrize(("store", "kind"), KINDS)
 def test_a_struck_copy_is_there_whole_or_not_at_all_c63(store, kind, of_source, tmp_path):
     anew = pairs_again(a_late_pair, store, tmp_path)
-    untouched = anew()
-    before, wanted = picture(untouched.target), picture(untouched.source)
+    before, wanted = picture(anew().target), picture(anew().source)
     for injector in strikes(kind, store):
         pair = anew()
         report = None
@@ -93,9 +92,8 @@ def test_a_struck_copy_is_there_whole_or_not_at_all_c63(store, kind, of_source, 
 
 @pytest.mark.parametrize("kind", Kind)
 def test_a_struck_first_copy_leaves_an_empty_replica_or_a_whole_one_c63(kind, tmp_path):
-    anew = pairs_again(a_pair, "memory", tmp_path)
     for injector in strikes(kind):
-        pair = anew()
+        pair = a_pair("memory", tmp_path)
         with suppress(LithifyError, CrashError):
             struck(pair, injector, of_source=False).mirror()
         if NAME in pair.target.store.topics():
@@ -266,8 +264,7 @@ def named(warehouse: Warehouse) -> set[str]:
 
 def _check_after(pair: Pair, others: str) -> None:
     """What `others` did is as they left it, and the next copy gets through where it may."""
-    there = NAME in pair.target.store.topics()
-    ours = pair.target.store.load(NAME) if there else None
+    ours = pair.target.store.load(NAME) if NAME in pair.target.store.topics() else None
     theirs = pair.source.store.load(NAME)
     if others == "the replica promoted" and ours is not None and ours.replica is None:
         assert ours.log(0).log_end_offset > 0
