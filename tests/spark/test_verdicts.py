@@ -151,12 +151,11 @@ class Case:
         )
 
 
-@pytest.mark.parametrize("seed", [1, 2])
 def test_spark_says_of_every_record_what_the_oracle_says(
-    tmp_path: Path, session: object, monkeypatch: pytest.MonkeyPatch, seed: int
+    tmp_path: Path, session: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lithify.spark.proof.inspector.MOST_TASKS", TASKS)
-    random, case = Random(seed), Case(tmp_path)
+    random, case = Random(1), Case(tmp_path)
     whole = [case.proof(random, partition) for partition in range(PROOFS)]
     current = [segment for proof in whole for segment in proof.after]
     counts = {s.path: TombstoneCount(2, 20, (6, 11), random.random() < 0.5) for s in current}
