@@ -186,11 +186,13 @@ def copy(session, target, tmp_path):
     return go_on
 
 
-def test_a_stream_copies_a_topic(source, target, copy):
-    copy(maxOffsetsPerTrigger=100)
+def test_a_stream_copies_a_topic_and_hides_no_other_into_the_same(source, target, copy):
+    copy(maxOffsetsPerTrigger=200)
     source.append(some_records(50, start=300))
-    copy(maxOffsetsPerTrigger=100)
+    copy(maxOffsetsPerTrigger=200)
     assert list(target.reader()) == list(source.reader())
+    copy(checkpoint="second")
+    assert ends(target) == [2 * end for end in ends(source)]
 
 
 def test_a_batch_that_is_sent_again_is_not_appended_twice(source, target, copy, tmp_path):
@@ -250,35 +252,28 @@ def test_a_query_of_our_naming_that_begins_anew_is_refused(session, source, targ
 
     source.append(some_records(10, start=300))
     before = target.state()
-    with pytest.raises(StreamingQueryException, match="batch 0 of query 'ours' comes, and the topic has batch 0 of it"):
+    says = "batch 0 of query 'ours' comes, and the topic has batch 0 of it.*a queryId that was not used yet"
+    with pytest.raises(StreamingQueryException, match=f"(?s){says}"):
         named_batches(session, tmp_path / "second")
     assert target.state() == before
 
     named_batches(session, tmp_path / "first")
     assert list(target.reader()) == list(source.reader()), "the first one goes on"
-    with pytest.raises(StreamingQueryException, match="a queryId that was not used yet"):
-        named_batches(session, tmp_path / "third")
 
 
 def test_a_stream_whose_checkpoint_was_set_back_is_refused(source, target, copy, tmp_path):
     """Other records may come under numbers that are there."""
     copy()
     shutil.copytree(tmp_path / "copy", tmp_path / "saved")
-    for n in range(2):
-        source.append(some_records(10, start=300 + 10 * n))
-        copy()
+    source.append(some_records(20, start=300))
+    copy(maxOffsetsPerTrigger=10)
+    assert (tmp_path / "copy" / "commits" / "2").exists()
     shutil.rmtree(tmp_path / "copy")
     (tmp_path / "saved").rename(tmp_path / "copy")
     before = target.state()
     with pytest.raises(StreamingQueryException, match="the query was restarted or reset"):
         copy()
     assert target.state() == before
-
-
-def test_two_queries_into_one_topic_do_not_hide_each_other(source, target, copy):
-    copy()
-    copy(checkpoint="second")
-    assert ends(target) == [2 * end for end in ends(source)]
 
 
 def test_a_stream_with_a_refused_record_fails_and_appends_nothing(lake, source, target, copy):
