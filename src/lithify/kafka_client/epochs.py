@@ -49,8 +49,8 @@ def cut_of(failure: KafkaError) -> Cut | None:
 def leader_epoch(cluster: Cluster, topic: str, partition: int) -> int | None:
     """The leader epoch of a log now; None where the broker counts none. Raises `BrokerError`.
 
-    The client asks the leader that it knows, and keeps that for minutes, also if its broker is gone. A new client
-    asks who leads first.
+    The client asks the leader that it knows, and keeps that for minutes, also if its broker is gone: then it does
+    nothing else, on all of a processor, until the request times out. So it is told who leads first, or another is.
     """
     k = client()
     where = k.TopicPartition(topic, partition)
@@ -62,6 +62,7 @@ def leader_epoch(cluster: Cluster, topic: str, partition: int) -> int | None:
 
     found = None
     with suppress(k.KafkaException):
+        cluster.kept_admin().list_topics(topic, timeout=SLICE_S)
         found = asked(cluster.kept_admin(), min(KNOWN_LEADER_S, cluster.timeout_s))
     if found is None or found.offset < 0:
         with cluster.explained(topic):

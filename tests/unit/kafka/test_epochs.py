@@ -52,6 +52,11 @@ class Answering(Cluster):
 class Admin:
     def __init__(self, answer: tuple[int, int] | KafkaError) -> None:
         self._answer = answer
+        self.told: list[str] = []
+
+    def list_topics(self, topic: str, timeout: float) -> None:
+        """Tells the client who leads."""
+        self.told.append(topic)
 
     def list_offsets(self, wanted: Any, request_timeout: float) -> Any:
         asked: Future[Any] = Future()
@@ -75,6 +80,14 @@ def test_where_the_known_leader_is_gone_the_new_one_is_asked(known: Any) -> None
     assert leader_epoch(cluster, "orders", 0) == 3  # by the client that knows who leads
     with pytest.raises(BrokerError):
         leader_epoch(answering(known, NONE), "orders", 0)
+
+
+def test_a_client_is_told_who_leads_before_it_asks_a_leader() -> None:
+    """One that asks a leader whose broker is gone keeps a processor busy until its request times out."""
+    cluster = answering((10, 3))
+    for times in (1, 2):
+        assert leader_epoch(cluster, "orders", 0) == 3
+        assert vars(cluster.kept_admin())["told"] == ["orders"] * times
 
 
 def test_a_broker_that_counts_no_epochs_has_none() -> None:
