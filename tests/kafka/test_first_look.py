@@ -19,7 +19,9 @@ from lithify.reports.ingest import IngestNote
 from support.kafka.broker import read_all
 from support.kafka.ingest import ingest_command
 from support.kafka.secured import SecuredBroker
+from support.processes.in_process import Program
 from support.processes.programs import PROGRAM
+from support.servers.tcp_proxy import wait_until
 
 Conf = Mapping[str, str]
 NOW = 1_700_000_000_000
@@ -99,26 +101,27 @@ def test_what_only_java_s_client_can_do_is_left_to_spark(secured: SecuredBroker)
 
 def test_a_program_says_it_before_spark_starts(tmp_path: Path, secured: SecuredBroker) -> None:
     topic = secured.broker.make_topic(1)
-    ended = ingest(tmp_path, secured.of_user("alice", "hunter2"), topic)
+    command = words(tmp_path, secured.of_user("alice", "hunter2"), *ingest_command(None, "--topic", topic))
+    ended = subprocess.run([*PROGRAM, *command], capture_output=True, text=True, timeout=300, check=False)
     assert ended.returncode == BrokerError.exit_code
     assert "refuses this client its login" in ended.stderr
     assert "starting Spark" not in ended.stderr and "hunter2" not in ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 2, "that it asks, and the error"
 
 
-def test_one_file_of_settings_for_ingest_and_publish(tmp_path: Path, secured: SecuredBroker) -> None:
+def test_one_file_of_settings_for_ingest_and_publish(
+    tmp_path: Path, secured: SecuredBroker, session: SparkSession
+) -> None:
     """As Java's clients take it: a login, and the trust store in continued lines."""
     pem = (secured.folder / "cert.pem").read_text().strip().replace("\n", " \\\n    ")
     conf = of_admin(secured, {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": pem})
-    topic = a_topic_of_one(secured)
-    ended = ingest(tmp_path, conf, topic)
-    assert ended.returncode == 0, ended.stderr
+    topic, program = a_topic_of_one(secured), Program(tmp_path / "lake")
+    program(*words(tmp_path, conf, *ingest_command(None, "--topic", topic)))
     copy = lithify.open(str(tmp_path / "lake")).topic(topic)
     assert [record.value for record in copy.reader(0)] == [b"v"]
-    published = run(tmp_path, conf, "kafka", "publish", topic, "--to", f"{topic}.latest")
-    assert published.returncode == 0, published.stderr
-    assert "not used, as no Kafka client has them: schema.registry.url" in published.stderr
-    assert [m.value() for m in read_all(secured.broker, f"{topic}.latest")] == [b"v"]
+    published = program(*words(tmp_path, conf, "kafka", "publish", topic, "--to", f"{topic}.latest"))
+    assert "not used, as no Kafka client has them: schema.registry.url" in published.err
+    check_published(secured, f"{topic}.latest")
 
 
 @pytest.mark.parametrize("store", ["PEM", "JKS"])
@@ -136,7 +139,12 @@ def test_a_trust_store_in_a_file(tmp_path: Path, secured: SecuredBroker, session
         assert "keytool -list -rfc -keystore" in str(refused.value.hint)
     else:
         publish(lake.topic(topic), settings_used(found), f"{topic}.latest")
-        assert [m.value() for m in read_all(secured.broker, f"{topic}.latest")] == [b"v"]
+        check_published(secured, f"{topic}.latest")
+
+
+def check_published(secured: SecuredBroker, topic: str) -> None:
+    """Before long: a broker writes the marker of a transaction after it has answered that it is committed."""
+    wait_until(lambda: [m.value() for m in read_all(secured.broker, topic)] == [b"v"], f"{topic} has no record")
 
 
 def of_admin(secured: SecuredBroker, trust: Conf) -> Conf:
@@ -153,15 +161,9 @@ def a_topic_of_one(secured: SecuredBroker) -> str:
     return topic
 
 
-def ingest(folder: Path, conf: Conf, topic: str) -> subprocess.CompletedProcess[str]:
-    return run(folder, conf, *ingest_command(None, "--topic", topic))
-
-
-def run(folder: Path, conf: Conf, *command: str) -> subprocess.CompletedProcess[str]:
-    """The program, with the settings in a file of Java's."""
-    file = str(settings_file(folder, conf))
-    words = [*PROGRAM, "--warehouse", str(folder / "lake"), *command, "--kafka-conf-file", file]
-    return subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+def words(folder: Path, conf: Conf, *command: str) -> list[str]:
+    """Arguments of the program, with the settings in a file of Java's."""
+    return ["--warehouse", str(folder / "lake"), *command, "--kafka-conf-file", str(settings_file(folder, conf))]
 
 
 def settings_file(folder: Path, conf: Conf) -> Path:
