@@ -239,15 +239,18 @@ SHORT: dict[str, Callable[[PointsMachine], object]] = {
 @pytest.mark.parametrize("mode", ["in-place", "side-by-side"])
 @pytest.mark.parametrize("first", SHORT)
 def test_every_short_history_is_read_as_it_was_c69(first: str, mode: str) -> None:
-    """Every three verbs, after a round that has removed a record."""
-    for second, third in product(SHORT, SHORT):
+    """Every three verbs, after a round that has removed a record; each beginning of a history is looked at once."""
+    begun: set[tuple[str, ...]] = set()
+    for history in product(["compact"], [first], SHORT, SHORT):
         topic = PointsMachine()
         topic.create(strategy="offset", mode=mode, policy="compact", retention=0, lag=0, kept=10)
         topic.append(records=[Record(b"k", b"1"), Record(b"l", b"1"), Record(b"k", b"2")], place=0, later=0)
-        for verb in ("compact", first, second, third):
+        for number, verb in enumerate(history, 1):
             SHORT[verb](topic)
-            topic.every_point_is_as_the_history_has_it_or_is_refused()
+            if history[:number] not in begun:
+                topic.every_point_is_as_the_history_has_it_or_is_refused()
+                begun.add(history[:number])
 
 
 TestPointsMachine = PointsMachine.TestCase
-TestPointsMachine.settings = profile(max_examples=100, stateful_step_count=25)
+TestPointsMachine.settings = profile(max_examples=60, stateful_step_count=25)
