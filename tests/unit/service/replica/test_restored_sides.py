@@ -15,9 +15,10 @@ from lithify.model.topic.log import RUN_IDS_KEPT
 from lithify.service.change.cut import truncate
 from lithify.service.replica.verify import verify_replica
 from lithify.service.write.append import append
+from lithify.testing.fake_clock import FakeClock
 from support.engines.kernel import compact_without_spark
 from support.faults.topics import NAME
-from support.topics.replicas import Pair, a_pair
+from support.topics.replicas import Pair, a_pair, warehouses_in
 
 pytestmark = pytest.mark.long
 
@@ -44,10 +45,24 @@ def end(pair: Pair) -> int:
     return pair.source.store.load(NAME).log(0).log_end_offset
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, FakeClock, int]:
+    """A folder with a pair whose replica has one commit more, which is also beside it; its clock, and the time then."""
+    folder = tmp_path_factory.mktemp("made") / "pair"
+    folder.mkdir()
+    pair = restored(folder, lambda pair: written(pair, b"lost"))
+    shutil.copytree(folder, folder.with_name("as made"))
+    return folder, pair.clock, pair.clock.now_ms()
+
+
 @pytest.fixture
-def pair(tmp_path: Path) -> Pair:
-    """The replica has one commit more."""
-    return restored(tmp_path, lambda pair: written(pair, b"lost"))
+def pair(made: tuple[Path, FakeClock, int]) -> Pair:
+    """The pair as it was made; ids go on, so that no two tests have the same."""
+    folder, clock, now_ms = made
+    shutil.rmtree(folder)
+    shutil.copytree(folder.with_name("as made"), folder)
+    clock.set(now_ms)
+    return Pair(*warehouses_in(folder, clock))
 
 
 def test_another_history_that_looks_the_same_c64(pair: Pair) -> None:
