@@ -85,7 +85,7 @@ def live(topic, history, engine):
 
 
 @given(topic_settings, histories(), engines)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_every_round_leaves_what_the_oracle_leaves(topic_settings, history, engine):
     """C4, C9 to C12, C16 to C18, C20, C24, C26."""
     with tempfile.TemporaryDirectory() as folder:
@@ -94,7 +94,7 @@ def test_every_round_leaves_what_the_oracle_leaves(topic_settings, history, engi
 
 
 @given(topic_settings, histories(mostly_chunks), engines)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_every_round_over_a_copy_of_pulsar_leaves_what_the_oracle_leaves(topic_settings, history, engine):
     """C53: chunks, and entries that may have any key, among the records without a key."""
     with tempfile.TemporaryDirectory() as folder:
@@ -103,7 +103,7 @@ def test_every_round_over_a_copy_of_pulsar_leaves_what_the_oracle_leaves(topic_s
 
 
 @given(st.lists(topic_settings, min_size=2, max_size=4), st.lists(appends, min_size=4, max_size=4), engines)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_rounds_whose_settings_change_in_between(settings_of_rounds, batches, engine):
     """C43: what another strategy has left competes under the new one."""
     with tempfile.TemporaryDirectory() as folder:
