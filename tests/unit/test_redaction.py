@@ -379,7 +379,7 @@ def test_an_error_has_a_bound_with_its_beginning_and_its_end(characters: int) ->
         assert len(said) - len(note) + int(left_out.replace(",", "")) == characters
 
 
-@pytest.mark.parametrize("most", [100, 300, LONGEST])
+@pytest.mark.parametrize("most", [100, 300, pytest.param(LONGEST, marks=pytest.mark.long)])
 def test_a_cut_leaves_no_half_of_a_secret(most: int) -> None:
     keep({"token": SECRET})
     for before in range(0, most, 1 + most // 300):

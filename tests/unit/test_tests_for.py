@@ -8,6 +8,8 @@ import pytest
 
 import tests_for as script
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 OF_THE_REPOSITORY = {f"tests/{file.name}" for file in (ROOT / "tests").glob("test_*.py")}
 

@@ -65,6 +65,7 @@ def test_a_table_is_filled_and_continued(topic: Topic, tmp_path: Path, kind: str
     assert hydrate(topic, str(to)).records == 0
 
 
+@pytest.mark.long
 def test_it_is_kept_up_to_date_until_it_is_to_end(topic: Topic, tmp_path: Path) -> None:
     to, looks, events = tmp_path / "t.db", list[object](), list[str]()
     put(topic, 0)

@@ -44,6 +44,7 @@ def writing(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
+@pytest.mark.long
 def test_the_new_file_of_a_killed_run_is_deleted_by_the_next(tmp_path: Path, writing: subprocess.Popen[bytes]) -> None:
     (left,) = tmp_path.iterdir()
     assert left.stat().st_size
@@ -53,6 +54,7 @@ def test_the_new_file_of_a_killed_run_is_deleted_by_the_next(tmp_path: Path, wri
     assert [path.name for path in tmp_path.iterdir()] == ["rows.jsonl"]
 
 
+@pytest.mark.long
 def test_that_of_a_running_one_stays(tmp_path: Path, writing: subprocess.Popen[bytes]) -> None:
     (left,) = tmp_path.iterdir()
     write_lines([ROW], tmp_path / "rows.jsonl", lines)

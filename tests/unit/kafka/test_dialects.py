@@ -91,6 +91,7 @@ def test_pem_in_the_settings_and_in_files(tmp_path: Path) -> None:
         for_java({"ssl.truststore.location": trust})
 
 
+@pytest.mark.long
 def test_stores_that_librdkafka_cannot_read_are_named_with_the_command_that_converts_them(tmp_path: Path) -> None:
     key = f"{keytool()} -genkeypair -keyalg RSA -alias a -dname CN=a -storepass secret -keypass secret"
     for kind in ("JKS", "PKCS12"):

@@ -44,6 +44,7 @@ def test_shares_differ_by_one_at_most_and_are_all(partitions: int, held: dict[st
     assert max(due.values()) == -(-partitions // len(held))
 
 
+@pytest.mark.long
 @given(
     st.integers(0, 30),
     st.lists(st.sets(st.sampled_from("abcde"), min_size=1), min_size=1, max_size=6),

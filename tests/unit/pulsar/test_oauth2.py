@@ -87,6 +87,7 @@ def test_a_token_that_is_valid_for_ever_is_kept_for_a_while(issuer, tmp_path, ex
     assert len(issuer.asked) == 1
 
 
+@pytest.mark.long
 def test_only_so_many_tokens_are_kept(issuer, tmp_path):
     key = f"file:{issuer.credentials(tmp_path)}"
     first = config_of(issuer.parameters(key))

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 TASK = """
 from lithify.columnar.files.access import FileAccess
 from lithify.errors.redaction import redacted
@@ -14,6 +16,7 @@ print(redacted("no such bucket: s3cr3t/of-the-environment"))
 """
 
 
+@pytest.mark.long
 def test_a_task_hides_secrets_of_the_environment():
     environment = {**os.environ, "AWS_SECRET_ACCESS_KEY": "s3cr3t/of-the-environment"}
     done = subprocess.run([sys.executable, "-c", TASK], capture_output=True, text=True, check=True, env=environment)

@@ -80,6 +80,7 @@ def test_a_cut_takes_what_is_below_it_and_nothing_else(
             assert offsets(made) == list(range(BASE, end))
 
 
+@pytest.mark.long
 def test_what_is_stated_truly_is_read_from_everywhere(segment: Segment, tmp_path: Path) -> None:
     for start in range(BASE, END + 2):
         assert offsets((segment,), start) == list(range(start, END))

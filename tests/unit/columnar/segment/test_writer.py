@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment.writer import ROW_GROUP_BYTES, SegmentSpec, SegmentWriter
@@ -14,6 +15,7 @@ from support.topics.stored_topics import segment_table
 LARGE, SMALL = 2**21, 3000
 
 
+@pytest.mark.long
 def test_records_of_uneven_sizes_do_not_make_a_row_group_too_large(tmp_path: Path) -> None:
     """C51: the large ones come first, so that the mean size of all says nothing about them."""
     values = [bytes(LARGE)] * 80 + [b""] * SMALL

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 PLAN = """
 import sys, lithify
 topic = lithify.open(sys.argv[1]).create_topic("orders", 1)
@@ -14,6 +16,7 @@ print(log.bytes_read_at_most > 0, "pyspark" in sys.modules)
 """
 
 
+@pytest.mark.long
 def test_a_plan_imports_no_spark(tmp_path):
     done = subprocess.run([sys.executable, "-c", PLAN, str(tmp_path)], capture_output=True, text=True, check=True)
     assert done.stdout == "True False\n"

@@ -34,6 +34,7 @@ def test_jars_as_ivy_names_them_are_known(tmp_path):
     assert (found.missing, found.version) == ((), f"{SERIES}.0")
 
 
+@pytest.mark.long
 def test_one_that_cannot_be_fetched_is_one_line_with_the_way_to_it(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     package = f"org.apache.spark:{NEEDED[0]}:{SERIES}.99"
