@@ -8,7 +8,7 @@ import pytest
 
 from lithify.errors.redaction import LONGEST
 
-LONG = "x" * 1_000_000
+LONG = "x" * 100_000
 KAFKA = ("--bootstrap-servers", "127.0.0.1:1", "--topic", "t")
 GIVEN = {
     "a verb": (LONG,),
@@ -70,6 +70,6 @@ def test_one_that_names_a_record_keeps_what_it_is_about(lithify):
     lithify("topic", "create", "orders")
     said = lithify.error("topic", "alter", "orders", "--config", f"{LONG}=1")
     assert said.startswith("xxx")
-    assert " … 998," in said
+    assert " … 98," in said
     assert " characters left out … xxx" in said
     assert "x: no such setting (known: " in said
