@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from click.shell_completion import CompletionItem
 from lithify.cli.completing.shells import PROGRAM, SHELLS, VARIABLE, Zsh
 from lithify.cli.invocation import Invocation
 from lithify.cli.verbs import lithify_group
+from support.processes.in_process import Program
 from support.processes.shells import shell
 from support.servers.tcp_proxy import wait_until
 
@@ -34,9 +35,16 @@ def offered(line: str) -> list[str]:
     return [item.value for item in items(line)]
 
 
-@pytest.fixture
-def lake(lithify):
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory) -> Iterator[Program]:
     """Topics, also one of Pulsar's, in streams, read by a group, and replicated."""
+    warehouse = tmp_path_factory.mktemp("lake") / "warehouse"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LITHIFY_WAREHOUSE", str(warehouse))
+        yield laid(Program(warehouse))
+
+
+def laid(lithify: Program) -> Program:
     for name in ("orders", "shop/orders", "shop/baskets", PULSARS):
         lithify("topic", "create", name)
     lithify("stream", "create", "empty")
@@ -44,6 +52,13 @@ def lake(lithify):
     lithify("consume", "orders", "--group", "billing")
     lithify("replica", "add", "orders", "--to", lithify.warehouse.with_name("backup"))
     return lithify
+
+
+@pytest.fixture
+def lake(unchanged, monkeypatch):
+    """The same for tests that change nothing of it."""
+    monkeypatch.setenv("LITHIFY_WAREHOUSE", str(unchanged.warehouse))
+    return unchanged
 
 
 @pytest.mark.parametrize(
@@ -126,15 +141,17 @@ def test_where_there_is_no_warehouse_there_is_nothing_and_nothing_is_made(tmp_pa
         place.mkdir()
         (place / "catalog.db").write_bytes(damage)
     before = sorted(tmp_path.rglob("*"))
-    for verb in ("compact", "stream info", "group describe", "replica pause", "replica verify"):
-        line = f"lithify {verb} --warehouse {place} "
-        asked = subprocess.run(
-            [FOLDER / PROGRAM],
-            env={**os.environ, "COMP_LINE": line, VARIABLE: "bash_complete"},
-            capture_output=True,
-            check=True,
-        )
-        assert (asked.stdout.strip(), asked.stderr) == (b"", b""), line
+    verbs = ("compact", "stream info", "group describe", "replica pause", "replica verify")
+    code = f"""
+import os
+from lithify.cli.main import Invocation, complete_if_asked, lithify_group
+for verb in {verbs}:
+    os.environ["COMP_LINE"] = f"lithify {{verb}} --warehouse {place} "
+    assert complete_if_asked(lithify_group, Invocation())
+"""
+    environment = {**os.environ, VARIABLE: "bash_complete"}
+    asked = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert (asked.stdout.strip(), asked.stderr) == ("", "")
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -159,19 +176,27 @@ def offered(line):
 """
 
 
+@pytest.fixture(scope="module")
+def script(tmp_path_factory) -> Path:
+    """What a Bash has read that completes."""
+    path = tmp_path_factory.mktemp("bash") / "completion"
+    path.write_text("\n".join(shell("lithify", "completion", "bash")))
+    return path
+
+
 @pytest.fixture
-def in_bash(lake) -> Complete:
+def in_bash(lake, script) -> Complete:
     """What a real Bash would put in place of the last word, as it splits a line into words itself."""
 
     def complete(line: str) -> list[str]:
-        script = f"""
-eval "$(lithify completion bash)"
+        asked = f"""
+. {script}
 compopt() {{ echo "compopt $1 $2"; }}
 COMP_LINE={line!r} COMP_POINT=${{#COMP_LINE}}
 _lithify_completion lithify
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """
-        return shell("bash", "--norc", "-c", script)
+        return shell("bash", "--norc", "-c", asked)
 
     return complete
 
@@ -193,7 +218,7 @@ def test_bash_completes(in_bash, line, replies):
     assert in_bash(line) == replies
 
 
-def test_bash_completes_at_the_cursor(in_bash, lake):
+def test_bash_completes_at_the_cursor(lake):
     script = """
 eval "$(lithify completion bash)"
 COMP_LINE='lithify compact or --json' COMP_POINT=18
