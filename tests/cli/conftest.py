@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,35 @@ def in_a_process_of_its_own(
     )
 
 
+SEVERAL = r"""
+import json, sys
+from lithify.cli.main import run
+for words in json.loads(sys.argv[1]):
+    code = run(words)
+    for stream in (sys.stdout, sys.stderr):
+        print(f"\0{code}", end="\0", file=stream, flush=True)
+"""
+
+
+def in_one_process_of_their_own(
+    *commands: Sequence[object], stdin: str = "", preexec_fn: Callable[[], object] | None = None, **environment: str
+) -> list[subprocess.CompletedProcess[str]]:
+    """The same of several command lines, one after the other, of which one reads stdin."""
+    words = [list(map(str, command)) for command in commands]
+    done = subprocess.run(
+        [sys.executable, "-c", SEVERAL, json.dumps(words)],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        preexec_fn=preexec_fn,
+        check=True,
+    )
+    out, err = done.stdout.split("\0"), done.stderr.split("\0")
+    ended = zip(words, map(int, out[1::2]), out[:-1:2], err[:-1:2], strict=True)
+    return [subprocess.CompletedProcess(*one) for one in ended]
+
+
 @pytest.fixture
 def lithify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     """The program on an empty warehouse, in a terminal of 80 columns."""
@@ -56,6 +87,11 @@ def plain_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def own_process() -> Callable[..., subprocess.CompletedProcess[str]]:
     return in_a_process_of_its_own
+
+
+@pytest.fixture(scope="session")
+def one_process() -> Callable[..., list[subprocess.CompletedProcess[str]]]:
+    return in_one_process_of_their_own
 
 
 @pytest.fixture(scope="session")

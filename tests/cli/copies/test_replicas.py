@@ -466,7 +466,7 @@ def test_info_of_a_replica_says_what_it_is_a_replica_of(orders, backup):
     assert orders("topic", "info", "orders", "--json").json["source"] is None
 
 
-def test_a_target_that_is_a_catalog(orders, tmp_path, own_process):
+def test_a_target_that_is_a_catalog(orders, tmp_path, one_process):
     """PyIceberg reads its configuration when it is imported."""
     (tmp_path / "site").mkdir()
     described = {
@@ -474,11 +474,14 @@ def test_a_target_that_is_a_catalog(orders, tmp_path, own_process):
         "PYICEBERG_CATALOG__PROD__URI": f"sqlite:///{tmp_path}/prod.db",
         "PYICEBERG_CATALOG__PROD__WAREHOUSE": f"file://{tmp_path}/site",
     }
-    mistyped = own_process("replica", "add", "orders", "--to", "prid", **described)
-    assert mistyped.returncode == 2 and "(did you mean prod?)" in mistyped.stderr
-    assert own_process("replica", "add", "orders", "--to", "prod", **described).returncode == 0
-    assert own_process("replica", "run", "--once", **described).returncode == 0
-    (found,) = (
-        json.loads(line) for line in own_process("replica", "status", "--json", **described).stdout.splitlines()
+    mistyped, *done, status = one_process(
+        ("replica", "add", "orders", "--to", "prid"),
+        ("replica", "add", "orders", "--to", "prod"),
+        ("replica", "run", "--once"),
+        ("replica", "status", "--json"),
+        **described,
     )
+    assert mistyped.returncode == 2 and "(did you mean prod?)" in mistyped.stderr
+    assert [one.returncode for one in done] == [0, 0]
+    (found,) = map(json.loads, status.stdout.splitlines())
     assert (found["name"], found["target"], found["lag_ms"]) == ("orders-to-prod", "prod", 0)

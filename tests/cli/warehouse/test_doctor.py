@@ -219,15 +219,16 @@ def test_a_place_that_is_no_warehouse(lithify, tmp_path):
     assert "is not a warehouse" in missing["detail"]
 
 
-def test_a_catalog_is_asked_for_its_topics(own_process, tmp_path):
+def test_a_catalog_is_asked_for_its_topics(one_process, tmp_path):
     described = {
         "PYICEBERG_CATALOG__HERE__TYPE": "sql",
         "PYICEBERG_CATALOG__HERE__URI": f"sqlite:///{tmp_path}/here.db",
         "PYICEBERG_CATALOG__HERE__WAREHOUSE": f"file://{tmp_path}/here",
     }
-    assert own_process("topic", "create", "orders", "--catalog", "here", **described).returncode == 0
-    looked = own_process("doctor", "--json", "--catalog", "here", **described)
-    assert looked.returncode == 0
+    created, looked = one_process(
+        ("topic", "create", "orders", "--catalog", "here"), ("doctor", "--json", "--catalog", "here"), **described
+    )
+    assert (created.returncode, looked.returncode) == (0, 0)
     found = json.loads(looked.stdout)
     assert the("catalog", found)["detail"] == "1 topic"
     assert the("warehouse", found)["detail"] == f"{tmp_path}/here, writable"
