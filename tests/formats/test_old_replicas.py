@@ -5,14 +5,12 @@ earlier warehouse    copies ... copies   a round removes a record: asks for an u
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import lithify
-from formats.relocation import unpack
-from formats.restating import restate
 from lithify.errors import UnsupportedFormatError
 from lithify.model.names import TopicName
 from lithify.model.topic.state import TopicState
@@ -31,15 +29,12 @@ ASKS = r"journal: it needs the feature compacted-logs, and .* of format 3 withou
 
 
 class Sides:
-    """A topic in a new warehouse, which is replicated into an earlier one."""
+    """A topic in a new warehouse, which is replicated into one of an earlier format."""
 
-    def __init__(self, folder: Path, archive: Path, config: dict[str, object]) -> None:
+    def __init__(self, folder: Path, earlier: Path, config: dict[str, object]) -> None:
         self.topic = lithify.open(str(folder / "source")).create_topic("journal", config=config)
         self.source = self.topic.warehouse
-        earlier = folder / "earlier"
-        earlier.mkdir()
-        self.folder = unpack(archive, earlier)
-        restate(self.folder)
+        self.folder = earlier
         self.lake = lithify.open(str(self.folder))
 
     @property
@@ -70,8 +65,8 @@ def config(request: pytest.FixtureRequest) -> dict[str, object]:
 
 
 @pytest.fixture
-def sides(tmp_path: Path, config: dict[str, object]) -> Iterator[Sides]:
-    yield Sides(tmp_path, ARCHIVES[-1], config)
+def sides(tmp_path: Path, as_stored: Callable[[Path], Path], config: dict[str, object]) -> Sides:
+    return Sides(tmp_path, as_stored(ARCHIVES[-1]), config)
 
 
 def test_an_earlier_warehouse_is_replicated_into_until_a_record_has_gone_and_again_once_it_is_upgraded_c66(
@@ -121,10 +116,10 @@ def test_a_first_copy_that_lacks_records_makes_nothing_in_an_earlier_warehouse_c
 
 @pytest.mark.parametrize("archive", ARCHIVES, ids=lambda archive: archive.stem)
 def test_a_topic_of_an_earlier_lithify_counts_as_one_that_lacks_records_after_a_round_c66(
-    archive: Path, tmp_path: Path
+    archive: Path, as_stored: Callable[[Path], Path], tmp_path: Path
 ) -> None:
     """It does not say. A topic without rounds is replicated into any warehouse."""
-    stored = Sides(tmp_path, archive, {})
+    stored = Sides(tmp_path, as_stored(archive), {})
     into = lithify.open(str(tmp_path / "into"))
     into.create_topic("own")
     (tmp_path / "into" / ".lithify" / "format.json").unlink()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,6 @@ import pytest
 import lithify
 from formats.make_copies import appended
 from formats.make_warehouse import HERE, reading
-from formats.relocation import unpack
-from formats.restating import restate
 from formats.test_stored_warehouses import known
 from lithify.service.round.compact import RunRequest, compact
 from lithify.testing.oracle_engine import OracleEngine
@@ -24,10 +23,8 @@ def told(request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.fixture
-def lake(told: Path, tmp_path: Path) -> lithify.Lake:
-    warehouse = unpack(told.with_suffix(".zip"), tmp_path)
-    restate(warehouse)
-    return lithify.open(str(warehouse))
+def lake(told: Path, as_stored: Callable[[Path], Path]) -> lithify.Lake:
+    return lithify.open(str(as_stored(told.with_suffix(".zip"))))
 
 
 def rounds(lake: lithify.Lake, topic: lithify.Topic, now_ms: int) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import lithify
 from formats.make_warehouse import reading
-from formats.relocation import AvroParts, unpack
+from formats.relocation import AvroParts
 from formats.restating import restate
 from lithify.model.sources.copied_topic import CopiedTopic
 from lithify.service.documents import put_source
@@ -28,10 +29,8 @@ def archive(request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.fixture
-def lake(archive: Path, tmp_path: Path) -> lithify.Lake:
-    warehouse = unpack(archive, tmp_path)
-    restate(warehouse)
-    return lithify.open(str(warehouse))
+def lake(archive: Path, as_stored: Callable[[Path], Path]) -> lithify.Lake:
+    return lithify.open(str(as_stored(archive)))
 
 
 def test_there_is_a_warehouse_of_the_version_that_is_written_now():
