@@ -280,8 +280,8 @@ CALLS = ("commit", "commit", "commit", "positions", "take", "renew", "release", 
 OFTEN = ["append", "read", "read", "commit", "commit", "time", "beat", "join"]
 STEPS = (*OFTEN, *OFTEN, *TROUBLES, "leave", "kill", "freeze", "jump", "compact", "grow", "cut")
 MOST_STEPS = 60
-LIVES = 100
-"""For each seed, half of them of compacted readers of a view: some 3 seconds."""
+LIVES = 60
+"""For each seed, half of them of compacted readers of a view: some 2 seconds."""
 
 
 @pytest.mark.parametrize("seed", range(6))

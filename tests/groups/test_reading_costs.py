@@ -19,7 +19,7 @@ from lithify.api.groups import Membership
 from lithify.service.read.fetch import LogsReader
 from lithify.store.iceberg.manifests import segment_entries
 
-PARTITIONS = [1, 300, 1000]
+PARTITIONS = [1, 300]
 
 Open = Callable[[Topic], LogsReader]
 
