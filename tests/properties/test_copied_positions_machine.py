@@ -274,5 +274,5 @@ class CopiedPositionsMachine(RuleBasedStateMachine):
                 assert table == self.target.read(partition, "earliest", {})[0], position
 
 
-CopiedPositionsMachine.TestCase.settings = profile(max_examples=150, stateful_step_count=40, deadline=None)
+CopiedPositionsMachine.TestCase.settings = profile(max_examples=80, stateful_step_count=40, deadline=None)
 TestCopiedPositions = CopiedPositionsMachine.TestCase

@@ -161,7 +161,7 @@ def trimming(config):
     return {**config, "backlog_trim_groups": config["tombstone_hold_groups"]} if beside else config
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(STEPS, CONFIG)
 def test_c61_no_listed_consumer_misses_a_delete(steps, config):
     wanted, consumers, told = run(steps, {**trimming(config), "tombstone_hold_max_ms": -1})
@@ -169,7 +169,7 @@ def test_c61_no_listed_consumer_misses_a_delete(steps, config):
     assert all(consumer.table == wanted for consumer in consumers.values())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(CHANGES, CONFIG)
 def test_c61_nor_one_whatever_is_altered_or_undone_and_during_rounds(steps, config):
     wanted, consumers, told = run(steps, {**trimming(config), "tombstone_hold_max_ms": -1, "retention_ms": -1})
@@ -177,14 +177,14 @@ def test_c61_nor_one_whatever_is_altered_or_undone_and_during_rounds(steps, conf
     assert all(consumer.table == wanted for consumer in consumers.values())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(CHANGES, CONFIG, st.sampled_from([0, 20, 60]))
 def test_c61_what_is_not_held_any_longer_is_told(steps, config, most_ms):
     wanted, consumers, told = run(steps, {**trimming(config), "tombstone_hold_max_ms": most_ms, "retention_ms": -1})
     assert all(consumer.table == wanted for group, consumer in consumers.items() if group not in told)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(STEPS, CONFIG)
 def test_c61_what_all_have_read_is_not_held(steps, config):
     """Once both have read all and committed that, a round drops every tombstone that is old enough."""

@@ -287,6 +287,6 @@ class LooseRounds(RuleBasedStateMachine):
 
 
 TestRounds = Rounds.TestCase
-TestRounds.settings = profile(max_examples=150, stateful_step_count=25)
+TestRounds.settings = profile(max_examples=80, stateful_step_count=25)
 TestLooseRounds = LooseRounds.TestCase
-TestLooseRounds.settings = profile(max_examples=80, stateful_step_count=25)
+TestLooseRounds.settings = profile(max_examples=50, stateful_step_count=25)

@@ -259,4 +259,4 @@ class TopicMachine(RuleBasedStateMachine):
 
 
 TestTopicMachine = TopicMachine.TestCase
-TestTopicMachine.settings = profile(max_examples=100, stateful_step_count=25)
+TestTopicMachine.settings = profile(max_examples=60, stateful_step_count=25)

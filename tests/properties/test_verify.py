@@ -95,7 +95,7 @@ class Driver:
             verbs[step]()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(CONFIG, STEPS)
 def test_what_the_verbs_did_is_no_finding(config: dict[str, object], steps: list[tuple[str, object]]) -> None:
     try:
