@@ -145,7 +145,7 @@ OPERATIONS = st.lists(
 
 
 @given(operations=OPERATIONS)
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_place_does_what_memory_does(place: LeasePlace, operations: list[tuple[str, str, object]]) -> None:
     place.coordination.release(ALPHA, "abcd")
     place.coordination.release(BETA, "abcd")

@@ -209,7 +209,7 @@ STEPS = st.lists(
 
 
 @given(steps=STEPS)
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_place_does_what_memory_does(
     opened: Open, steps: list[tuple[str, str, set[int], int]], request: pytest.FixtureRequest
 ) -> None:

@@ -185,7 +185,7 @@ class KeepersWithClocksThatJump(Keepers):
 
 
 Keepers.TestCase.settings = KeepersWithClocksThatJump.TestCase.settings = settings(
-    max_examples=120, stateful_step_count=40
+    max_examples=60, stateful_step_count=40
 )
 TestKeepers = Keepers.TestCase
 TestKeepersWithClocksThatJump = KeepersWithClocksThatJump.TestCase

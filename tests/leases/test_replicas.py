@@ -141,7 +141,7 @@ STEPS = st.lists(
 
 
 @given(steps=STEPS)
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_place_does_what_memory_does(opened: Open, steps: list[tuple[str, str, int]]) -> None:
     place = opened(SCOPE)
     for name in "ab":
