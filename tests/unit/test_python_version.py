@@ -47,11 +47,11 @@ class Checkout:
         return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
 
     def installed(self) -> list[str]:
-        """The lock files that were installed since the last call, some of them at once: by their names."""
+        """The lock files that were installed since the last call."""
         log = self.folder / "pip.log"
         text = log.read_text() if log.exists() else ""
         log.unlink(missing_ok=True)
-        return sorted(word for word in text.split() if word.endswith(".lock") and "build" not in word)
+        return [word for word in text.split() if word.endswith(".lock") and "build" not in word]
 
 
 def test_the_setup_names_a_python_that_is_too_old(tmp_path: Path) -> None:
