@@ -78,12 +78,10 @@ class PositionsOfLook:
 
 def _of_this_log(positions: Sequence[Position], state: TopicState, store: LogStore) -> Sequence[Position]:
     """Without those of later versions than `state` that the topic has lost (C49)."""
-    later = [position for position in positions if position.cursor.is_later_than(state.version)]
-    if not later:
+    if not any(position.cursor.is_later_than(state.version) for position in positions):
         return positions
     newest = store.load(state.name)
-    lost = [position for position in later if _is_lost(position, newest)]
-    return [position for position in positions if position not in lost]
+    return [p for p in positions if not (p.cursor.is_later_than(state.version) and _is_lost(p, newest))]
 
 
 def _is_lost(position: Position, newest: TopicState) -> bool:

@@ -90,8 +90,10 @@ def state_after_undo(
 
 def _no_later(steps: Steps, now: LogState) -> Steps:
     """The steps with no time that is later than those since: a clock was confirmed, and set these back (C46)."""
-    latest_ms = now.steps[-1].time_ms if now.steps else None
-    return tuple(s if latest_ms is None else replace(s, time_ms=min(s.time_ms, latest_ms)) for s in steps)
+    if not now.steps:
+        return steps
+    latest_ms = now.steps[-1].time_ms
+    return tuple(replace(step, time_ms=min(step.time_ms, latest_ms)) for step in steps)
 
 
 def _undone(now: LogState) -> Undone:
