@@ -34,7 +34,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
@@ -76,6 +75,8 @@ BY_NAME = {
 """Only where the command line asks for them, as they need what a machine may lack."""
 
 IN_MEMORY = Path("/dev/shm")
+OF_A_RUN = "lithify-checks-"
+"""What the name of its folder there begins with; its process follows."""
 ROOM_BYTES = 12 << 30
 """A run keeps up to 3 GB of temporary files, and its JVMs need as much memory again."""
 
@@ -221,14 +222,21 @@ def next_of(queues: Sequence[deque[Section]]) -> Section | None:
 
 @contextmanager
 def temporary_files_in_memory() -> Iterator[None]:
-    """For all programs that start meanwhile, unless TMPDIR names another place."""
+    """For all programs that start meanwhile, unless TMPDIR names another place. Those of runs that were killed go."""
+    for left in IN_MEMORY.glob(f"{OF_A_RUN}*"):
+        if not Path("/proc", left.name.removeprefix(OF_A_RUN)).exists():
+            shutil.rmtree(left, ignore_errors=True)
     if "TMPDIR" in os.environ or not IN_MEMORY.is_dir() or shutil.disk_usage(IN_MEMORY).free < ROOM_BYTES:
         yield
         return
-    with tempfile.TemporaryDirectory(dir=IN_MEMORY, prefix="lithify-checks-", ignore_cleanup_errors=True) as folder:
-        Path(folder).chmod(0o1777)  # as it is for all: servers and tests have other users
-        os.environ["TMPDIR"] = folder
+    folder = IN_MEMORY / f"{OF_A_RUN}{os.getpid()}"
+    folder.mkdir()
+    folder.chmod(0o1777)  # as it is for all: servers and tests have other users
+    os.environ["TMPDIR"] = str(folder)
+    try:
         yield
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def main() -> int:
