@@ -1,16 +1,15 @@
-"""Rules on what there is much of: the same over every catalog, as neither goes through it."""
+"""The rule on what there is much of: the same over every catalog, as reports do not go through it."""
 
 from __future__ import annotations
 
-from lithify.model.record import Record
 from lithify.ports.documents import REPORTS_KEPT
 from lithify.service.documents import put_report, reports_of
 from store.conformance.documents import reported
-from support.store.builders import NOW_MS, Place, a_report
+from support.store.builders import Place, a_report
 
 
 class ManyRules:
-    """Rules on many reports and many segments."""
+    """A rule on many reports."""
 
     def test_no_more_reports_than_the_newest(self, place: Place) -> None:
         state = place.create()
@@ -21,13 +20,3 @@ class ManyRules:
         reports = [report.version for report in reports_of(place.store, state)]
 
         assert reports == list(range(REPORTS_KEPT + 2, 2, -1))
-
-    def test_a_view_may_have_many_segments(self, place: Place) -> None:
-        value = bytes(range(256)) * 4000  # a megabyte; a segment ends where a row group does
-        records = [Record(b"%d" % n, value, NOW_MS, partition=0) for n in range(140)]
-        state = place.append(place.create(segment_bytes=1024), records)
-
-        state = place.cover(state, keep=lambda record: record.offset is not None and record.offset % 2 == 0)
-
-        assert len(place.store.view(state)) > 1
-        assert [r.offset for r in place.view(state)] == list(range(0, 140, 2))

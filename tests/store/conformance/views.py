@@ -9,6 +9,7 @@ from threading import Barrier
 import pytest
 
 from lithify.errors import UnknownVersionError
+from lithify.model.record import Record
 from lithify.model.topic.edit import TopicEdit, Verb
 from lithify.model.topic.log import View
 from lithify.model.topic.state import TopicState
@@ -195,3 +196,13 @@ class ViewRules:
         assert kept == [third, second, before]
         assert [[r.key for r in place.view(state)] for state in kept] == [[b"b"], [b"a"], []]
         assert place.store.view(kept[1]) == place.store.view(kept[1], [0]) != ()
+
+    def test_a_view_may_have_many_segments(self, place: Place) -> None:
+        value = bytes(range(256)) * 4000  # a megabyte; a segment ends where a row group does
+        records = [Record(b"%d" % n, value, NOW_MS, partition=0) for n in range(140)]
+        state = place.append(place.create(segment_bytes=1024), records)
+
+        state = place.cover(state, keep=lambda record: record.offset is not None and record.offset % 2 == 0)
+
+        assert len(place.store.view(state)) > 1
+        assert [r.offset for r in place.view(state)] == list(range(0, 140, 2))
