@@ -21,8 +21,9 @@ are a section of their own, as `backends-alone`, which `backends` on the command
 
 Temporary files are kept in memory where that has room, as a sixteenth of a run is work of the disk.
 
-What a section prints comes when it has ended, in one piece; of a section that runs alone as it comes. The summary has
-each section's seconds on the clock, and those of processors that its processes used: only these can be compared between
+What a section prints comes when it has ended, in one piece; of a section that runs alone as it comes. At the end stand
+what failed once more, as its section may have printed it half an hour before, and the summary. The summary has each
+section's seconds on the clock, and those of processors that its processes used: only these can be compared between
 runs on a shared machine. Servers that outlive their section's command are not in them.
 """
 
@@ -80,7 +81,13 @@ OF_A_RUN = "lithify-checks-"
 ROOM_BYTES = 12 << 30
 """A run keeps up to 3 GB of temporary files, and its JVMs need as much memory again."""
 
+LAST_LINES = 12
+"""Printed again of a section that failed without naming a test."""
+NAMED_TESTS = 20
+"""As many tests that failed are named again, of each section."""
+
 _COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected)")
+_FAILED_TEST = re.compile(r"(FAILED|ERROR) \S+::")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +111,17 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a section ended. `counts` are pytest's."""
+    """How a section ended. `counts` are pytest's; `failures` say what to look for in what it printed."""
 
     name: str
-    passed: bool
     seconds: float
     processor_seconds: float
     counts: Counter[str]
+    failures: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        return not self.failures
 
     def line(self) -> str:
         counts = ", ".join(f"{count} {what}" for what, count in self.counts.items())
@@ -159,11 +170,12 @@ def run(section: Section, *, alone: bool = True) -> Outcome:
         print(shown.pop(), end="", flush=True)
     begun = time.monotonic()
     processor_seconds = 0.0
-    passed = True
+    failures: list[str] = []
     counts: Counter[str] = Counter()
     for program, *arguments in section.commands:
         command = [str(BIN / program), *arguments, *(section.split if alone else ())]
-        last = ""
+        last = deque[str](maxlen=LAST_LINES)
+        failed_tests: list[str] = []
         with subprocess.Popen(
             command, cwd=section.folder, stdout=subprocess.PIPE, text=True, errors="replace"
         ) as process:
@@ -172,14 +184,19 @@ def run(section: Section, *, alone: bool = True) -> Outcome:
                     print(line, end="", flush=True)
                 else:
                     shown.append(line)
-                last = line if line.strip() else last
+                if line.strip():
+                    last.append(line)
+                if _FAILED_TEST.match(line):
+                    failed_tests.append(line)
             _, status, used = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
         processor_seconds += used.ru_utime + used.ru_stime
-        passed = passed and process.returncode == 0
-        counts.update({what: int(count) for count, what in _COUNT.findall(last)})
+        counts.update({what: int(count) for count, what in _COUNT.findall(last[-1] if last else "")})
+        if process.returncode:
+            ended = f"{section.name}: {program} ended with {process.returncode}\n"
+            failures += [ended, *(failed_tests[:NAMED_TESTS] or last)]
     print("".join(shown), end="", flush=True)
-    return Outcome(section.name, passed, time.monotonic() - begun, processor_seconds, counts)
+    return Outcome(section.name, time.monotonic() - begun, processor_seconds, counts, tuple(failures))
 
 
 def run_all(wanted: Sequence[Section]) -> list[Outcome]:
@@ -259,6 +276,8 @@ def main() -> int:
     with temporary_files_in_memory():
         outcomes = run_all([section for section in everything if section.is_named(wanted)])
     total: Counter[str] = sum((outcome.counts for outcome in outcomes), Counter())
+    if failures := [line for outcome in outcomes for line in outcome.failures]:
+        print("\n=== what failed\n", *failures, sep="", end="")
     print("\n=== summary")
     for outcome in outcomes:
         print(outcome.line())
