@@ -9,7 +9,8 @@ Programs in processes of their own inherit it; a test that clears the environmen
 And how wide tables are: as without a terminal, though workers of pytest-xdist are given a width.
 
 And that programs hear an interrupt: a shell starts what it runs in the background with SIGINT ignored,
-which processes hand down.
+which processes hand down. A test that leaves a handler of the product fails, as it would hide interrupts of later ones,
+and the second of them would end all.
 
 And that the secrets of one test hide nothing in the texts of the next.
 
@@ -48,6 +49,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def forgotten_secrets() -> Iterator[None]:
     yield
     KNOWN_SECRETS.clear()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    handler = signal.getsignal(signal.SIGINT)
+    if getattr(handler, "__module__", "").startswith("lithify."):
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        pytest.fail(f"SIGINT is still handled by {handler}")
 
 
 def pytest_collection_finish() -> None:

@@ -21,6 +21,7 @@ from lithify.errors import InvalidNameError
 from lithify.model.failure import LogFailure
 from lithify.model.record import Record
 from lithify.testing.oracle_inspector import OracleInspector
+from support.processes.in_process import signal_handlers
 
 NASTY = {
     "a screen cleared": "\x1b[2J\x1b[H",
@@ -103,7 +104,8 @@ def test_no_verb_passes_on_what_steers_a_terminal(words, nasty_topic, capsys, mo
     monkeypatch.chdir(tmp_path)  # where --warehouse of a nasty name makes one
     for given in lines_of_command(words, nasty_topic):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{ALL}\n".encode())))
-        run(given)
+        with signal_handlers():
+            run(given)
         out, err = capsys.readouterr()
         check(out + err)
 

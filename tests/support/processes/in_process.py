@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -43,7 +44,7 @@ class Program:
 
     def __call__(self, *arguments: object, stdin: str | bytes = b"", code: int = 0) -> Outcome:
         data = stdin.encode() if isinstance(stdin, str) else stdin
-        with _streams(data) as (out, err):
+        with _streams(data) as (out, err), signal_handlers():
             found = run([str(argument) for argument in arguments])
         outcome = Outcome(found, out(), err())
         assert outcome.code == code, outcome
@@ -76,3 +77,15 @@ def _streams(stdin: bytes) -> Iterator[tuple[Callable[[], str], Callable[[], str
         yield written(streams[1]), written(streams[2])
     finally:
         sys.stdin, sys.stdout, sys.stderr = before
+
+
+@contextmanager
+def signal_handlers() -> Iterator[None]:
+    """Those of before at the end: daemons and copies install their own, which would swallow later tests' interrupts."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if signal.getsignal(number) is not handler:
+                signal.signal(number, handler)
