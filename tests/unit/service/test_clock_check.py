@@ -137,6 +137,7 @@ def test_a_round_by_a_clock_that_is_hours_behind_shortens_no_time(place: RandomP
     assert closed not in kept() and tombstones() == 0
 
 
+@pytest.mark.long
 def test_tombstones_go_where_each_round_is_by_a_clock_that_is_behind(place: RandomPlace) -> None:
     """C18, C19, C46: however often rounds are, none waits for longer than that clock says."""
     for hour in range(36):
