@@ -117,24 +117,43 @@ print("TABLE", [tuple(row.values()) for row in table.refresh().scan().to_arrow()
         ("Protobuf with a schema registry", as_protobuf),
     ],
 )
-def test_a_topic_becomes_a_typed_table(heading: str, encode: Encode, registry: str, tmp_path: Path) -> None:
+def test_a_topic_becomes_a_typed_table(
+    heading: str, encode: Encode, registry: str, tmp_path: Path, run: Callable[[str], list[str]]
+) -> None:
     topic = lithify.open(str(tmp_path / "lithify-warehouse")).create_topic("orders")
     topic.append([lithify.Record(b"o-1", encode("placed", 0)), lithify.Record(b"o-2", encode("placed", 0))])
     topic.append([lithify.Record(b"o-1", encode("paid", 1250)), lithify.Record(b"o-2", None)])
     topic.append([lithify.Record(b"o-3", encode("placed", 0))])
     definitions, batch, stream = programs("Batch and stream")
     parts = [*programs(heading), *programs("The table"), definitions, batch, SHOW]
-    parts += [stream, WAIT, SHOW, f"value = {encode('placed', 99)!r}", APPEND, WAIT, SHOW]
-    source = "\n".join(parts).replace("http://localhost:8081", registry).replace("/data/tables", f"{tmp_path}/tables")
+    parts += [stream, WAIT, SHOW, f"value = {encode('placed', 99)!r}", APPEND, WAIT, SHOW, "query.stop()"]
+    source = "\n".join(parts).replace("http://localhost:8081", registry)
+    for relative, absolute in {
+        "./lithify-warehouse": f"{tmp_path}/lithify-warehouse",
+        "sqlite:///lithify-warehouse": f"sqlite:///{tmp_path}/lithify-warehouse",
+        "checkpoints/orders": f"{tmp_path}/checkpoints",
+        "/data/tables": f"{tmp_path}/tables",
+    }.items():
+        source = source.replace(relative, absolute)
 
-    shown = ran(source, tmp_path)
+    shown = run(source)
 
     before = [("o-1", "paid", 1250, 2), ("o-3", "placed", 0, 4)]
     assert shown == [str(before), str(before), str([before[0], ("o-4", "placed", 99, 6)])]
 
 
-def ran(source: str, folder: Path) -> list[str]:
-    """The tables that a program shows."""
+ONE_AFTER_ANOTHER = """
+import json, sys
+for line in sys.stdin:
+    exec(json.loads(line), {"__name__": "__main__"})
+    print("END", flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], list[str]]]:
+    """Runs programs in one process, as each would start a Spark of its own: the tables that a program shows."""
+    folder = tmp_path_factory.mktemp("programs")
     (folder / "orders.proto").write_text(PROTO)
     protoc = [sys.executable, "-m", "grpc_tools.protoc", "-I.", "--python_out=.", "orders.proto"]
     subprocess.run(protoc, cwd=folder, check=True)
@@ -145,8 +164,27 @@ def ran(source: str, folder: Path) -> list[str]:
         "PYSPARK_SUBMIT_ARGS": f"--master local[2] --jars {jars} {QUICK} pyspark-shell",
         "PYTHONPATH": os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]),
     }
-    result = subprocess.run(
-        [sys.executable, "-c", source], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr[-3000:]
-    return [line.removeprefix("TABLE ") for line in result.stdout.splitlines() if line.startswith("TABLE ")]
+    errors = folder / "errors"
+
+    def shown(source: str) -> list[str]:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(f"{json.dumps(source)}\n")
+        process.stdin.flush()
+        lines = []
+        while (line := process.stdout.readline()) != "END\n":
+            assert line, errors.read_text()[-3000:]
+            lines.append(line.rstrip("\n"))
+        return [line.removeprefix("TABLE ") for line in lines if line.startswith("TABLE ")]
+
+    with errors.open("w") as said:
+        process = subprocess.Popen(
+            [sys.executable, "-c", ONE_AFTER_ANOTHER],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            text=True,
+        )
+        with process:
+            yield shown
