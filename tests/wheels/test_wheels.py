@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyspark
 import pytest
 
 import lithify
@@ -37,11 +38,17 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of an environment in which the wheel was installed with its extra `kafka`."""
-    folder = tmp_path_factory.mktemp("empty") / "venv"
+    """The programs of an environment in which the wheel was installed with its extra `kafka`.
+
+    PySpark comes as source: pip has a wheel of the version that it has built for this environment. A newer one that the
+    requirements allow is taken all the same.
+    """
+    folder, wheels = tmp_path_factory.mktemp("empty") / "venv", tmp_path_factory.mktemp("wheels")
+    same = f"pyspark=={pyspark.__version__}"
+    run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", wheels, same)
     run(*UV, "venv", "--python", sys.executable, folder)
     (wheel,) = built.glob("*.whl")
-    run(*UV, "pip", "install", "--quiet", "--python", folder, f"{wheel}[kafka]")
+    run(*UV, "pip", "install", "--quiet", "--python", folder, "--find-links", wheels, f"{wheel}[kafka]")
     return folder / "bin"
 
 
