@@ -138,13 +138,20 @@ def test_a_round_by_a_clock_that_is_hours_behind_shortens_no_time(place: RandomP
 
 
 @pytest.mark.long
-def test_tombstones_go_where_each_round_is_by_a_clock_that_is_behind(place: RandomPlace) -> None:
-    """C18, C19, C46: however often rounds are, none waits for longer than that clock says."""
+@pytest.mark.parametrize("set_right", ["after its commit", "before its commit"])
+def test_tombstones_go_where_each_round_is_by_a_clock_that_is_behind(place: RandomPlace, set_right: str) -> None:
+    """C18, C19, C46: however often rounds are, none waits for longer than the clock of their plans says."""
+
+    def commits() -> None:
+        place.clock.advance(3 * HOUR_MS if set_right == "before its commit" else 0)
+
+    engine = PhasedEngine(place.engine, {"commit": commits})  # type: ignore[arg-type]
     for hour in range(36):
         append(place.warehouse, NAME, [Record(b"k%d" % hour, None, place.clock.now_ms(), partition=0)])
+        right_ms = place.clock.now_ms()
         place.clock.advance(-3 * HOUR_MS)
-        compact(place.warehouse, place.engine, NAME, RunRequest())  # type: ignore[arg-type]
-        place.clock.advance(4 * HOUR_MS)
+        compact(place.warehouse, engine, NAME, RunRequest())
+        place.clock.set(right_ms + HOUR_MS)
     steps = place.warehouse.store.load(NAME).log(0).steps
     assert sum(step.tombstones for step in steps) == 24 + 3
 

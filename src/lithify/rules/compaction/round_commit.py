@@ -102,9 +102,10 @@ class After:
 
 @dataclass(frozen=True, slots=True)
 class RoundTimes:
-    """When a round is committed: what its clock says, or `--now`, and what it is dated by."""
+    """By when a round judges, as its clock said, or `--now`, and what its commit is dated by."""
 
     now_ms: int
+    """The earlier of what the clock said at its plan and at its commit: it may have been set in between."""
     dated_ms: int
     """Not earlier than the commits before it (C18): the clock may be behind theirs."""
 

@@ -44,13 +44,15 @@ def commit_round(
     outcomes: Mapping[int, LogOutcome],
     *,
     run_id: str,
+    judged_ms: int,
     now_ms: int | None,
     make_report: MakeReport,
 ) -> CommittedRound:
     """Commits what can be committed of `outcomes`. Raises what `commit` raises, or `ClockError`.
 
-    `now_ms` is the time given with `--now`; without it the clock is read just before the swap, since tombstones age
-    from the commit on (C18), and one that is behind those of earlier commits counts as theirs.
+    `judged_ms` is the time of the plans. `now_ms` is the time given with `--now`; without it the clock is read just
+    before the swap, since tombstones age from the commit on (C18), and one that is behind those of earlier commits
+    counts as theirs.
     """
     left_out: dict[int, str] = {}
 
@@ -66,7 +68,7 @@ def commit_round(
         commit_ms = warehouse.clock.now_ms()
         if now_ms is None:
             check_clock(warehouse.clock, newest, commit_ms)  # it may have leapt since the plan (C46)
-        times = _times(newest, commit_ms, now_ms)
+        times = _times(newest, commit_ms, judged_ms, now_ms)
         put_report(warehouse.store, newest, run_id, make_report(newest.version + 1, tuple(good)))
         results = good.values()
         return TopicEdit(
@@ -136,10 +138,10 @@ def _late_appends(outcomes: Mapping[int, LogOutcome], segments: tuple[Segment, .
     return {partition: reason for partition, reason in reasons.items() if reason is not None}
 
 
-def _times(newest: TopicState, commit_ms: int, given_ms: int | None) -> RoundTimes:
+def _times(newest: TopicState, commit_ms: int, judged_ms: int, given_ms: int | None) -> RoundTimes:
     if given_ms is not None:
         return RoundTimes(given_ms, given_ms)
-    return RoundTimes(commit_ms, max(commit_ms, newest.clock_ms or 0))
+    return RoundTimes(min(judged_ms, commit_ms), max(commit_ms, newest.clock_ms or 0))
 
 
 def _new_state(

@@ -201,7 +201,13 @@ class TopicRun:
             return replace(made, run_id=run_id)
 
         committed = commit_round(
-            self.warehouse, self.state, changed, run_id=run_id, now_ms=self.given_now_ms, make_report=report
+            self.warehouse,
+            self.state,
+            changed,
+            run_id=run_id,
+            judged_ms=self.now_ms,
+            now_ms=self.given_now_ms,
+            make_report=report,
         )
         self.state, self.left_out = committed.state, dict(committed.left_out)
         self.late.update(p for p, reason in self.left_out.items() if reason == LATE_APPEND)
