@@ -7,7 +7,8 @@ A proof covers two consecutive versions: one commit replaced the older, and afte
 were only appends, `delete-records` and changed settings. So the rules of that one commit, computed
 again on the version that it was based on, say exactly which records must be left, and a chain of
 proofs covers any number of rounds, retentions, truncations and undos. The round's own report is
-believed only where it makes the round do less. Metadata cannot decide, and so no proof does, whether
+believed only where it makes the round do less, and on how far records were old enough where commits
+since have made their times coarser (C14). Metadata cannot decide, and so no proof does, whether
 `retain` was right about the time, and what `undo` restored once the restored version has expired.
 """
 
@@ -151,15 +152,21 @@ def _planned(how: Transition) -> LogPlan | None:
         return None
     before, end = how.before, how.round_.log_end_offset
     segments = tuple(s for s in before.files.segments if s.base_offset < end)  # without what was appended since
-    state, reads = _as_old(before.state, how.round_.horizon), _reads(before, how.round_)
+    state = _as_old(before.state, segments, how.round_.horizon, how.now_ms)
+    reads = _reads(before, how.round_)
     return plan_log(state, segments, before.settings, how.now_ms, before.files.view, reads)
 
 
-def _as_old(log: LogState, horizon: int) -> LogState:
-    """The log with what a round has covered committed long ago: appends since its plan may have made the times later
-    that the log keeps of its commits (C14), and those of its plan are not known any more."""
-    later = (entry for entry in log.committed if entry.end_offset > horizon)
-    return replace(log, committed=(CommittedEnd(horizon, LONG_AGO_MS), *later))
+def _as_old(log: LogState, segments: tuple[Segment, ...], horizon: int, now_ms: int) -> LogState:
+    """The log with what a round has covered committed long ago, but for the times that its plan had as well.
+
+    Commits since the plan may have made the times later that the log keeps of its commits (C14), and those of its
+    plan are not known any more. One from before the plan's time, of the end of a segment below the horizon, was there.
+    """
+    ends = {segment.end_offset for segment in segments if segment.end_offset <= horizon}
+    known = tuple(entry for entry in log.committed if entry.end_offset in ends and entry.time_ms <= now_ms)
+    later = tuple(entry for entry in log.committed if entry.end_offset > horizon)
+    return replace(log, committed=(*known, CommittedEnd(horizon, LONG_AGO_MS), *later))
 
 
 def _reads(before: LogVersion, round_: LogReport) -> LogReads:

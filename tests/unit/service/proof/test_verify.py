@@ -17,6 +17,8 @@ from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.topic.edit import TopicEdit, Verb
 from lithify.model.topic.log import LogState
+from lithify.rules.compaction import planner
+from lithify.rules.compaction.eligible.horizon import LIMITED_BY_END, Horizon
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.expire import expire_versions
 from lithify.service.change.sweep import sweep
@@ -231,6 +233,31 @@ def test_appends_while_a_round_goes_on_make_what_it_covered_no_younger(mode: str
     report = topic.compact(meanwhile=lambda: appended(8), times=1)
     assert report.logs[0].losers.superseded and report.logs[0].losers.expired_tombstone
     assert verify(topic.warehouse, OracleInspector(topic.files), ORDERS).findings == ()
+
+
+@pytest.mark.parametrize("late", [0, 1, 8])
+@pytest.mark.parametrize(
+    ("mode", "kind"), [("in-place", FindingKind.RECORD_LOST), ("side-by-side", FindingKind.RECORD_UNKNOWN)]
+)
+def test_a_round_that_took_what_was_committed_too_late_is_named(
+    mode: str, kind: FindingKind, late: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C14: by the times that the log keeps of its commits, as far as they are as they were for the plan."""
+    lag = {"min_compaction_lag_ms": 800, "min_compaction_lag_from": "commit"}
+    topic = MemoryTopic(compaction_mode=mode, now_ms=100_000, **lag)
+
+    def appended(times: int) -> None:
+        for _ in range(times):
+            topic.append(a_log("a=1 b=1").records)
+            topic.clock.advance(50)
+
+    appended(10)
+    with monkeypatch.context() as patched:
+        patched.setattr(planner, "compaction_horizon", lambda log, *_: Horizon(log.log_end_offset, LIMITED_BY_END))
+        (report,) = topic.compact(meanwhile=lambda: appended(late), times=1).logs
+    assert (report.horizon, report.losers.superseded) == (20, 18)
+    found = verify(topic.warehouse, OracleInspector(topic.files), ORDERS).findings
+    assert {finding.kind for finding in found} == {kind}
 
 
 def test_an_altered_record_is_named(damaged: Damaged) -> None:
