@@ -194,6 +194,32 @@ def test_whatever_happens_during_a_round_it_is_as_if_it_had_been_before_or_after
     assert not raced.compact().changed
 
 
+ORDERED = {
+    "timestamp": {"compaction_strategy": "timestamp"},
+    "header": {"compaction_strategy": "header", "compaction_strategy_header": "v"},
+}
+
+
+@pytest.mark.parametrize(("start", "tries"), [(1, 2), (2, 2), (3, 1), (5, 1)])
+@pytest.mark.parametrize("mode", ["in-place", "side-by-side"])
+@pytest.mark.parametrize("strategy", ORDERED)
+def test_a_round_drops_nothing_that_records_deleted_meanwhile_have_superseded(strategy, mode, start, tries):
+    """C44, C26, C10: by offset only later records supersede, but here one of a=1 and of the deleted a=9 was to stay."""
+    topic = MemoryTopic(compaction_mode=mode, **ORDERED[strategy])
+    for text, order in (("a=9", 9), ("b=1", 1), ("a=1", 1), ("c=1", 1), ("d=1", 1)):
+        (record,) = a_log(text).records
+        topic.append([record._replace(offset=None, timestamp=order, headers=(("v", order.to_bytes(8, "big")),))])
+    seen, done = [], []
+
+    def deleted():
+        done.append(1)
+        delete_records(topic.warehouse, ORDERS, 0, start)
+        seen.append([record.offset for record in topic.reader(compacted=True)])
+
+    assert topic.compact(meanwhile=deleted).failed == ()
+    assert (len(done), [record.offset for record in topic.reader(compacted=True)]) == (tries, seen[0])
+
+
 @pytest.mark.parametrize("early", [True, False])
 def test_a_round_is_planned_again_when_its_view_is_dropped_meanwhile(early):
     """C44, C35."""

@@ -1,6 +1,6 @@
 """Whether a round that was planned on one version may commit on a newer one (C44), and the log's state then.
 
-LogOutcome ─┬─► conflict, or late append: plan again
+LogOutcome ─┬─► conflict, late append or deletion: plan again
 newest ─────┘   else ─► LogState: the round laid over the newest version, appends of the meantime included
 """
 
@@ -18,10 +18,13 @@ from lithify.rules.compaction.eligible.required import stored_deletion
 from lithify.rules.compaction.key_bounds import key_bounds_of
 from lithify.rules.compaction.outcome import LogOutcome
 from lithify.rules.compaction.planner import LogPlan
+from lithify.rules.compaction.survivor_rules import Cause
 from lithify.rules.compaction.tombstones import Drops, Steps, folded, held_at_most_ms, with_drop, with_round
 
 LATE_APPEND = "records were appended that an expired tombstone may beat"
 """Why a round is planned again that no other commit invalidates: it would drop that tombstone (C20)."""
+LATE_DELETION = "records were deleted that may have superseded later ones"
+"""Why a round is planned again: it would drop the later ones, which are the latest of their keys now (C10, C26)."""
 
 
 def conflict(
@@ -69,6 +72,19 @@ def late_append(outcome: LogOutcome, segments: tuple[Segment, ...]) -> str | Non
     keys = key_bounds_of(outcome.had_expired_deletes)
     # The keys of what was passed through are in no bounds (C53).
     return LATE_APPEND if any(s.passed_through or keys.may_meet(s) for s in appended) else None
+
+
+def late_deletion(outcome: LogOutcome, current: LogState) -> str | None:
+    """Why the round must be planned again after `delete-records`, or None if it may commit.
+
+    By offset only later records supersede, which are still there; under C10 those below the new start may have.
+    """
+    plan, left = outcome.plan, outcome.findings.survivors
+    start = current.log_start_offset if plan.view is None else current.deleted_below
+    superseded = outcome.findings.losers.get(Cause.SUPERSEDED)
+    if not (plan.rules.is_ordered and start > plan.rules.log_start and superseded):
+        return None
+    return LATE_DELETION if any(s.end_offset > start and left[s.path] < s.records for s in plan.scanned) else None
 
 
 def _went_back(planned: LogState, current: LogState, commits: int) -> bool:

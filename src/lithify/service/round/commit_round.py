@@ -19,7 +19,7 @@ from lithify.ports.store import Warehouse
 from lithify.reports.rounds.round import RoundReport
 from lithify.rules.compaction.outcome import LogOutcome
 from lithify.rules.compaction.planner import LogPlan
-from lithify.rules.compaction.round_commit import After, RoundTimes, conflict, late_append, state_after
+from lithify.rules.compaction.round_commit import After, RoundTimes, conflict, late_append, late_deletion, state_after
 from lithify.service.clock_check import check_clock
 from lithify.service.commit import commit
 from lithify.service.documents import put_report
@@ -60,8 +60,8 @@ def commit_round(
         left_out.clear()
         plans = {p: outcome.plan for p, outcome in outcomes.items()}
         segments = _segments_of(warehouse, planned_on, newest, plans)
-        left_out.update(_late_appends(outcomes, segments))
-        left_out.update(_conflicts(warehouse, planned_on, newest, plans, segments))
+        conflicts = _conflicts(warehouse, planned_on, newest, plans, segments)
+        left_out.update(_late(newest, outcomes, segments) | conflicts)
         good = {p: outcome for p, outcome in outcomes.items() if p not in left_out}
         if not good:
             return None
@@ -132,9 +132,12 @@ def _conflicts(
     return {partition: reason for partition, reason in reasons.items() if reason is not None}
 
 
-def _late_appends(outcomes: Mapping[int, LogOutcome], segments: tuple[Segment, ...]) -> dict[int, str]:
-    """By partition, why a log is planned again for records that were appended since."""
-    reasons = {p: late_append(outcome, segments_of(segments, p)) for p, outcome in outcomes.items()}
+def _late(newest: TopicState, outcomes: Mapping[int, LogOutcome], segments: tuple[Segment, ...]) -> dict[int, str]:
+    """By partition, why a log is planned again for records that were appended or deleted since."""
+    reasons = {
+        p: late_append(outcome, segments_of(segments, p)) or late_deletion(outcome, newest.log(p))
+        for p, outcome in outcomes.items()
+    }
     return {partition: reason for partition, reason in reasons.items() if reason is not None}
 
 
