@@ -63,6 +63,8 @@ def test_what_another_run_has_published_since_is_compared_with_a_later_version()
     with pytest.raises(LogTruncatedError, match="an earlier state of the topic"):
         _begun(ahead, a_warehouse_at(loaded), loaded)
     assert _begun(ahead, topic.warehouse, loaded) == topic.state
+    by_earlier = {0: replace(ahead[0], cursor=ahead[0].cursor.without_run())}
+    assert _begun(by_earlier, topic.warehouse, loaded) == topic.state  # 0.2.0 does not say which version it was
     same = {0: Stored(Cursor.of(loaded, loaded.log(0), 1), OffsetMap())}
     assert _begun(same, a_warehouse_at(None), loaded) == loaded
 

@@ -173,9 +173,11 @@ def open_session(
 def _begun(stored: Mapping[int, Stored], warehouse: Warehouse, state: TopicState) -> TopicState:
     """`state`, or the newest version where an earlier run has published a later one than that before it was fenced.
 
-    Raises `LogTruncatedError` where this run cannot continue.
+    A run of 0.2.0 or before does not say which it has published. Raises `LogTruncatedError` where this run cannot
+    continue.
     """
-    if any(found.cursor.is_later_than(state.version) for found in stored.values()):
+    cursors = [found.cursor for found in stored.values()]
+    if any(cursor.version is None or cursor.is_later_than(state.version) for cursor in cursors):
         state = warehouse.store.load(state.name)
     for partition, found in stored.items():
         _check_continues(found, state, partition)
