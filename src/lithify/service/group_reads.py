@@ -33,7 +33,7 @@ def read_groups(warehouse: Warehouse, state: TopicState) -> TopicReads:
     if not named:
         return NO_READS
     try:
-        return reads_of(state, _of_this_log(warehouse.groups.positions_of(named, state.name), state, warehouse.store))
+        return reads_of(state, of_this_log(warehouse.groups.positions_of(named, state.name), state, warehouse.store))
     except Exception as error:
         return reads_of(state, (), str(as_lithify_error(error, "the positions of groups")))
 
@@ -72,11 +72,11 @@ class PositionsOfLook:
 
     def reads(self, state: TopicState) -> TopicReads:
         """How far they have read a topic."""
-        positions = _of_this_log(self.of(state.name, groups_of(state)), state, self.store)
+        positions = of_this_log(self.of(state.name, groups_of(state)), state, self.store)
         return reads_of(state, positions, None if self.error is None else str(self.error))
 
 
-def _of_this_log(positions: Sequence[Position], state: TopicState, store: LogStore) -> Sequence[Position]:
+def of_this_log(positions: Sequence[Position], state: TopicState, store: LogStore) -> Sequence[Position]:
     """Without those of later versions than `state` that the topic has lost (C49)."""
     if not any(position.cursor.is_later_than(state.version) for position in positions):
         return positions

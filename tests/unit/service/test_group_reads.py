@@ -16,6 +16,7 @@ from lithify.service.change.alter import alter
 from lithify.service.change.retain import retain
 from lithify.service.group_reads import PositionsOfLook, read_groups
 from lithify.service.look.catalog_watch import CatalogWatch, Finding
+from lithify.service.look.lag import group_lag
 from lithify.service.look.status import topic_status
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
@@ -204,6 +205,26 @@ def test_what_a_group_has_read_of_a_state_that_was_lost_is_not_trimmed_before_as
     assert PositionsOfLook(topic.groups, topic.store).reads(topic.state).of(0).backlog_below == 0
     report = topic.compact()
     assert (report.logs[0].first_dirty_offset_after, report.logs[0].log_start_offset_after) == (6, 0)
+
+
+def test_the_lag_of_a_group_says_that_it_holds_what_it_has_read_of_a_lost_state_alone() -> None:
+    """C59, C61: as rounds and `status` do."""
+    topic = MemoryTopic(**HOLDS)
+    topic.append([Record(b"a", None, 1_000)])
+    topic.compact()
+    backup = copy(topic.store._topics[ORDERS])
+    backup.versions = list(backup.versions)
+    topic.append([Record(b"b", b"1", 1_000)])
+    topic.group_reads("g", 2)
+
+    def holds() -> tuple[bool | None, int]:
+        (lag,) = group_lag(topic.warehouse, "g", ORDERS, topic.groups.positions_of(["g"], ORDERS))
+        (log,) = topic_status(topic.warehouse, topic.state).logs
+        return lag.holds_tombstones, log.holds[0].tombstones
+
+    assert holds() == (False, 0)
+    topic.store._topics[ORDERS] = backup
+    assert holds() == (True, 1)
 
 
 def test_retain_says_why_it_trims_nothing(warehouse, groups):

@@ -24,6 +24,7 @@ from lithify.rules.compaction.holds import holding
 from lithify.rules.reading.continuation import Continues, Gone, continuation, lost_error
 from lithify.rules.reading.group_lag import Left, left_from
 from lithify.rules.reading.pieces import Reading
+from lithify.service.group_reads import of_this_log
 
 
 def group_lag(warehouse: Warehouse, group: str, name: TopicName, positions: Sequence[Position]) -> list[GroupLag]:
@@ -63,7 +64,7 @@ def _lags(warehouse: Warehouse, group: str, name: TopicName, positions: Sequence
     segments = warehouse.store.segments(state)
     compacted = any(position.compacted for position in positions)
     view = warehouse.store.view(state) if compacted and state.settings.side_by_side else ()
-    reads = reads_of(state, positions)
+    reads = reads_of(state, of_this_log(positions, state, warehouse.store))
     look = _Look(warehouse, state, group, segments, view, reads, warehouse.clock.now_ms())
     logs = [_lag(look, partition, by_partition.get(partition)) for partition in state.partitions]
     return logs + [_gone(position) for p, position in sorted(by_partition.items()) if p not in state.partitions]
