@@ -160,6 +160,13 @@ def test_where_no_symbolic_link_can_be_made_spark_starts_as_it_does(monkeypatch,
     assert made_without_zips(tmp_path) == []
 
 
+def test_no_spark_home_is_made_where_java_would_not_find_its_jars(monkeypatch, tmp_path):
+    """A class path has colons between its parts."""
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    (folder := tmp_path / "12:00").mkdir()
+    assert made_without_zips(folder) == []
+
+
 def _refused(*_):
     raise PermissionError("no links here")
 

@@ -22,10 +22,11 @@ _NEEDED = ("bin", "conf", "jars")
 def made_without_zips(folder: Path) -> list[Path]:
     """Makes such a home in `folder`: it, then all that is in it.
 
-    Makes none if SPARK_HOME is set, as that Spark may be another, or where no symbolic links can be made.
+    Makes none if SPARK_HOME is set, as that Spark may be another, or where no symbolic links can be made; nor in a
+    folder with a colon in its name, as Java takes what is on either side of it for two paths.
     """
     home, installed = folder / "spark", Path(pyspark.__file__).parent
-    if SPARK_HOME in os.environ or not (installed / "jars").is_dir():
+    if SPARK_HOME in os.environ or os.pathsep in str(home) or not (installed / "jars").is_dir():
         return []
     links = [home / name for name in _NEEDED if (installed / name).is_dir()]
     with suppress(OSError):
