@@ -98,7 +98,7 @@ CONFS = {
             "brokerServiceUrl": "pulsar+ssl://broker:6651",
             "webServiceUrl": "https://broker:8443",
             "tlsTrustCertsFilePath": "/ca.pem",
-            "tlsCertFilePath": "/me.pem",
+            "tlsCertificateFilePath": "/me.pem",
             "tlsKeyFilePath": "/me.key",
             "tlsAllowInsecureConnection": "true",
             "tlsEnableHostnameVerification": "TRUE",
@@ -106,6 +106,10 @@ CONFS = {
         ClientConfig(
             "pulsar+ssl://broker:6651", "https://broker:8443", Tls("/ca.pem", "/me.pem", "/me.key", True, True)
         ),
+    ),
+    "a certificate by the name that 0.2.0 read": (
+        {"brokerServiceUrl": URL, "tlsCertFilePath": "/me.pem", "tlsKeyFilePath": "/me.key"},
+        ClientConfig(URL, tls=Tls(certificate_file="/me.pem", key_file="/me.key")),
     ),
     "useTls": ({"brokerServiceUrl": URL, "useTls": "true"}, ClientConfig("pulsar+ssl://broker:6650")),
     "a token": (

@@ -41,6 +41,7 @@ _READ = (
     "useTls",
     "useKeyStoreTls",
     "tlsTrustCertsFilePath",
+    "tlsCertificateFilePath",
     "tlsCertFilePath",
     "tlsKeyFilePath",
     "tlsAllowInsecureConnection",
@@ -196,7 +197,7 @@ def _names_a_host(url: str) -> bool:
 def _tls_of(conf: Mapping[str, str]) -> Tls:
     return Tls(
         conf.get("tlsTrustCertsFilePath", ""),
-        conf.get("tlsCertFilePath", ""),
+        conf.get("tlsCertificateFilePath") or conf.get("tlsCertFilePath", ""),  # 0.2.0 knew the latter only
         conf.get("tlsKeyFilePath", ""),
         _flag(conf, "tlsAllowInsecureConnection"),
         _flag(conf, "tlsEnableHostnameVerification"),

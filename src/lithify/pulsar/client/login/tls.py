@@ -23,7 +23,7 @@ STORES: Final = {
         "keytool -list -rfc -keystore {store} > ca.pem",
     ),
     "tlsKeyStorePath": (
-        "tlsCertFilePath=client.pem and tlsKeyFilePath=client.key",
+        "tlsCertificateFilePath=client.pem and tlsKeyFilePath=client.key",
         "keytool -importkeystore -srckeystore {store} -destkeystore client.p12 -deststoretype PKCS12; "
         "openssl pkcs12 -in client.p12 -nokeys -out client.pem; openssl pkcs12 -in client.p12 -nodes -nocerts "
         "-out client.key",
