@@ -12,6 +12,8 @@ from pathlib import Path
 
 from lithify.errors import RefusedError
 from lithify.errors.given_files import read_given
+from lithify.errors.redaction import keep_secret
+from lithify.kafka_client.names import JAVA, LIBRDKAFKA
 
 MOST_SETTINGS = 1000
 """Of one file: Kafka's clients have some 300, and each that is not theirs is compared with all of these."""
@@ -28,6 +30,9 @@ def read_properties(path: Path) -> Mapping[str, str]:
     found = dict(_property(line) for line in _lines(text))
     if len(found) > MOST_SETTINGS:
         raise RefusedError(f"{path} has more than {MOST_SETTINGS} settings: it is no file of settings", hint=_HINT)
+    for name, value in found.items():
+        if _may_be_of_a_value(name, value):
+            keep_secret(name)  # unknown names are shown
     return found
 
 
@@ -47,6 +52,17 @@ def _lines(text: str) -> Iterator[str]:
         begun = None
     if begun:
         yield begun
+
+
+_IN_PARTS = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
+_ONE_WORD = re.compile(r"[a-z_]+")
+
+
+def _may_be_of_a_value(name: str, value: str) -> bool:
+    """Whether it may be the rest of one, such as a password, that was broken into lines without a backslash."""
+    if name in JAVA or name in LIBRDKAFKA or _IN_PARTS.fullmatch(name):
+        return False
+    return not value or not _ONE_WORD.fullmatch(name)
 
 
 _BLANKS = " \t\f"

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from lithify.cli.kafka.settings import kafka_settings
+from lithify.cli.kafka.settings import kafka_settings, settings_used
 from lithify.errors import InvalidSettingError, LithifyError, RefusedError
 from lithify.errors.given_files import LARGEST_FILE_BYTES
 from lithify.kafka_client.dialects import for_java, for_librdkafka
@@ -159,3 +159,24 @@ def test_what_only_lithify_sets_is_refused_as_a_flag_and_left_out_of_a_shared_fi
     assert "not used, as they cannot be set here: auto.offset.reset, isolation.level" in capsys.readouterr().err
     with pytest.raises(RefusedError, match=r"isolation\.level=read_uncommitted cannot be set here: only committed"):
         kafka_settings("b:2", None, {"isolation.level": "read_uncommitted"})
+
+
+@pytest.mark.parametrize(
+    "rest",
+    ["Hunter2-Secret", "hunter_of_words", "sasl.Hunter2-Secret", "Hunter2_Secret", "hunter2SecretMIIEvQIBADANBg=="],
+)
+def test_what_may_be_the_rest_of_a_password_is_not_shown(tmp_path, capsys, rest):
+    """Java takes a line after one without a backslash at its end for a setting of its own."""
+    file = written(tmp_path, f"bootstrap.servers=a:1\nschema.registry.url=http://r\nssl.key.password=\n  {rest}\n")
+    found = kafka_settings(None, file, {})
+    for read in (settings_used, for_java):
+        try:
+            read(found)
+        except InvalidSettingError as refused:
+            assert "unter" not in str(refused)
+    assert "unter" not in capsys.readouterr().err
+
+
+def test_names_of_other_clients_are_shown(tmp_path, capsys):
+    settings_used(kafka_settings("a:1", written(tmp_path, "schema.registry.url=http://r\ntopic=orders"), {}))
+    assert "not used, as no Kafka client has them: schema.registry.url, topic" in capsys.readouterr().err
