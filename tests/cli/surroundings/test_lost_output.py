@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -88,3 +89,23 @@ def test_what_was_found_is_the_exit_code_where_nobody_reads_it(orders, tmp_path)
         done = subprocess.run([*PROGRAM, *command], stdout=writer, stderr=subprocess.PIPE, env=env, check=False)
         assert done.returncode == 3, (command, done.stderr)
     os.close(writer)
+
+
+def test_what_failed_is_the_exit_code_where_nobody_reads_the_rest(orders, lost):
+    (metadata,) = Path(orders.warehouse).glob("default/orders-*/metadata/*.metadata.json")
+    metadata.unlink()
+    orders("topic", "create", "others")
+    assert run(["topic", "list"], stdout=lost) == 1
+    assert run(["topic", "list", "--json"], stdout=lost) == 1
+
+
+def test_all_topics_are_repaired_where_nobody_reads_which(orders, lost):
+    """As in `lithify repair --all --yes | head -1`."""
+    orders("topic", "create", "others")
+    (Path(orders.warehouse) / "catalog.db").unlink()
+    run(["repair", "--all", "--yes"], stdout=lost)
+    assert orders("repair").err == "no topic needs repair\n"
+
+
+def run(command: list[str], *, stdout: int) -> int:
+    return subprocess.run([*PROGRAM, *command], stdout=stdout, stderr=subprocess.DEVNULL, check=False).returncode

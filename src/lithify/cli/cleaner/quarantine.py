@@ -27,6 +27,7 @@ def list_quarantine(invocation: Invocation) -> int:
       lithify quarantine list --json | jq -r 'select(.quarantined) | .topic'
     """
     found = invocation.open_lake().quarantine()
+    invocation.found = 1 if found.unreadable else 0
     if not invocation.printed(*found.logs):
         print_page(found.page())
     for topic in found.unreadable:
@@ -34,7 +35,7 @@ def list_quarantine(invocation: Invocation) -> int:
     if not invocation.json:
         quarantined = sum(log.quarantined for log in found.logs)
         say(f"{plural(quarantined, 'log')} quarantined, {count(len(found.logs) - quarantined)} failing")
-    return 1 if found.unreadable else 0
+    return invocation.found
 
 
 @verb("release")

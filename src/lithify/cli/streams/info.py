@@ -24,10 +24,11 @@ def info(invocation: Invocation, stream_name: str) -> int:
     """
     found = invocation.open_lake().stream(stream_name).info()
     if found.error is not None:
+        invocation.found = 1
         invocation.say_error(found.error, found.error_code, stream=found.stream)
     if not invocation.printed(found):
         _show(found)
-    return 0 if found.error is None else 1
+    return invocation.found
 
 
 def _show(found: StreamInfo) -> None:
