@@ -17,8 +17,13 @@ PYTHON = """#!/bin/sh
 case "$1$2" in
     -cimport*) [ {fits} = yes ] ;;
     --version) echo Python {version} ;;
-    -mvenv) for folder; do :; done; mkdir -p "$folder/bin" && cp "$0" "$folder/bin/python" ;;
-    -mpip) echo "$@" >> pip.log ;;
+    -mvenv)
+        for folder; do :; done
+        mkdir -p "$folder/bin"
+        cmp -s "$0" "$folder/bin/python" || cp "$0" "$folder/bin/python"
+        cp "$0" "$folder/bin/pip" ;;
+    -mpip) [ -x "${{0%/*}}/pip" ] || exit 1
+        echo "$@" >> pip.log ;;
 esac
 """
 
@@ -76,3 +81,14 @@ def test_what_was_asked_for_before_stays(tmp_path: Path) -> None:
         done = checkout.setup(*words)
         assert done.returncode == 0, done.stderr
         assert checkout.installed() == installed, words
+
+
+@pytest.mark.parametrize("folder", [".venv", ".venv/engines"])
+def test_an_environment_that_was_half_made_is_made_whole(tmp_path: Path, folder: str) -> None:
+    """A setup was killed there, or Debian's python3-venv was missing."""
+    checkout = Checkout(tmp_path, "3.12.1", fits=True)
+    assert checkout.setup("dev").returncode == 0
+    (tmp_path / ".venv" / "set-up").unlink()
+    (tmp_path / folder / "bin" / "pip").unlink()
+    done = checkout.setup("dev")
+    assert done.returncode == 0, done.stderr
