@@ -239,11 +239,14 @@ def next_of(queues: Sequence[deque[Section]]) -> Section | None:
 
 @contextmanager
 def temporary_files_in_memory() -> Iterator[None]:
-    """For all programs that start meanwhile, unless TMPDIR names another place. Those of runs that were killed go."""
+    """For all programs that start meanwhile, unless TMPDIR names another place. Those of runs that were killed go.
+
+    Containers may mount it noexec: tests start programs that they write.
+    """
     for left in IN_MEMORY.glob(f"{OF_A_RUN}*"):
         if not Path("/proc", left.name.removeprefix(OF_A_RUN)).exists():
             shutil.rmtree(left, ignore_errors=True)
-    if "TMPDIR" in os.environ or not IN_MEMORY.is_dir() or shutil.disk_usage(IN_MEMORY).free < ROOM_BYTES:
+    if "TMPDIR" in os.environ or not _takes_temporary_files():
         yield
         return
     folder = IN_MEMORY / f"{OF_A_RUN}{os.getpid()}"
@@ -254,6 +257,12 @@ def temporary_files_in_memory() -> Iterator[None]:
         yield
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _takes_temporary_files() -> bool:
+    if not IN_MEMORY.is_dir() or os.statvfs(IN_MEMORY).f_flag & os.ST_NOEXEC:
+        return False
+    return shutil.disk_usage(IN_MEMORY).free >= ROOM_BYTES
 
 
 def main() -> int:

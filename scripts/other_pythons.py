@@ -62,8 +62,10 @@ def environment_of(version: str) -> Path:
 
 def _link_pyspark(environment: Path) -> None:
     (packages,) = environment.glob("lib/python3.*/site-packages")
-    for source in Path(pyspark.__file__).parent.parent.glob("pyspark*"):  # its metadata too
-        if not (link := packages / source.name).exists():
+    for source in Path(pyspark.__file__).resolve().parent.parent.glob("pyspark*"):  # its metadata too
+        if (link := packages / source.name).is_symlink():
+            link.unlink()  # of a checkout that shared this environment, and may be gone
+        if not link.exists():
             link.symlink_to(source)
 
 
