@@ -44,6 +44,15 @@ def test_two_variables_that_name_two_places_are_refused_and_a_flag_wins(lithify,
     assert str(lithify.warehouse) in lithify("topic", "list", "--warehouse", lithify.warehouse).err
 
 
+def test_a_place_of_blanks_is_none(lithify, tmp_path, monkeypatch):
+    """A file of variables may have one after the sign: it would be a folder that nobody sees."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LITHIFY_WAREHOUSE", " ")
+    monkeypatch.setenv("LITHIFY_CATALOG", "\t")
+    assert f"in {tmp_path}/lithify-warehouse (" in lithify("topic", "list").err
+    assert "it is empty; leave the option out" in lithify.error("topic", "list", "--warehouse", " ")
+
+
 def test_an_unknown_catalog_is_answered_with_those_there_are(lithify, described):
     assert lithify.error("topic", "list", "--catalog", "warehouse", code=1) == (
         "PyIceberg's configuration describes no catalog warehouse: it describes prod, test "
