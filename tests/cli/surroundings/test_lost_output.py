@@ -91,6 +91,12 @@ def test_what_was_found_is_the_exit_code_where_nobody_reads_it(orders, tmp_path)
     os.close(writer)
 
 
+def test_a_plan_that_nobody_reads_is_a_refusal_without_yes(orders, lost):
+    orders("produce", "orders", stdin=A_LINE)
+    orders("consume", "orders", "--group", "billing")
+    assert run(["group", "reset", "billing", "orders", "--to", "earliest"], stdout=lost) == 2
+
+
 def test_what_failed_is_the_exit_code_where_nobody_reads_the_rest(orders, lost):
     (metadata,) = Path(orders.warehouse).glob("default/orders-*/metadata/*.metadata.json")
     metadata.unlink()
@@ -103,6 +109,7 @@ def test_all_topics_are_repaired_where_nobody_reads_which(orders, lost):
     """As in `lithify repair --all --yes | head -1`."""
     orders("topic", "create", "others")
     (Path(orders.warehouse) / "catalog.db").unlink()
+    assert run(["repair", "orders"], stdout=lost) == 2
     run(["repair", "--all", "--yes"], stdout=lost)
     assert orders("repair").err == "no topic needs repair\n"
 

@@ -63,9 +63,9 @@ def repair(
     if topic_name is None:
         return _all(invocation, lake, repairs=every and yes, given=folder or metadata)
     report = lake.repair(topic_name, yes, folder, metadata)
-    _print(invocation, report)
-    if report.way != "nothing" and not yes:
-        refuse(f"{report.topic}: nothing was repaired", _DOES[report.way].format(version=report.version))
+    with printed_in_any_case(lambda: _print(invocation, report)):
+        if report.way != "nothing" and not yes:
+            refuse(f"{report.topic}: nothing was repaired", _DOES[report.way].format(version=report.version))
     return 0
 
 
