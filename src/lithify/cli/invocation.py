@@ -141,9 +141,8 @@ def one_partition(topic: Topic, topic_name: str, named: int | None, given: int |
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    if (
-        isinstance(value, str) and not value.strip()
-    ):  # as of `--warehouse "$PLACE"`: what is at the default place would be changed
+    is_blank = isinstance(value, str) and not value.strip()
+    if is_blank:  # as of `--warehouse "$PLACE"`: what is at the default place would be changed
         raise click.BadParameter("it is empty; leave the option out for its default", ctx, param)
     if value and param.name:
         setattr(ctx.ensure_object(Invocation), param.name, value)
