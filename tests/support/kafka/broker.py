@@ -7,6 +7,7 @@ topic with `min.cleanable.dirty.ratio`.
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -25,6 +26,7 @@ from confluent_kafka.admin import (
     NewTopic,
     ResourceType,
 )
+from filelock import FileLock
 
 from lithify.spark.session.java import find_java
 from support.kafka.jars import JARS, Module, fetched
@@ -114,8 +116,7 @@ class KafkaBroker:
             **(settings or {}),
         }
         self._properties.write_text("".join(f"{name}={value}\n" for name, value in every.items()))
-        formatting = self._spawn("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(self._properties))
-        assert formatting.wait(timeout=START_S) == 0, self._log.read_text()
+        self._format(every["node.id"])
         self.start()
 
     @property
@@ -200,6 +201,17 @@ class KafkaBroker:
         with closed(Consumer(config)) as consumer:
             low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=CALL_S)
             return int(low), int(high)
+
+    def _format(self, node: str) -> None:
+        """As Kafka's tool does it, for a node of this cluster; what that has made is kept as jars are."""
+        kept = JARS / f"kafka-{VERSION}-node{node}"
+        with FileLock(f"{kept}.lock"):
+            if not kept.exists():
+                tool = self._spawn("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(self._properties))
+                assert tool.wait(timeout=START_S) == 0, self._log.read_text()
+                with tempfile.TemporaryDirectory(dir=JARS) as scratch:  # whole or not at all
+                    Path(shutil.move(self.data, scratch)).rename(kept)
+        shutil.copytree(kept, self.data)
 
     def _answers(self) -> bool:
         assert self._process is not None
