@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -18,12 +19,12 @@ from lithify.model.sources.source import IngestRequest
 from lithify.spark.kafka.connector import connector_conf
 from lithify.spark.session.start import JAVA_OPTIONS
 from support.kafka.broker import KafkaBroker
-from support.kafka.ingest import SOON, connector_jars, ingest_program, wait_for_batches
+from support.kafka.ingest import COPIED_S, SOON, alive, connector_jars, ingest_program, wait_for_batches
 from support.kafka.secured import SecuredBroker
 from support.processes.in_process import Program
 from support.processes.programs import SHORT_LIVED, start
 from support.servers.s3_endpoint import S3Endpoint, an_s3_endpoint
-from support.servers.tcp_proxy import HttpError, a_proxy
+from support.servers.tcp_proxy import HttpError, a_proxy, wait_until
 
 PASSWORD, KEY_PASSWORD = "hunter2hunter2", "from-the-environment"
 FILE = f"""
@@ -42,9 +43,10 @@ def command_lines() -> Iterator[bytes]:
             continue
 
 
-def test_an_ingest_shows_its_secrets_nowhere(
+def test_an_ingest_shows_its_secrets_nowhere_and_a_supervisor_may_end_all_its_processes(
     tmp_path: Path, broker: KafkaBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """systemd and `timeout` signal the JVM as well, which was a defect with a traceback."""
     monkeypatch.setenv("LITHIFY_TEST_KEY_PASSWORD", KEY_PASSWORD)
     topic = broker.make_topic(1)
     producer = broker.producer()
@@ -58,9 +60,12 @@ def test_an_ingest_shows_its_secrets_nowhere(
     how = ("--kafka-conf-file", str(tmp_path / "client.properties"), "--checkpoint", str(tmp_path / "notes"))
     process = ingest_program(tmp_path, broker, "--topic", topic, "--continuous", *how, *more)
     wait_for_batches(tmp_path, process, 1)
+    wait_until(lambda: "waiting" in (tmp_path / "err").read_text(), "it does not wait for records", COPIED_S)
     shown = list(command_lines())
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=30) == 0
+    os.killpg(process.pid, signal.SIGTERM)
+    assert process.wait(timeout=60) == 0, (tmp_path / "err").read_text()
+    assert '"error"' not in (tmp_path / "err").read_text()
+    wait_until(lambda: not alive(process.pid), "something of it goes on")
     assert any(b"spark.eventLog.enabled" in line for line in shown), "the program is among them"
     shown += [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path.name != "client.properties"]
     assert any(b"SparkListenerJobStart" in text for text in shown), "and so is the event log"

@@ -30,7 +30,7 @@ from lithify.reports.ingest import IngestBatch, IngestNote
 from lithify.spark.kafka import kafka_cluster
 from lithify.spark.kafka.kafka_stream import TopicStream
 from support.kafka.broker import KafkaBroker
-from support.kafka.ingest import COPIED_S, SOON, KafkaCopy, ingest_program
+from support.kafka.ingest import COPIED_S, SOON, KafkaCopy, alive, ingest_program
 from support.kafka.lake import KafkaLake, kafka_lake
 from support.processes.programs import PROGRAM
 from support.servers.tcp_proxy import TcpProxy, wait_until
@@ -76,14 +76,6 @@ def stopped(process: subprocess.Popen[bytes], number: signal.Signals) -> float:
     return time.monotonic() - begun
 
 
-def alive(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 def test_an_ingest_that_asks_in_vain_is_stopped(tmp_path: Path, proxy: TcpProxy, topics: list[str]) -> None:
     """Answers come a byte at a time."""
     proxy.trickle_s = 0.4
@@ -122,16 +114,6 @@ def test_an_outage_is_told_and_its_end_and_a_stop_in_one_is_heard(
     assert all("records" in result for result in results)
     lake = lithify.open(str(tmp_path / "lake"))
     assert [len(list(lake.topic(topic).reader(0))) for topic in several] == [50, 50]
-
-
-def test_a_supervisor_may_end_all_processes_of_an_ingest(tmp_path: Path, proxy: TcpProxy, topics: list[str]) -> None:
-    """systemd and `timeout` signal the JVM as well, which was a defect with a traceback."""
-    process = ingest_program(tmp_path, proxy, "--continuous", "--topic", topics[0])
-    wait_until(lambda: "waiting" in (tmp_path / "err").read_text(), "it does not wait for records", COPIED_S)
-    os.killpg(process.pid, signal.SIGTERM)
-    assert process.wait(timeout=60) == 0, (tmp_path / "err").read_text()
-    assert '"error"' not in (tmp_path / "err").read_text()
-    wait_until(lambda: not alive(process.pid), "something of it goes on")
 
 
 def test_many_topics_wait_no_longer_than_one(

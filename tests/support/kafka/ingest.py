@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections.abc import Mapping
@@ -97,6 +98,15 @@ def ingest_program(folder: Path, broker: KafkaBroker | TcpProxy, *arguments: str
     ]
     with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
         return subprocess.Popen([*PROGRAM, *command], stdout=out, stderr=err, start_new_session=True)
+
+
+def alive(group: int) -> bool:
+    """Whether a program that was started, or anything that it has started in its process group, still runs."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def ingest_command(broker: KafkaBroker | TcpProxy | None, *arguments: str) -> list[str]:
