@@ -35,9 +35,9 @@ from support.kafka.replicas import Replicas, replicas_on_two_brokers
 from support.servers.tcp_proxy import wait_until
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def replicas() -> Iterator[Replicas]:
-    """Brokers that can be stopped."""
+    """Brokers that can be stopped, for one test: three that idle take a tenth of a processor."""
     with replicas_on_two_brokers() as replicas:
         yield replicas
 
@@ -66,13 +66,17 @@ class Read:
         copy = self.copy
         hydrate(copy.lake.topic("copy"), copy.kafka, str(self.folder / "table.db"))
 
-    def read_all(self) -> None:
-        """By a table, by a consumer that will continue, and by one that stays."""
+    def read_once(self) -> None:
+        """By a table, and by a consumer that will continue."""
         self.hydrate()
-        self.live = self.consumer("live")
-        self.live.fill({})
         with self.consumer("position") as consumer:
             consumer.fill({})
+
+    def read_all(self) -> None:
+        """Also by a consumer that stays. Only where it is asked later: some take a processor while leaders change."""
+        self.read_once()
+        self.live = self.consumer("live")
+        self.live.fill({})
 
     @property
     def end(self) -> int:
@@ -127,7 +131,7 @@ def read_before_the_cut(at_end: Read, ahead: Read) -> None:
     ahead.copy.produce(5, 10)
     ahead.read_all()
     assert at_end.copy.ingest().error is None
-    at_end.read_all()
+    at_end.read_once()
     at_end.copy.produce(10, 12)
 
 
@@ -172,24 +176,26 @@ def test_a_cluster_whose_disks_were_restored_has_other_records_in_the_same_epoch
     One that has grown to just the copy's end has nothing new, and is no less another one. Consumers that wait for the
     cluster meanwhile go on, or say so: Kafka's client alone finds no leader whose epoch is lower than one it knows.
     """
-    every = cut, level, whole, beyond = [read(broker, session, tmp_path / name, endless(broker)) for name in RESTORED]
-    for told in every:
+    told_of = [read(broker, session, tmp_path / name, endless(broker)) for name in RESTORED]
+    cut, level, whole, beyond, marker = told_of
+    for told in (cut, level, whole, beyond):
         told.copy.produce(0, 5)
+    marker.copy.produce(0, 1)
     assert [told.copy.ingest().error for told in (whole, beyond)] == [None, None]
     remember_disk(broker)
     for told in (cut, level, beyond):
         told.copy.produce(5, 10, timestamp=AT_ONE_TIME)
-    assert [told.copy.ingest().error for told in (cut, level)] == [None, None]
-    for told in every:
-        told.hydrate()
-        with told.consumer("position") as consumer:
-            consumer.fill({})
-        told.live = told.consumer("live")
-        told.live.fill({})
+    marker.copy.produce(1, 3, timestamp=AT_ONE_TIME)
+    assert [told.copy.ingest().error for told in (cut, level, marker)] == [None, None, None]
+    for told in (cut, whole, beyond, marker):
+        told.read_all()
+    level.read_once()
     epoch = cut.copy.lake.topic("copy").state().log(0).source_epoch
     put_back_disk(broker)
     for told, end in ((cut, 110), (level, 105), (whole, 110), (beyond, 110)):
         told.copy.produce(100, end, timestamp=AT_ONE_TIME)
+    with_a_marker(marker)
+    check_marker(marker)
     for told in (cut, level):
         check_restored(told)
     for told in (cut, beyond):
@@ -242,29 +248,23 @@ def test_a_cluster_that_was_restored_to_before_later_elections_goes_on_if_it_los
     whole.copy.check_equal()
 
 
-RESTORED = ("cut", "level", "whole", "beyond")
-"""Of the last one only consumers have read what is lost, and not its copy."""
+RESTORED = ("cut", "level", "whole", "beyond", "marker")
+"""Of `beyond` only consumers have read what is lost, and not its copy."""
 AT_ONE_TIME = 1_700_000_000_000
 
 
-def test_a_restored_topic_that_has_a_transactions_marker_where_the_copy_ends(
-    broker: KafkaBroker, session: SparkSession, tmp_path: Path
-) -> None:
-    """C72: no reader gets a marker, so that there is no record to compare; those before it are."""
-    told = read(broker, session, tmp_path / "marker", endless(broker))
-    told.copy.produce(0, 1)
-    shutil.rmtree(broker.folder / "kept", ignore_errors=True)
-    remember_disk(broker)
-    told.copy.produce(1, 3, timestamp=AT_ONE_TIME)
-    assert told.copy.ingest().error is None
-    told.read_all()
-    put_back_disk(broker)
-    producer = broker.producer(transactional_id="marker")
+def with_a_marker(told: Read) -> None:
+    """Each of two transactions ends with one, the first where the copy ends."""
+    producer = told.copy.broker.producer(transactional_id="marker")
     producer.init_transactions(START_S)
     for key in (b"at 1, and its marker at 2", b"at 3"):
         producer.begin_transaction()
         producer.produce(told.copy.topic, key=key, value=b"other", timestamp=AT_ONE_TIME)
         producer.commit_transaction(START_S)
+
+
+def check_marker(told: Read) -> None:
+    """No reader gets a marker, so that there is no record to compare; those before it are."""
     lost = f"{told.copy.topic}-0 has lost its records below 3 and has others there now"
     assert lost in str(told.copy.ingest().error)
     for refused in (told.hydrate, lambda: told.consumer("position"), lambda: taken_live(told, 1)):
@@ -301,19 +301,19 @@ def check_restored(told: Read) -> None:
 LATEST = 2**63 - 1
 
 
-def a_topic_of_any_time(replicas: Replicas, session: SparkSession, folder: Path) -> Read:
-    topic = replicas.make_usual_topic(message_timestamp_after_max_ms=str(LATEST))
-    return read(replicas.first, session, folder / "times", topic)
+def a_topic_of_any_time(broker: KafkaBroker, session: SparkSession, folder: Path) -> Read:
+    topic = broker.make_topic(message_timestamp_after_max_ms=str(LATEST))
+    return read(broker, session, folder / "times", topic)
 
 
 def test_times_that_spark_cannot_hold_are_copied_as_they_are(
-    replicas: Replicas, session: SparkSession, tmp_path: Path
+    broker: KafkaBroker, session: SparkSession, tmp_path: Path
 ) -> None:
     """C1: nanoseconds in place of milliseconds, and times of the Julian calendar, in batches, later ones and resyncs.
 
     A resync gives its deletes no offset of a record without a key (C71).
     """
-    told = a_topic_of_any_time(replicas, session, tmp_path)
+    told = a_topic_of_any_time(broker, session, tmp_path)
     copy = told.copy
     copy.produce(0, 20)
     copy.produce(20, 30, timestamp=1_700_000_000_000_000_000)
@@ -347,9 +347,9 @@ def test_times_that_spark_cannot_hold_are_copied_as_they_are(
 
 
 def test_a_time_that_spark_cannot_hold_is_named_without_the_client_that_can(
-    replicas: Replicas, session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    broker: KafkaBroker, session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = a_topic_of_any_time(replicas, session, tmp_path)
+    told = a_topic_of_any_time(broker, session, tmp_path)
     told.copy.produce(0, 3)
     told.copy.produce(3, 4, timestamp=LATEST)
 

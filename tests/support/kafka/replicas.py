@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from confluent_kafka.admin import AdminClient, PartitionMetadata
+from confluent_kafka.admin import PartitionMetadata
 
 from support.kafka.broker import START_S, KafkaBroker, a_broker
 from support.servers.tcp_proxy import wait_until
@@ -35,18 +35,6 @@ class Replicas:
         topic = self.first.make_topic(nodes=NODES, **UNCLEAN, **config)
         wait_until(lambda: self._in_sync(topic) == {*NODES}, f"{topic} has no replicas", START_S)
         return topic
-
-    def make_usual_topic(self, **config: str) -> str:
-        """On one broker, and all that run have heard of it: a client may ask any."""
-        topic = self.first.make_topic(**config)
-        for broker in (broker for broker in (self.first, self.two, self.three) if broker.runs):
-            wait_until(lambda asked=broker: self._knows(asked, topic), f"a broker knows no {topic}", START_S)
-        return topic
-
-    @staticmethod
-    def _knows(broker: KafkaBroker, topic: str) -> bool:
-        """A new client begins with the broker that it is given."""
-        return topic in AdminClient({"bootstrap.servers": broker.address}).list_topics(timeout=START_S).topics
 
     def hand_over(self, topics: Sequence[str]) -> None:
         """A clean change of all leaders."""
