@@ -33,7 +33,7 @@ def largest() -> Iterator[Given]:
 
 
 def tiny_and_many() -> Iterator[Given]:
-    for n in range(150_000):
+    for n in range(75_000):
         yield b"", (b"" if n % 2 else None), []
 
 
