@@ -291,9 +291,9 @@ def a_broker(jvm: Sequence[str] | None = None, **settings: str) -> Iterator[Kafk
 @contextmanager
 def a_broker_behind_a_proxy() -> Iterator[tuple[KafkaBroker, TcpProxy]]:
     """Clients that come by the proxy's address stay behind it; those of the tests come by its own."""
-    port = free_port()
+    port, seldom = free_port(), {"log.cleaner.backoff.ms": "300"}  # with hundreds of topics each look costs
     with tempfile.TemporaryDirectory(prefix="kafka") as folder, a_proxy("127.0.0.1", port) as proxy:
-        broker = KafkaBroker(Path(folder), proxied=(port, proxy.address))
+        broker = KafkaBroker(Path(folder), seldom, proxied=(port, proxy.address))
         try:
             yield broker, proxy
         finally:

@@ -92,6 +92,7 @@ def a_secured_broker() -> Iterator[SecuredBroker]:
             "ssl.keystore.type": "PKCS12",
             "ssl.keystore.location": str(folder / "server.p12"),
             "ssl.keystore.password": "secret",
+            "log.cleaner.backoff.ms": "15000",  # nothing of it is compacted
         }
         broker = _PlainAt(Path(data), settings, plain)
         try:
