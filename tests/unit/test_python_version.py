@@ -6,6 +6,7 @@ import importlib
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -52,11 +53,23 @@ class Checkout:
         return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
 
     def installed(self) -> list[str]:
-        """The lock files that were installed since the last call."""
+        """The lock files that were installed since the last call: PySpark beside the others of each."""
         log = self.folder / "pip.log"
         text = log.read_text() if log.exists() else ""
         log.unlink(missing_ok=True)
-        return [word for word in text.split() if word.endswith(".lock") and "build" not in word]
+        files = [Path(word) for word in text.split() if word.endswith(".lock") and "build" not in word]
+        parts = sorted(file.name for file in files if file.parent.name == ".venv")
+        if parts:
+            self._check_split(parts)
+        return [file.name for file in files if file.name != "pyspark.lock"]
+
+    def _check_split(self, parts: Sequence[str]) -> None:
+        """Nothing of the lock file is left out or installed twice."""
+        pyspark, lock = parts
+        assert pyspark == "pyspark.lock"
+        lines = [line for part in parts for line in (self.folder / ".venv" / part).read_text().splitlines()]
+        assert sorted(lines) == sorted((self.folder / lock).read_text().splitlines())
+        assert sum("==" in line for line in (self.folder / ".venv" / pyspark).read_text().splitlines()) == 1
 
 
 def test_the_setup_names_a_python_that_is_too_old(tmp_path: Path) -> None:
