@@ -23,6 +23,7 @@ from lithify.service.round.compact import RunRequest, compact
 from lithify.testing.oracle_engine import OracleEngine
 from support.topics.replicas import check_same
 
+pytestmark = pytest.mark.long
 ARCHIVES = sorted(Path(__file__).parent.glob("v*.zip"))
 JOURNAL = TopicName("default", "journal")
 ASKS = r"journal: it needs the feature compacted-logs, and .* of format 3 without it \(`lake.upgrade\(\)`"

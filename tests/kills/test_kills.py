@@ -35,7 +35,7 @@ from support.topics.whole_logs import check_whole, compacted, contents
 pytestmark = [pytest.mark.kills, pytest.mark.timeout(7200)]
 
 HERE = Path(__file__).parent
-KILLS = int(os.environ.get("LITHIFY_KILLS", "60"))
+KILLS = int(os.environ.get("LITHIFY_KILLS", "40"))
 """How many processes are killed in all: `LITHIFY_KILLS=1000 pytest tests/kills`."""
 WHOLE_PROGRAMS = max(1, KILLS // 20)
 """So many are producers and as many rounds, with the programs as people start them; the rest are children."""

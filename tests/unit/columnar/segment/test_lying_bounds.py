@@ -15,6 +15,7 @@ from lithify.model.record import Record
 from lithify.model.segment import Segment
 from support.topics.stored_topics import segment_table
 
+pytestmark = pytest.mark.long
 ACCESS = FileAccess()
 BASE = 10**15
 """So that eight bytes of an offset are nowhere else in the footer."""
