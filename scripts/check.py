@@ -157,7 +157,7 @@ def _tests_of(folder: str) -> tuple[Section, ...]:
 
 
 def _tests(name: str, which: list[str]) -> Section:
-    workers = () if name in TOGETHER + SPLIT_THEMSELVES else ("-n", "4" if name.endswith(ALONE) else "2")
+    workers = () if name in TOGETHER + SPLIT_THEMSELVES else ("-n", "3" if name.endswith(ALONE) else "2")
     by_file = ("--dist", "loadfile", "--no-loadscope-reorder") if name in BY_FILE else ()
     command = ("pytest", "-q", "--durations=5", "--durations-min=5", *which)
     return Section(name, (command,), split=(*workers, *by_file))
