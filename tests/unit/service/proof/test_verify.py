@@ -218,19 +218,22 @@ def test_an_entry_that_comes_while_a_round_goes_on(
     assert verify(topic.warehouse, OracleInspector(topic.files), ORDERS).findings == ()
 
 
+LAG = {"min_compaction_lag_ms": 800, "min_compaction_lag_from": "commit"}
+
+
+def append_often(topic: MemoryTopic, written: str, times: int) -> None:
+    """Every 50 ms, so that the log keeps the times of its commits coarsely."""
+    for _ in range(times):
+        topic.append(a_log(written).records)
+        topic.clock.advance(50)
+
+
 @pytest.mark.parametrize("mode", ["in-place", "side-by-side"])
 def test_appends_while_a_round_goes_on_make_what_it_covered_no_younger(mode: str) -> None:
     """C14: the log keeps the times of its commits coarsely, and later ones than when the round was planned."""
-    lag = {"min_compaction_lag_ms": 800, "min_compaction_lag_from": "commit"}
-    topic = MemoryTopic(compaction_mode=mode, delete_retention_ms=0, **lag)
-
-    def appended(times: int) -> None:
-        for _ in range(times):
-            topic.append(a_log("a=1 a=∅ b=1").records)
-            topic.clock.advance(50)
-
-    appended(40)
-    report = topic.compact(meanwhile=lambda: appended(8), times=1)
+    topic = MemoryTopic(compaction_mode=mode, delete_retention_ms=0, **LAG)
+    append_often(topic, "a=1 a=∅ b=1", 40)
+    report = topic.compact(meanwhile=lambda: append_often(topic, "a=1 a=∅ b=1", 8), times=1)
     assert report.logs[0].losers.superseded and report.logs[0].losers.expired_tombstone
     assert verify(topic.warehouse, OracleInspector(topic.files), ORDERS).findings == ()
 
@@ -243,18 +246,11 @@ def test_a_round_that_took_what_was_committed_too_late_is_named(
     mode: str, kind: FindingKind, late: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """C14: by the times that the log keeps of its commits, as far as they are as they were for the plan."""
-    lag = {"min_compaction_lag_ms": 800, "min_compaction_lag_from": "commit"}
-    topic = MemoryTopic(compaction_mode=mode, now_ms=100_000, **lag)
-
-    def appended(times: int) -> None:
-        for _ in range(times):
-            topic.append(a_log("a=1 b=1").records)
-            topic.clock.advance(50)
-
-    appended(10)
+    topic = MemoryTopic(compaction_mode=mode, now_ms=100_000, **LAG)
+    append_often(topic, "a=1 b=1", 10)
     with monkeypatch.context() as patched:
         patched.setattr(planner, "compaction_horizon", lambda log, *_: Horizon(log.log_end_offset, LIMITED_BY_END))
-        (report,) = topic.compact(meanwhile=lambda: appended(late), times=1).logs
+        (report,) = topic.compact(meanwhile=lambda: append_often(topic, "a=1 b=1", late), times=1).logs
     assert (report.horizon, report.losers.superseded) == (20, 18)
     found = verify(topic.warehouse, OracleInspector(topic.files), ORDERS).findings
     assert {finding.kind for finding in found} == {kind}
