@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from lithify.api.wiring import open_warehouse
 from lithify.model.names import TopicName
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
@@ -31,7 +32,6 @@ from lithify.reports.rounds.round import RoundReport
 from lithify.service.commit import commit
 from lithify.service.documents import put_report
 from lithify.service.write.append import append
-from lithify.wiring import open_warehouse
 
 TOPIC = TopicName("default", "orders")
 NEW_TOPIC = TopicName("default", "new")

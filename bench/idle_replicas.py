@@ -16,12 +16,12 @@ import time
 from statistics import median
 
 import lithify
+from lithify.api.wiring import groups_of
 from lithify.daemons.replicas.daemon import ReplicaDaemon
 from lithify.model.cursor import Cursor
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId
 from lithify.ports.leases import Lease
-from lithify.wiring import groups_of
 
 LOOKS = 15
 LEASE_MS = 600_000

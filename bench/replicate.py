@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from lithify.api.wiring import open_warehouse
 from lithify.columnar.files.access import local_path
 from lithify.columnar.files.durable import make_lasting
 from lithify.model.names import TopicName
@@ -33,7 +34,6 @@ from lithify.service.replica.copied_files import MirrorRequest
 from lithify.service.replica.mirror import mirror
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
-from lithify.wiring import open_warehouse
 from support.engines.kernel import KernelEngine  # type: ignore[import-not-found]
 
 TOPIC = TopicName("default", "orders")

@@ -101,7 +101,7 @@ PULSARS_NAMES = re.compile(r"message_?(id|position)s?", re.IGNORECASE)
 """Parts of names that are Pulsar's wherever they stand."""
 
 CLOCKS_AND_CHANCE = {"time", "uuid", "random", "secrets"}
-ABOVE_THE_CLOCK = {"cli", "api", "wiring", "__init__.py"}
+ABOVE_THE_CLOCK = {"cli", "api", "__init__.py"}
 DEADLINES = "from time import monotonic\n"
 """What `waits` may import: it counts the seconds of a wait, which decide over no record."""
 
@@ -121,7 +121,7 @@ class File:
 
     @property
     def place(self) -> str:
-        """Its folder or module within the package: `spark`, `wiring`."""
+        """Its folder or module within the package: `spark`, `api`."""
         return self.path.removeprefix("src/lithify/").partition("/")[0]
 
     def at(self, line: int, finding: str) -> str:
@@ -243,11 +243,11 @@ def commits_beside_the_gate(file: File) -> Iterator[str]:
 
 
 def pyspark_outside(file: File) -> Iterator[str]:
-    if file.place not in ("spark", "spark_source", "wiring"):
+    if file.place not in ("spark", "spark_source"):
         yield from (file.at(line, "imports pyspark") for line, name in imported(file.tree) if name == "pyspark")
 
 
-def clocks_below_wiring(file: File) -> Iterator[str]:
+def clocks_below_api(file: File) -> Iterator[str]:
     if file.place in ABOVE_THE_CLOCK:
         return
     ours = file.text.replace(DEADLINES, "\n") if file.place == "waits" else file.text
@@ -322,7 +322,7 @@ RULES = {
     echoing: ("src",),
     commits_beside_the_gate: ("src",),
     pyspark_outside: ("src",),
-    clocks_below_wiring: ("src",),
+    clocks_below_api: ("src",),
     stale_imports: ("tests", "bench"),
 }
 """Every rule, and the folders whose modules keep it."""
@@ -340,7 +340,7 @@ BREAKS = {
     echoing: "click.echo(1)",
     commits_beside_the_gate: "warehouse.store.commit(state, edit)",
     pyspark_outside: "def f():\n    from pyspark.sql import functions",
-    clocks_below_wiring: "stamp = datetime.now()",
+    clocks_below_api: "stamp = datetime.now()",
     stale_imports: 'PROGRAM = """\nfrom lithify.' + 'gone import x\n"""',
     machine_bound: 'path = "' + "/roo" + 't/x"',
 }

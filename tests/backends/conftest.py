@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import pytest
 from pyarrow import fs
 
+from lithify.api.wiring import open_warehouse
 from lithify.model.segment import Segment
 from lithify.ports.store import Warehouse
 from lithify.store.iceberg import open_store
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.testing.fake_clock import FakeClock
-from lithify.wiring import open_warehouse
 from support.servers.postgres import Postgres, a_postgres
 from support.servers.s3_endpoint import S3Endpoint, an_s3_endpoint
 from support.servers.tcp_proxy import TcpProxy, a_proxy

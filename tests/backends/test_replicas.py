@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from lithify.api.wiring import open_warehouse
 from lithify.errors import DamagedError, LithifyError
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
@@ -17,7 +18,6 @@ from lithify.service.replica.mirror import mirror
 from lithify.service.replica.verify import verify_replica
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
-from lithify.wiring import open_warehouse
 from support.engines.kernel import KernelEngine
 from support.store.builders import ORDERS, some_records
 from support.topics.replicas import check_same

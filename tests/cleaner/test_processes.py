@@ -12,8 +12,8 @@ import pytest
 
 import lithify
 from lithify.api.topic import Topic
+from lithify.api.wiring import coordination_of
 from lithify.service.documents import failures_of
-from lithify.wiring import coordination_of
 from support.processes.cleaner_process import WAIT_S, CleanerProcess
 from support.topics.whole_logs import check_whole, compacted, contents
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from lithify.api.wiring.system_clock import SystemClock
 from lithify.coordination.leases.memory import MemoryCoordination
 from lithify.daemons import supervisor
 from lithify.daemons.cleaner import loop
@@ -19,7 +20,6 @@ from lithify.errors import CoordinationError, WarehouseError
 from lithify.ports.leases import Lease
 from lithify.ports.store import Warehouse
 from lithify.reports.events import CleanerEvent, EventKind
-from lithify.wiring.system_clock import SystemClock
 from support.topics.cleaner_lake import CleanerLake
 
 LIMIT_MS = 800

@@ -397,7 +397,7 @@ class TestResetAndDelete:
 def test_a_catalog_that_is_no_database_needs_a_url(
     lake: Lake, topic: Topic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lithify.wiring.database_of", lambda _: None)
+    monkeypatch.setattr("lithify.api.wiring.database_of", lambda _: None)
     with pytest.raises(RefusedError, match="groups need an SQL database") as refused:
         topic.reader(group="g")
     assert "LITHIFY_COORDINATION_URL" in refused.value.hint

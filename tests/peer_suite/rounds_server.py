@@ -19,11 +19,11 @@ from typing import Any
 
 from lithify.api.limits import DEFAULT_TASK_MEMORY, run_limits
 from lithify.api.pulsar import client_config
+from lithify.api.wiring import BookKeeperChoice, pulsar_ports
+from lithify.api.wiring.spark_choice import SparkChoice
 from lithify.errors import LithifyError
 from lithify.pulsar.live.live_cluster import LiveCluster
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic
-from lithify.wiring import BookKeeperChoice, pulsar_ports
-from lithify.wiring.spark_choice import SparkChoice
 
 NO_LEDGER = -1
 ONE_BOOKIE = (1, 1, 1)

@@ -10,6 +10,8 @@ import pytest
 import requests
 
 from lithify.api.pulsar import LiveTopic, left_ledgers
+from lithify.api.wiring import BookKeeperChoice, pulsar_ports
+from lithify.api.wiring.spark_choice import SparkChoice
 from lithify.errors import InvalidNameError, SubscriptionBusyError, UnknownSourceError
 from lithify.model.message import EARLIEST, MessageId
 from lithify.ports.pulsar.pulsar_cluster import Hold
@@ -21,8 +23,6 @@ from lithify.pulsar.live.live_cluster import COMPACTION, LiveCluster
 from lithify.pulsar.live.view_ledgers import LiveViewLedgers
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic
 from lithify.waits.deadline import Deadline
-from lithify.wiring import BookKeeperChoice, pulsar_ports
-from lithify.wiring.spark_choice import SparkChoice
 from support.pulsar.bookies import a_writer
 from support.pulsar.jars import pulsar_jars
 from support.pulsar.live_topics import (

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from lithify.api.wiring import SystemClock
 from lithify.daemons.outages import LEASES
 from lithify.daemons.replicas import status
 from lithify.daemons.replicas.context import Place, ReplicaContext
@@ -35,7 +36,6 @@ from lithify.service.write.append import append
 from lithify.store.iceberg import open_store
 from lithify.testing.memory_groups import MemoryGroups
 from lithify.testing.memory_store import MemoryWarehouse
-from lithify.wiring import SystemClock
 from support.store.memory_replicas import MemoryReplicas
 
 PATIENCE_S = 60.0

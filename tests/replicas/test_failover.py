@@ -16,9 +16,9 @@ import pytest
 import lithify
 from lithify import Lake, Record
 from lithify.api.groups import Group
+from lithify.api.wiring.replicas import copies_into
 from lithify.errors import LogTruncatedError, RefusedError, UnknownGroupError
 from lithify.model.names import TopicName
-from lithify.wiring.replicas import copies_into
 from replicas.test_processes import daemon, freeze, waited
 from support.processes.programs import PROGRAM, start
 from support.processes.programs import finished as ended_well

@@ -12,14 +12,14 @@ from sqlalchemy import text
 
 import lithify
 from lithify import Lake, Record
+from lithify.api.wiring import cleaner_notes, groups_of, open_warehouse
+from lithify.api.wiring.completion_names import CompletionNames
+from lithify.api.wiring.replicas import replicas_of
+from lithify.api.wiring.scopes import scope_of, source_of
 from lithify.coordination.leases.database import engine_at
 from lithify.coordination.leases.lease_scopes import SCOPES
 from lithify.errors import CoordinationError, RefusedError
 from lithify.store.iceberg import IcebergStore
-from lithify.wiring import cleaner_notes, groups_of, open_warehouse
-from lithify.wiring.completion_names import CompletionNames
-from lithify.wiring.replicas import replicas_of
-from lithify.wiring.scopes import scope_of, source_of
 from store.rest_catalog import a_rest_catalog
 
 PARTITIONS = 4

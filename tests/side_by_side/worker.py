@@ -21,8 +21,8 @@ from types import FrameType
 from typing import Any
 
 import lithify.api.topic
+from lithify.api.wiring import SystemClock
 from lithify.cli.main import run
-from lithify.wiring import SystemClock
 from support.engines.kernel import KernelEngine
 
 SPARK = "--spark" in sys.argv

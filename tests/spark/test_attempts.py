@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame
 
+from lithify.api.wiring import open_warehouse
 from lithify.columnar.segment.writer import SegmentSpec
 from lithify.model.segment import Segment
 from lithify.model.staged import Destination
@@ -27,7 +28,6 @@ from lithify.spark.rewrite_job import RewriteTask, SourceTask, rewritten
 from lithify.spark.tasks import Pace, Workers
 from lithify.spark_source.options import write_options
 from lithify.spark_source.writing import BatchWriter
-from lithify.wiring import open_warehouse
 from spark.topics import files_of, lake_for, read_by, some_records
 from support.topics.stored_topics import ACCESS, NO_LIMITS, records_in
 

@@ -13,13 +13,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from lithify import Record
+from lithify.api.wiring import open_warehouse
 from lithify.errors import LogTruncatedError, RefusedError, VersionSweptError
 from lithify.model.cursor import Cursor
 from lithify.spark_source.columns import SCHEMA
 from lithify.spark_source.options import read_options
 from lithify.spark_source.reading import BatchReader, StreamReader
 from lithify.testing.fake_clock import FakeClock
-from lithify.wiring import open_warehouse
 from spark.topics import (
     Collected,
     forget_commit,

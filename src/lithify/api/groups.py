@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 
+from lithify.api.wiring import groups_of, machine
 from lithify.coordination.groups.empty_group import EmptyGroup, TellWait, delete, reset
 from lithify.coordination.groups.group_reader import GroupReader
 from lithify.coordination.groups.lost_identity import check_group_not_elsewhere
@@ -25,7 +26,6 @@ from lithify.reports.report import Reports
 from lithify.rules.reading.pieces import Reading
 from lithify.service.look.lag import group_lag
 from lithify.service.read.fetch import open_logs
-from lithify.wiring import groups_of, machine
 
 
 def tell_nobody(_what: str, _ms: int) -> None:

@@ -14,6 +14,18 @@ from lithify.api.limits import DEFAULT_TASK_MEMORY, run_limits
 from lithify.api.stream import Stream
 from lithify.api.topic import Topic
 from lithify.api.warehouse import WholeWarehouse
+from lithify.api.wiring import (
+    cleaner_loop,
+    coordination_of,
+    kafka_ingest,
+    machine,
+    open_warehouse,
+    pulsar_ingest,
+    status_watch,
+    with_groups,
+)
+from lithify.api.wiring.scopes import scope_of
+from lithify.api.wiring.spark_choice import SparkChoice
 from lithify.daemons.cleaner.cleaner_options import (
     INTERVAL_MS,
     LEASE_MS,
@@ -32,18 +44,6 @@ from lithify.service.cleaner_rates import with_rates_of_cleaners
 from lithify.service.creation import check_known, create_topic
 from lithify.service.look.status import TellFailure, topic_infos
 from lithify.service.look.streams import all_streams
-from lithify.wiring import (
-    cleaner_loop,
-    coordination_of,
-    kafka_ingest,
-    machine,
-    open_warehouse,
-    pulsar_ingest,
-    status_watch,
-    with_groups,
-)
-from lithify.wiring.scopes import scope_of
-from lithify.wiring.spark_choice import SparkChoice
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lithify.api.limits import DEFAULT_TASK_MEMORY, Size, run_limits
+from lithify.api.wiring import BookKeeperChoice, pulsar_ports, pulsar_view_ledgers
+from lithify.api.wiring.spark_choice import SparkChoice
 from lithify.errors import UnknownSourceError
 from lithify.model.message import MessagePosition
 from lithify.ports.engine import START_SPARK, Progress
@@ -29,8 +31,6 @@ from lithify.reports.pulsar.rounds import TopicRoundPlan, TopicRoundReport, Unco
 from lithify.service.pulsar import left_ledgers as service
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic, plan_topic
 from lithify.service.pulsar.uncompact import uncompact_topic
-from lithify.wiring import BookKeeperChoice, pulsar_ports, pulsar_view_ledgers
-from lithify.wiring.spark_choice import SparkChoice
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

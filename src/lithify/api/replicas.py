@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from types import EllipsisType
 
 from lithify.api.limits import Size, rate_bytes
+from lithify.api.wiring import machine
+from lithify.api.wiring.replicas import copies_into, place_of, replica_context
 from lithify.daemons.replicas.context import ReplicaContext
 from lithify.daemons.replicas.daemon import ReplicaDaemon
 from lithify.daemons.replicas.daemon_options import INTERVAL_MS, LEASE_MS, THREADS, DaemonOptions, EventListener
@@ -28,8 +30,6 @@ from lithify.reports.replicas.status import ReplicaInfo, ReplicaStatus
 from lithify.reports.report import Reports
 from lithify.service.replica.promote import promote
 from lithify.service.replica.verify import verify_replica
-from lithify.wiring import machine
-from lithify.wiring.replicas import copies_into, place_of, replica_context
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, overload
 
 from lithify.api.limits import DEFAULT_TASK_MEMORY, rates, run_limits
 from lithify.api.topic_cuts import TopicCuts
+from lithify.api.wiring import spark_engine, spark_inspector, tasks_at_once
+from lithify.api.wiring.spark_choice import SparkChoice
 from lithify.errors import RefusedError
 from lithify.model.cursor import AtTime, Cursor, From, Start
 from lithify.model.message import MessagePosition
@@ -32,8 +34,6 @@ from lithify.service.look.status import kept_versions, topic_info, topic_status
 from lithify.service.read.as_of import At, records_to, table_at
 from lithify.service.read.fetch import LogReader, TopicReader, open_reader, table_batches, version_of
 from lithify.service.write.append import NOWHERE, AppendResult, append
-from lithify.wiring import spark_engine, spark_inspector, tasks_at_once
-from lithify.wiring.spark_choice import SparkChoice
 
 if TYPE_CHECKING:
     import pyarrow as pa

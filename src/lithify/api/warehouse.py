@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from lithify.api.limits import Size, rates
 from lithify.api.shown import lake_html, lake_text
+from lithify.api.wiring import salvage_of
 from lithify.model.names import in_order, parse_topic
 from lithify.ports.store import Warehouse
 from lithify.service.documents import throttle
-from lithify.wiring import salvage_of
 
 if TYPE_CHECKING:
     from lithify.reports.quarantine import QuarantineReport

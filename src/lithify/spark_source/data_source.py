@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
+from lithify.api.wiring import open_warehouse
+from lithify.api.wiring.place import default_place
 from lithify.errors import LithifyError
 from lithify.model.stored_file import local_folder
 from lithify.spark_source.columns import check_schema, schema_of
 from lithify.spark_source.options import Connect, place, read_options, write_options
 from lithify.spark_source.refusals import RefusedStream, without_traceback
-from lithify.wiring import open_warehouse
-from lithify.wiring.place import default_place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

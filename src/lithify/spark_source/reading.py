@@ -24,6 +24,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from lithify.api.wiring import groups_of, machine
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment.schema import OFFSET
 from lithify.columnar.segment.segment_reader import read_segment
@@ -56,7 +57,6 @@ from lithify.spark_source.columns import stored_columns, to_spark
 from lithify.spark_source.filters import bounds
 from lithify.spark_source.options import Connect, ReadOptions, check_batch, check_stream
 from lithify.spark_source.refusals import without_traceback
-from lithify.wiring import groups_of, machine
 
 _EARLIEST, _LATEST = Everywhere("earliest"), Everywhere("latest")
 

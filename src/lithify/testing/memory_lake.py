@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lithify.api.lake import Lake
+from lithify.api.wiring.system_clock import SystemClock
 from lithify.ports.clock import Clock
 from lithify.ports.store import Doubles, Warehouse
 from lithify.testing.memory_files import MemoryFiles
@@ -10,7 +11,6 @@ from lithify.testing.memory_groups import MemoryGroups
 from lithify.testing.memory_store import MemoryStore
 from lithify.testing.oracle_engine import OracleEngine
 from lithify.testing.oracle_inspector import OracleInspector
-from lithify.wiring.system_clock import SystemClock
 
 
 def memory_lake(clock: Clock | None = None) -> Lake:

@@ -8,7 +8,7 @@ import re
 import pytest
 
 import lithify as package
-from lithify.wiring.scopes import scope_of, source_of
+from lithify.api.wiring.scopes import scope_of, source_of
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_a_round_without_a_database_of_groups_holds_and_says_so(lithify, monkeyp
     """C61."""
     lithify("topic", "create", "orders", "--config", "tombstone.hold.groups=g", "--config", "delete.retention.ms=0")
     lithify("produce", "orders", stdin='{"key":"b","value":null}\n')
-    monkeypatch.setattr("lithify.wiring.database_of", lambda _: None)
+    monkeypatch.setattr("lithify.api.wiring.database_of", lambda _: None)
     report = lithify("compact", "orders", "--json").json
     assert "groups need an SQL database" in report["groups_error"] and report["logs"][0]["tombstones_out"] == 1
     assert "count as having read nothing" in " ".join(lithify("status", "orders").out.split())
@@ -190,7 +190,7 @@ def test_what_cannot_be_a_group_is_said(orders, verb, name):
 
 
 def test_a_catalog_without_a_database_needs_a_url(orders, tmp_path, monkeypatch):
-    monkeypatch.setattr("lithify.wiring.database_of", lambda _: None)
+    monkeypatch.setattr("lithify.api.wiring.database_of", lambda _: None)
     refused = orders("consume", "orders", "--group", "g", code=2)
     assert "groups need an SQL database" in refused.err and "--coordination-url" in refused.err
     url = ("--coordination-url", f"sqlite:///{tmp_path}/groups.db")

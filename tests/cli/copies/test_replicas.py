@@ -8,13 +8,13 @@ import re
 import pytest
 
 import lithify as package
+from lithify.api.wiring import open_warehouse
+from lithify.api.wiring.replicas import replicas_of
+from lithify.api.wiring.scopes import scope_of
 from lithify.model.names import TopicName
 from lithify.model.replicas.replica_progress import ReplicaStanding, TopicProgress
 from lithify.service.replica.copied_files import MirrorRequest
 from lithify.service.replica.mirror import mirror
-from lithify.wiring import open_warehouse
-from lithify.wiring.replicas import replicas_of
-from lithify.wiring.scopes import scope_of
 
 ORDERS = TopicName("default", "orders")
 
@@ -322,7 +322,7 @@ def test_two_sources_of_one_topic_are_refused_where_the_database_is_shared(order
 
 
 def test_a_catalog_without_a_database_needs_a_url(orders, backup, monkeypatch):
-    monkeypatch.setattr("lithify.wiring.replicas.database_of", lambda _: None)
+    monkeypatch.setattr("lithify.api.wiring.replicas.database_of", lambda _: None)
     assert "replicas need an SQL database" in orders.error("replica", "add", "orders", "--to", backup)
 
 

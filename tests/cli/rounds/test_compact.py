@@ -11,8 +11,8 @@ import time
 
 import pytest
 
+from lithify.api.wiring.spark_choice import SparkChoice
 from lithify.errors import EngineUnavailableError
-from lithify.wiring.spark_choice import SparkChoice
 from support.processes.programs import PROGRAM, end, running
 from support.servers.tcp_proxy import wait_until
 

@@ -11,13 +11,13 @@ from urllib.parse import quote
 import pytest
 
 import lithify as package
+from lithify.api.wiring.spark_choice import SparkChoice
 from lithify.cli.kafka.settings import kafka_settings
 from lithify.cli.pulsar.pulsar_settings import cluster_config
 from lithify.errors import LithifyError
 from lithify.errors.redaction import HIDDEN, redacted
 from lithify.pulsar.client.config import OAUTH2, TOKEN
 from lithify.waits import sql
-from lithify.wiring.spark_choice import SparkChoice
 from support.store.catalogs import describe_catalog
 
 SECRET = "Qz7one/two+three%four"

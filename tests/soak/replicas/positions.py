@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from lithify.api.lake import Lake
+from lithify.api.wiring import groups_of
 from lithify.model.groups.copies import at_replica
 from lithify.model.groups.positions import Position
 from lithify.model.names import TopicName
@@ -14,7 +15,6 @@ from lithify.ports.groups import Groups
 from lithify.rules.reading.continuation import Continues, continuation
 from lithify.rules.reading.pieces import Reading
 from lithify.service.read.fetch import open_log
-from lithify.wiring import groups_of
 from soak.checks import AT_ONCE
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pyiceberg.catalog import Catalog
 
+from lithify.api.wiring import SystemClock, groups_of
 from lithify.columnar.files.access import local_path
 from lithify.errors import CoordinationError, UnknownTopicError, WarehouseError
 from lithify.model.record import Record
@@ -18,7 +19,6 @@ from lithify.service.documents import put_report
 from lithify.store.iceberg import open_store
 from lithify.store.iceberg.catalog import embedded as catalog_module
 from lithify.testing.fake_clock import FakeClock
-from lithify.wiring import SystemClock, groups_of
 from support.servers.disks import an_open_folder, no_file_larger_than, read_only, small_disk
 from support.store.builders import NOW_MS, ORDERS, Place, a_report, an_iceberg_place, some_records
 from support.store.catalogs import describe_catalog

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from lithify.api.wiring import open_warehouse
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.service.commit import commit
 from lithify.store.iceberg.catalog.embedded import EmbeddedCatalog
 from lithify.testing.fake_clock import FakeClock
-from lithify.wiring import open_warehouse
 from support.processes.store_workers import append_all, append_until, count_up, open_at_once, together
 from support.store.builders import NOW_MS, ORDERS, Place, some_records
 

@@ -12,6 +12,7 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
 
+from lithify.api.wiring import open_warehouse
 from lithify.errors import ConflictError
 from lithify.model.names import TopicName
 from lithify.model.record import Record
@@ -20,7 +21,6 @@ from lithify.model.topic.state import NewTopic, TopicState
 from lithify.ports.store import StaleVersionError, Warehouse
 from lithify.service.write.append import append
 from lithify.store.iceberg.catalog import lock
-from lithify.wiring import open_warehouse
 
 ORDERS = TopicName("default", "orders")
 TIMEOUT_S = 240.0

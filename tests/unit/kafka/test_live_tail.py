@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, Producer
 
+from lithify.api.wiring.system_clock import SystemClock
 from lithify.errors import BrokerError, SourceWentBackError
 from lithify.kafka.consumer.live_tail import LiveTail, ReadBefore
 from lithify.kafka_client.client import Cluster
@@ -15,7 +16,6 @@ from lithify.kafka_client.epochs import LEAST, Cut, signs_between
 from lithify.model.record import Record
 from lithify.model.sources.source import EpochAt, Signs, as_read, signs_of
 from lithify.service.snapshot.live import Reached
-from lithify.wiring.system_clock import SystemClock
 
 TOPIC = "orders"
 FEW = 10

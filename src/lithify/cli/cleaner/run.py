@@ -93,9 +93,9 @@ def run(invocation: Invocation, once: bool, **given: Any) -> int:
             say(accented(event.line()))
 
     def tell_fact(kind: str, facts: Mapping[str, Any]) -> None:
+        from lithify.api.wiring import machine
+        from lithify.api.wiring.system_clock import SystemClock
         from lithify.reports.events import CleanerEvent
-        from lithify.wiring import machine
-        from lithify.wiring.system_clock import SystemClock
 
         known = {"last_look_ms": None, **facts} if kind == EventKind.STOPPED else facts
         tell(CleanerEvent(EventKind(kind), SystemClock().now_ms(), given["cleaner_id"] or machine(), facts=known))

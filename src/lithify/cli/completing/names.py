@@ -12,7 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
-    from lithify.wiring.completion_names import CompletionNames
+    from lithify.api.wiring.completion_names import CompletionNames
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -78,7 +78,7 @@ def _settings(ctx: click.Context) -> list[str]:
 
 
 def _completions(ctx: click.Context) -> CompletionNames:
-    from lithify.wiring.completion_names import CompletionNames
+    from lithify.api.wiring.completion_names import CompletionNames
 
     place: _Place = ctx.obj
     return CompletionNames(place.warehouse, place.catalog, ctx.params.get("coordination_url"))

@@ -14,15 +14,15 @@ from lithify.model.settings.units import format_bytes, plural
 
 if TYPE_CHECKING:
     from lithify.api.lake import Lake
-    from lithify.wiring.store_probe import Store
+    from lithify.api.wiring.store_probe import Store
 
 LITTLE_SPACE_BYTES = 2**30
 
 
 def places(invocation: Invocation) -> list[Check]:
     """The catalog, then its files. A store is tried first: reading what a catalog has waits longer for one."""
+    from lithify.api.wiring.store_probe import store_of
     from lithify.columnar.files.access import local_path  # imports Arrow
-    from lithify.wiring.store_probe import store_of
 
     try:
         lake = invocation.open_lake()
@@ -52,7 +52,7 @@ def _catalog(lake: Lake) -> Check:
 
 def _chosen_by_the_catalog(lake: Lake) -> list[Check]:
     """Where only the catalog knows where topics are: the store of the first one."""
-    from lithify.wiring.store_probe import store_of_topic
+    from lithify.api.wiring.store_probe import store_of_topic
 
     catalog = _catalog(lake)
     if not catalog.ok:
@@ -67,7 +67,7 @@ def _chosen_by_the_catalog(lake: Lake) -> list[Check]:
 
 
 def _store(lake: Lake, store: Store) -> Check:
-    from lithify.wiring.store_probe import try_store
+    from lithify.api.wiring.store_probe import try_store
 
     where = f"{store.folder}{f' at {store.endpoint}' if store.endpoint else ''}"
     trial = try_store(lake.warehouse, store)

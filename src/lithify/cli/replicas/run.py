@@ -73,9 +73,9 @@ def run(invocation: Invocation, once: bool, coordination_url: str | None, **give
             say(accented(event.line()))
 
     def tell_beginning(kind: str, facts: Mapping[str, Any]) -> None:
+        from lithify.api.wiring import machine
+        from lithify.api.wiring.system_clock import SystemClock
         from lithify.reports.replicas.replica_events import ReplicaEvent, ReplicaEventKind
-        from lithify.wiring import machine
-        from lithify.wiring.system_clock import SystemClock
 
         name = given["daemon_id"] or machine()
         tell(ReplicaEvent(ReplicaEventKind(kind), SystemClock().now_ms(), name, facts=facts))

@@ -74,7 +74,7 @@ def on_signals(handle: Callable[[int, FrameType | None], None]) -> None:
 
 
 def _after_outages(begin: Callable[[], T], tell: TellBeginning) -> T:
-    from lithify.wiring.system_clock import SystemClock
+    from lithify.api.wiring.system_clock import SystemClock
 
     clock, since_ms = SystemClock(), None
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lithify.api.wiring.completion_names import CompletionNames
 from lithify.columnar.files.access import local_path
-from lithify.wiring.completion_names import CompletionNames
 
 SPELLINGS = ["/lake/eu", "file:///lake/eu", "file:/lake/eu", "file://localhost/lake/eu"]
 

@@ -18,12 +18,12 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from urllib.parse import quote
 
+from lithify.api.wiring import COORDINATION_VARIABLE, groups_of, open_warehouse
+from lithify.api.wiring.place import default_place
+from lithify.api.wiring.scopes import source_of
 from lithify.model.names import TopicName, in_order, original_stream
 from lithify.model.stored_file import LOCAL_SCHEME, local_folder
 from lithify.ports.store import Warehouse
-from lithify.wiring import COORDINATION_VARIABLE, groups_of, open_warehouse
-from lithify.wiring.place import default_place
-from lithify.wiring.scopes import source_of
 
 PATIENCE_S = 3.0
 BUSY_S = 0.5
@@ -65,7 +65,7 @@ class CompletionNames:
 
     def replicas(self) -> list[str]:
         def ask() -> Iterable[str]:
-            from lithify.wiring.replicas import replicas_of
+            from lithify.api.wiring.replicas import replicas_of
 
             return {one.name for one in replicas_of(self._opened(), self._database()).definitions()}
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from lithify.api.wiring.place import default_place
+from lithify.api.wiring.scopes import check_stored, database_of, scope_of, source_of
+from lithify.api.wiring.spark_choice import SparkChoice
+from lithify.api.wiring.system_clock import SystemClock
 from lithify.columnar.files.ambient_secrets import keep_ambient_secrets
 from lithify.errors import BrokerError
 from lithify.ports.store import Warehouse
-from lithify.wiring.place import default_place
-from lithify.wiring.scopes import check_stored, database_of, scope_of, source_of
-from lithify.wiring.spark_choice import SparkChoice
-from lithify.wiring.system_clock import SystemClock
 
 if TYPE_CHECKING:
     from lithify.daemons.cleaner.cleaner_options import CleanerOptions, EventListener

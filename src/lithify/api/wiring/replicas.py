@@ -12,13 +12,13 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING
 
+from lithify.api.wiring import COORDINATION_VARIABLE, groups_of, open_warehouse
+from lithify.api.wiring.scopes import database_of, scope_of, scope_of_place, source_of
 from lithify.daemons.replicas.context import Place, ReplicaContext
 from lithify.errors import RefusedError, WarehouseError
 from lithify.model.names import nearest
 from lithify.ports.groups import Groups, PositionCopies
 from lithify.ports.store import Warehouse
-from lithify.wiring import COORDINATION_VARIABLE, groups_of, open_warehouse
-from lithify.wiring.scopes import database_of, scope_of, scope_of_place, source_of
 
 if TYPE_CHECKING:
     from lithify.coordination.leases.replicas_sql import SqlReplicas

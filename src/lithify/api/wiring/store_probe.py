@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lithify.api.wiring.scopes import source_of
 from lithify.model.names import TopicName
 from lithify.ports.store import Warehouse
-from lithify.wiring.scopes import source_of
 
 if TYPE_CHECKING:
     from lithify.store.iceberg.io.probe import Trial
