@@ -27,7 +27,7 @@ import signal
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -47,6 +47,8 @@ THEN = ("scenarios", "properties")
 """The folders whose tests try what the unit tests have not noticed."""
 EXAMPLES = 40
 TIMEOUT_S = 300
+NOTHING_CHANGED = 3
+"""The exit code of a fork that has no function to change, whose tests would say nothing of the mutant."""
 AT_ONCE = 2
 
 COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -128,13 +130,19 @@ def mutants(file: Path) -> Iterator[Mutant]:
             )
 
 
-def exchanged(code: CodeType) -> None:
-    """Gives functions that exist the code that they have in `code`, a whole file."""
+def exchanged(code: CodeType) -> int:
+    """Gives functions that exist the code that they have in `code`, a whole file. Returns how many there are."""
     new = {(one.co_qualname, one.co_firstlineno): one for one in within(code)}
-    for function in gc.get_objects():
-        if isinstance(function, FunctionType) and function.__code__.co_filename == code.co_filename:
-            old = function.__code__
-            function.__code__ = new.get((old.co_qualname, old.co_firstlineno), old)
+    gc.unfreeze()  # what is frozen, as the tests are once they are collected, is not among the objects
+    functions = [
+        one
+        for one in gc.get_objects()
+        if isinstance(one, FunctionType) and one.__code__.co_filename == code.co_filename
+    ]
+    for function in functions:
+        old = function.__code__
+        function.__code__ = new.get((old.co_qualname, old.co_firstlineno), old)
+    return len(functions)
 
 
 def within(code: CodeType) -> Iterator[CodeType]:
@@ -168,21 +176,30 @@ class Trial:
             child = os.fork()
             if not child:
                 os._exit(self._fails(session, mutant))
-            self.noticed.append(_ended(child) != 0)
+            status = _ended(child)
+            if os.waitstatus_to_exitcode(status) == NOTHING_CHANGED:
+                sys.exit(f"no function of this file was found: {mutant}")
+            self.noticed.append(status != 0)
             if mutant is not None:
-                print("noticed  " if self.noticed[-1] else "UNNOTICED", mutant, file=self._told, flush=True)
+                print(_told_of(status), mutant, file=self._told, flush=True)
         return True
 
     @staticmethod
     def _fails(session: pytest.Session, mutant: Mutant | None) -> int:
-        if mutant is not None:
-            exchanged(mutant.code())
+        if mutant is not None and not exchanged(mutant.code()):
+            return NOTHING_CHANGED
         for number, item in enumerate(session.items):
             after = session.items[number + 1] if number + 1 < len(session.items) else None
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
             if session.testsfailed:
                 return 1
         return 0
+
+
+def _told_of(status: int) -> str:
+    if not status:
+        return "UNNOTICED"
+    return "endless  " if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL else "noticed  "
 
 
 def _ended(child: int) -> int:
@@ -210,6 +227,14 @@ def noticed_of(drawn: Sequence[Mutant | None], tests: Sequence[Path]) -> int:
     return sum(trial.noticed)
 
 
+def near_tests(file: Path, tests: Iterable[tuple[int, Path]]) -> Iterator[Path]:
+    """Unit tests that import a file of the rules, and those of its folder that import what imports it."""
+    folder = UNIT / file.relative_to(RULES).parts[0]
+    for far, test in tests:
+        if (far <= NEAR and test.is_relative_to(UNIT)) or (far <= NEAR + 1 and test.is_relative_to(folder)):
+            yield test
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Counts small changes of the rules that tests notice.")
     parser.add_argument("--count", type=int, default=200)
@@ -222,10 +247,7 @@ def main() -> int:
     for mutant in Random(given.seed).sample(every, min(given.count, len(every))):
         by_file[mutant.file].append(mutant)
     files, by = importers()
-    near = {
-        file: [test for far, test in tests_for([file], by, files) if far <= NEAR and test.is_relative_to(UNIT)]
-        for file in by_file
-    }
+    near = {file: [*near_tests(file, tests_for([file], by, files))] for file in by_file}
     os.chdir(ROOT)
     with ProcessPoolExecutor(AT_ONCE, mp_context=get_context("spawn"), max_tasks_per_child=1) as processes:
         if processes.submit(noticed_of, [None], next(iter(near.values()))).result():

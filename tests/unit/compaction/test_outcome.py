@@ -96,6 +96,8 @@ def test_a_new_tombstone_without_retention_can_be_held_at_once():
     log.round(waits, 1000)
     assert (offsets(log.contents), log.state.held) == ([0, 1], HeldTombstones(1, 1))
     assert log.plan(waits, 1000).is_idle
+    log.round(replace(waits, min_compaction_lag_bytes=0), 2000)
+    assert (offsets(log.contents), log.state.held) == ([], None)
 
 
 COPY = {"delete_retention_ms": 0, "null_key": "drop"}
