@@ -58,6 +58,12 @@ def test_what_a_commit_replaced_goes_after_its_retention_and_no_run_is_abandoned
     assert (found.unnamed, found.abandon) == ((), ())
 
 
+def test_the_run_of_a_segment_that_a_version_named_is_not_abandoned() -> None:
+    old = segment("done")
+    swept = plan_sweep([old], NO_FILES, {old.path: Closing(NOW_MS - RETENTION_MS)}, SETTINGS, NOW_MS)
+    assert (swept.replaced[0].path, swept.abandon) == (old.path, ())
+
+
 def test_what_may_be_staged_for_a_commit_under_way_needs_the_version_to_move() -> None:
     seen_unnamed = Closing(NOW_MS - RETENTION_MS, was_named=False)
     assert [f.path for f in plan(metadata("a"), a=seen_unnamed).unnamed] == ["t/metadata/a.avro"]
