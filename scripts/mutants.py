@@ -23,6 +23,7 @@ import ast
 import copy
 import gc
 import os
+import resource
 import signal
 import sys
 import time
@@ -46,7 +47,10 @@ NEAR = 1
 THEN = ("scenarios", "properties")
 """The folders whose tests try what the unit tests have not noticed."""
 EXAMPLES = 40
-TIMEOUT_S = 300
+PROCESSOR_S = 120
+"""What the tests of one mutant may take of a processor, about twice what they take where they all pass: a busy machine
+makes none endless."""
+TIMEOUT_S = 1800
 NOTHING_CHANGED = 3
 """The exit code of a fork that has no function to change, whose tests would say nothing of the mutant."""
 AT_ONCE = 2
@@ -175,6 +179,7 @@ class Trial:
         for mutant in self._drawn:
             child = os.fork()
             if not child:
+                resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_S, PROCESSOR_S))
                 os._exit(self._fails(session, mutant))
             status = _ended(child)
             if os.waitstatus_to_exitcode(status) == NOTHING_CHANGED:
@@ -199,11 +204,11 @@ class Trial:
 def _told_of(status: int) -> str:
     if not status:
         return "UNNOTICED"
-    return "endless  " if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL else "noticed  "
+    return "endless  " if os.WIFSIGNALED(status) else "noticed  "
 
 
 def _ended(child: int) -> int:
-    """The status of a process; one that takes too long is ended, which is noticed as well."""
+    """The status of a process; one that takes too long has been ended, which is noticed as well."""
     until_s = time.monotonic() + TIMEOUT_S
     while time.monotonic() < until_s:
         ended, status = os.waitpid(child, os.WNOHANG)
