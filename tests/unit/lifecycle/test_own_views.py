@@ -13,7 +13,7 @@ from lithify.model.missed import DroppedDeletes
 from lithify.model.names import LogId
 from lithify.model.replicas.replica_of import CopiedLog, ReplicaOf
 from lithify.model.segment import Segment, Volume
-from lithify.model.topic.log import LogState, TombstoneStep, View
+from lithify.model.topic.log import HeldTombstones, LogState, TombstoneStep, View
 from lithify.model.topic.state import TopicState
 from lithify.rules.lifecycle.own_views import (
     LogFiles,
@@ -80,6 +80,14 @@ def test_a_copy_keeps_the_view_and_what_rounds_have_noted_c67() -> None:
     found = after(step, (a_segment(80, 90), a_segment(50, 80), a_segment(0, 25)))
     assert (found.view, found.steps, found.first_dirty_offset) == (OURS.view, OURS.steps, 50)
     assert (found.log_start_offset, found.log_end_offset, found.epoch) == (25, 90, 9)
+
+
+def test_where_nothing_was_cut_no_epoch_begins_and_held_tombstones_are_known_c20_c67() -> None:
+    ours = replace(OURS, held=HeldTombstones(50, 50))
+    same = after(step_to(COPIED, ours=ours))
+    assert (same.view, same.epoch, same.held) == (OURS.view, OURS.epoch, ours.held)
+    cut_above = replace(COPIED, log_end_offset=60, generation=1, truncated=(60,), epoch=5, run_ids=("copied", "later"))
+    assert (after(step_to(cut_above, ours=ours)).view, after(step_to(cut_above, ours=ours)).held) == (OURS.view, None)
 
 
 @pytest.mark.parametrize(

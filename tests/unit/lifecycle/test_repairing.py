@@ -120,6 +120,27 @@ def test_segments_that_are_gone_make_it_incomplete() -> None:
     assert plan.notes == ("gone: the file is missing, and its records are lost",)
 
 
+@pytest.mark.parametrize(("missing", "complete"), [((), True), (("gone",), False)])
+def test_so_do_those_of_a_topic_that_is_rebuilt(missing: tuple[str, ...], complete: bool) -> None:
+    plan = plan_repair(remains(whole(8, 10), missing=missing, unnamed=(a_segment("beyond", 10, 14),)))
+
+    assert (plan.way, plan.complete) == (Way.REBUILD, complete)
+
+
+@pytest.mark.parametrize(
+    ("others", "way"),
+    [((), Way.NOTHING), ((whole(8, 10, version=6),), Way.NOTHING), ((whole(8, 10),), Way.REGISTER)],
+    ids=["none is whole", "only older ones are", "one of that version is"],
+)
+def test_a_version_that_lost_only_earlier_ones_is_left_unless_it_is_there_twice(
+    others: tuple[MetadataFile, ...], way: Way
+) -> None:
+    """An older one would take back what was committed since."""
+    now = MetadataFile("m/9", 9, problem="version 3 cannot be read", claims=7, unkept=True)
+
+    assert plan_repair(remains(now, *others, entry=Entry.DAMAGED, current="m/9")).way is way
+
+
 def test_what_only_the_view_has_comes_along() -> None:
     """Retention had trimmed the backlog to 10: of the view, what lies below it."""
     state = replace(a_state(20), logs=(LogState(0, 10, 15, 20, view=View(first_offset=2)),))

@@ -8,7 +8,7 @@ import pytest
 
 from lithify.model.groups.reads import NONE_NAMED
 from lithify.model.segment import Volume, volume_of
-from lithify.model.topic.log import HeldTombstones, LogState, TombstoneStep, View
+from lithify.model.topic.log import CommittedEnd, HeldTombstones, LogState, TombstoneStep, View
 from lithify.rules.compaction.eligible.horizon import Horizon, compaction_horizon
 from lithify.rules.schedule.assessment import Assessment, Dirtiness, Due, assess, dirtiness, next_tombstone_expiry_ms
 from support.builders import a_log, a_segment, some_settings
@@ -230,6 +230,10 @@ CASES = [
     ({"delete_retention_ms": 500}, a_state(steps=STEPS)),
     ({"delete_retention_ms": 500}, a_state(steps=STEPS, held=HeldTombstones(4, 10))),
     ({"min_compaction_lag_ms": 700, "min_cleanable_dirty_ratio": 0}, a_state()),
+    (
+        {"min_compaction_lag_ms": 700, "min_compaction_lag_from": "commit", "min_cleanable_dirty_ratio": 0},
+        a_state(committed=(CommittedEnd(10, 250),)),
+    ),
     (RETAINED | {"retention_ms": 900}, a_state()),
     (RETAINED | {"retention_ms": 900, "min_cleanable_dirty_ratio": 0}, a_state(first_dirty_offset=10)),
     ({"cleanup_policy": "delete", "retention_ms": 900}, a_state()),
