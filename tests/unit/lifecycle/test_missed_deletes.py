@@ -6,7 +6,14 @@ import pytest
 
 from lithify.model.sources.ends import KnownEnds, SourceEnd
 from lithify.model.topic.log import LogState
-from lithify.rules.lifecycle.copies.missed_deletes import ENDS_KEPT, begun_after_cut, needed
+from lithify.rules.lifecycle.copies.missed_deletes import (
+    ENDS_KEPT,
+    MissedDeletes,
+    accepted,
+    begun_after_cut,
+    begun_at,
+    needed,
+)
 
 
 def ends_at(*offsets: int) -> KnownEnds:
@@ -27,10 +34,22 @@ def test_as_many_ends_are_kept_as_may_be_and_no_more() -> None:
 
 
 def test_the_end_that_tells_least_goes_and_never_the_first_or_the_last() -> None:
-    """The second one has the nearest neighbours."""
-    offsets = [10, 11, 12, *range(20, 10 * ENDS_KEPT, 10)][:ENDS_KEPT]
+    """The fourth one has the nearest neighbours."""
+    offsets = [10, 20, 30, 31, 32, *range(40, 10 * ENDS_KEPT, 10)][:ENDS_KEPT]
     kept = needed(ends_at(*offsets, 10 * ENDS_KEPT), 0).ends
-    assert [end.offset for end in kept] == [10, *offsets[2:], 10 * ENDS_KEPT]
+    assert [end.offset for end in kept] == [10, 20, 30, *offsets[4:], 10 * ENDS_KEPT]
+
+
+def test_what_was_accepted_as_missing_is_one_with_what_it_touches() -> None:
+    missed = MissedDeletes(5, 9, 1_000, 100)
+    known = KnownEnds((), ((0, 3), (4, 5), (9, 12), (14, 15)))
+    assert accepted(known, missed, 9).missed == ((0, 3), (4, 12), (14, 15))
+
+
+def test_a_copy_began_with_the_smallest_retention_that_is_known_of_its_source() -> None:
+    known = KnownEnds((SourceEnd(3, 1_000, None), SourceEnd(6, 2_000, 70), SourceEnd(9, 3_000, 100)))
+    assert begun_at(known, (1, 500)).begun == SourceEnd(1, 500, 70)
+    assert begun_at(KnownEnds(), (1, 500)).begun == SourceEnd(1, 500, None)
 
 
 @pytest.mark.parametrize(
