@@ -3,6 +3,7 @@
     scripts/tests_for.py src/lithify/rules/compaction/planner.py   the tests at most two imports away, and what is left
     scripts/tests_for.py --away 1 FILE... | xargs pytest           only those that import it themselves
 
+A test that has the file's name is nearest, whatever it imports: `test_produce.py` runs the verb `produce` by its name.
 A test that starts the program as a process imports all of it. Of a file that nobody imports, such as a page of `docs`,
 the tests of the repository itself are named.
 """
@@ -14,7 +15,7 @@ import ast
 import re
 import sys
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -78,10 +79,12 @@ def distances(changed: Iterable[str], by: Mapping[str, set[str]]) -> dict[str, i
     return found
 
 
-def tests_for(changed: Iterable[Path], by: Mapping[str, set[str]], files: Mapping[str, Path]) -> list[tuple[int, Path]]:
+def tests_for(changed: Sequence[Path], by: Mapping[str, set[str]], files: Mapping[str, Path]) -> list[tuple[int, Path]]:
     """The tests, nearest first, and how many imports away each is; those of the repository are near to everything."""
     away = distances((module_of(file.resolve()) for file in changed if file.suffix == ".py"), by)
     found = {files[name]: far for name, far in away.items() if files[name].name.startswith("test_")}
+    names = {f"test_{file.stem}" for file in changed}
+    found |= {file: 0 for file in files.values() if file.stem in names}
     found |= dict.fromkeys((ROOT / "tests").glob("test_*.py"), 0)
     return sorted((far, file) for file, far in found.items())
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import get_args
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.errors import InvalidSettingError, RefusedError
+from lithify.model.settings.table import Strategy
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.retain import retain
@@ -39,7 +41,7 @@ CONFIG = st.fixed_dictionaries(
     {
         "compaction_mode": st.sampled_from(["in-place", "side-by-side"]),
         "cleanup_policy": st.sampled_from(["compact", "compact,delete", "delete"]),
-        "compaction_strategy": st.sampled_from(["offset", "timestamp", "header"]),
+        "compaction_strategy": st.sampled_from(get_args(Strategy)),
         "null_key": st.sampled_from(["drop", "retain"]),
         "empty_value": st.sampled_from(["value", "tombstone"]),
         "delete_retention_ms": st.sampled_from([0, 20, 1000]),

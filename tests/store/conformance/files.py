@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
+from typing import get_args
 
 import pytest
 
@@ -12,6 +13,7 @@ from lithify.columnar.arrivals.partitioner import partition_of
 from lithify.errors import DamagedError, InvalidInputError, InvalidRecordError
 from lithify.model.record import Record
 from lithify.model.segment import Segment
+from lithify.model.settings.table import Strategy
 from lithify.model.settings.topic_settings import settings_of
 from lithify.rules.compaction.survivor_rules import table_rules
 from support.store.builders import NOW_MS, ORDERS, Place, some_records
@@ -203,7 +205,7 @@ class FileRules:
         assert latest("value", log_start=3) == [*live[1:], (8, b"d", b"")]
         assert list(place.files.latest((), table_rules(state.log(0), state.settings))) == []
 
-    @pytest.mark.parametrize("strategy", ["offset", "timestamp", "header"])
+    @pytest.mark.parametrize("strategy", get_args(Strategy))
     def test_latest_keeps_to_the_strategy_of_the_topic(self, place: Place, strategy: str) -> None:
         state = place.create(compaction_strategy=strategy, compaction_strategy_header="v")
 

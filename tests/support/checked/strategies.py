@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
 from hypothesis import strategies as st
 
 from lithify.model.record import Record
+from lithify.model.settings.table import Strategy
 from support.faults.ports import Kind
 
 MOST_PARTITIONS = 3
@@ -55,7 +57,7 @@ RECORDS = st.lists(drawn_record(), min_size=1, max_size=6)
 SETTINGS: dict[str, Sequence[object]] = {
     "cleanup.policy": ["compact", "delete", "compact,delete"],
     "compaction.mode": ["in-place", "side-by-side"],
-    "compaction.strategy": ["offset", "timestamp", "header"],
+    "compaction.strategy": get_args(Strategy),
     "null.key": ["reject", "drop", "retain"],
     "empty.value": ["value", "tombstone"],
     "delete.retention.ms": [0, 15, 15, 30],

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, get_args
 
 from hypothesis import strategies as st
 
 from lithify.model.message import Envelope, MessageId
 from lithify.model.record import Record
-from lithify.model.settings.table import order_of_strategy
+from lithify.model.settings.table import Strategy, order_of_strategy
 from lithify.rules.compaction.survivor_rules import SurvivorRules
 from support.chunks import chunk_metadata
 
@@ -28,7 +28,7 @@ HEADERS = st.one_of(
     st.sampled_from(ORDERS).map(lambda order: (("h", b"x"), ("g", ORDERS[6]), ("h", order))),
 )
 """None, other headers, and orders in the last header `h`, or before it, or not quite."""
-STRATEGIES = st.sampled_from(["offset", "timestamp", "header"])
+STRATEGIES = st.sampled_from(get_args(Strategy))
 
 
 def a_record(*parts: st.SearchStrategy[Any], **named: st.SearchStrategy[Any]) -> st.SearchStrategy[Record]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from random import Random
+from typing import get_args
 
 import pytest
 
 from lithify.model.record import Record
+from lithify.model.settings.table import Strategy
 from lithify.service.snapshot.changes import Changes, LogKey
 from lithify.service.snapshot.table_fold import TableFold
 from support.builders import some_settings
@@ -29,7 +31,7 @@ def some_records(seed: int, count: int = 300) -> list[Record]:
     ]
 
 
-@pytest.mark.parametrize("strategy", ["offset", "timestamp", "header"])
+@pytest.mark.parametrize("strategy", get_args(Strategy))
 @pytest.mark.parametrize("empty", ["value", "tombstone"])
 @pytest.mark.parametrize("seed", range(4))
 def test_cut_anywhere_they_leave_what_the_fold_leaves(strategy: str, empty: str, seed: int) -> None:

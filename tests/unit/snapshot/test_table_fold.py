@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from random import Random
+from typing import get_args
 
 import pytest
 
 from lithify.model.record import Record
+from lithify.model.settings.table import Strategy
 from lithify.model.topic.log import LogState
 from lithify.rules.compaction.survivor_rules import table_rules
 from lithify.rules.compaction.survivors import survivors
@@ -31,7 +33,7 @@ def some_records(seed: int) -> list[Record]:
     ]
 
 
-@pytest.mark.parametrize("strategy", ["offset", "timestamp", "header"])
+@pytest.mark.parametrize("strategy", get_args(Strategy))
 @pytest.mark.parametrize("empty_value", ["value", "tombstone"])
 @pytest.mark.parametrize("seed", range(10))
 def test_the_table_is_what_the_rules_leave(strategy, empty_value, seed):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pyarrow as pa
 import pytest
@@ -16,6 +17,7 @@ from lithify.columnar.keypass.winners import WinnerFinder, latest_offsets
 from lithify.columnar.segment import writer
 from lithify.columnar.segment.convert import to_table
 from lithify.model.record import Record
+from lithify.model.settings.table import Strategy
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.rules.compaction.survivor_rules import NO_ORDER, header_order, table_rules
 from lithify.rules.compaction.survivors import survivors
@@ -45,7 +47,7 @@ topic_settings = st.builds(
     segment_bytes=st.sampled_from([2000, 2**27]),
     cleanup_policy=st.sampled_from(["compact", "compact,delete"]),
     retention_ms=st.sampled_from([-1, 200, 1000]),
-    compaction_strategy=st.sampled_from(["offset", "timestamp", "header"]),
+    compaction_strategy=st.sampled_from(get_args(Strategy)),
     compaction_strategy_header=st.just(ORDER_HEADER),
 )
 engines = st.builds(KernelEngine, st.sampled_from([1, 2, 3]), st.booleans())
