@@ -14,7 +14,7 @@ from lithify.model.stored_file import FileKind, StoredFile
 from lithify.model.topic.edit import Verb
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
-from lithify.rules.lifecycle.mirroring import Copied, TopicFiles, changed_logs, difference, mirrored, reusable
+from lithify.rules.lifecycle.mirroring import Copied, TopicFiles, changed_logs, difference_of, mirrored, reusable
 from lithify.rules.lifecycle.own_views import NO_RUN, Step
 from lithify.rules.lifecycle.replicas import check_replicates, replica_of
 from support.builders import some_settings
@@ -47,20 +47,22 @@ A, B, C, D = (a_segment(name) for name in "1234")
 
 
 def test_files_are_compared_by_their_origins_c65() -> None:
-    found = difference(TopicFiles((A, C), (A, D)), TopicFiles((copy_of(A), copy_of(B)), (copy_of(C), copy_of(B))))
-    assert (found.add, found.view_add) == ((C,), (A, D))
-    assert (found.remove, found.view_remove) == ((copy_of(B),), (copy_of(C), copy_of(B)))
-    assert found.to_copy == (D,)  # of the others the log or the view has copies
+    difference = difference_of(
+        TopicFiles((A, C), (A, D)), TopicFiles((copy_of(A), copy_of(B)), (copy_of(C), copy_of(B)))
+    )
+    assert (difference.add, difference.view_add) == ((C,), (A, D))
+    assert (difference.remove, difference.view_remove) == ((copy_of(B),), (copy_of(C), copy_of(B)))
+    assert difference.to_copy == (D,)  # of the others the log or the view has copies
 
 
 def test_a_file_of_log_and_view_is_copied_once_c65() -> None:
-    assert difference(TopicFiles((A, B), (A, C)), TopicFiles()).to_copy == (A, B, C)
+    assert difference_of(TopicFiles((A, B), (A, C)), TopicFiles()).to_copy == (A, B, C)
 
 
 @pytest.mark.parametrize("other", [{"size_bytes": 11}, {"records": 2}, {"end_offset": 9}, {"min_key": b"j"}])
 def test_a_copy_with_other_facts_is_damage_c65(other: dict[str, object]) -> None:
     with pytest.raises(DamagedError, match="does not say the same of it") as error:
-        difference(TopicFiles((A,)), TopicFiles((replace(copy_of(A), **other),)))  # type: ignore[arg-type]
+        difference_of(TopicFiles((A,)), TopicFiles((replace(copy_of(A), **other),)))  # type: ignore[arg-type]
     assert copy_of(A).path in error.value.message
 
 
@@ -76,9 +78,11 @@ def test_the_commit_has_the_states_of_the_source_and_the_runs_of_the_replica_c63
     before, after = LogState(0, run_ids=("ours",)), LogState(0, log_end_offset=5, epoch=9, run_ids=("theirs",))
     source = a_topic("s", 8, after, LogState(1, run_ids=("x",)), clock_ms=50, own_settings=frozenset({"retention.ms"}))
     target = a_replica(3, before, clock_ms=70)
-    found = difference(TopicFiles((A,), (A,)), TopicFiles((copy_of(B),)))
+    difference = difference_of(TopicFiles((A,), (A,)), TopicFiles((copy_of(B),)))
     copies = {origin(A.path): copy_of(A)}
-    edit = mirrored(Step(source, target, replica_of(source, "there")), Copied(found, copies, (copy_of(B),)), "c", 99)
+    edit = mirrored(
+        Step(source, target, replica_of(source, "there")), Copied(difference, copies, (copy_of(B),)), "c", 99
+    )
     assert edit.logs == {0: replace(after, run_ids=("ours", "theirs")), 1: LogState(1, run_ids=("x",))}
     assert (edit.verb, edit.run_id, edit.time_ms, edit.clock_ms) == (Verb.REPLICATE, "c", 99, 70)
     assert (edit.add, edit.view_add, edit.remove) == ((copy_of(A),), (copy_of(A),), (copy_of(B),))

@@ -59,23 +59,23 @@ def _causes_are_allowed(outcome: LogOutcome) -> Iterator[str]:
 
 
 def _tombstones_add_up(outcome: LogOutcome) -> Iterator[str]:
-    steps, found = outcome.plan.base.steps, outcome.findings
-    lost = found.clean_tombstones_lost or (0,) * len(steps)
+    steps, findings = outcome.plan.base.steps, outcome.findings
+    lost = findings.clean_tombstones_lost or (0,) * len(steps)
     if len(lost) != len(steps):
         yield f"tombstones were counted for {len(lost)} steps, the log has {len(steps)}"
     for step, gone in zip(steps, lost, strict=False):
         if not 0 <= gone <= step.tombstones:
             yield f"{gone} of the {step.tombstones} tombstones that end at {step.end_offset} go"
-    if not 0 <= found.clean_tombstones_held <= found.tombstones_held:
-        yield f"{found.clean_tombstones_held} of {found.tombstones_held} held tombstones are clean"
-    if not 0 <= found.tombstones_held_by_chunks <= found.tombstones_held:
-        yield f"chunks hold {found.tombstones_held_by_chunks} of {found.tombstones_held} held tombstones"
-    if found.tombstones_held > found.tombstones_held_by_chunks and not outcome.plan.above_horizon:
-        yield f"{found.tombstones_held} expired tombstones stay although no record waits above the horizon"
-    if found.tombstones_held_by_chunks and not (outcome.plan.chunks and any(s.chunks for s in outcome.result)):
-        yield f"{found.tombstones_held_by_chunks} expired tombstones stay for chunks that are not there"
-    if not 0 <= found.dirty_tombstones_kept <= found.dirty_tombstones:
-        yield f"{found.dirty_tombstones_kept} of {found.dirty_tombstones} new tombstones stay"
+    if not 0 <= findings.clean_tombstones_held <= findings.tombstones_held:
+        yield f"{findings.clean_tombstones_held} of {findings.tombstones_held} held tombstones are clean"
+    if not 0 <= findings.tombstones_held_by_chunks <= findings.tombstones_held:
+        yield f"chunks hold {findings.tombstones_held_by_chunks} of {findings.tombstones_held} held tombstones"
+    if findings.tombstones_held > findings.tombstones_held_by_chunks and not outcome.plan.above_horizon:
+        yield f"{findings.tombstones_held} expired tombstones stay although no record waits above the horizon"
+    if findings.tombstones_held_by_chunks and not (outcome.plan.chunks and any(s.chunks for s in outcome.result)):
+        yield f"{findings.tombstones_held_by_chunks} expired tombstones stay for chunks that are not there"
+    if not 0 <= findings.dirty_tombstones_kept <= findings.dirty_tombstones:
+        yield f"{findings.dirty_tombstones_kept} of {findings.dirty_tombstones} new tombstones stay"
 
 
 def _result_in_order(outcome: LogOutcome) -> Iterator[str]:

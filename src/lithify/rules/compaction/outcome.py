@@ -124,17 +124,17 @@ class LogOutcome:
     @property
     def held(self) -> HeldTombstones | None:
         """What is known now of expired tombstones that had to stay (C20, C53)."""
-        plan, found = self.plan, self.findings
+        plan, findings = self.plan, self.findings
         before, below, horizon = plan.base.held, plan.rules.tombstones_expire_below, plan.horizon.offset
-        waits = found.tombstones_held > found.tombstones_held_by_chunks
+        waits = findings.tombstones_held > findings.tombstones_held_by_chunks
         if before is not None and before.chunks and not plan.expires_tombstones and plan.base.held_below(horizon):
             if not plan.moves:
                 return before
             # Those of before were not all looked at: they stay as long as no chunk has gone, in this round either.
             chunks = before.chunks + volume_of(plan.dirty).chunks
             return HeldTombstones(below, horizon, chunks, waits or before.waits) if below else None
-        if found.tombstones_held:
-            chunks = volume_of(self.result).chunks if found.tombstones_held_by_chunks else 0
+        if findings.tombstones_held:
+            chunks = volume_of(self.result).chunks if findings.tombstones_held_by_chunks else 0
             return HeldTombstones(below, horizon, chunks, waits)
         return None if plan.expires_tombstones or plan.moves else before
 

@@ -160,15 +160,15 @@ def steps_after(outcome: LogOutcome, settings: TopicSettings, times: RoundTimes)
     Folded by the clock that rounds judge by: if steps became one before it says that they have expired, that one would
     become later with each round, and its tombstones would never go.
     """
-    plan, found = outcome.plan, outcome.findings
-    lost = found.clean_tombstones_lost or (0,) * len(plan.base.steps)
+    plan, findings = outcome.plan, outcome.findings
+    lost = findings.clean_tombstones_lost or (0,) * len(plan.base.steps)
     steps = tuple(
         replace(step, tombstones=step.tombstones - gone) for step, gone in zip(plan.base.steps, lost, strict=True)
     )
     if plan.expires_tombstones:
-        steps = _counted_anew(steps, plan.rules.tombstones_expire_below, found.clean_tombstones_held)
+        steps = _counted_anew(steps, plan.rules.tombstones_expire_below, findings.clean_tombstones_held)
     if plan.moves:
-        kept = found.dirty_tombstones_kept
+        kept = findings.dirty_tombstones_kept
         steps = with_round(steps, horizon=plan.horizon.offset, now_ms=times.dated_ms, tombstones=kept)
     # Where the log start has moved since the plan, what is below it is still there, and counted.
     return folded(steps, log_start=plan.rules.log_start, held_ms=held_at_most_ms(settings), now_ms=times.now_ms)

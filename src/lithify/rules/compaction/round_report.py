@@ -24,14 +24,14 @@ def idle_outcome(plan: LogPlan) -> LogOutcome:
 
 def outcome_report(outcome: LogOutcome, phases_ms: Mapping[str, int]) -> LogReport:
     """The report of one log; the numbers are the same before the commit and after it."""
-    plan, found = outcome.plan, outcome.findings
+    plan, findings = outcome.plan, outcome.findings
     fates = _fates(done.decision for done in outcome.applied)
     unread_losers = plan.unread_losers
-    losers = Losers(**{c.value: found.losers.get(c, 0) + unread_losers.get(c, 0) for c in Cause})
+    losers = Losers(**{c.value: findings.losers.get(c, 0) + unread_losers.get(c, 0) for c in Cause})
     records_out = sum(s.records for s in outcome.result)
     looked_at = {s.path for s in plan.looked_at}
-    keyless = found.keyless_kept + sum(s.null_keys for s in plan.clean if s.path not in looked_at)
-    expired_winners = found.losers.get(Cause.EXPIRED_TOMBSTONE, 0) + found.losers.get(Cause.PAST_RETENTION, 0)
+    keyless = findings.keyless_kept + sum(s.null_keys for s in plan.clean if s.path not in looked_at)
+    expired_winners = findings.losers.get(Cause.EXPIRED_TOMBSTONE, 0) + findings.losers.get(Cause.PAST_RETENTION, 0)
     sources = plan.sources + (plan.gone if plan.view is None else plan.view_gone)
     return LogReport(
         partition=plan.partition,
@@ -45,11 +45,11 @@ def outcome_report(outcome: LogOutcome, phases_ms: Mapping[str, int]) -> LogRepo
         horizon_limited_by=plan.horizon.limited_by,
         records_in=sum(s.records for s in sources),
         records_out=records_out,
-        keys=records_out - keyless + expired_winners - found.keyless_expired,
-        tombstones_in=plan.base.tombstones + found.dirty_tombstones,
-        tombstones_out=plan.base.tombstones - sum(found.clean_tombstones_lost) + found.dirty_tombstones_kept,
-        tombstones_held=found.tombstones_held,
-        tombstones_unversioned=found.tombstones_unversioned,
+        keys=records_out - keyless + expired_winners - findings.keyless_expired,
+        tombstones_in=plan.base.tombstones + findings.dirty_tombstones,
+        tombstones_out=plan.base.tombstones - sum(findings.clean_tombstones_lost) + findings.dirty_tombstones_kept,
+        tombstones_held=findings.tombstones_held,
+        tombstones_unversioned=findings.tombstones_unversioned,
         losers=losers,
         segments_in=len(sources),
         segments_kept=fates["kept"],

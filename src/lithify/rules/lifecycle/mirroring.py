@@ -57,7 +57,7 @@ def changed_logs(step: Step) -> tuple[int, ...]:
     return tuple(log.partition for log in step.source.logs if everything or not same_log(log, step.replica))
 
 
-def difference(source: TopicFiles, target: TopicFiles) -> Difference:
+def difference_of(source: TopicFiles, target: TopicFiles) -> Difference:
     """Compares the files of logs. Raises `DamagedError` where a file and its copy are not the same."""
     ours, ours_in_view = _by_origin(source.segments), _by_origin(source.view)
     theirs, theirs_in_view = _by_origin(target.segments), _by_origin(target.view)
@@ -82,7 +82,7 @@ def difference(source: TopicFiles, target: TopicFiles) -> Difference:
 class Copied:
     """What a copy has found and made: what differs, the new files by origin, the replica's segments before it."""
 
-    found: Difference
+    difference: Difference
     copies: ByOrigin
     segments: tuple[Segment, ...]
     """Of the logs that change."""
@@ -94,14 +94,14 @@ def mirrored(step: Step, copied: Copied, run_id: str, now_ms: int) -> TopicEdit:
     The states of the logs are the source's; only the runs that led to them are those of the replica, by which a
     commit whose answer was lost is found (C6), each after the source's run that it copied.
     """
-    source, target, found = step.source, step.replica, copied.found
-    files = {**found.known, **copied.copies}
+    source, target, difference = step.source, step.replica, copied.difference
+    files = {**difference.known, **copied.copies}
 
     def named(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
         return tuple(files[origin(segment.path)] for segment in segments)
 
-    add = named(found.add)
-    moved = {p: segments_of((*add, *found.remove), p) for p in changed_logs(step)}
+    add = named(difference.add)
+    moved = {p: segments_of((*add, *difference.remove), p) for p in changed_logs(step)}
     logs = {p: _changed_log(step, copied, add, moved[p], p) for p in moved}
     settings, own = settings_of_copy(source, step.says)
     clocks = [clock for clock in (source.clock_ms, target.clock_ms) if clock is not None]
@@ -110,9 +110,9 @@ def mirrored(step: Step, copied: Copied, run_id: str, now_ms: int) -> TopicEdit:
         time_ms=now_ms,
         logs=logs,
         add=add,
-        remove=found.remove,
-        view_add=named(found.view_add),
-        view_remove=tuple(s for s in found.view_remove if not keeps_view(step, s.partition, moved[s.partition])),
+        remove=difference.remove,
+        view_add=named(difference.view_add),
+        view_remove=tuple(s for s in difference.view_remove if not keeps_view(step, s.partition, moved[s.partition])),
         settings=None if settings == target.settings else settings,
         own_settings=None if own == target.own_settings else own,
         verb=Verb.REPLICATE,
@@ -132,13 +132,13 @@ def reusable(
     Whether a version has ever named them, and what is in them, is still to be checked. A run that was abandoned can
     no longer commit (C45).
     """
-    by_origin, found = _by_origin(wanted), dict[str, Segment]()
+    by_origin, copies = _by_origin(wanted), dict[str, Segment]()
     for file in stored:
         if file.kind is FileKind.OUTPUT and file.run_id not in abandoned and is_copy(file.path):
             segment = by_origin.get(key := origin(file.path))
             if segment is not None and segment.size_bytes == file.size_bytes:
-                found[key] = replace(segment, path=file.path)
-    return tuple(found.values())
+                copies[key] = replace(segment, path=file.path)
+    return tuple(copies.values())
 
 
 def _changed_log(
@@ -147,7 +147,10 @@ def _changed_log(
     """The state of a log after the copy, with the runs of the replica and the one of the source."""
     theirs, target = step.source.log(partition), step.replica
     if step.says.copied:
-        left = (*without(segments_of(copied.segments, partition), copied.found.remove), *segments_of(add, partition))
+        left = (
+            *without(segments_of(copied.segments, partition), copied.difference.remove),
+            *segments_of(add, partition),
+        )
         log = followed(step, partition, LogFiles(tuple(sorted(left, key=lambda s: s.base_offset)), moved))
     else:
         log = theirs

@@ -20,9 +20,9 @@ def metadata_findings(
     """What is wrong with one log; `segments` and `view` are those of all logs of this version."""
     whole = _Log(state, log, segments_of(segments, log.partition), segments_of(view, log.partition))
     for law in (_offsets, _order, _volumes, _last_record, _steps, _view):
-        for said, path in law(whole):
+        for problem, path in law(whole):
             name = LogId(state.name, log.partition)
-            yield Finding(log.partition, FindingKind.WRONG_METADATA, f"{name}: {said}", path=path)
+            yield Finding(log.partition, FindingKind.WRONG_METADATA, f"{name}: {problem}", path=path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,11 @@ class _Log:
     view: tuple[Segment, ...]
 
 
-Said = Iterator[tuple[str, str | None]]
+Problems = Iterator[tuple[str, str | None]]
 """What is wrong, and the file that it is about."""
 
 
-def _offsets(log: _Log) -> Said:
+def _offsets(log: _Log) -> Problems:
     start, dirty, end = log.state.log_start_offset, log.state.first_dirty_offset, log.state.log_end_offset
     if not 0 <= start <= dirty <= end:
         yield f"S <= D <= E does not hold: {start}, {dirty}, {end}", None
@@ -48,7 +48,7 @@ def _offsets(log: _Log) -> Said:
         yield f"expired tombstones are held below {held.below}, up to {held.horizon}, the log ends at {end}", None
 
 
-def _order(log: _Log) -> Said:
+def _order(log: _Log) -> Problems:
     for what, files in (("", log.segments), ("the view: ", log.view)):
         for segment in files:
             if segment.base_offset >= segment.end_offset:
@@ -65,33 +65,33 @@ def _order(log: _Log) -> Said:
             yield f"{files[-1].path} ends at {files[-1].end_offset}, after the {what} offset {end}", files[-1].path
 
 
-def _volumes(log: _Log) -> Said:
+def _volumes(log: _Log) -> Problems:
     counted = measured(log.state, log.segments)
     for what in ("clean", "dirty", "oldest_dirty_timestamp_ms"):
-        said, found = getattr(log.state, what), getattr(counted, what)
-        if said != found:
-            yield f"{what} is said to be {said}, the segments say {found}", None
+        stored, actual = getattr(log.state, what), getattr(counted, what)
+        if stored != actual:
+            yield f"{what} is said to be {stored}, the segments say {actual}", None
     for part in ("clean", "dirty"):
         yield from _too_many_chunks(part, getattr(log.state, part), getattr(counted, part))
 
 
-def _last_record(log: _Log) -> Said:
-    said = log.state.last_record
-    last = _last(log.segments, said)
-    found = last_readable(last, log.state.log_start_offset)
-    if said != found:
-        yield f"the last record is said to be {said}, the segments end at {last}, the log starts there or below", None
+def _last_record(log: _Log) -> Problems:
+    stored = log.state.last_record
+    last = _last(log.segments, stored)
+    actual = last_readable(last, log.state.log_start_offset)
+    if stored != actual:
+        yield f"the last record is said to be {stored}, the segments end at {last}, the log starts there or below", None
 
 
-def _last(segments: tuple[Segment, ...], said: LastRecord | None) -> LastRecord | None:
+def _last(segments: tuple[Segment, ...], stored: LastRecord | None) -> LastRecord | None:
     """Where segments end; their bounds do not tell the rest of the last record."""
     if not segments:
         return None
     offset = segments[-1].end_offset - 1
-    return LastRecord(offset, 0) if said is None else replace(said, offset=offset)
+    return LastRecord(offset, 0) if stored is None else replace(stored, offset=offset)
 
 
-def _steps(log: _Log) -> Said:
+def _steps(log: _Log) -> Problems:
     steps = log.state.steps
     for first, second in pairwise(steps):
         if first.end_offset >= second.end_offset or first.time_ms > second.time_ms:
@@ -103,9 +103,9 @@ def _steps(log: _Log) -> Said:
             yield f"{step} counts a negative number", None
 
 
-def _view(log: _Log) -> Said:
-    said = log.state.view
-    if said is None:
+def _view(log: _Log) -> Problems:
+    stored = log.state.view
+    if stored is None:
         if log.view:
             yield f"{log.view[0].path} is in a view that the log does not have", log.view[0].path
         if log.topic.settings.side_by_side and log.state.first_dirty_offset != log.state.log_start_offset:
@@ -113,16 +113,19 @@ def _view(log: _Log) -> Said:
         return
     if not log.topic.settings.side_by_side:
         yield "there is a view, though the topic is compacted in place", None
-    if not 0 <= said.start_offset <= log.state.log_start_offset:
-        yield f"the view is said to start at {said.start_offset}, the log starts at {log.state.log_start_offset}", None
-    last = _last(log.view, said.last_record)
-    found = view_of(log.view, last, said.start_offset, losers_removed=said.losers_removed)
-    if said != found:
-        yield f"the view is said to be {said}, its segments say {found}", None
-    yield from _too_many_chunks("the view", said.volume, found.volume)
+    if not 0 <= stored.start_offset <= log.state.log_start_offset:
+        yield (
+            f"the view is said to start at {stored.start_offset}, the log starts at {log.state.log_start_offset}",
+            None,
+        )
+    last = _last(log.view, stored.last_record)
+    actual = view_of(log.view, last, stored.start_offset, losers_removed=stored.losers_removed)
+    if stored != actual:
+        yield f"the view is said to be {stored}, its segments say {actual}", None
+    yield from _too_many_chunks("the view", stored.volume, actual.volume)
 
 
-def _too_many_chunks(what: str, said: Volume, found: Volume) -> Said:
+def _too_many_chunks(what: str, stored: Volume, actual: Volume) -> Problems:
     """Fewer are no mistake: earlier versions do not count them (C53)."""
-    if said.chunks > found.chunks:
-        yield f"{what} is said to have {said.chunks} chunks, the segments say {found.chunks}", None
+    if stored.chunks > actual.chunks:
+        yield f"{what} is said to have {stored.chunks} chunks, the segments say {actual.chunks}", None

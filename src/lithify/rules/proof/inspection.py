@@ -41,10 +41,10 @@ def inspected(
     segments = {segment.path: segment for segment in current}
     members: dict[str, dict[int, Membership]] = {}
     for number, proof in enumerate(proofs):
-        for found, segment in _memberships(number, proof):
+        for membership, segment in _memberships(number, proof):
             segments[segment.path] = segment
             known = members.setdefault(segment.path, {}).get(number)
-            members[segment.path][number] = found if known is None else _both(known, found)
+            members[segment.path][number] = membership if known is None else _both(known, membership)
     return tuple(
         InspectedSegment(segment, tuple(_that_matter(segment, members.get(path, {}), proofs)), counts.get(path))
         for path, segment in segments.items()

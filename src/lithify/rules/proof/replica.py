@@ -28,22 +28,22 @@ def state_findings(source: TopicState, replica: TopicState) -> Iterator[Finding]
     """Where a replica's state is not that of its source at the same version."""
     name, says = replica.name, check_replica(replica)
     if says.compacts != (says.compact and may_compact(source)):
-        said = "compacts by itself" if says.compacts else "does not compact by itself"
-        yield Finding(0, FindingKind.WRONG_METADATA, f"{name}: the replica {said}, other than its source makes it")
+        message = "compacts by itself" if says.compacts else "does not compact by itself"
+        yield Finding(0, FindingKind.WRONG_METADATA, f"{name}: the replica {message}, other than its source makes it")
     settings, own_settings = settings_of_copy(source, says)
     for what, wanted in (("settings", settings), ("own_settings", own_settings)):
         if getattr(replica, what) != wanted:
-            said = f"{name}: the replica has other {what.replace('_', ' ')} than its source"
-            yield Finding(0, FindingKind.WRONG_METADATA, said)
+            message = f"{name}: the replica has other {what.replace('_', ' ')} than its source"
+            yield Finding(0, FindingKind.WRONG_METADATA, message)
     for partition in range(max(len(source.logs), len(replica.logs))):
         theirs = content_of_source(source.log(partition), says) if partition in source.partitions else None
         ours = content_of_replica(replica, partition) if partition in replica.partitions else None
-        said = f"{LogId(name, partition)}: the replica says {ours} of the log, its source says {theirs}"
+        message = f"{LogId(name, partition)}: the replica says {ours} of the log, its source says {theirs}"
         if theirs == ours:
             if same_log(source.log(partition), replica):
                 continue
-            said = f"{LogId(name, partition)}: the source's last commit to the log is not the one that was copied"
-        yield Finding(partition, FindingKind.WRONG_METADATA, said)
+            message = f"{LogId(name, partition)}: the source's last commit to the log is not the one that was copied"
+        yield Finding(partition, FindingKind.WRONG_METADATA, message)
 
 
 def file_findings(source: TopicFiles, replica: TopicFiles) -> Iterator[Finding]:
@@ -55,12 +55,12 @@ def file_findings(source: TopicFiles, replica: TopicFiles) -> Iterator[Finding]:
         known, wanted = {origin(segment.path) for segment in ours}, {origin(segment.path) for segment in theirs}
         for segment in theirs:
             if origin(segment.path) not in known:
-                said = f"{segment.path}: {where} has no copy of it in the replica"
-                yield Finding(segment.partition, FindingKind.FILE_MISSING, said, path=segment.path)
+                message = f"{segment.path}: {where} has no copy of it in the replica"
+                yield Finding(segment.partition, FindingKind.FILE_MISSING, message, path=segment.path)
         for segment in ours:
             if origin(segment.path) not in wanted:
-                said = f"{segment.path}: the source does not have it in {where}"
-                yield Finding(segment.partition, FindingKind.WRONG_METADATA, said, path=segment.path)
+                message = f"{segment.path}: the source does not have it in {where}"
+                yield Finding(segment.partition, FindingKind.WRONG_METADATA, message, path=segment.path)
 
 
 def copies_of(source: TopicFiles, replica: TopicFiles) -> dict[str, Segment]:

@@ -32,22 +32,22 @@ def log_ends(states: Iterable[TopicState], settings: ScanSettings) -> dict[str, 
 
 
 def offsets_of(cursors: Cursors) -> dict[str, dict[int, int]]:
-    found: dict[str, dict[int, int]] = {}
+    offsets: dict[str, dict[int, int]] = {}
     for log, cursor in cursors.items():
-        found.setdefault(str(log.topic), {})[log.partition] = cursor.offset
-    return found
+        offsets.setdefault(str(log.topic), {})[log.partition] = cursor.offset
+    return offsets
 
 
 def resumed_at(states: Iterable[TopicState], cursors: Cursors, *, compacted: bool) -> dict[str, dict[int, int]]:
     """The offsets at which a stream continues that accepts what it has lost (`failOnDataLoss=false`)."""
     by_name = {state.name: state for state in states}
     there = {log: cursor for log, cursor in cursors.items() if _has(by_name.get(log.topic), log)}
-    found: dict[str, dict[int, int]] = {}
+    offsets: dict[str, dict[int, int]] = {}
     for log, cursor in there.items():
         state = by_name[log.topic]
         offset = resumed(cursor, state, state.log(log.partition), compacted=compacted)
-        found.setdefault(str(log.topic), {})[log.partition] = offset
-    return found
+        offsets.setdefault(str(log.topic), {})[log.partition] = offset
+    return offsets
 
 
 def cursors_at(
@@ -57,7 +57,7 @@ def cursors_at(
 
     A lost one does not stay: a stream that has continued with `failOnDataLoss=false` would fail at it.
     """
-    found = {}
+    cursors = {}
     for state in states:
         for partition, offset in offsets.get(str(state.name), {}).items():
             log, now = LogId(state.name, partition), state.log(partition)
@@ -65,8 +65,8 @@ def cursors_at(
             stays = known is not None and known.offset == offset
             if known is None or not stays or continuation(known, state, now, compacted=compacted) != Continues():
                 known = Cursor.of(state, now, offset)
-            found[log] = known
-    return found
+            cursors[log] = known
+    return cursors
 
 
 def check_continues(states: Iterable[TopicState], cursors: Cursors, *, compacted: bool, as_ends: bool = False) -> None:
@@ -99,18 +99,18 @@ def to_json(cursors: Cursors) -> dict[str, Any]:
     return {**offsets_to_json(offsets_of(cursors)), CURSORS: stored}
 
 
-def from_json(told: Mapping[str, Any], states: Iterable[TopicState]) -> dict[LogId, Cursor]:
+def from_json(content: Mapping[str, Any], states: Iterable[TopicState]) -> dict[LogId, Cursor]:
     """Reads what `to_json` wrote, or an earlier version of Lithify."""
     by_name = {state.name: state for state in states}
-    cursors, epochs = told.get(CURSORS, {}), told.get(EPOCHS, {})
-    found = {}
-    for topic, logs in told.items():
+    cursors, epochs = content.get(CURSORS, {}), content.get(EPOCHS, {})
+    by_log = {}
+    for topic, logs in content.items():
         for partition, offset in logs.items() if not topic.startswith("#") else ():
             log = LogId(parse_topic(topic).name, int(partition))
             stored = cursors.get(topic, {}).get(partition)
             epoch = epochs.get(topic, {}).get(partition)
-            found[log] = Cursor.from_json(stored) if stored else _mere(log, int(offset), by_name.get(log.topic), epoch)
-    return found
+            by_log[log] = Cursor.from_json(stored) if stored else _mere(log, int(offset), by_name.get(log.topic), epoch)
+    return by_log
 
 
 def _mere(log: LogId, offset: int, state: TopicState | None, epoch: int | None) -> Cursor:

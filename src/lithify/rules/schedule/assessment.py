@@ -108,9 +108,9 @@ def assess(
 
     That is as long as the groups that the topic names read no further than `reads` says (C61, C62).
     """
-    found = _assessed_at(state, segments, settings, now_ms, reads)
-    if found.verdict.due:
-        return found
+    assessment = _assessed_at(state, segments, settings, now_ms, reads)
+    if assessment.verdict.due:
+        return assessment
 
     def is_due(time_ms: int) -> bool:
         return _assessed_at(state, segments, settings, time_ms, reads).verdict.due
@@ -120,11 +120,11 @@ def assess(
     times = sorted({t for t in _turning_points(state, segments, settings, reads) if t > now_ms})
     first = bisect_left(times, True, key=is_due)
     if first == len(times):
-        return found
+        return assessment
     earliest_ms = times[first]
     if values_expire_before_ms(settings, now_ms) is not None:  # single records go past retention in between
         earliest_ms = _halved(times[first - 1] if first else now_ms, earliest_ms, is_due)
-    return replace(found, verdict=Due(False, found.verdict.reason, earliest_ms))
+    return replace(assessment, verdict=Due(False, assessment.verdict.reason, earliest_ms))
 
 
 def _halved(before_ms: int, at_ms: int, is_due: Callable[[int], bool]) -> int:
@@ -157,13 +157,13 @@ def _assessed_at(
 ) -> Assessment:
     """As `assess`, without a look ahead."""
     horizon = compaction_horizon(state, segments, settings, now_ms)
-    found = Assessment(
+    assessment = Assessment(
         horizon,
         dirtiness(state, segments, horizon),
         next_tombstone_expiry_ms(state, horizon, settings, reads),
         Due(False, "nothing is past retention"),
     )
-    return replace(found, verdict=_verdict(state, segments, settings, now_ms, reads, found))
+    return replace(assessment, verdict=_verdict(state, segments, settings, now_ms, reads, assessment))
 
 
 def _verdict(
@@ -172,11 +172,11 @@ def _verdict(
     settings: TopicSettings,
     now_ms: int,
     reads: LogReads,
-    found: Assessment,
+    assessment: Assessment,
 ) -> Due:
-    """Whether it is due, given the rest of its assessment in `found`; deadlines come before ratios."""
+    """Whether it is due, given the rest of its `assessment`; deadlines come before ratios."""
     gone = gone_segments(state, segments, settings, now_ms, reads.backlog_below) if settings.retains else ()
-    dirt = found.dirtiness
+    dirt = assessment.dirtiness
     deadline_ms = _deadline_ms(dirt, settings) if settings.compacts else None
     if deadline_ms is not None and deadline_ms <= now_ms:
         since = f"dirty for longer than max.compaction.lag.ms, since {format_time(deadline_ms)}"
@@ -189,8 +189,8 @@ def _verdict(
         after = _assessed_at(retained(state, gone, left, settings, now_ms), left, settings, now_ms, reads)
         return Due(True, what, now_ms, by_retention=True, by_round=after.verdict.due)
     if not settings.compacts:
-        return found.verdict
-    reason = next(_reasons(state, segments, settings, now_ms, found), None)
+        return assessment.verdict
+    reason = next(_reasons(state, segments, settings, now_ms, assessment), None)
     if reason is not None:
         return reason
     if dirt.dirty_bytes == 0:
@@ -199,11 +199,11 @@ def _verdict(
 
 
 def _reasons(
-    state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int, found: Assessment
+    state: LogState, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int, assessment: Assessment
 ) -> Iterator[Due]:
     """Why a log without a deadline is due (C28)."""
     ratio, threshold = settings.min_cleanable_dirty_ratio, settings.compaction_threshold_bytes
-    horizon, dirt, expiry_ms = found.horizon, found.dirtiness, found.next_tombstone_expiry_ms
+    horizon, dirt, expiry_ms = assessment.horizon, assessment.dirtiness, assessment.next_tombstone_expiry_ms
     if dirt.ratio > ratio:
         yield Due(True, f"dirty ratio {dirt.ratio:.2f} > {ratio:g}")
     if threshold != NO_LIMIT and dirt.dirty_bytes > threshold:

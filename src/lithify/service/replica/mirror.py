@@ -34,7 +34,7 @@ from lithify.model.topic.state import NewTopic, TopicState
 from lithify.ports.source import StopAsked
 from lithify.ports.store import Warehouse
 from lithify.reports.replicas import MirrorReport, ReplicaLag
-from lithify.rules.lifecycle.mirroring import Copied, Difference, TopicFiles, changed_logs, difference, mirrored
+from lithify.rules.lifecycle.mirroring import Copied, Difference, TopicFiles, changed_logs, difference_of, mirrored
 from lithify.rules.lifecycle.own_views import Step
 from lithify.rules.lifecycle.replicas import check_replicates, check_still_there, is_current, replica_of
 from lithify.service.commit import commit
@@ -129,7 +129,7 @@ class _Copy:
         _check_holds(self._target, theirs)
         compared = self._compared(ours)
         try:
-            wanted = compared.found.to_copy
+            wanted = compared.difference.to_copy
             copies = copy_files(self._source, self._target, ours, wanted, self._run_id, self._request)
         except StopAsked:
             return replace(self._report(ours, Copies({}), []), stopped=True)
@@ -237,15 +237,15 @@ class _Compared:
     """A version of the source, one of the replica, and what differs in the logs that differ."""
 
     step: Step
-    found: Difference
+    difference: Difference
     segments: tuple[Segment, ...]
 
     def has_all(self, copies: Mapping[str, Segment]) -> bool:
         """Whether nothing is lacking once these files are there."""
-        return all(origin(segment.path) in copies for segment in self.found.to_copy)
+        return all(origin(segment.path) in copies for segment in self.difference.to_copy)
 
     def edit(self, copies: Mapping[str, Segment], run_id: str, now_ms: int) -> TopicEdit:
-        return mirrored(self.step, Copied(self.found, copies, self.segments), run_id, now_ms)
+        return mirrored(self.step, Copied(self.difference, copies, self.segments), run_id, now_ms)
 
 
 def _compared(source: Warehouse, target: Warehouse, step: Step) -> _Compared:
@@ -253,16 +253,16 @@ def _compared(source: Warehouse, target: Warehouse, step: Step) -> _Compared:
     partitions = changed_logs(step)
     there = [partition for partition in partitions if partition in step.replica.partitions]
     ours = _files(target, step.replica, there)
-    found = difference(_files(source, step.source, partitions), ours)
-    check_still_there(step.source, step.replica, found.remove)
-    return _Compared(step, found, ours.segments)
+    difference = difference_of(_files(source, step.source, partitions), ours)
+    check_still_there(step.source, step.replica, difference.remove)
+    return _Compared(step, difference, ours.segments)
 
 
 def _lacking(source: Warehouse, target: Warehouse, theirs: TopicState, ours: TopicState | None) -> tuple[Segment, ...]:
     """The files that the replica, if there is one, lacks."""
     if ours is None or ours.replica is None:
-        return difference(_files(source, theirs, theirs.partitions), TopicFiles()).to_copy
-    return _compared(source, target, Step(theirs, ours, ours.replica)).found.to_copy
+        return difference_of(_files(source, theirs, theirs.partitions), TopicFiles()).to_copy
+    return _compared(source, target, Step(theirs, ours, ours.replica)).difference.to_copy
 
 
 def _files(warehouse: Warehouse, state: TopicState, partitions: Sequence[int]) -> TopicFiles:

@@ -96,7 +96,7 @@ def expired_bytes(
     before_ms = values_expire_before_ms(settings, now_ms)
     if before_ms is None:
         return 0
-    found = 0
+    past_retention_bytes = 0
     for segment in segments:
         clean = segment.end_offset <= state.first_dirty_offset
         aged_before_ms = state.aged_before_ms if clean else None
@@ -107,5 +107,5 @@ def expired_bytes(
             span_ms = segment.max_timestamp_ms - segment.min_timestamp_ms + 1
             share = min(1.0, (before_ms - since_ms) / span_ms)
             if aged_before_ms is None or share * segment.records >= 1:
-                found += int(segment.size_bytes * share)
-    return found
+                past_retention_bytes += int(segment.size_bytes * share)
+    return past_retention_bytes

@@ -163,10 +163,10 @@ def unproven(
 
 
 def with_cuts(
-    found: Mapping[int, CopyContinuation], cuts: Mapping[int, SourceWasCut]
+    continuations: Mapping[int, CopyContinuation], cuts: Mapping[int, SourceWasCut]
 ) -> Mapping[int, CopyContinuation]:
     """The continuations, of which those that were possible are not where the source was cut."""
-    return {p: cuts.get(p, how) if isinstance(how, CopyContinues) else how for p, how in found.items()}
+    return {p: cuts.get(p, how) if isinstance(how, CopyContinues) else how for p, how in continuations.items()}
 
 
 def _log_end(state: TopicState | None, partition: int) -> int | None:

@@ -20,10 +20,10 @@ from lithify.model.topic.log import LastRecord, LogState
 
 def with_copied(log: LogState, last: LastRecord | None) -> LogState:
     """`log` once it has `last` as well, where its records have ids."""
-    found = None if last is None else last.message_id
-    if found is None or (log.copied_to is not None and log.copied_to.covers(found)):
+    message_id = None if last is None else last.message_id
+    if message_id is None or (log.copied_to is not None and log.copied_to.covers(message_id)):
         return log
-    return replace(log, copied_to=found)
+    return replace(log, copied_to=message_id)
 
 
 def check_not_copied(name: LogId, log: LogState, ids: tuple[MessageId, MessageId] | None) -> None:

@@ -131,8 +131,8 @@ def begun_at(known: KnownEnds, at: tuple[int, int] | None) -> KnownEnds:
     """`known` of a reader that began there, at that time: the smallest `delete.retention.ms` of its ends is its own."""
     if at is None:
         return known
-    told = [end.retention_ms for end in known.ends if end.retention_ms is not None]
-    return replace(known, begun=SourceEnd(*at, min(told, default=None)))
+    retentions_ms = [end.retention_ms for end in known.ends if end.retention_ms is not None]
+    return replace(known, begun=SourceEnd(*at, min(retentions_ms, default=None)))
 
 
 def begun_after_cut(log: LogState, end: int) -> tuple[int, int] | None:
