@@ -49,8 +49,8 @@ class MessageId(NamedTuple):
     @classmethod
     def printed_by_clients(cls, text: str) -> Self | None:
         """The id in a text with the partition as third of four numbers, as Pulsar's clients print it; None: in none."""
-        found = _OF_CLIENTS.fullmatch(text)
-        return None if found is None else cls(*map(int, found.groups()))
+        match = _OF_CLIENTS.fullmatch(text)
+        return None if match is None else cls(*map(int, match.groups()))
 
     def __str__(self) -> str:
         whole = f"{self.ledger}:{self.entry}"

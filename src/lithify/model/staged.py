@@ -58,10 +58,10 @@ class StagedLog:
 
 def by_partition(logs: Iterable[StagedLog]) -> dict[int, list[StagedLog]]:
     """What the tasks wrote for each log of one topic, in the order of the tasks."""
-    found: dict[int, list[StagedLog]] = {}
+    logs_by_partition: dict[int, list[StagedLog]] = {}
     for log in logs:
-        found.setdefault(log.partition, []).append(log)
-    return found
+        logs_by_partition.setdefault(log.partition, []).append(log)
+    return logs_by_partition
 
 
 def segments_of_parts(parts: Sequence[StagedLog]) -> tuple[Segment, ...]:

@@ -68,7 +68,7 @@ class OtherCommit:
     metadata: frozenset[str] = frozenset()
     """All metadata files of the folder that the catalog has not named, as far as is known."""
 
-    def told(self, version: int | None) -> str:
+    def problem(self, version: int | None) -> str:
         """What that means for a catalog that names this version."""
         return (
             f"the catalog names version {version}, and {self.path} is version {self.version}, of commits that it does "

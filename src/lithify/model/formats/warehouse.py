@@ -53,24 +53,24 @@ NEWEST_FORMAT = WarehouseFormat(4, KNOWN_FEATURES)
 """That of new warehouses, and after an upgrade."""
 
 
-def check_supported(warehouse: str, found: WarehouseFormat) -> None:
+def check_supported(warehouse: str, warehouse_format: WarehouseFormat) -> None:
     """Raises `UnsupportedFormatError` for a format of a newer Lithify."""
-    if found.version > NEWEST_FORMAT.version:
+    if warehouse_format.version > NEWEST_FORMAT.version:
         raise UnsupportedFormatError(
-            f"{warehouse}: the warehouse is of format {found.version}, and this version knows formats up to "
+            f"{warehouse}: the warehouse is of format {warehouse_format.version}, and this version knows formats up to "
             f"{NEWEST_FORMAT.version}",
             hint="use a newer Lithify; nothing was changed",
         )
-    check_known(warehouse, found.features)
+    check_known(warehouse, warehouse_format.features)
 
 
-def check_holds(warehouse: str, found: WarehouseFormat, topic: str, features: Iterable[str]) -> None:
+def check_holds(warehouse: str, warehouse_format: WarehouseFormat, topic: str, features: Iterable[str]) -> None:
     """Raises `UnsupportedFormatError` if a topic of a warehouse cannot have these features before an upgrade."""
-    lacking = found.lacking(features)
+    lacking = warehouse_format.lacking(features)
     if lacking:
         raise UnsupportedFormatError(
-            f"{topic}: it needs the feature {lacking[0]}, and {warehouse} is a warehouse of format {found.version} "
-            "without it",
+            f"{topic}: it needs the feature {lacking[0]}, and {warehouse} is a warehouse of format "
+            f"{warehouse_format.version} without it",
             hint="`lithify warehouse upgrade --yes` there adds it, and replication resumes by itself; "
             "nothing was changed",
         )

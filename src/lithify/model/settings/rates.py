@@ -51,13 +51,13 @@ class RatesDocument:
         """Raises `ValueError` for any other document."""
         try:
             rates = Rates(content["read_rate_bytes"], content["write_rate_bytes"])
-            found = RatesDocument(content["id"], rates, content.get("shared"))
+            document = RatesDocument(content["id"], rates, content.get("shared"))
         except (KeyError, TypeError) as error:
             raise ValueError(f"no document of rates: {error}") from error
-        for rate in (found.rates.read_rate_bytes, found.rates.write_rate_bytes):
+        for rate in (document.rates.read_rate_bytes, document.rates.write_rate_bytes):
             if rate is not None and (type(rate) is not int or rate <= 0):
                 raise ValueError(f"{rate!r} is not a rate above zero")
-        return found
+        return document
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class RatesNote:
 
 def cleaners_from_json(content: Mapping[str, Any]) -> int:
     """The number of running cleaners. Raises `ValueError` for any other document."""
-    found = content.get("cleaners")
-    if type(found) is not int or found < 1:
-        raise ValueError(f"{found!r} is not a number of cleaners")
-    return found
+    cleaners = content.get("cleaners")
+    if type(cleaners) is not int or cleaners < 1:
+        raise ValueError(f"{cleaners!r} is not a number of cleaners")
+    return cleaners

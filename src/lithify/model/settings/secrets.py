@@ -58,11 +58,11 @@ def keep(settings: Mapping[str, Any]) -> None:
             keep_login(user if colon else "", password)
         if name.lower().endswith("authorization"):
             keep_secret(value.partition(" ")[2])  # a header has a scheme before it
-        if found := _PASSWORD.match(value):
-            keep_login(found[1], found[2])
-            keep_login(found[1], found[2].partition("@")[0])
-        if found := _TOKEN.match(value):
-            keep_secret(found[1])
+        if match := _PASSWORD.match(value):
+            keep_login(match[1], match[2])
+            keep_login(match[1], match[2].partition("@")[0])
+        if match := _TOKEN.match(value):
+            keep_secret(match[1])
         for user in _users(name):
             keep_login(settings.get(user, ""), value)
         has_parameters = "://" in value or _OF_SERVICES.search(name)

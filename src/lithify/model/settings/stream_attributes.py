@@ -52,10 +52,10 @@ _WHOLE = re.compile(r"-?\d{1,19}")
 
 
 def _choice(text: str, allowed: Mapping[str, str]) -> str:
-    found = allowed.get(text.strip().lower())
-    if found is None:
+    choice = allowed.get(text.strip().lower())
+    if choice is None:
         raise ValueError(f"{text!r} is none of them")
-    return found
+    return choice
 
 
 def _flag(text: str) -> str:
@@ -174,8 +174,8 @@ class StreamAttributes:
         """The topic settings that its topics inherit, by Kafka's names."""
         given = [attribute for attribute in _TABLE if attribute.name in self.given]
         brought = {name: value for attribute in given for name, value in attribute.brings.items()}
-        found = {a.setting: a.to_setting(self.given[a.name]) for a in given if a.setting}
-        return brought | found | {name: value for name, value in self.given.items() if name in SETTINGS}
+        settings = {a.setting: a.to_setting(self.given[a.name]) for a in given if a.setting}
+        return brought | settings | {name: value for name, value in self.given.items() if name in SETTINGS}
 
     @property
     def default_partitions(self) -> int:

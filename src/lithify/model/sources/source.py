@@ -95,14 +95,14 @@ class ComparedRecord:
     timestamp_ms: int
     checksum: int | None
 
-    def is_not(self, found: Signs) -> bool:
+    def is_not(self, signs: Signs) -> bool:
         """Whether the source has another one there."""
-        timestamp_ms, checksum = found
+        timestamp_ms, checksum = signs
         return timestamp_ms != self.timestamp_ms or self.checksum not in (None, checksum)
 
-    def is_proven(self, found: Signs | None) -> bool:
+    def is_proven(self, signs: Signs | None) -> bool:
         """Whether the source has this very one there, and so all that was copied before it."""
-        return found == (self.timestamp_ms, self.checksum)
+        return signs == (self.timestamp_ms, self.checksum)
 
 
 def as_read(offset: int, timestamp_ms: int, key: bytes | None, value: bytes | None) -> ComparedRecord | None:
@@ -125,8 +125,8 @@ def compared_record(log: LogState) -> ComparedRecord | None:
     if last is None:
         return None
     offset, checksum = (None, None) if log.source_last is None else log.source_last
-    found = ComparedRecord(last.offset, last.timestamp_ms, checksum if offset == last.offset else None)
-    return None if found.checksum is None and last.timestamp_ms < _FROM_1900_MS else found
+    record = ComparedRecord(last.offset, last.timestamp_ms, checksum if offset == last.offset else None)
+    return None if record.checksum is None and last.timestamp_ms < _FROM_1900_MS else record
 
 
 def record_to_compare(log: LogState, start_offset: int, end_offset: int) -> ComparedRecord | None:

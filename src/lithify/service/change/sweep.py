@@ -78,7 +78,7 @@ def _refuse_unusual(look: _Look, plan: SweepPlan) -> None:
     other = look.other_commit()
     if other is not None:
         raise UnusualSweepError(
-            f"{name}: {other.told(look.state.version)}; nothing was deleted",
+            f"{name}: {other.problem(look.state.version)}; nothing was deleted",
             hint="delete nothing through this catalog while another one has the topic; if none has, `lithify repair "
             f"{name} --metadata {other.path}` shows what that commit has, and `lithify sweep {name} --yes "
             "--allow-unusual` gives it up",

@@ -151,7 +151,7 @@ class IcebergSalvage:
             self._check_whole(name, table.metadata, last)
             listed = self._listed(state.location) if chosen else ()
             if listed and (other := other_commit_of(self._tables.load(name), state.location, listed, self._access)):
-                return Entry.DAMAGED, other.told(state.version), last
+                return Entry.DAMAGED, other.problem(state.version), last
         except UnknownTopicError as error:
             if last:
                 raise

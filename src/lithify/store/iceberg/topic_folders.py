@@ -78,7 +78,7 @@ class TopicFolders:
         found = other_commit_of(table, location, [file.path for file in listed], self._access)
         if found is not None:
             raise RefusedError(
-                f"{name}: {found.told(claimed_version(table.metadata.properties))}; nothing was deleted",
+                f"{name}: {found.problem(claimed_version(table.metadata.properties))}; nothing was deleted",
                 hint="delete it through the catalog that has them; if none has, have this one name them: "
                 f"`lithify repair {name} --metadata {found.path} --yes`",
             )
