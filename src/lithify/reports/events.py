@@ -70,8 +70,8 @@ class CleanerEvent:
 
     def line(self) -> Line:
         """`2026-11-21T10:00:00Z  round        orders  ...`"""
-        told = event_text(self.kind, self.facts)
-        text = told if self.topic is None else f"{self.topic}: {told}"
+        topic = "" if self.topic is None else f"{self.topic}: "
+        text = f"{topic}{event_text(self.kind, self.facts)}"
         return timed_line(self.time_ms, self.kind.ljust(11), _COLOURS.get(self.kind), text)
 
 

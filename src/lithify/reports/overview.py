@@ -92,8 +92,8 @@ class CatalogOverview(Report):
 
     def counts(self) -> dict[Standing, int]:
         """The number of topics in each state, the worst first; states without topics are left out."""
-        found = [topic.state for topic in self.topics]
-        return {standing: found.count(standing) for standing in Standing if standing in found}
+        states = [topic.state for topic in self.topics]
+        return {standing: states.count(standing) for standing in Standing if standing in states}
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -126,25 +126,26 @@ def standings(counts: Mapping[Standing, int]) -> str:
     return ", ".join(f"{count(number)} {standing}" for standing, number in counts.items())
 
 
-def _summary(found: CatalogOverview) -> str:
+def _summary(overview: CatalogOverview) -> str:
     """The number of topics in each state."""
-    as_of = f", as of {format_time(found.now_ms)}" if found.now_given else ""
-    return f"{plural(len(found.topics), 'topic')}: {standings(found.counts())}{as_of}"
+    as_of = f", as of {format_time(overview.now_ms)}" if overview.now_given else ""
+    return f"{plural(len(overview.topics), 'topic')}: {standings(overview.counts())}{as_of}"
 
 
-def _cleaner_notes(found: CatalogOverview) -> Iterator[str]:
+def _cleaner_notes(overview: CatalogOverview) -> Iterator[str]:
     """When each cleaner last looked."""
-    if found.cleaners_error is not None:
-        yield f"cleaners cannot be read: {found.cleaners_error}"
-    for note in found.cleaners or ():
+    if overview.cleaners_error is not None:
+        yield f"cleaners cannot be read: {overview.cleaners_error}"
+    for note in overview.cleaners or ():
         looked = (
-            f"has not completed a check since it started {when(note.started_ms, found.now_ms)}"
+            f"has not completed a check since it started {when(note.started_ms, overview.now_ms)}"
             if note.looked_ms is None
-            else f"completed its last check {when(note.looked_ms, found.now_ms)}"
+            else f"completed its last check {when(note.looked_ms, overview.now_ms)}"
         )
         yield f"cleaner {note.cleaner} {looked} (checks every {format_duration(note.interval_ms)})"
-    if found.cleaner_rates is not None:
-        yield f"{cleaners_of(found.cleaner_rates)} {rates_text(found.cleaner_rates)} (`lithify throttle` changes it)"
+    rates = overview.cleaner_rates
+    if rates is not None:
+        yield f"{cleaners_of(rates)} {rates_text(rates)} (`lithify throttle` changes it)"
 
 
 def _row(topic: TopicOverview, now_ms: int) -> tuple[str, ...]:

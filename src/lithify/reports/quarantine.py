@@ -83,12 +83,12 @@ def worst_first(logs: list[FailingLog]) -> tuple[FailingLog, ...]:
     return tuple(sorted(logs, key=lambda log: (not log.quarantined, -log.failures, log.since_ms, in_order(log.topic))))
 
 
-def _quarantine_table(found: QuarantineReport) -> Table[FailingLog]:
+def _quarantine_table(report: QuarantineReport) -> Table[FailingLog]:
     """The worst first."""
     return Table(
         ("LOG", "STATE", "FAILURES", "SINCE", "NEXT TRY"),
-        found.logs,
-        lambda log: _row(log, found.now_ms),
+        report.logs,
+        lambda log: _row(log, report.now_ms),
         left=("LOG", "STATE"),
         notes=lambda log: [coded(log.error, log.error_code)],
     )

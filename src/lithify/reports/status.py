@@ -141,20 +141,20 @@ class TopicStatus(Report):
         return Page(self.topic, f"version {self.version}{as_of}", _status_table(self), lines)
 
 
-def _status_table(found: TopicStatus) -> Table[LogStatus]:
+def _status_table(status: TopicStatus) -> Table[LogStatus]:
     """Its logs; below each, notes on its figures."""
-    shown = {name: text for name, text in _COLUMNS.items() if _applies(name, found)}
+    shown = {name: text for name, text in _COLUMNS.items() if _applies(name, status)}
 
     def row(log: LogStatus) -> list[str]:
         return [text(log) for text in shown.values()]
 
     def notes(log: LogStatus) -> list[str]:
-        failing = _failure_notes(found.topic, log, found.now_ms)
-        said = _round_notes(log, found.now_ms) if _compacts(found) else [_due_note(log, found.now_ms)]
-        holds = [note for hold in log.holds for note in _hold_notes(hold, found.now_ms)] if _compacts(found) else []
-        return ["; ".join([*failing, *said]), *holds]
+        failing = _failure_notes(status.topic, log, status.now_ms)
+        log_notes = _round_notes(log, status.now_ms) if _compacts(status) else [_due_note(log, status.now_ms)]
+        holds = [note for hold in log.holds for note in _hold_notes(hold, status.now_ms)] if _compacts(status) else []
+        return ["; ".join([*failing, *log_notes]), *holds]
 
-    return Table(tuple(shown), found.logs, row, notes=notes, drawing=scale if _compacts(found) else lambda _log: "")
+    return Table(tuple(shown), status.logs, row, notes=notes, drawing=scale if _compacts(status) else lambda _log: "")
 
 
 _COLUMNS: Mapping[str, Callable[[LogStatus], str]] = {
@@ -171,15 +171,15 @@ _COLUMNS: Mapping[str, Callable[[LogStatus], str]] = {
 }
 
 
-def _applies(column: str, found: TopicStatus) -> bool:
+def _applies(column: str, status: TopicStatus) -> bool:
     """Whether a column means something for the topic."""
     if column in ("CLEAN BELOW", "HORIZON", "DIRTY"):
-        return _compacts(found)
-    return found.compaction_mode == "side-by-side" or not column.startswith("VIEW")
+        return _compacts(status)
+    return status.compaction_mode == "side-by-side" or not column.startswith("VIEW")
 
 
-def _compacts(found: TopicStatus) -> bool:
-    return "compact" in found.cleanup_policy
+def _compacts(status: TopicStatus) -> bool:
+    return "compact" in status.cleanup_policy
 
 
 def _failure_notes(topic: str, log: LogStatus, now_ms: int) -> list[str]:
@@ -262,11 +262,11 @@ def scale(log: LogStatus) -> str:
         ("H", log.horizon),
         ("E", log.log_end_offset),
     ]
-    found = [(at, "=".join(name for name, _ in same)) for at, same in groupby(sorted(points, key=_at), key=_at)]
-    if len(found) < 3:
+    places = [(at, "=".join(name for name, _ in same)) for at, same in groupby(sorted(points, key=_at), key=_at)]
+    if len(places) < 3:
         return ""
-    parts = [f"{found[0][1]} {count(found[0][0])}"]
-    for (start, _), (end, names) in pairwise(found):
+    parts = [f"{places[0][1]} {count(places[0][0])}"]
+    for (start, _), (end, names) in pairwise(places):
         parts.append(f" ── {_part(log, start, end)} ── {names} {count(end)}")
     return "".join(parts)
 

@@ -117,52 +117,52 @@ def _topic_row(info: TopicInfo) -> tuple[str, ...]:
     return info.original_name, count(info.partitions), count(info.records), format_bytes(info.bytes)
 
 
-def _topic_facts(found: TopicInfo) -> list[tuple[str, str]]:
+def _topic_facts(topic: TopicInfo) -> list[tuple[str, str]]:
     """What it is, by name."""
-    stored = space_line(found.space).removeprefix("stored ")
+    stored = space_line(topic.space).removeprefix("stored ")
     return [
-        ("partitions", count(found.partitions)),
-        ("records", count(found.records)),
-        ("size", format_bytes(found.bytes)),
-        *_view(found),
+        ("partitions", count(topic.partitions)),
+        ("records", count(topic.records)),
+        ("size", format_bytes(topic.bytes)),
+        *_view(topic),
         *([("stored", stored)] if stored else []),
-        ("policy", f"{found.config['cleanup.policy']}, {found.config['compaction.mode']}"),
-        ("version", count(found.version)),
-        *([("copy of", str(origin_of(found.copy_of)))] if found.copy_of else []),
-        *_source(found),
-        ("created", format_time(found.created_ms)),
-        ("table", found.table),
-        ("location", found.location),
+        ("policy", f"{topic.config['cleanup.policy']}, {topic.config['compaction.mode']}"),
+        ("version", count(topic.version)),
+        *([("copy of", str(origin_of(topic.copy_of)))] if topic.copy_of else []),
+        *_source(topic),
+        ("created", format_time(topic.created_ms)),
+        ("table", topic.table),
+        ("location", topic.location),
     ]
 
 
-def _topic_settings(found: TopicInfo) -> list[tuple[str, str]]:
+def _topic_settings(topic: TopicInfo) -> list[tuple[str, str]]:
     """Every setting by name: its value, the same in larger units, where it comes from."""
-    return [(name, _setting(name, found)) for name in SETTINGS if name in found.config]
+    return [(name, _setting(name, topic)) for name in SETTINGS if name in topic.config]
 
 
-def _view(found: TopicInfo) -> list[tuple[str, str]]:
-    if found.view_records is None or found.view_bytes is None:
+def _view(topic: TopicInfo) -> list[tuple[str, str]]:
+    if topic.view_records is None or topic.view_bytes is None:
         return []
-    return [("view", f"{plural(found.view_records, 'record')}, {format_bytes(found.view_bytes)}")]
+    return [("view", f"{plural(topic.view_records, 'record')}, {format_bytes(topic.view_bytes)}")]
 
 
-def _source(found: TopicInfo) -> list[tuple[str, str]]:
-    if found.source is None:
+def _source(topic: TopicInfo) -> list[tuple[str, str]]:
+    if topic.source is None:
         return []
-    copied = f"version {count(found.source_version)}" if found.source_version else "nothing copied yet"
-    of = ("replica of", f"{found.original_name} in {found.source}, {copied}")
-    if found.compacts_by_itself:
+    copied = f"version {count(topic.source_version)}" if topic.source_version else "nothing copied yet"
+    of = ("replica of", f"{topic.original_name} in {topic.source}, {copied}")
+    if topic.compacts_by_itself:
         return [of, ("rounds", "its own: it compacts by itself, beside the log of its source")]
-    return [of] if found.not_compacting is None else [of, ("rounds", f"none of its own: {found.not_compacting}")]
+    return [of] if topic.not_compacting is None else [of, ("rounds", f"none of its own: {topic.not_compacting}")]
 
 
 _DEFAULTS = to_config(TopicSettings())
 
 
-def _setting(name: str, found: TopicInfo) -> str:
+def _setting(name: str, topic: TopicInfo) -> str:
     """A value, the same in larger units, where it comes from, and the default if it differs."""
-    value, origin = found.config[name], found.config_from[name]
+    value, origin = topic.config[name], topic.config_from[name]
     default = "" if value == _DEFAULTS[name] else f", default {_DEFAULTS[name] or '(none)'}"
     whose = "" if origin == Origin.DEFAULT else f", of the {origin}"
     return f"{in_units(name, value)}{whose}{default}"

@@ -40,11 +40,11 @@ class VerifyReport(Report):
     def page(self) -> Page:
         read = f"{plural(self.records, 'record')} in {plural(self.segments, 'segment')}"
         earlier = "and no earlier one to compare with" if self.against is None else f"against version {self.against}"
-        found = "nothing lost" if self.clean else plural(len(self.findings), "finding")
+        findings = "nothing lost" if self.clean else plural(len(self.findings), "finding")
         if self.more_findings:
-            found = f"the first {found} of more"
+            findings = f"the first {findings} of more"
         spent = f"{format_bytes(self.bytes_read)} read in {format_duration(self.duration_ms)}"
-        text = f", {found}: {read}, version {self.version} {earlier}, {spent}"
+        text = f", {findings}: {read}, version {self.version} {earlier}, {spent}"
         lines = [notice(f"{self.topic}: ", verdict(clean=self.clean), text), *finding_lines(self.topic, self.findings)]
         return Page(self.topic, "verification", lines=lines)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lithify.reports.pulsar.leftovers import SAID_AT_MOST, LeftLedger, LeftoversReport, leftovers_text
+from lithify.reports.pulsar.leftovers import SHOWN_AT_MOST, LeftLedger, LeftoversReport, leftovers_text
 
 TOPIC = "persistent://shop/orders/states"
 
@@ -30,8 +30,8 @@ def test_each_ledger_is_named(count: int, deleted: bool, said: list[str]) -> Non
 
 
 def test_only_the_first_of_many_are_named() -> None:
-    text = leftovers_text(report(SAID_AT_MOST + 1200, False))
-    assert len(text) == SAID_AT_MOST + 2
+    text = leftovers_text(report(SHOWN_AT_MOST + 1200, False))
+    assert len(text) == SHOWN_AT_MOST + 2
     assert text[-2:] == ["and 1,200 more", "1,300 ledgers that rounds left: can be deleted; --yes deletes them"]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from lithify.model.settings.units import plural
 from lithify.reports.report import Report
 
-SAID_AT_MOST = 100
+SHOWN_AT_MOST = 100
 """Ledgers in a text."""
 
 
@@ -32,10 +32,10 @@ class LeftoversReport(Report):
 
 def leftovers_text(report: LeftoversReport) -> list[str]:
     """A line for each of the first ledgers, and one that counts them."""
-    said, count = report.ledgers[:SAID_AT_MOST], len(report.ledgers)
-    lines = [f"ledger {one.ledger} of {one.topic}{', which is gone' if one.gone else ''}" for one in said]
-    if count > len(said):
-        lines.append(f"and {count - len(said):,} more")
+    shown, count = report.ledgers[:SHOWN_AT_MOST], len(report.ledgers)
+    lines = [f"ledger {one.ledger} of {one.topic}{', which is gone' if one.gone else ''}" for one in shown]
+    if count > len(shown):
+        lines.append(f"and {count - len(shown):,} more")
     if not count:
         return ["no round has left a ledger"]
     ledgers = f"{plural(count, 'ledger')} that rounds left"

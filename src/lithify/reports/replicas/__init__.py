@@ -91,10 +91,10 @@ class ReplicaVerification(Report):
 
     def page(self) -> Page:
         source = "by itself" if self.source_version is None else f"against version {self.source_version} of its source"
-        found = "" if self.clean else f", {'more than ' if self.more_findings else ''}{len(self.findings)} findings"
+        findings = "" if self.clean else f", {'more than ' if self.more_findings else ''}{len(self.findings)} findings"
         read = f"{plural(self.records, 'record')} in {plural(self.files, 'file')}"
         spent = f"{format_bytes(self.bytes_read)} read in {format_duration(self.duration_ms)}"
-        text = f"{found}: {read}, version {self.replica_version} {source}, {spent}"
+        text = f"{findings}: {read}, version {self.replica_version} {source}, {spent}"
         lines = [notice(f"{self.topic}: ", verdict(clean=self.clean), text), *finding_lines(self.topic, self.findings)]
         return Page(self.topic, "verification of a replica", lines=lines)
 

@@ -56,8 +56,8 @@ class ReplicaEvent:
 
     def line(self) -> Line:
         """`2026-11-21T10:00:00Z  copied     orders-to-backup, orders: ...`"""
-        told = _TEXTS[self.kind](self.facts)
-        text = told if self.topic is None else f"{self.replica}, {self.topic}: {told}"
+        replica = "" if self.topic is None else f"{self.replica}, {self.topic}: "
+        text = f"{replica}{_TEXTS[self.kind](self.facts)}"
         return timed_line(self.time_ms, self.kind.ljust(9), _COLOURS.get(self.kind), text)
 
 

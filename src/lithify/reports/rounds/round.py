@@ -186,9 +186,9 @@ def _removed(log: LogReport) -> str:
 
 def _round_summary(report: RoundReport) -> str:
     """One line: records and bytes before and after, and the time of each phase."""
-    judged = as_judged(report.now_ms, given=report.now_given)
+    as_of = as_judged(report.now_ms, given=report.now_given)
     if not report.changed and not report.failed:
-        return f"{report.topic}: nothing to do, version {report.version} stays{judged}"
+        return f"{report.topic}: nothing to do, version {report.version} stays{as_of}"
     logs = report.logs  # failed ones too, which have what they had
     records = change_of(sum(log.records_in for log in logs), sum(log.records_out for log in logs), "record")
     size = change(sum(log.bytes_in for log in logs), sum(log.bytes_out for log in logs), format_bytes)
@@ -196,7 +196,7 @@ def _round_summary(report: RoundReport) -> str:
     phases = report.logs[0].phases_ms if report.logs else {}
     spent = ", ".join(f"{phase.replace('_', ' ')} {format_duration(ms)}" for phase, ms in phases.items())
     took = format_duration(report.duration_ms) + (f" ({spent})" if spent else "")
-    return f"{report.topic}: {records}, {size}, version {report.version}{failed}, {took}{judged}"
+    return f"{report.topic}: {records}, {size}, version {report.version}{failed}, {took}{as_of}"
 
 
 def _round_row(report: RoundReport) -> tuple[str, ...]:

@@ -97,11 +97,11 @@ def _log_from_json(data: Mapping[str, Any]) -> LogReport:
     return LogReport(**given)
 
 
-def _names(field: str, found: list[Any] | tuple[Any, ...]) -> tuple[str, ...]:
+def _names(field: str, names: list[Any] | tuple[Any, ...]) -> tuple[str, ...]:
     """Groups. Raises `TypeError` where they are no names."""
-    if not all(isinstance(name, str) for name in found):
-        raise TypeError(f"{field} is {found!r:.100}")
-    return tuple(found)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f"{field} is {names!r:.100}")
+    return tuple(names)
 
 
 def _written(value: Any, names: _Fields) -> dict[str, Any]:
