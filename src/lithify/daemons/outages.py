@@ -17,7 +17,7 @@ LEASES, GROUPS = "the database of leases", "positions of groups"
 class _Outage:
     code: str
     since_ms: int
-    told_ms: int
+    reported_ms: int
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class ToldOutages:
         now_ms = self.monotonic_ms()
         with self._lock:
             known = self._known.get(what)
-            if known is not None and known.code == code and now_ms - known.told_ms < REPEAT_MS:
+            if known is not None and known.code == code and now_ms - known.reported_ms < REPEAT_MS:
                 return False
             since_ms = now_ms if known is None else known.since_ms
             self._known[what] = _Outage(code, since_ms, now_ms)

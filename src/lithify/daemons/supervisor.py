@@ -73,12 +73,12 @@ class Looks:
     of: str
     interval_ms: int
     steps: Callable[[], int]
-    last_trouble: Callable[[], str]
+    last_error: Callable[[], str]
 
     def stalled(self, limit_ms: int) -> LithifyError:
-        trouble = f": {found}" if (found := self.last_trouble()) else ""
+        reason = f": {error}" if (error := self.last_error()) else ""
         return UnusableEnvironmentError(
-            f"no look at {self.of} has been completed for {format_duration(limit_ms)}{trouble}; this process ends so "
+            f"no look at {self.of} has been completed for {format_duration(limit_ms)}{reason}; this process ends so "
             "that another one is started"
         )
 

@@ -50,7 +50,7 @@ class Noting:
     def __init__(self):
         self.told = []
 
-    def found(self, topic, now_ms):
+    def finding(self, topic, now_ms):
         self.told.append(topic)
         return Finding(None, None)
 
@@ -67,12 +67,12 @@ def groups():
 def warehouse(groups):
     clock = FakeClock(1_000)
     memory = MemoryWarehouse(clock.new_id, clock.now_ms)
-    found = Warehouse(memory.store, memory.files, clock, groups)
+    warehouse = Warehouse(memory.store, memory.files, clock, groups)
     other = {**HOLDS, "tombstone_hold_groups": "h"}
     for name, config in ((PLAIN, {}), (ONE, HOLDS), (TWO, other)):
         memory.store.create_topic(NewTopic(name, name.topic, some_settings(**config), 1, 0))
-        append(found, name, [Record(b"a", b"1", 1_000, partition=0), Record(b"a", None, 1_000, partition=0)])
-    return found
+        append(warehouse, name, [Record(b"a", b"1", 1_000, partition=0), Record(b"a", None, 1_000, partition=0)])
+    return warehouse
 
 
 def rounded(warehouse, name):
@@ -142,7 +142,7 @@ def test_a_watcher_that_keeps_topics_in_memory_sees_the_progress_too(warehouse, 
     rounded(warehouse, ONE)
     watcher = Noting()
     monkeypatch.setattr(
-        watcher, "found", lambda topic, _: watcher.told.append(topic) or Finding(None, None, topic=topic)
+        watcher, "finding", lambda topic, _: watcher.told.append(topic) or Finding(None, None, topic=topic)
     )
     watch = CatalogWatch(warehouse.store, watcher, groups=groups)
     watch.look(1_000)

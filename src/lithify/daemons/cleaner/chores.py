@@ -124,7 +124,7 @@ class Chores:
         except UnknownTopicError:
             return
         except Exception as error:
-            self.reporter.trouble(name, as_lithify_error(error, name))
+            self.reporter.error(name, as_lithify_error(error, name))
             return
         if swept.files:
             self.reporter.report(EventKind.SWEPT, name, files=len(swept.files), bytes=swept.size_bytes)

@@ -60,7 +60,7 @@ class Cleaner:
     failed_looks: int = 0
     last_look_ms: int | None = None
     """When the last look was completed, in epoch ms."""
-    last_trouble: str = ""
+    last_error: str = ""
     """The error of the last look, if it failed."""
     is_looking: bool = False
     _agenda: list[TopicWork] = field(default_factory=list)
@@ -95,10 +95,10 @@ class Cleaner:
             if looks and not self.is_looking and wait_ms <= 0:
                 self.is_looking = True
                 return self._look
-            lanes = [self._chore, self._batch] if self._chores_turn else [self._batch, self._chore]
+            choosers = [self._chore, self._batch] if self._chores_turn else [self._batch, self._chore]
             self._chores_turn = not self._chores_turn
-            for lane in lanes if works else ():
-                action = lane()
+            for choose in choosers if works else ():
+                action = choose()
                 if action is not None:
                     return action
             return Waits(BUSY_WAIT_MS if self.is_looking else max(BUSY_WAIT_MS, wait_ms))
@@ -143,46 +143,46 @@ class Cleaner:
 
     def _look(self) -> None:
         begun_ms = self.clock.monotonic_ms()
-        found = None
+        look = None
         try:
-            found = self.finder.look(self.clock.now_ms())
+            look = self.finder.look(self.clock.now_ms())
             versions = {name: known.version for name, known in self.finder.watch.known.items()}
             self.chores.seen(versions, self.clock.now_ms())
             self.reporter.well(LOOKS)
         except Exception as error:  # the next look is tried
-            trouble = as_lithify_error(error, "the look at all topics")
-            self.last_trouble = str(trouble)
-            self.reporter.look_failed(trouble, self.last_look_ms)
+            look_error = as_lithify_error(error, "the look at all topics")
+            self.last_error = str(look_error)
+            self.reporter.look_failed(look_error, self.last_look_ms)
         finally:
-            self._looked(found, begun_ms)
+            self._looked(look, begun_ms)
 
-    def _looked(self, found: Look | None, begun_ms: int) -> None:
-        """Schedules the next look; `found` is None for one that failed."""
+    def _looked(self, look: Look | None, begun_ms: int) -> None:
+        """Schedules the next look; `look` is None for one that failed."""
         ended_ms = self.clock.monotonic_ms()
         with self._lock:
             self.is_looking = False
             # Long looks take at most half of the time, so that rounds get theirs.
             self._next_look_ms = begun_ms + max(self.interval_ms, 2 * (ended_ms - begun_ms))
-            if found is None:
+            if look is None:
                 self.failed_looks += 1
                 return
             self.looks += 1
-            self.last_look_ms, self.last_trouble = self.clock.now_ms(), ""
-            self._agenda = in_order([work for work in found.work if work.required.rounds])
-            self._retaining = [work for work in found.work if work.required.retains]
+            self.last_look_ms, self.last_error = self.clock.now_ms(), ""
+            self._agenda = in_order([work for work in look.work if work.required.rounds])
+            self._retaining = [work for work in look.work if work.required.retains]
         reported_ms = begun_ms if self._reported_ms is None else self._reported_ms
-        if found.work or ended_ms - reported_ms >= REPORT_MS:
+        if look.work or ended_ms - reported_ms >= REPORT_MS:
             reported_ms = ended_ms
-            self._report(found, ended_ms - begun_ms)
+            self._report(look, ended_ms - begun_ms)
         self._reported_ms = reported_ms
 
-    def _report(self, found: Look, duration_ms: int) -> None:
+    def _report(self, look: Look, duration_ms: int) -> None:
         self.reporter.report(
             EventKind.LOOKED,
-            topics=found.topics,
-            due=len(found.work),
-            overdue_ms=max((work.required.overdue_ms for work in found.work), default=0),
-            metadata_read=found.read,
-            manifests_opened=found.opened,
+            topics=look.topics,
+            due=len(look.work),
+            overdue_ms=max((work.required.overdue_ms for work in look.work), default=0),
+            metadata_read=look.read,
+            manifests_opened=look.opened,
             duration_ms=duration_ms,
         )

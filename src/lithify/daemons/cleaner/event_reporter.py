@@ -40,7 +40,7 @@ class EventReporter:
         with self._lock:
             self.listener(event)
 
-    def trouble(self, topic: TopicName | None, error: LithifyError) -> None:
+    def error(self, topic: TopicName | None, error: LithifyError) -> None:
         """A topic cannot be read, or without one the catalog or the database of leases cannot be reached."""
         self.report(EventKind.TROUBLE, topic, error=str(error), error_code=error.code)
 

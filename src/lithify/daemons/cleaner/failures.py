@@ -86,7 +86,7 @@ class Failures:
     """Reads and writes the failures of topics; several threads may use it."""
 
     warehouse: Warehouse
-    trouble: Callable[[TopicName | None, LithifyError], None]
+    report_error: Callable[[TopicName | None, LithifyError], None]
     """Called for a damaged document."""
     _unwritten: dict[str, dict[int, _Since]] = field(default_factory=dict)
     """By identity of a topic and by partition, what could not be stored yet."""
@@ -99,7 +99,7 @@ class Failures:
 
         A damaged document is reported and counts as empty: its logs are tried again.
         """
-        return _after(self._stored(state, self.trouble), self._in_mind(state))
+        return _after(self._stored(state, self.report_error), self._in_mind(state))
 
     def is_gone(self, state: TopicState, error: LithifyError) -> bool:
         """Whether files are missing because the topic was deleted, or deleted and recreated, meanwhile."""
@@ -156,13 +156,13 @@ class Failures:
         return known
 
     def _stored(
-        self, state: TopicState, trouble: Callable[[TopicName, DamagedError], None] | None = None
+        self, state: TopicState, report_error: Callable[[TopicName, DamagedError], None] | None = None
     ) -> Mapping[int, LogFailure]:
         try:
             return failures_of(self.warehouse.store, state)
         except DamagedError as error:
-            if trouble is not None:
-                trouble(state.name, error)
+            if report_error is not None:
+                report_error(state.name, error)
             return {}
 
     def _in_mind(self, state: TopicState) -> dict[int, _Since]:
@@ -172,5 +172,5 @@ class Failures:
 
 def _after(stored: Mapping[int, LogFailure], since: Mapping[int, _Since]) -> dict[int, LogFailure]:
     """The failures by partition, with what has happened since they were stored."""
-    found = {partition: change.after(stored.get(partition)) for partition, change in since.items()}
-    return {partition: failure for partition, failure in {**stored, **found}.items() if failure is not None}
+    changed = {partition: change.after(stored.get(partition)) for partition, change in since.items()}
+    return {partition: failure for partition, failure in {**stored, **changed}.items() if failure is not None}

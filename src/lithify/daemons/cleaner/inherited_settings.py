@@ -36,10 +36,10 @@ class Inheritance:
 
     def refresh(self, streams: Collection[str]) -> frozenset[str]:
         """Reads the attributes of these streams; returns those that changed. Raises `WarehouseError`."""
-        found = self.as_stored(streams)
+        stored = self.as_stored(streams)
         with self._lock:
-            before, self._stored = self._stored, {stream: found.get(stream) for stream in streams}
-        return frozenset(s for s in streams if s in before and before[s] != found.get(s))
+            before, self._stored = self._stored, {stream: stored.get(stream) for stream in streams}
+        return frozenset(s for s in streams if s in before and before[s] != stored.get(s))
 
     def as_stored(self, streams: Collection[str]) -> Stored:
         """The attributes that these streams have now. Raises `WarehouseError`."""

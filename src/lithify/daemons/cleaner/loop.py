@@ -70,13 +70,13 @@ class Loop:
         for beat in (self._heartbeat, self._count):
             supervisor.start(beat, self.stop.gives_up)
         cleaner = self.cleaner
-        looks = Looks("the topics", self.options.interval_ms, lambda: cleaner.look_steps, lambda: cleaner.last_trouble)
+        looks = Looks("the topics", self.options.interval_ms, lambda: cleaner.look_steps, lambda: cleaner.last_error)
         supervisor.watch(workers, looks)
         self.stop.ask("there is nothing left to do")
         return supervisor.end(partial(joined, workers), self._leave, self._report_stopped)
 
     def _tell_defect(self, error: LithifyError) -> None:
-        self.reporter.trouble(None, error)
+        self.reporter.error(None, error)
 
     def _leave(self) -> None:
         self.leases.leave()
@@ -94,9 +94,9 @@ class Loop:
 
         False if it is asked to stop meanwhile.
         """
-        while not isinstance(found := self._registration(waits=waits), Registered):
-            if isinstance(found, Refused):
-                raise found.error
+        while not isinstance(registration := self._registration(waits=waits), Registered):
+            if isinstance(registration, Refused):
+                raise registration.error
             if self.stop.asked.wait(REGISTER_EVERY_S):
                 return False
         options = self.options
@@ -113,14 +113,14 @@ class Loop:
 
     def _registration(self, *, waits: bool) -> Registration:
         try:
-            found = self.leases.register(self.options.cleaner_id)
+            registration = self.leases.register(self.options.cleaner_id)
         except CoordinationError as error:
             if not (waits and error.is_outage):
                 raise
             self.reporter.outage(LEASES, error)
             return Waiting(0)
         self.reporter.well(LEASES)
-        return found
+        return registration
 
     def _for_ever(self) -> bool:
         return self._stepped(self.cleaner.step(looks=False))
@@ -175,7 +175,7 @@ def make_cleaner(
 ) -> Cleaner:
     """A cleaner that takes steps, under leases that a keeper renews."""
     reporter = EventReporter(warehouse.clock, options.cleaner_id, listener)
-    failures = Failures(warehouse, reporter.trouble)
+    failures = Failures(warehouse, reporter.error)
     finder = WorkFinder(warehouse, failures, reporter)
     rounds = Rounds(warehouse, engine, leases, failures, finder, reporter, options.limits, stop)
     chores = Chores(warehouse, leases, finder, reporter, f"role:upkeep@{options.scope}", options.sweep_interval_ms)

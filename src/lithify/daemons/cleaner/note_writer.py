@@ -32,7 +32,7 @@ class NoteWriter:
             self.coordination.put_note(note)
         except CoordinationError as error:
             if str(error) != self._failed_with:
-                self.reporter.trouble(None, error)
+                self.reporter.error(None, error)
             self._failed_with = str(error)
         else:
             self._failed_with = ""

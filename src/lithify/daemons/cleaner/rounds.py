@@ -73,8 +73,8 @@ class Rounds:
             streams = self.finder.inheritance.as_stored({work.name.stream for work in batch})
         except LithifyError:
             return {}  # the next look reports it
-        found = parallel(partial(self._as_it_is, streams=streams), batch, self.warehouse.store.at_once)
-        return {topic[1].name: topic for topic in found if topic is not None}
+        due = parallel(partial(self._as_it_is, streams=streams), batch, self.warehouse.store.at_once)
+        return {topic[1].name: topic for topic in due if topic is not None}
 
     def _as_it_is(self, work: TopicWork, streams: Stored) -> tuple[TopicState, TopicWork] | None:
         """A topic as it is now and the rounds that are due; None if there are none."""
@@ -95,7 +95,7 @@ class Rounds:
         except LithifyError:
             return None  # the next look finds and reports it
         except Exception as error:
-            self.reporter.trouble(work.name, as_lithify_error(error, work.name))
+            self.reporter.error(work.name, as_lithify_error(error, work.name))
             return None
         return (state, TopicWork(work.name, state.identity, state.version, required)) if required.rounds else None
 

@@ -33,7 +33,7 @@ TURN_MS = 60_000
 REST_MS = LONGEST_BACKOFF_MS
 """How long a due log whose round had nothing to do is left alone, if there is no commit."""
 
-Found = TopicWork | LogFailure | None
+WorkOrFailure = TopicWork | LogFailure | None
 """The work of a topic, or its failure as a whole."""
 
 
@@ -58,8 +58,8 @@ class WorkFinder:
     failures: Failures
     reporter: EventReporter
     inheritance: Inheritance = field(init=False)
-    watch: CatalogWatch[Found] = field(init=False)
-    _reported: dict[TopicName, tuple[Finding[Found], int]] = field(default_factory=dict)
+    watch: CatalogWatch[WorkOrFailure] = field(init=False)
+    _reported: dict[TopicName, tuple[Finding[WorkOrFailure], int]] = field(default_factory=dict)
     """Findings that replace those of the watch at the next look, and when they were made."""
     _failed: dict[TopicName, LogFailure] = field(default_factory=dict)
     """Topics whose work failed as a whole, until it succeeds or there is none."""
@@ -88,9 +88,9 @@ class WorkFinder:
         with self._lock:  # other threads report failures meanwhile
             self._failed = {name: failure for name, failure in self._failed.items() if name in self.watch.known}
             self._resting = {name: logs for name, logs in self._resting.items() if name in self.watch.known}
-        found = [known.finding.value for known in self.watch.known.values()]
-        work = tuple(value for value in found if isinstance(value, TopicWork))
-        return Look(len(found), reads.metadata, reads.manifests, work)
+        findings = [known.finding.value for known in self.watch.known.values()]
+        work = tuple(value for value in findings if isinstance(value, TopicWork))
+        return Look(len(findings), reads.metadata, reads.manifests, work)
 
     def let_rest(self, name: TopicName, logs: Iterable[LogState], now_ms: int) -> None:
         """A round of these due logs had nothing to do: they are not due for a while, unless a commit changes them."""
@@ -107,7 +107,7 @@ class WorkFinder:
         with self._lock:
             failure = self._failed[name] = _after(self._failed.get(name), error, now_ms)
             self._reported[name] = _backed_off(failure), now_ms
-        self.reporter.trouble(name, error)
+        self.reporter.error(name, error)
 
     def succeeded(self, name: TopicName) -> None:
         """The work of a topic did not fail: the delay after the next failure is the first one again."""
@@ -150,7 +150,7 @@ class WorkFinder:
             return awake
         return replace(awake, look_at_ms=min(since_ms for _, since_ms in resting.values()) + REST_MS)
 
-    def found(self, topic: AssessedTopic, now_ms: int) -> Finding[Found]:
+    def finding(self, topic: AssessedTopic, now_ms: int) -> Finding[WorkOrFailure]:
         """The finding for a topic that was read, and has inherited what its stream says (`Watcher`)."""
         state = self.inheritance.settled(topic.state)
         if state is not topic.state:
@@ -162,11 +162,11 @@ class WorkFinder:
             return Finding(None, required.look_at_ms)
         return Finding(TopicWork(state.name, state.identity, state.version, required), now_ms + TURN_MS)
 
-    def failed(self, name: TopicName, error: LithifyError, now_ms: int) -> Finding[Found]:
+    def failed(self, name: TopicName, error: LithifyError, now_ms: int) -> Finding[WorkOrFailure]:
         """Reports the error of a topic that could not be read (`Watcher`)."""
         if isinstance(error, UnknownVersionError):  # another commit came meanwhile: the next look finds it
             return Finding(None, now_ms)
-        self.reporter.trouble(name, error)
+        self.reporter.error(name, error)
         known = self.watch.known.get(name)
         before = None if known is None else known.finding.value
         return _backed_off(_after(before if isinstance(before, LogFailure) else None, error, now_ms))
@@ -176,5 +176,5 @@ def _after(before: LogFailure | None, error: LithifyError, now_ms: int) -> LogFa
     return after_failure(before, error, now_ms, counts=error.blames is Blame.LOG)
 
 
-def _backed_off(failure: LogFailure) -> Finding[Found]:
+def _backed_off(failure: LogFailure) -> Finding[WorkOrFailure]:
     return Finding(failure, failure.retry_ms, despite_commits=True)

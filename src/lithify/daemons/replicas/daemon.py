@@ -56,7 +56,7 @@ class ReplicaDaemon:
         self._workers: dict[str, TargetWorker] = {}
         self._current: dict[str, ReplicaDefinition] = {}
         self._throttles: dict[tuple[str, int], SharedThrottle] = {}
-        self._looks, self._last_trouble = 0, ""
+        self._looks, self._last_error = 0, ""
         self._started_ms = self._noted_ms = clock.now_ms()
         self._lock = Lock()
 
@@ -78,7 +78,7 @@ class ReplicaDaemon:
         work = self._until_caught_up if once else self._for_ever
         looking = self._supervisor.start(work, self.stop.asked)
         self._supervisor.start(self._heartbeat, self.stop.gives_up)
-        looks = Looks("the replicas", self._options.interval_ms, lambda: self._looks, lambda: self._last_trouble)
+        looks = Looks("the replicas", self._options.interval_ms, lambda: self._looks, lambda: self._last_error)
         self._supervisor.watch([looking], None if once else looks)
         self.stop.ask("every replica has caught up, is paused or has failed")
         for worker in self._all_workers():
@@ -106,7 +106,7 @@ class ReplicaDaemon:
             except CoordinationError as error:
                 if not (waits and error.is_outage):
                     raise
-                self._reporter.trouble(LEASES, error)
+                self._reporter.outage(LEASES, error)
             if self.stop.asked.wait(TICK_S):
                 return False
 
@@ -145,12 +145,12 @@ class ReplicaDaemon:
         try:
             self._look(ignores_waits)
         except Exception as error:  # the next look is tried
-            trouble = as_lithify_error(error, "the look at the replicas")
-            self._last_trouble = str(trouble)
-            self._reporter.trouble(LEASES if isinstance(trouble, CoordinationError) else LOOKS, trouble)
+            look_error = as_lithify_error(error, "the look at the replicas")
+            self._last_error = str(look_error)
+            self._reporter.outage(LEASES if isinstance(look_error, CoordinationError) else LOOKS, look_error)
             return False
         self._reporter.well(LOOKS)
-        self._looks, self._last_trouble = self._looks + 1, ""
+        self._looks, self._last_error = self._looks + 1, ""
         return True
 
     def _look(self, ignores_waits: bool) -> None:
@@ -231,7 +231,7 @@ class ReplicaDaemon:
             if self._looks:
                 self._note_presence()
         except CoordinationError as error:
-            self._reporter.trouble(LEASES, error)
+            self._reporter.outage(LEASES, error)
         else:
             self._reporter.well(LEASES)
         return True

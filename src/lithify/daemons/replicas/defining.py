@@ -180,9 +180,9 @@ def _check_no_loop(context: ReplicaContext, definition: ReplicaDefinition, targe
     """Raises `RefusedError` where definitions of the target, or of their targets, lead back to the source."""
     seen = {definition.scope, definition.target_scope}
     first: tuple[tuple[str, ...], Warehouse] = ((definition.target,), target)
-    found = deque([first])
-    while found:
-        path, warehouse = found.popleft()
+    queue = deque([first])
+    while queue:
+        path, warehouse = queue.popleft()
         for other in _definitions(context, warehouse):
             if not other.overlaps(definition):
                 continue
@@ -195,7 +195,7 @@ def _check_no_loop(context: ReplicaContext, definition: ReplicaDefinition, targe
             if other.target_scope not in seen and len(seen) < WAREHOUSES_WALKED:
                 seen.add(other.target_scope)
                 with suppress(LithifyError):
-                    found.append(((*path, other.target), context.open_place(other.target).warehouse))
+                    queue.append(((*path, other.target), context.open_place(other.target).warehouse))
 
 
 def _definitions(context: ReplicaContext, warehouse: Warehouse) -> tuple[ReplicaDefinition, ...]:

@@ -75,7 +75,7 @@ class TokensOfSource:
             self._reporter.well(GROUPS)
         except Exception as error:
             self.failed = True
-            self._reporter.trouble(GROUPS, as_lithify_error(error, "the positions of groups"))
+            self._reporter.outage(GROUPS, as_lithify_error(error, "the positions of groups"))
         return self._tokens
 
 

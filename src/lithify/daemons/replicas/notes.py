@@ -32,9 +32,9 @@ class ProgressNotes:
 
     def refresh(self) -> None:
         """Reads what all daemons have noted. Raises `CoordinationError`."""
-        found = {(noted.replica, noted.topic): noted for noted in self._replicas.progress()}
+        progress = {(noted.replica, noted.topic): noted for noted in self._replicas.progress()}
         with self._lock:
-            self._stored = found
+            self._stored = progress
 
     def of(self, key: Key) -> TopicProgress | None:
         """What is known of a topic: this daemon's own note, or else that of any."""

@@ -89,7 +89,7 @@ class ReplicaPass:
     def __init__(self, parts: DaemonParts, target: Warehouse, item: Item) -> None:
         self._parts, self._target, self._item = parts, target, item
         self._before = parts.notes.of(item.key)
-        self._told_ms: int | None = None
+        self._reported_ms: int | None = None
         self._groups_error = _groups_error(item, self._before)
 
     def is_caught_up(self) -> bool:
@@ -140,7 +140,7 @@ class ReplicaPass:
             self._parts.reporter.well(about)
         else:
             self._groups_error = str(positions.error)[:ERROR_LENGTH]
-            self._parts.reporter.trouble(about, positions.error)
+            self._parts.reporter.outage(about, positions.error)
 
     def _acquire(self, size_bytes: int) -> None:
         """Waits for the rate of the replica. Raises `StopAsked`."""
@@ -165,9 +165,9 @@ class ReplicaPass:
     def _tell(self, done_bytes: int, all_bytes: int) -> None:
         """Notes and reports how far a copy is, every few seconds. Called from one thread at a time."""
         now_ms = self._parts.source.clock.monotonic_ms()
-        if self._told_ms is not None and now_ms - self._told_ms < TELL_MS and done_bytes < all_bytes:
+        if self._reported_ms is not None and now_ms - self._reported_ms < TELL_MS and done_bytes < all_bytes:
             return
-        self._told_ms = now_ms
+        self._reported_ms = now_ms
         has_one = self._before is not None and self._before.version is not None
         is_first = not has_one and (self._item.is_first or self._before is not None)
         standing = ReplicaStanding.COPYING if is_first else ReplicaStanding.REPLICATING
@@ -189,8 +189,8 @@ class ReplicaPass:
             is_left = state.replica is not None
         except UnknownTopicError:
             is_left = False
-        except Exception as trouble:
-            return self._failed(as_lithify_error(trouble, f"the replica of {item.name}"))
+        except Exception as load_error:
+            return self._failed(as_lithify_error(load_error, f"the replica of {item.name}"))
         if not is_left and item.definition.topic is None:
             self._parts.notes.forget(item.key)
             return True

@@ -67,14 +67,14 @@ class ReplicaReporter:
             retry_ms=noted.retry_ms,
         )
 
-    def trouble(self, what: str, error: LithifyError) -> None:
+    def outage(self, what: str, error: LithifyError) -> None:
         """Something that is tried again and again failed: reported when that begins, and seldom while it goes on."""
         if self._outages.is_news(what, error.code):
             self.report(ReplicaEventKind.TROUBLE, error=str(error), error_code=error.code)
 
     def defect(self, error: LithifyError) -> None:
         """The same of what nothing ends: one that stays the same is reported seldom."""
-        self.trouble(str(error), error)
+        self.outage(str(error), error)
 
     def well(self, what: str) -> None:
         """It succeeded: reported if it had failed before."""

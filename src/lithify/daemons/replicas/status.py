@@ -54,10 +54,10 @@ def replica_statuses(context: ReplicaContext, name: str | None = None) -> tuple[
     look = _Look(context, progress, context.warehouse.clock.now_ms())
     by_target = sorted(wanted, key=lambda definition: definition.target)
     targets = [tuple(some) for _, some in groupby(by_target, key=lambda definition: definition.target)]
-    found = [status for some in parallel(look.target, targets, TARGETS_AT_ONCE) for status in some]
+    statuses = [status for some in parallel(look.target, targets, TARGETS_AT_ONCE) for status in some]
     if wanted and not _changes(context, before, since_ms):
-        found = [_without_daemon(status) for status in found]
-    return tuple(sorted(found, key=lambda status: (status.name, status.topic or "")))
+        statuses = [_without_daemon(status) for status in statuses]
+    return tuple(sorted(statuses, key=lambda status: (status.name, status.topic or "")))
 
 
 def verify_all(
@@ -132,36 +132,36 @@ class _Look:
     def target(self, definitions: Sequence[ReplicaDefinition]) -> list[ReplicaStatus]:
         """The replicas that go to one target."""
         target: Place | None = None
-        trouble: LithifyError | None = None
-        found = []
+        target_error: LithifyError | None = None
+        statuses = []
         try:
             target = self.context.open_place(definitions[0].target)
         except LithifyError as error:
-            trouble = error
+            target_error = error
         for definition in definitions:
             for topic in self._topics(definition):
                 status = self._noted(definition, topic)
-                if topic is not None and target is not None and trouble is None:
+                if topic is not None and target is not None and target_error is None:
                     try:
                         status = self._compared(status, definition, topic, target)
                     except Exception as error:
                         failed = as_lithify_error(error, f"replica {definition.name} of {topic}")
                         status = _with_error(status, failed)
-                        trouble = failed if isinstance(failed, UnusableEnvironmentError) else None
-                elif trouble is not None:
-                    status = _with_error(status, trouble)
-                found.append(status)
-        return found
+                        target_error = failed if isinstance(failed, UnusableEnvironmentError) else None
+                elif target_error is not None:
+                    status = _with_error(status, target_error)
+                statuses.append(status)
+        return statuses
 
     def _topics(self, definition: ReplicaDefinition) -> Sequence[TopicName | None]:
         """Its topics at the source, and those that a daemon has noted; None alone if there are none."""
-        found = {topic for replica, topic in self.progress if replica == definition.name}
+        topics = {topic for replica, topic in self.progress if replica == definition.name}
         if definition.topic is not None:
-            found.add(TopicName(definition.stream, definition.topic))
+            topics.add(TopicName(definition.stream, definition.topic))
         else:
             with suppress(UnknownStreamError):  # deleted
-                found.update(self.context.warehouse.store.stream_topics(definition.stream))
-        return sorted(found) or [None]
+                topics.update(self.context.warehouse.store.stream_topics(definition.stream))
+        return sorted(topics) or [None]
 
     def _noted(self, definition: ReplicaDefinition, topic: TopicName | None) -> ReplicaStatus:
         """What is known without a look at both sides."""
@@ -204,15 +204,15 @@ class _Look:
         if ours is not None and _version(ours) == theirs.version:
             check_replicates(theirs, self.context.scope.where, ours)
             return replace(status, lag_records=0, lag_bytes=0, lag_ms=0)
-        found = lag(source, target, name, self.context.scope.where)
+        behind = lag(source, target, name, self.context.scope.where)
         behind_since_ms = self._behind_since_ms(definition, name, theirs)
         return replace(
             status,
-            source_version=found.source_version,
-            replica_version=found.replica_version or None,
-            lag_records=found.lag_records,
-            lag_bytes=found.lag_bytes,
-            lag_ms=0 if found.replica_version == found.source_version else max(0, self.now_ms - behind_since_ms),
+            source_version=behind.source_version,
+            replica_version=behind.replica_version or None,
+            lag_records=behind.lag_records,
+            lag_bytes=behind.lag_bytes,
+            lag_ms=0 if behind.replica_version == behind.source_version else max(0, self.now_ms - behind_since_ms),
         )
 
     def _behind_since_ms(self, definition: ReplicaDefinition, name: TopicName, theirs: TopicState) -> int:

@@ -203,7 +203,7 @@ class TargetWorker:
     ) -> None:
         """Notes the target's own error for all its topics that are not waiting for their next try."""
         parts, failed = self._parts, []
-        parts.reporter.trouble(self.target, error)
+        parts.reporter.outage(self.target, error)
         for key, definition in wanted:
             noted = parts.notes.of(key)
             if noted is None or is_due(None, Tokens(None, None), noted, now_ms) or offer.ignores_waits:
@@ -252,9 +252,9 @@ class TargetWorker:
         """Reports an error; where that fails, the process is to end."""
         try:
             what = LEASES if isinstance(error, CoordinationError) else self.target
-            self._parts.reporter.trouble(what, error)
-        except Exception as trouble:
-            self._parts.stop.fail(as_lithify_error(trouble, "its events cannot be written"))
+            self._parts.reporter.outage(what, error)
+        except Exception as report_error:
+            self._parts.stop.fail(as_lithify_error(report_error, "its events cannot be written"))
 
     def _note_end(self, item: Item, caught_up: bool | None) -> None:
         key = item.key

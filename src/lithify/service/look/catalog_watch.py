@@ -70,7 +70,7 @@ class Finding(Generic[T]):
 class Watcher(Protocol[T]):
     """Gets the topics of a look, from several threads at once."""
 
-    def found(self, topic: AssessedTopic, now_ms: int) -> Finding[T]:
+    def finding(self, topic: AssessedTopic, now_ms: int) -> Finding[T]:
         """The finding for a topic that was read. An exception goes to `failed`."""
         ...
 
@@ -182,7 +182,7 @@ class CatalogWatch(Generic[T]):
                 if before is not None and same and before.rests(now_ms) and before.is_read_up_to(positions):
                     return replace(before, token=token), False
                 topic = self._assessed(state, positions, now_ms)
-            finding = self.watcher.found(topic, now_ms)
+            finding = self.watcher.finding(topic, now_ms)
         except UnknownTopicError:
             return None, False
         except Exception as error:

@@ -54,13 +54,13 @@ class StatusWatch:
             cleaner_rates=rates_of_cleaners(self.warehouse.store),
         )
 
-    def found(self, topic: AssessedTopic, now_ms: int) -> Finding[TopicOverview]:
+    def finding(self, topic: AssessedTopic, now_ms: int) -> Finding[TopicOverview]:
         """Its worst log; a person may release failing logs at any time, so it is looked at each time."""
         for error in topic.damaged.values():
             raise error
-        state, found = topic.state, topic.assessments
+        state, assessments = topic.state, topic.assessments
         failures = failures_of(self.warehouse.store, state)
-        logs = [log_standing(log, found[log.partition], failures.get(log.partition)) for log in state.logs]
+        logs = [log_standing(log, assessments[log.partition], failures.get(log.partition)) for log in state.logs]
         return Finding(topic_overview(state, logs), now_ms, topic=topic)
 
     def failed(self, name: TopicName, error: LithifyError, now_ms: int) -> Finding[TopicOverview]:

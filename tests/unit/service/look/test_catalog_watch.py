@@ -19,15 +19,15 @@ class Noting:
 
     def __init__(self):
         self.told = []
-        self.finding = Finding(None, None)
+        self.next_finding = Finding(None, None)
 
-    def found(self, topic: AssessedTopic, now_ms):
+    def finding(self, topic: AssessedTopic, now_ms):
         self.told.append(topic)
-        return self.finding
+        return self.next_finding
 
     def failed(self, name, error, now_ms):
         self.told.append((name, str(error)))
-        return self.finding
+        return self.next_finding
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_a_commit_between_state_and_manifests_is_followed(warehouse, monkeypatch
 def test_what_the_watcher_raises_is_a_failure_of_that_topic(warehouse, monkeypatch):
     """C50."""
     watcher = Noting()
-    monkeypatch.setattr(watcher, "found", lambda _topic, _now_ms: 1 / 0)
+    monkeypatch.setattr(watcher, "finding", lambda _topic, _now_ms: 1 / 0)
     watch = CatalogWatch(warehouse.store, watcher)
     watch.look(1_000)
     ((name, error),) = watcher.told
@@ -113,7 +113,7 @@ def test_another_state_of_the_same_version_number_is_assessed(warehouse, monkeyp
 @pytest.mark.parametrize(("despite_commits", "looks"), [(False, 2), (True, 1)])
 def test_a_commit_is_looked_at_unless_the_watcher_waits_despite_commits(warehouse, despite_commits, looks):
     watcher = Noting()
-    watcher.finding = Finding(None, 2_000, despite_commits=despite_commits)
+    watcher.next_finding = Finding(None, 2_000, despite_commits=despite_commits)
     watch = CatalogWatch(warehouse.store, watcher)
     watch.look(1_000)
     write(warehouse, 0)
