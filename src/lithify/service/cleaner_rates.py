@@ -19,19 +19,19 @@ def with_rates_of_cleaners(store: Documents, limits: RunLimits) -> RunLimits:
     if not _has_place(store):
         return limits
     try:
-        note, found = rates_note(store, None), rates_of(store, None)
+        note, stored = rates_note(store, None), rates_of(store, None)
     except WarehouseError:
         return replace(limits, notes=(cleaners_note(store, None),))
-    if found is not None and found.lasts:
-        rates = found.rates
+    if stored is not None and stored.lasts:
+        rates = stored.rates
         limits = replace(limits, read_rate_bytes=rates.read_rate_bytes, write_rate_bytes=rates.write_rate_bytes)
     return replace(limits, notes=(note,))
 
 
 def rates_of_cleaners(store: Documents) -> RatesReport | None:
     """The stored rates that cleaners keep to; None where there are none. Raises `WarehouseError`."""
-    found = rates_of(store, None) if _has_place(store) else None
-    return rates_report(None, found) if found is not None and found.lasts else None
+    stored = rates_of(store, None) if _has_place(store) else None
+    return rates_report(None, stored) if stored is not None and stored.lasts else None
 
 
 def _has_place(store: Documents) -> bool:

@@ -23,10 +23,10 @@ def attributes_of(store: LogStore, stream: str) -> StreamAttributes | None:
 
     Raises `InvalidSettingError` for attributes that other programs set, or `WarehouseError`.
     """
-    found = all_attributes(store, [stream]).get(stream)
-    if isinstance(found, InvalidSettingError):
-        raise found
-    return found
+    attributes = all_attributes(store, [stream]).get(stream)
+    if isinstance(attributes, InvalidSettingError):
+        raise attributes
+    return attributes
 
 
 def all_attributes(store: LogStore, streams: Collection[str]) -> dict[str, StreamAttributes | InvalidSettingError]:
@@ -60,9 +60,9 @@ def format_now(store: LogStore) -> WarehouseFormat:
     One that has topics or streams and says nothing was made by an earlier Lithify, which may still use it. One without
     a folder of its own says it in a namespace of the catalog, which nothing but an upgrade creates.
     """
-    found = warehouse_format(store)
-    if found != UNSTATED_FORMAT or not _has_folder(store) or store.topics() or store.streams():
-        return found
+    stated_format = warehouse_format(store)
+    if stated_format != UNSTATED_FORMAT or not _has_folder(store) or store.topics() or store.streams():
+        return stated_format
     return NEWEST_FORMAT
 
 

@@ -83,8 +83,8 @@ def rates_of(store: Documents, topic: TopicState | None) -> RatesDocument | None
 
 def rates_note(store: Documents, topic: TopicState | None) -> RatesNote:
     """The current rates: a round follows later ones, and those of cleaners that last. Raises `WarehouseError`."""
-    found = rates_of(store, topic)
-    known = None if found is None or found.lasts else found.id
+    document = rates_of(store, topic)
+    known = None if document is None or document.lasts else document.id
     return cleaners_note(store, known) if topic is None else RatesNote(_rates_path(store, topic), known)
 
 
@@ -171,9 +171,9 @@ def warehouse_format(store: LogStore) -> WarehouseFormat:
     if content is None:
         return UNSTATED_FORMAT
     with readable(f"{store.where}: the format of the warehouse"):
-        found = WarehouseFormat.from_json(content)
-    check_supported(store.where, found)
-    return found
+        stated_format = WarehouseFormat.from_json(content)
+    check_supported(store.where, stated_format)
+    return stated_format
 
 
 def put_heartbeat(store: Documents, topic: TopicState, run_id: str) -> None:

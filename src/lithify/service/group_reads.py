@@ -46,7 +46,7 @@ class PositionsOfLook:
     store: LogStore
     error: LithifyError | None = None
     _asked: set[str] = field(default_factory=set)
-    _found: dict[TopicName, list[Position]] = field(default_factory=dict)
+    _positions: dict[TopicName, list[Position]] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def ask(self, named: Iterable[str]) -> None:
@@ -57,7 +57,7 @@ class PositionsOfLook:
                 return
             try:
                 for position in self.groups.positions_of(new):
-                    self._found.setdefault(position.log.topic, []).append(position)
+                    self._positions.setdefault(position.log.topic, []).append(position)
                 self._asked |= new
             except Exception as error:
                 self.error = as_lithify_error(error, "the positions of groups")
@@ -68,7 +68,7 @@ class PositionsOfLook:
             return ()
         self.ask(named)
         with self._lock:
-            return tuple(sorted((p for p in self._found.get(name, ()) if p.group in named), key=_place))
+            return tuple(sorted((p for p in self._positions.get(name, ()) if p.group in named), key=_place))
 
     def reads(self, state: TopicState) -> TopicReads:
         """How far they have read a topic."""

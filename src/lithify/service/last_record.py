@@ -47,8 +47,8 @@ def last_position(warehouse: Warehouse, state: TopicState, partition: int, how: 
     volume = log.volume if in_view is None else in_view.volume
     if position.batch_index != NO_BATCH or not volume.passed_through:
         return position
-    found = warehouse.store.segments if in_view is None else warehouse.store.view
-    segments = found(state, [partition])
+    load = warehouse.store.segments if in_view is None else warehouse.store.view
+    segments = load(state, [partition])
     return position._replace(batch_index=_last_index(warehouse, segments, last.offset))
 
 

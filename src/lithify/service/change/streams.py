@@ -70,8 +70,8 @@ def _all_edited(warehouse: Warehouse, stream: str) -> Iterable[EditedTopic]:
     attributes = _as_stored(store, stream)
     for _ in range(EDITS_AT_ONCE):
         topics = store.stream_topics(stream)
-        found = parallel(partial(_edited, warehouse, attributes=attributes), topics, store.at_once)
-        for name, topic in zip(topics, found, strict=True):
+        edits = parallel(partial(_edited, warehouse, attributes=attributes), topics, store.at_once)
+        for name, topic in zip(topics, edits, strict=True):
             earlier = edited.pop(name, None)
             if topic is not None:  # else it was deleted meanwhile
                 unchanged = topic.altered is None and topic.error is None
@@ -116,8 +116,10 @@ def inherit_now(warehouse: Warehouse, name: TopicName) -> TopicState | None:
 
 def as_inherited(warehouse: Warehouse, state: TopicState) -> TopicState:
     """The topic as it will be after `inherit`, for a plan. Raises what `inherit` raises."""
-    found = None if state.replica is not None else attributes_of(warehouse.store, state.name.stream)
-    settings = state.settings if found is None else inheriting(state.settings, state.own_settings, found.inherited)
+    attributes = None if state.replica is not None else attributes_of(warehouse.store, state.name.stream)
+    settings = (
+        state.settings if attributes is None else inheriting(state.settings, state.own_settings, attributes.inherited)
+    )
     if settings == state.settings:
         return state
     logs = altered(state, warehouse.store.segments(state), settings, len(state.logs))

@@ -108,10 +108,10 @@ class _Copies:
         if now_ms - self._looked_ms < self._source.look_interval_ms or self._source.is_silent:
             return  # waited for here, its silence would not be told
         self._looked_ms = now_ms
-        found: Sequence[str] = ()
+        topics: Sequence[str] = ()
         with suppress(BrokerError):  # the next look may succeed; streams handle the outage themselves
-            found = self._source.topics(pattern)
-        self.begin([topic for topic in found if topic not in self._known])
+            topics = self._source.topics(pattern)
+        self.begin([topic for topic in topics if topic not in self._known])
 
     def _targets(self, topics: Sequence[str]) -> dict[str, TopicName]:
         """By topic of the source, the one that it is copied into.
@@ -119,17 +119,17 @@ class _Copies:
         Of topics that a pattern matches, one that no topic can be a copy of ends with its error (C50). Raises
         `RefusedError` or `InvalidNameError` for one that was named.
         """
-        found: dict[str, TopicName] = {}
+        targets: dict[str, TopicName] = {}
         for topic in topics:
             into = self._request.target(topic)
             try:
-                found[topic] = parse_topic(into).whole("copied into" if self._request.into else "copied")
+                targets[topic] = parse_topic(into).whole("copied into" if self._request.into else "copied")
             except LithifyError as error:
                 if self._request.pattern is None:
                     raise
                 self._reports.append(IngestReport(into, topic, 0, 0, 0).failed(error, refused=True))
-        check_apart(found)
-        return found
+        check_apart(targets)
+        return targets
 
     def end(self, *, stopped: bool) -> tuple[IngestReport, ...]:
         """Stops all streams; returns the reports of all topics."""

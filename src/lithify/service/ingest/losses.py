@@ -37,12 +37,12 @@ def gone_of(gone: NeverCopied) -> str:
             return "what was in between may have been trimmed there"
 
 
-def check_none_gone(state: TopicState, found: SourceTopic, source: str) -> None:
+def check_none_gone(state: TopicState, topic: SourceTopic, source: str) -> None:
     """Raises `SourceWentBackError` for a copy of a partition that its source has no more: none is ever removed."""
     for log in state.logs:
-        if log.partition not in found.partitions and (log.log_end_offset or log.copied_to is not None):
+        if log.partition not in topic.partitions and (log.log_end_offset or log.copied_to is not None):
             raise SourceWentBackError(
-                f"{LogId(state.name, log.partition)}: {source} has {plural(len(found.partitions), 'partition')} now, "
+                f"{LogId(state.name, log.partition)}: {source} has {plural(len(topic.partitions), 'partition')} now, "
                 "and the copy has records of this one",
                 hint="it was recreated or restored from a backup: ingest it into another topic, with --into",
             )

@@ -40,7 +40,7 @@ class Narration:
         self._notes(IngestNote("begins", text, source, topic, logs))
         self._waits(source, topic, logs)
 
-    def told(self, note: IngestNote) -> None:
+    def note(self, note: IngestNote) -> None:
         """Any other note."""
         self._notes(note)
 

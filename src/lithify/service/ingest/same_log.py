@@ -26,22 +26,22 @@ class SameLog:
     """Whether the stream has to begin anew."""
     _epochs: Mapping[int, int | None] = field(default_factory=dict)
 
-    def begin(self, found: SourceTopic) -> None:
+    def begin(self, topic: SourceTopic) -> None:
         """Before the copy is compared."""
         self.leader_moved = False
-        self._epochs = self.source.epochs(found)
+        self._epochs = self.source.epochs(topic)
 
-    def check(self, found: SourceTopic) -> None:
+    def check(self, topic: SourceTopic) -> None:
         """Raises `BrokerError` if the source may have lost records since `begin`.
 
         What Spark has read, and reads ahead, would be a mixture then: only a new stream reads what there is now.
         """
-        newest = self.source.epochs(found)
+        newest = self.source.epochs(topic)
         self._epochs = {**newest, **self._epochs}  # of partitions that were added meanwhile nothing was read before
         if moved := [p for p, epoch in newest.items() if epoch != self._epochs[p]]:
             self.leader_moved = True
             raise BrokerError(
-                f"{self.source.system}'s {found.name}-{moved[0]} has a new leader since it was read",
+                f"{self.source.system}'s {topic.name}-{moved[0]} has a new leader since it was read",
                 hint="nothing was lost; start it again",
             )
 

@@ -26,14 +26,14 @@ class Seldom:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._told_ms: dict[str, int] = {}
+        self._reported_ms: dict[str, int] = {}
 
     def may_tell(self, what: str) -> bool:
         """Whether it is time to; it counts as told then."""
-        now_ms, told_ms = self._clock.monotonic_ms(), self._told_ms.get(what)
-        if told_ms is not None and now_ms - told_ms < QUIET_MS:
+        now_ms, reported_ms = self._clock.monotonic_ms(), self._reported_ms.get(what)
+        if reported_ms is not None and now_ms - reported_ms < QUIET_MS:
             return False
-        self._told_ms[what] = now_ms
+        self._reported_ms[what] = now_ms
         return True
 
 
@@ -43,22 +43,22 @@ class Outages:
     def __init__(self, who: str, clock: Clock, tell: Callable[[str, str], None]) -> None:
         self._who, self._clock, self._tell = who, clock, tell
         self._since_ms: int | None = None
-        self._told_ms: int | None = None
+        self._reported_ms: int | None = None
 
     def look(self, *, silent: bool) -> None:
         """Takes whether the system is silent right now."""
         now_ms = self._clock.monotonic_ms()
         if not silent:
-            if self._told_ms is not None and self._since_ms is not None:
+            if self._reported_ms is not None and self._since_ms is not None:
                 for_ms = now_ms - self._since_ms
                 self._tell("recovered", f"{self._who} answers again, after {format_duration(for_ms)}")
-            self._since_ms = self._told_ms = None
+            self._since_ms = self._reported_ms = None
             return
         if self._since_ms is None:
             self._since_ms = now_ms
-        silent_ms, told_ms = now_ms - self._since_ms, self._told_ms
-        if silent_ms >= SILENT_MS and (told_ms is None or now_ms - told_ms >= QUIET_MS):
-            self._told_ms = now_ms
+        silent_ms, reported_ms = now_ms - self._since_ms, self._reported_ms
+        if silent_ms >= SILENT_MS and (reported_ms is None or now_ms - reported_ms >= QUIET_MS):
+            self._reported_ms = now_ms
             self._tell("outage", f"{self._who} has not answered for {format_duration(silent_ms)}; waiting for it")
 
 

@@ -85,31 +85,31 @@ class TopicIngest:
         a topic raises.
         """
         time_ms = self.warehouse.clock.now_ms()
-        found = self.source.topic(self.topic)
-        self.topic_id = found.topic_id
-        state = self._state(found)
+        source_topic = self.source.topic(self.topic)
+        self.topic_id = source_topic.topic_id
+        state = self._state(source_topic)
         check_own(state)
         is_known = self._is_known(state)
-        state = self._with_partitions(marked(self.warehouse, state, self._origin, known=is_known), found)
-        self.same.begin(found)  # before it is asked whether it was cut
-        starts = {p: self._start(state, p, how) for p, how in self.source.continuations(found, state).items()}
+        state = self._with_partitions(marked(self.warehouse, state, self._origin, known=is_known), source_topic)
+        self.same.begin(source_topic)  # before it is asked whether it was cut
+        starts = {p: self._start(state, p, how) for p, how in self.source.continuations(source_topic, state).items()}
         self._remember(state)
         check_marked(state, self._origin)
         drops = self.source.drops if self.request.resyncs and not self.resynced else None
         accepts = self.request.accepts_loss
-        self.watch = SourceWatch(self.warehouse, self.source, found, state, accepts, resyncs=drops is not None)
-        self.watch.begin(time_ms, starts, self.narration.told)
+        self.watch = SourceWatch(self.warehouse, self.source, source_topic, state, accepts, resyncs=drops is not None)
+        self.watch.begin(time_ms, starts, self.narration.note)
         self.reached = Reached.of(state)
         known = {p: start for p, start in starts.items() if start is not None}
         begun: Begun = {} if drops is not None else self.watch.begun  # a resync begins with its batch
         state = self._commit((), known, self.warehouse.clock.new_id(), begun) or state
         self.watch.store_begin()
-        logs = self.source.progress(found, state, {})
+        logs = self.source.progress(source_topic, state, {})
         self.narration.begins(self.topic, str(self.name), logs)
         if all(log.lag == 0 for log in logs):  # else its next commit tells that the warehouse takes any
             self.narration.warehouse.answers()
         if drops is not None:
-            self.deleted_keys = resync(drops, self.watch, self.take, self.narration.told)
+            self.deleted_keys = resync(drops, self.watch, self.take, self.narration.note)
             self.resynced = True
             return dict(self.watch.read_to)
         return starts
@@ -142,21 +142,21 @@ class TopicIngest:
         """
         clock = self.warehouse.clock
         begun_ms, run_id = clock.now_ms(), clock.new_id()
-        found = self.source.topic(self.topic)
+        source_topic = self.source.topic(self.topic)
         state = self.warehouse.store.load(self.name)
         self.reached.check(state, state.partitions)  # first: do not alter a recreated topic
-        self._check_id(found.topic_id)  # nor one for a recreated source
+        self._check_id(source_topic.topic_id)  # nor one for a recreated source
         if not self.batches:
             self._known(state)  # an ingest of another topic into it may have begun in the same moment
-        state = self._with_partitions(state, found)
+        state = self._with_partitions(state, source_topic)
         copying = Copying(Destination.of(state), self.warehouse.files.access, run_id, self.request.drops_keyless)
-        self._watched.before_read(found, state)
-        self.same.check(found)
+        self._watched.before_read(source_topic, state)
+        self.same.check(source_topic)
         copied = batch.copy(copying)
-        self.same.check(found)
+        self.same.check(source_topic)
         # After the read: the topic may have been recreated before it, and the batch would be of the new one.
         self._check_id(self.source.topic(self.topic).topic_id)
-        self._check_whole(found, state, batch)
+        self._check_whole(source_topic, state, batch)
         ends, kept = batch.ends(), batch.damaged()
         self._watched.after_read(ends)
         state = self._commit(copied, ends, run_id, self._watched.begun) or state
@@ -166,10 +166,10 @@ class TopicIngest:
         self.batches += 1
         self.records += sum(counts.values())
         self._tell_damaged(kept)
-        logs = self.source.progress(found, state, counts)
-        batch_told = IngestBatch(str(self.name), self.topic, state.version, logs, clock.now_ms() - begun_ms)
-        self.tell(batch_told)
-        self.narration.copied(batch_told)
+        logs = self.source.progress(source_topic, state, counts)
+        batch_report = IngestBatch(str(self.name), self.topic, state.version, logs, clock.now_ms() - begun_ms)
+        self.tell(batch_report)
+        self.narration.copied(batch_report)
         self.look()
 
     def _tell_damaged(self, kept: Mapping[int, tuple[int, Sequence[str]]]) -> None:
@@ -177,7 +177,7 @@ class TopicIngest:
             self.damaged_entries += count
             self.damaged_named = (*self.damaged_named, *named)[:DAMAGED_NAMED_AT_MOST]
             text = kept_whole(str(LogId(self.name, partition)), count, named)
-            self.narration.told(IngestNote("damaged", text, self.topic, str(self.name)))
+            self.narration.note(IngestNote("damaged", text, self.topic, str(self.name)))
 
     def look(self) -> None:
         """Between batches, and while there are none: see `SourceWatch.look`."""
@@ -189,11 +189,11 @@ class TopicIngest:
         assert self.watch is not None  # `prepare` makes it
         return self.watch
 
-    def _check_whole(self, found: SourceTopic, state: TopicState, batch: SourceBatch) -> None:
+    def _check_whole(self, source_topic: SourceTopic, state: TopicState, batch: SourceBatch) -> None:
         """After the read, too: what was deleted before it was read is missing in the batch, and what was read from a
         source that is another one now may be another's (C72).
         """
-        for partition, how in self.source.after_read(found, state, self.reached.moved(batch.ends())).items():
+        for partition, how in self.source.after_read(source_topic, state, self.reached.moved(batch.ends())).items():
             if isinstance(how, SourceWentBack | copy_continuation.SourceWasCut):
                 self._start(state, partition, how)
             if isinstance(how, NeverCopied):
@@ -239,19 +239,19 @@ class TopicIngest:
         self.reached = self.reached.after(copied)
         return state
 
-    def _state(self, found: SourceTopic) -> TopicState:
+    def _state(self, source_topic: SourceTopic) -> TopicState:
         try:
             return self.warehouse.store.load(self.name)
         except UnknownTopicError:
             settings = self.source.settings(self.topic, self.request.settings)
             reference = TopicReference(self.name, str(self.name))
             with suppress(TopicExistsError):  # another ingest of it has begun right now: one of the two goes on
-                return create_topic(self.warehouse, reference, settings, len(found.partitions))
+                return create_topic(self.warehouse, reference, settings, len(source_topic.partitions))
             return self.warehouse.store.load(self.name)
 
-    def _with_partitions(self, state: TopicState, found: SourceTopic) -> TopicState:
-        check_none_gone(state, found, self._theirs)
-        wanted = found.partitions[-1] + 1
+    def _with_partitions(self, state: TopicState, source_topic: SourceTopic) -> TopicState:
+        check_none_gone(state, source_topic, self._theirs)
+        wanted = source_topic.partitions[-1] + 1
         if wanted <= len(state.logs):
             return state
         alter(self.warehouse, self.name, {}, partitions=wanted, check_partitions=check_still_copy)

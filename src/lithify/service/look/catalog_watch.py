@@ -215,20 +215,20 @@ def read_topics(
 
     Raises `WarehouseError` where the catalog cannot be reached.
     """
-    found: dict[TopicName, T] = {}
+    by_topic: dict[TopicName, T] = {}
     errors: dict[TopicName, LithifyError] = {}
 
     def read_one(at: tuple[TopicName, str | None]) -> None:
         name, token = at
         try:
-            found[name] = read(store.load_at(name, token))
+            by_topic[name] = read(store.load_at(name, token))
         except UnknownTopicError:
             pass  # deleted meanwhile, or no topic
         except Exception as error:
             errors[name] = as_lithify_error(error, name)
 
     for_each(read_one, list(store.change_tokens()), store.at_once)
-    return found, errors
+    return by_topic, errors
 
 
 def assess_topic(
@@ -260,13 +260,13 @@ def assess_topic(
         if partition in segments:
             log, read = state.log(partition), reads.of(partition)
             assessments[partition] = assess(log, segments[partition], settings, now_ms, read)
-    found = {partition: assessment for partition, assessment in assessments.items() if assessment is not None}
-    return AssessedTopic(state, found, segments, damaged, reads)
+    complete = {partition: assessment for partition, assessment in assessments.items() if assessment is not None}
+    return AssessedTopic(state, complete, segments, damaged, reads)
 
 
 def _read(store: LogStore, state: TopicState, partitions: list[int]) -> Segments:
     """Opens the manifests of these logs, if there are any."""
-    found: dict[int, list[Segment]] = {partition: [] for partition in partitions}
+    by_partition: dict[int, list[Segment]] = {partition: [] for partition in partitions}
     for segment in store.segments(state, partitions) if partitions else ():
-        found[segment.partition].append(segment)
-    return {partition: tuple(segments) for partition, segments in found.items()}
+        by_partition[segment.partition].append(segment)
+    return {partition: tuple(segments) for partition, segments in by_partition.items()}

@@ -38,12 +38,12 @@ def group_lag(warehouse: Warehouse, group: str, name: TopicName, positions: Sequ
     except UnknownTopicError:
         raise
     except Exception as error:
-        found = as_lithify_error(error, name)
-        if isinstance(found, UnusableEnvironmentError):
+        lithify_error = as_lithify_error(error, name)
+        if isinstance(lithify_error, UnusableEnvironmentError):
             warehouse.store.topics()  # it is this topic alone, or else the same error ends it all
         by_partition = {position.log.partition: position for position in positions}
         partitions = sorted({*by_partition, *_partitions(warehouse, name)}) or [0]
-        return [_unknown(group, LogId(name, p), by_partition.get(p), found) for p in partitions]
+        return [_unknown(group, LogId(name, p), by_partition.get(p), lithify_error) for p in partitions]
 
 
 def _partitions(warehouse: Warehouse, name: TopicName) -> Iterable[int]:

@@ -25,8 +25,10 @@ NAMED_AT_MOST = 20
 
 def failing_logs(warehouse: Warehouse) -> QuarantineReport:
     """All logs of the catalog whose last round failed. Raises `WarehouseError` if the catalog cannot be read."""
-    found, errors = read_topics(warehouse.store, partial(failures_of, warehouse.store))
-    logs = [failing_log(LogId(name, p), failure) for name, failures in found.items() for p, failure in failures.items()]
+    by_topic, errors = read_topics(warehouse.store, partial(failures_of, warehouse.store))
+    logs = [
+        failing_log(LogId(name, p), failure) for name, failures in by_topic.items() for p, failure in failures.items()
+    ]
     unreadable = tuple(UnreadableTopic(str(name), str(error), error.code) for name, error in sorted(errors.items()))
     return QuarantineReport(worst_first(logs), unreadable, warehouse.clock.now_ms())
 

@@ -46,8 +46,8 @@ def _named_bytes(store: LogStore, state: TopicState) -> tuple[int, int]:
 
 
 def _earlier_bytes(kept: Sequence[KeptVersion]) -> int | None:
-    found = [version.no_longer_named_bytes for version in kept]
-    return None if None in found else sum(size for size in found if size is not None)
+    sizes = [version.no_longer_named_bytes for version in kept]
+    return None if None in sizes else sum(size for size in sizes if size is not None)
 
 
 def _until_ms(kept: Sequence[KeptVersion], settings: TopicSettings) -> int | None:

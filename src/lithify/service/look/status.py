@@ -63,8 +63,8 @@ def topic_status(warehouse: Warehouse, state: TopicState, *, now_ms: int | None 
 
 def topic_info(warehouse: Warehouse, state: TopicState) -> TopicInfo:
     """Partitions, sizes and settings of the topic, from its newest metadata, and the attributes of its stream."""
-    found = _info(state, all_attributes(warehouse.store, [state.name.stream]).get(state.name.stream))
-    return replace(found, space=space_of(warehouse.store, state))
+    attributes = all_attributes(warehouse.store, [state.name.stream]).get(state.name.stream)
+    return replace(_info(state, attributes), space=space_of(warehouse.store, state))
 
 
 TellFailure = Callable[[str, LithifyError], None]
@@ -88,7 +88,7 @@ def topic_infos(warehouse: Warehouse, failed: TellFailure | None = None) -> tupl
 def _info(state: TopicState, attributes: StreamAttributes | LithifyError | None) -> TopicInfo:
     logs, views = volumes_of(state)
     inherited = attributes.inherited if isinstance(attributes, StreamAttributes) else {}
-    found = origins(state.settings, state.own_settings, inherited)
+    setting_origins = origins(state.settings, state.own_settings, inherited)
     return TopicInfo(
         topic=str(state.name),
         original_name=state.original_name or str(state.name),
@@ -102,7 +102,7 @@ def _info(state: TopicState, attributes: StreamAttributes | LithifyError | None)
         location=state.location,
         created_ms=state.created_ms,
         config=to_config(state.settings),
-        config_from={name: str(origin) for name, origin in found.items()},
+        config_from={name: str(origin) for name, origin in setting_origins.items()},
         source=None if state.replica is None else state.replica.source,
         source_version=None if state.replica is None else state.replica.version,
         compacts_by_itself=None if state.replica is None else state.replica.compacts,
@@ -115,8 +115,8 @@ def _log_status(
     state: TopicState, log: LogState, segments: tuple[Segment, ...], now_ms: int, reads: LogReads
 ) -> LogStatus:
     settings = state.round_settings
-    found = assess(log, segments, settings, now_ms, reads)
-    horizon, dirt, verdict = found.horizon, found.dirtiness, found.verdict
+    assessment = assess(log, segments, settings, now_ms, reads)
+    horizon, dirt, verdict = assessment.horizon, assessment.dirtiness, assessment.verdict
     if not state.takes_rounds:
         verdict = OF_A_REPLICA
     in_dirty_part = sum(s.null_values for s in segments if s.end_offset > log.first_dirty_offset)
@@ -136,7 +136,7 @@ def _log_status(
         dirty_ratio=round(dirt.ratio, 4),
         tombstones=log.tombstones + in_dirty_part,
         delete_retention_point=delete_retention_point(log),
-        next_tombstone_expiry_ms=found.next_tombstone_expiry_ms,
+        next_tombstone_expiry_ms=assessment.next_tombstone_expiry_ms,
         tombstones_held_below=log.held_below(horizon.offset),
         holds=tuple(map(_group_hold, holds(log, settings, reads, now_ms))),
         backlog_read_below=reads.backlog_below if reads.trimming else None,

@@ -39,12 +39,12 @@ def _info(
 ) -> StreamInfo:
     if isinstance(attributes, InvalidSettingError):
         return _invalid(warehouse, stream, attributes, topics)
-    found = StreamAttributes() if attributes is None else attributes
+    attributes = StreamAttributes() if attributes is None else attributes
     values = {
-        name: AttributeValue(found.value(name), Origin.STREAM if found.is_given(name) else Origin.DEFAULT)
+        name: AttributeValue(attributes.value(name), Origin.STREAM if attributes.is_given(name) else Origin.DEFAULT)
         for name in (*ATTRIBUTES, *INHERITABLE)
     }
-    return StreamInfo(original_stream(stream), stream, values, topics, keeps(found))
+    return StreamInfo(original_stream(stream), stream, values, topics, keeps(attributes))
 
 
 def _invalid(warehouse: Warehouse, stream: str, error: InvalidSettingError, topics: int) -> StreamInfo:

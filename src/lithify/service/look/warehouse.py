@@ -17,19 +17,19 @@ from lithify.waits.parallel import parallel
 def warehouse_info(warehouse: Warehouse) -> WarehouseInfo:
     """Reads the newest metadata of every topic. Raises `UnsupportedFormatError`, `DamagedError` or `WarehouseError`."""
     store = warehouse.store
-    found = format_now(store)
+    warehouse_format = format_now(store)
     formats: Counter[int] = Counter()
     unreadable: dict[str, str] = {}
     names = sorted(store.topics())
-    for name, said in zip(names, parallel(partial(_format_of, store), names, store.at_once), strict=True):
-        if isinstance(said, LithifyError):
-            unreadable[str(name)] = str(said)
-        elif said is not None:
-            formats[said] += 1
+    for name, topic_format in zip(names, parallel(partial(_format_of, store), names, store.at_once), strict=True):
+        if isinstance(topic_format, LithifyError):
+            unreadable[str(name)] = str(topic_format)
+        elif topic_format is not None:
+            formats[topic_format] += 1
     return WarehouseInfo(
         warehouse=store.where,
-        format=found.version,
-        features=tuple(sorted(found.features)),
+        format=warehouse_format.version,
+        features=tuple(sorted(warehouse_format.features)),
         newest_format=NEWEST_FORMAT.version,
         topics=formats.total() + len(unreadable),
         topics_by_format={str(version): formats[version] for version in sorted(formats)},

@@ -135,13 +135,14 @@ def _by_metadata(warehouse: Warehouse, newest: VersionSeen, result: InspectionRe
     for log in newest.state.logs:
         files = newest.log(log.partition).files
         yield from metadata_findings(newest.state, log, files.segments, files.view)
-        for segments, said in ((files.segments, log.last_record), (files.view, log.view and log.view.last_record)):
-            if said is None or not segments or segments[-1].path in unreadable:
+        for segments, stored in ((files.segments, log.last_record), (files.view, log.view and log.view.last_record)):
+            if stored is None or not segments or segments[-1].path in unreadable:
                 continue
-            found = _last_record(warehouse, segments)
-            if found is not None and found != said:
-                what = f"{LogId(newest.state.name, log.partition)}: the last record is said to be {said}, it is {found}"
-                yield Finding(log.partition, FindingKind.WRONG_METADATA, what, path=segments[-1].path)
+            actual = _last_record(warehouse, segments)
+            if actual is not None and actual != stored:
+                name = LogId(newest.state.name, log.partition)
+                message = f"{name}: the last record is said to be {stored}, it is {actual}"
+                yield Finding(log.partition, FindingKind.WRONG_METADATA, message, path=segments[-1].path)
 
 
 def _last_record(warehouse: Warehouse, segments: tuple[Segment, ...]) -> LastRecord | None:
@@ -171,19 +172,20 @@ def _counts(newest: VersionSeen) -> dict[str, TombstoneCount]:
 
 def _miscounted(newest: VersionSeen, result: InspectionResult) -> Iterator[Finding]:
     """Steps with fewer tombstones than there are, which would never expire. They may have more (C19)."""
-    for partition, found in result.tombstones.items():
+    for partition, counts in result.tombstones.items():
         log = newest.state.log(partition)
-        for said, count in zip((*(step.tombstones for step in log.steps), 0), found, strict=True):
-            if count > said:
-                what = (
-                    f"{LogId(newest.state.name, partition)}: {said} tombstones of a step are counted, there are {count}"
-                )
-                yield Finding(partition, FindingKind.WRONG_METADATA, what)
+        for stored, count in zip((*(step.tombstones for step in log.steps), 0), counts, strict=True):
+            if count > stored:
+                name = LogId(newest.state.name, partition)
+                message = f"{name}: {stored} tombstones of a step are counted, there are {count}"
+                yield Finding(partition, FindingKind.WRONG_METADATA, message)
 
 
 def _left_behind(name: TopicName, how: Transition, segment: Segment) -> Finding:
-    said = f"{LogId(name, segment.partition)}: records below the log start are still in {segment.path}, after a round"
-    return Finding(segment.partition, FindingKind.BELOW_START_KEPT, said, segment.base_offset, segment.path)
+    message = (
+        f"{LogId(name, segment.partition)}: records below the log start are still in {segment.path}, after a round"
+    )
+    return Finding(segment.partition, FindingKind.BELOW_START_KEPT, message, segment.base_offset, segment.path)
 
 
 def _broken(result: InspectionResult) -> set[str]:
@@ -204,16 +206,16 @@ def _unexplained(result: InspectionResult, whole: Sequence[Proof]) -> Iterator[R
             winners_unknown.add(number)
     for finding in result.records:
         number = finding.proof
-        judged = finding.offset < whole[number].horizon and finding.kind in _BY_WINNERS
-        if any(finding.offset in offsets for offsets in gone[number]) or (judged and number in winners_unknown):
+        needs_winners = finding.offset < whole[number].horizon and finding.kind in _BY_WINNERS
+        if any(finding.offset in offsets for offsets in gone[number]) or (needs_winners and number in winners_unknown):
             continue
         yield finding
 
 
-def _named(name: TopicName, whole: Sequence[Proof], found: Iterator[RecordFinding]) -> Iterator[Finding]:
+def _named(name: TopicName, whole: Sequence[Proof], findings: Iterator[RecordFinding]) -> Iterator[Finding]:
     """Findings with their texts. A missing record and another at its offset are one altered record."""
     kinds: dict[tuple[int, int], set[FindingKind]] = {}
-    for record in found:
+    for record in findings:
         kinds.setdefault((record.proof, record.offset), set()).add(record.kind)
     for (number, offset), together in kinds.items():
         kind = min(together) if len(together) == 1 else FindingKind.RECORD_ALTERED
@@ -222,8 +224,8 @@ def _named(name: TopicName, whole: Sequence[Proof], found: Iterator[RecordFindin
         place = f"the view of {log}" if proof.of_view else f"{log}"
         before, after = proof.versions
         versions = f"version {before}" if before == after else f"versions {before} to {after}"
-        said = f"{place}, offset {offset}: {_SAYS[kind]} ({versions})"
-        yield Finding(proof.partition, kind, said, offset)
+        message = f"{place}, offset {offset}: {_SAYS[kind]} ({versions})"
+        yield Finding(proof.partition, kind, message, offset)
 
 
 def _by_place(finding: Finding) -> tuple[int, int, str, str]:

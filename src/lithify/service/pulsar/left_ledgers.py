@@ -59,7 +59,7 @@ class _Search:
 
     def waiting(self, made: ByPartition) -> ByPartition:
         """By partition, what may be left there, as far as that can be seen without its subscription."""
-        found = {}
+        by_partition = {}
         for name, some in made.items():
             if (look := self._look(name)) is None or not (left := _unserved(look, some)):
                 continue
@@ -69,8 +69,8 @@ class _Search:
                     "would have to be held to tell: run `lithify pulsar compact`, and this again"
                 )
                 continue
-            found[name] = left
-        return found
+            by_partition[name] = left
+        return by_partition
 
     def unserved(self, name: str, made: Sequence[RoundLedger]) -> list[LeftLedger]:
         """Those that are left of a partition, deleted if that is wanted, beside no compaction of it."""

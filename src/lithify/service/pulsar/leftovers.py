@@ -47,10 +47,10 @@ class Leftovers:
         None if `hold` is lost. Raises `DamagedError` if the view that is served is gone.
         """
         with self.open_ledgers() as ledgers:
-            found = ledgers.newer_than(partition, since)
+            newer = ledgers.newer_than(partition, since)
             look = self.cluster.look(partition)  # after the list: a view that is served since is among its ledgers
             used = {look.view, None if look.served is None else look.served.ledger}
-            left = tuple(one.ledger for one in found if one.ledger not in used)
+            left = tuple(one.ledger for one in newer if one.ledger not in used)
             if not hold.is_confirmed():
                 return ()
             for ledger in left:

@@ -53,7 +53,7 @@ class PartitionRound:
         self._hold: Hold | None = None
         self._since: int | None = None
         """The newest ledger that is no leftover; None where there is no leftover."""
-        self._found_leftovers = self._may_leave_more = self._is_unknown = False
+        self._has_leftovers = self._may_leave_more = self._is_unknown = False
 
     @property
     def is_held(self) -> bool:
@@ -64,7 +64,7 @@ class PartitionRound:
         with self._failing():
             self._hold = holds.enter_context(holding(self._cluster, self.name, self.notes.append))
             look = self._cluster.look(self.name)
-            self._since, self._found_leftovers = look.unsettled, look.unsettled is not None
+            self._since, self._has_leftovers = look.unsettled, look.unsettled is not None
             self._describe(look)
             plan = plan_round(self.name, look)
             if plan.view is not None:
@@ -83,15 +83,15 @@ class PartitionRound:
                 self._leftovers.delete_one(written.ledger)  # the broker was not asked to serve it
                 raise lost(self.name)
             try:
-                found = self._publisher.publish(self.name, self._hold, self.view.horizon, written.ledger)
+                outcome = self._publisher.publish(self.name, self._hold, self.view.horizon, written.ledger)
             except UnknownOutcomeError:
                 self._is_unknown = True
                 raise
-            if isinstance(found, NeverServed):
+            if isinstance(outcome, NeverServed):
                 self._leftovers.delete_one(written.ledger)
                 self.report = replace(self.report, ledgers_deleted=(written.ledger,))
-                raise found.error
-            self._describe(found)
+                raise outcome.error
+            self._describe(outcome)
             self.report = replace(
                 self.report,
                 messages_in=written.messages_in,
@@ -113,7 +113,7 @@ class PartitionRound:
         if self._since is None or self._is_unknown or hold is None or not hold.is_open:
             return
         with self._failing():
-            if self._found_leftovers or self._may_leave_more or self.report.error is not None:
+            if self._has_leftovers or self._may_leave_more or self.report.error is not None:
                 deleted = self._leftovers.delete(self.name, hold, self._since)
                 self.report = replace(self.report, ledgers_deleted=deleted)
             if not self._may_leave_more and self.report.error is None and hold.is_confirmed():

@@ -47,16 +47,16 @@ class Publisher:
             reason = f": {error.message}"
         deadline_ms, pause_s = self.clock.monotonic_ms() + PUBLISHED_WITHIN_MS, LOOK_S
         while True:
-            found = self._look(partition)
-            match found:
+            look = self._look(partition)
+            match look:
                 case TopicLook(view=view, served=served) if view == ledger and served and served.ledger == ledger:
-                    return found
+                    return look
                 case UnknownSourceError() if not hold.is_confirmed():  # the others are not to wait for it
                     return NeverServed(_gone(partition, "the topic was deleted"))
                 case LithifyError():
-                    reason = f": {found.message}"
+                    reason = f": {look.message}"
             if self.clock.monotonic_ms() >= deadline_ms:
-                if _has_no_cursor(found, ledger) and not hold.is_confirmed():
+                if _has_no_cursor(look, ledger) and not hold.is_confirmed():
                     return NeverServed(_gone(partition, "its subscription __compaction was deleted"))
                 raise UnknownOutcomeError(
                     f"{partition}: the broker was asked to serve ledger {ledger} and does not say that it does{reason}",
@@ -72,11 +72,11 @@ class Publisher:
             return error
 
 
-def _has_no_cursor(found: TopicLook | LithifyError, ledger: int) -> bool:
+def _has_no_cursor(look: TopicLook | LithifyError, ledger: int) -> bool:
     """Whether the broker serves another ledger or none, and has no cursor that could name this one."""
-    if not isinstance(found, TopicLook) or found.horizon is not None:
+    if not isinstance(look, TopicLook) or look.horizon is not None:
         return False
-    return found.served is None or found.served.ledger != ledger
+    return look.served is None or look.served.ledger != ledger
 
 
 def _gone(partition: str, what: str) -> LithifyError:

@@ -40,12 +40,12 @@ class AsOf:
 
 def table_at(warehouse: Warehouse, name: TopicName, at: At, partition: int | None) -> Iterator[Batch]:
     """The latest value of every live key, log by log, as it was at a point. Raises what `as_of` raises."""
-    for found in as_of(warehouse, name, at, partition, compacted=True):
-        state, log, only = found.state, found.state.log(found.partition), [found.partition]
-        view = warehouse.store.view(state, only) if found.how.reads_view(log) else ()
-        pieces = pieces_of(log, warehouse.store.segments(state, only), view, found.how)
-        rules = replace(table_rules(log, state.settings), horizon=found.end, tombstones_expire_below=found.end)
-        yield from warehouse.files.latest([p.segment for p in pieces if p.segment.base_offset < found.end], rules)
+    for version in as_of(warehouse, name, at, partition, compacted=True):
+        state, log, only = version.state, version.state.log(version.partition), [version.partition]
+        view = warehouse.store.view(state, only) if version.how.reads_view(log) else ()
+        pieces = pieces_of(log, warehouse.store.segments(state, only), view, version.how)
+        rules = replace(table_rules(log, state.settings), horizon=version.end, tombstones_expire_below=version.end)
+        yield from warehouse.files.latest([p.segment for p in pieces if p.segment.base_offset < version.end], rules)
 
 
 def records_to(
@@ -55,12 +55,12 @@ def records_to(
 
     Raises what `as_of` and `open_log` raise.
     """
-    for found in as_of(warehouse, name, at, partition, compacted=compacted):
-        for batch in open_log(warehouse, found.state, found.partition, start, found.how).poll():
-            part = batch.below(found.end)
+    for version in as_of(warehouse, name, at, partition, compacted=compacted):
+        for batch in open_log(warehouse, version.state, version.partition, start, version.how).poll():
+            part = batch.below(version.end)
             if len(part):
                 yield part
-            if batch.end_offset >= found.end:
+            if batch.end_offset >= version.end:
                 break
 
 
@@ -69,7 +69,7 @@ def as_of(warehouse: Warehouse, name: TopicName, at: At, partition: int | None, 
     newest = warehouse.store.load(name)
     wanted = _by_log(newest, at, partition)
     kept = _Kept(warehouse, newest)
-    return tuple(_found(warehouse, kept, number, point, compacted=compacted) for number, point in wanted.items())
+    return tuple(_version_at(warehouse, kept, number, point, compacted=compacted) for number, point in wanted.items())
 
 
 def _by_log(newest: TopicState, at: At, partition: int | None) -> dict[int, int | AtTime]:
@@ -113,7 +113,7 @@ def _loads(warehouse: Warehouse, newest: TopicState) -> Iterator[TopicState]:
             yield state
 
 
-def _found(warehouse: Warehouse, kept: _Kept, partition: int, at: int | AtTime, *, compacted: bool) -> AsOf:
+def _version_at(warehouse: Warehouse, kept: _Kept, partition: int, at: int | AtTime, *, compacted: bool) -> AsOf:
     point = at if isinstance(at, AtTime) else whole_offset(LogId(kept.newest.name, partition), at)
     covered: list[Points] = []
     for state in kept:

@@ -79,12 +79,12 @@ def offsets_at(
     read = {name: settings.partitions(state) for name, state in by_name.items()}
     if isinstance(bound, PerLog):
         _check_named(bound, read)
-    found: dict[str, dict[int, int]] = {}
+    offsets: dict[str, dict[int, int]] = {}
     for name, state in by_name.items():
         version = OpenVersion(warehouse, state, read[name], Reading(compacted=settings.compacted))
         at = {partition: _position(bound, name, partition) for partition in read[name]}
-        found[name] = {p: _offset(warehouse, version, p, position, settings) for p, position in at.items()}
-    return found
+        offsets[name] = {p: _offset(warehouse, version, p, position, settings) for p, position in at.items()}
+    return offsets
 
 
 def starts_at(
@@ -94,16 +94,16 @@ def starts_at(
 
     Raises `OffsetOutOfRangeError` too for a time at or after which a log has no record, as Spark's Kafka source does.
     """
-    found = offsets_at(warehouse, states, bound, settings)
+    offsets = offsets_at(warehouse, states, bound, settings)
     for state in states if not settings.latest_without_match else ():
-        for partition, offset in found[str(state.name)].items():
+        for partition, offset in offsets[str(state.name)].items():
             position = _position(bound, str(state.name), partition)
             if isinstance(position, AtTime) and offset == state.log(partition).log_end_offset:
                 raise OffsetOutOfRangeError(
                     f"{LogId(state.name, partition)}: no record is at or after {format_time(position.timestamp_ms)}",
                     hint="startingOffsetsByTimestampStrategy=latest starts at the end of such a log",
                 )
-    return found
+    return offsets
 
 
 def check_ranges(start: Offsets, end: Offsets) -> None:
@@ -159,9 +159,9 @@ def plan_as_of(
         return plan_tasks(warehouse, [old], {}, {str(old.name): ends}, settings)
     parts: dict[tuple[TopicName, int, bool], tuple[TopicState, dict[int, int]]] = {}
     for state in states:
-        for found in _found_as_of(warehouse, state, point, settings):
-            part = found.state.name, found.state.version, found.how.compacted
-            parts.setdefault(part, (found.state, {}))[1][found.partition] = found.end
+        for log in _logs_as_of(warehouse, state, point, settings):
+            part = log.state.name, log.state.version, log.how.compacted
+            parts.setdefault(part, (log.state, {}))[1][log.partition] = log.end
     return tuple(
         task
         for (name, _, compacted), (old, ends) in parts.items()
@@ -169,12 +169,12 @@ def plan_as_of(
     )
 
 
-def _found_as_of(warehouse: Warehouse, state: TopicState, point: AsOfPoint, settings: ScanSettings) -> list[LogAsOf]:
+def _logs_as_of(warehouse: Warehouse, state: TopicState, point: AsOfPoint, settings: ScanSettings) -> list[LogAsOf]:
     if isinstance(point.at, Mapping) and str(state.name) not in point.at:
         raise RefusedError(f"{state.name}: no offsets are given for it")
     at = point.at[str(state.name)] if isinstance(point.at, Mapping) else point.at
     wanted = [None] if settings.assigned is None else settings.partitions(state)
-    return [found for p in wanted for found in as_of(warehouse, state.name, at, p, compacted=settings.compacted)]
+    return [log for p in wanted for log in as_of(warehouse, state.name, at, p, compacted=settings.compacted)]
 
 
 def _check_named(bound: PerLog, read: Mapping[str, Sequence[int]]) -> None:

@@ -16,7 +16,7 @@ def copied_signs(
     warehouse: Warehouse, state: TopicState, ranges: Mapping[int, tuple[int, int]]
 ) -> Mapping[int, Mapping[int, Signs]]:
     """By partition and offset those of what a version of a copy has there, without what is behind a damaged file."""
-    found: dict[int, dict[int, Signs]] = {partition: {} for partition in ranges}
+    signs: dict[int, dict[int, Signs]] = {partition: {} for partition in ranges}
     with suppress(DamagedError):
         readers = open_logs(warehouse, state, {partition: start for partition, (start, _) in ranges.items()})
         for (partition, (_, end)), reader in zip(ranges.items(), readers, strict=True):
@@ -24,5 +24,5 @@ def copied_signs(
                 assert record.offset is not None and record.timestamp is not None
                 if record.offset >= end:
                     break
-                found[partition][record.offset] = signs_of(record.timestamp, record.key, record.value)
-    return found
+                signs[partition][record.offset] = signs_of(record.timestamp, record.key, record.value)
+    return signs

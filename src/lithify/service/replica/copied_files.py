@@ -100,10 +100,10 @@ def copy_files(
 
 def checksum(pieces: Iterable[bytes]) -> int:
     """The CRC32C of a whole file."""
-    found = 0
+    crc32c = 0
     for piece in pieces:
-        found = google_crc32c.extend(found, piece)
-    return found
+        crc32c = google_crc32c.extend(crc32c, piece)
+    return crc32c
 
 
 class _Work:
@@ -156,18 +156,18 @@ class _Work:
 
     def copied(self, segment: Segment) -> Segment:
         """The copy of a file whose pages and facts are right, read again and found to be the same."""
-        found = 0
+        crc32c = 0
 
         def pieces() -> Iterator[bytes]:
-            nonlocal found
+            nonlocal crc32c
             for piece in self._source.files.checked_pieces(segment):
                 self._go_on(len(piece))
-                found = google_crc32c.extend(found, piece)
+                crc32c = google_crc32c.extend(crc32c, piece)
                 yield piece
                 self._done(len(piece))
 
         copy = self._target.files.copy(self._state, segment, pieces(), self._run_id)
-        if checksum(self._target.files.pieces(copy)) != found:
+        if checksum(self._target.files.pieces(copy)) != crc32c:
             raise DamagedError(
                 f"{copy.path}: the copy, read again, is not what was written",
                 hint="check the disk or store of the replica; the next copy writes a new file; nothing was changed",

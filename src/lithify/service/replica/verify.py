@@ -47,8 +47,8 @@ def verify_replica(
     sides = [ours]
     findings = list(ours.by_metadata())
     if not known.is_intact(ours.state.version):
-        said = f"{name}: a program that does not know replicas has written to the replica after version"
-        findings.append(Finding(0, FindingKind.WRONG_METADATA, f"{said} {known.written_at}"))
+        problem = f"a program that does not know replicas has written to the replica after version {known.written_at}"
+        findings.append(Finding(0, FindingKind.WRONG_METADATA, f"{name}: {problem}"))
     if source is not None:
         theirs = _Side.newest(source, name).at(known.version)
         check_same_source(theirs.state, ours.state)
@@ -132,32 +132,32 @@ class _Work:
 
     def findings(self) -> Iterator[Finding]:
         """What is wrong with the files."""
-        for found in parallel(self._of_file, self.files, COPIES_AT_ONCE):
-            yield from found
+        for findings in parallel(self._of_file, self.files, COPIES_AT_ONCE):
+            yield from findings
 
     def _of_file(self, segment: Segment) -> tuple[Finding, ...]:
-        found = self._ours.warehouse.files.findings(segment)
+        findings = self._ours.warehouse.files.findings(segment)
         self._read(segment.size_bytes)
         original = self._originals.get(segment.path)
         if original is None:
-            return found
+            return findings
         try:
             same = self._checksum(self._theirs, original) == self._checksum(self._ours, segment)
         except DamagedError as error:  # one of them; what the replica's own check found says the same of it
             missing = isinstance(error.__cause__, FileNotFoundError)
             kind = FindingKind.FILE_MISSING if missing else FindingKind.FILE_DAMAGED
             path = segment.path if segment.path in error.message else original.path
-            return found or (Finding(segment.partition, kind, error.message, path=path),)
+            return findings or (Finding(segment.partition, kind, error.message, path=path),)
         if same:
-            return found
-        said = f"{segment.path}: it is not the same as {original.path} of the source"
-        return (*found, Finding(segment.partition, FindingKind.FILE_DAMAGED, said, path=segment.path))
+            return findings
+        message = f"{segment.path}: it is not the same as {original.path} of the source"
+        return (*findings, Finding(segment.partition, FindingKind.FILE_DAMAGED, message, path=segment.path))
 
     def _checksum(self, side: _Side | None, segment: Segment) -> int:
         assert side is not None  # there are originals only with a source
-        found = checksum(side.warehouse.files.pieces(segment))
+        crc32c = checksum(side.warehouse.files.pieces(segment))
         self._read(segment.size_bytes)
-        return found
+        return crc32c
 
     def _read(self, size_bytes: int) -> None:
         with self._lock:

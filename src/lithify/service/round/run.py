@@ -180,16 +180,18 @@ def _with_heartbeats(run: Run, run_id: str, topics: Sequence[TopicState]) -> Pro
 def _execute(logs: Sequence[PlannedLog], round_: Round, watch: Stopwatch) -> Outcomes:
     """Key pass, decisions, rewrite and audit of `logs`. One that fails has its error; the others continue (C31)."""
     with watch.phase("key_pass"):
-        found = round_.find_survivors()
+        survivors = round_.find_survivors()
     decisions = {
-        log.id: decisions_of(log.plan, findings) for log in logs if isinstance(findings := found[log.id], LogFindings)
+        log.id: decisions_of(log.plan, findings)
+        for log in logs
+        if isinstance(findings := survivors[log.id], LogFindings)
     }
     rewrites = {log: mine for log, decided in decisions.items() if (mine := rewrites_of(decided))}
     with watch.phase("rewrite"):
         written = round_.rewrite(rewrites) if rewrites else {}
     outcomes: dict[LogId, LogOutcome | LithifyError] = {}
     for log in logs:
-        match found[log.id]:
+        match survivors[log.id]:
             case LithifyError() as error:
                 outcomes[log.id] = error
             case findings:

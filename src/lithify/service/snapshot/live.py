@@ -125,9 +125,9 @@ class LiveSource(Protocol):
     def close(self) -> None: ...
 
 
-def check_same(system: str, topic: str, known: str, found: str) -> None:
+def check_same(system: str, topic: str, known: str, actual: str) -> None:
     """Raises `SourceWentBackError` if the cluster's id of the topic is not the `known` one; empty: it is not known."""
-    if known and found and found != known:
+    if known and actual and actual != known:
         raise SourceWentBackError(
             f"{system}'s {topic} was deleted and recreated: its records are of another topic than those before",
             hint=COPY_AGAIN,

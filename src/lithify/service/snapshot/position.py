@@ -93,32 +93,32 @@ class PositionText:
         """Raises `InvalidInputError` for a text of something else: `where` it was, with a hint for its user."""
         key = self.system.lower()
         try:
-            found = json.loads(text)
-            if isinstance(found, dict) and found.pop(CHECKSUM, None) not in (None, checksum_of_json(found)):
+            content = json.loads(text)
+            if isinstance(content, dict) and content.pop(CHECKSUM, None) not in (None, checksum_of_json(content)):
                 raise ValueError("its checksum differs, so it is not what was stored")
-            if isinstance(found, dict) and "places" in found and key not in found:
-                theirs = next((name for name in SYSTEMS if name.lower() in found), "another system")
+            if isinstance(content, dict) and "places" in content and key not in content:
+                theirs = next((name for name in SYSTEMS if name.lower() in content), "another system")
                 raise ValueError(f"what stored it continues in {theirs}, and this continues in {self.system}")
-            topics = (found["lake"], found[key])
-            if found["format"] not in (1, FORMAT):
-                raise ValueError(f"format {found['format']}")
-            cursors = {int(partition): Cursor.from_json(cursor) for partition, cursor in found["places"].items()}
+            topics = (content["lake"], content[key])
+            if content["format"] not in (1, FORMAT):
+                raise ValueError(f"format {content['format']}")
+            cursors = {int(partition): Cursor.from_json(cursor) for partition, cursor in content["places"].items()}
             message_ids = {
                 int(partition): MessageId(*map(index, at["message"]))
-                for partition, at in found["places"].items()
+                for partition, at in content["places"].items()
                 if "message" in at
             }
             epochs = {
                 int(partition): EpochAt(*map(index, at["leader_epoch"]))
-                for partition, at in found["places"].items()
+                for partition, at in content["places"].items()
                 if "leader_epoch" in at
             }
             lasts = {
                 int(partition): ComparedRecord(*map(index, at["last"]))
-                for partition, at in found["places"].items()
+                for partition, at in content["places"].items()
                 if "last" in at
             }
-            ends = ends_from_json({"logs": found.get("ends", {})})
+            ends = ends_from_json({"logs": content.get("ends", {})})
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InvalidInputError(f"{where}: not a position of ours: {error}", hint=hint) from error
         if topics != (self.lake_topic, self.source_topic):
@@ -127,7 +127,7 @@ class PositionText:
                 f"not of {self.lake_topic} with {self.source_topic}",
                 hint=hint.partition(",")[0],
             )
-        return StoredPosition(cursors, str(found.get(f"{key}_id", "")), message_ids, epochs, ends, lasts)
+        return StoredPosition(cursors, str(content.get(f"{key}_id", "")), message_ids, epochs, ends, lasts)
 
     def text(self, position: StoredPosition) -> str:
         key = self.system.lower()
@@ -138,7 +138,7 @@ class PositionText:
             places[str(partition)]["leader_epoch"] = [at.offset, at.epoch]
         for partition, last in position.lasts.items():
             places[str(partition)]["last"] = [last.offset, last.timestamp_ms, last.checksum]
-        told: dict[str, Any] = {
+        content: dict[str, Any] = {
             "format": FORMAT,
             "lake": self.lake_topic,
             key: self.source_topic,
@@ -146,5 +146,5 @@ class PositionText:
             "places": places,
         }
         if position.ends:
-            told["ends"] = ends_to_json(position.ends)["logs"]
-        return json.dumps({**told, CHECKSUM: checksum_of_json(told)})
+            content["ends"] = ends_to_json(position.ends)["logs"]
+        return json.dumps({**content, CHECKSUM: checksum_of_json(content)})

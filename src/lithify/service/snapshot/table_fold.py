@@ -73,11 +73,11 @@ def refill(table: Table, fill: Callable[[Table], int]) -> int:
     """Replaces what a table has by what `fill` puts into an empty one: deletes of its keys may be gone (C12)."""
     if not table:
         return fill(table)
-    found: dict[bytes, Record] = {}
-    taken = fill(found)
-    for key in [key for key in table if key not in found]:
+    contents: dict[bytes, Record] = {}
+    taken = fill(contents)
+    for key in [key for key in table if key not in contents]:
         del table[key]
-    table.update(found)
+    table.update(contents)
     return taken
 
 

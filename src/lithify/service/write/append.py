@@ -121,10 +121,10 @@ def check_ends(state: TopicState, expected: Mapping[int, int]) -> None:
     """Raises `FencedError` for a log that ends elsewhere, or `UnknownTopicError` (C60)."""
     for partition, end in expected.items():
         state.check_partition(partition)
-        found = state.log(partition).log_end_offset
-        if found != end:
+        actual = state.log(partition).log_end_offset
+        if actual != end:
             raise FencedError(
-                f"{LogId(state.name, partition)} ends at {found}, not at {end}, where this writer expects it",
+                f"{LogId(state.name, partition)} ends at {actual}, not at {end}, where this writer expects it",
                 hint="nothing was appended; another writer has appended or truncated: read up to the new end first",
             )
 
@@ -181,7 +181,7 @@ def ended(newest: TopicState, logs: Mapping[int, LogState], end_offsets: Mapping
 
     Raises `InvalidInputError` for an end below that of the log, or `UnknownTopicError`.
     """
-    found: dict[int, LogState] = {}
+    ended_logs: dict[int, LogState] = {}
     for partition, end in end_offsets.items():
         newest.check_partition(partition)
         log = logs.get(partition, newest.log(partition))
@@ -191,5 +191,5 @@ def ended(newest: TopicState, logs: Mapping[int, LogState], end_offsets: Mapping
                 hint="a log end is lowered by `truncate` alone",
             )
         if end > log.log_end_offset:
-            found[partition] = replace(log, log_end_offset=end)
-    return found
+            ended_logs[partition] = replace(log, log_end_offset=end)
+    return ended_logs
