@@ -181,8 +181,8 @@ def _known(error: Exception) -> tuple[str, str] | None:
         return f"the driver of its database, {driver}, is not installed", f"{POSTGRES_URL}; nothing was changed"
     if isinstance(error, OSError) and error.errno is not None:
         return _FILE_ERRORS.get(error.errno)
-    if isinstance(error, OSError) and (found := _S3_ERROR.search(str(error))):
-        return _S3_ERRORS.get(found["code"])
+    if isinstance(error, OSError) and (match := _S3_ERROR.search(str(error))):
+        return _S3_ERRORS.get(match["code"])
     if isinstance(error, DBAPIError) and isinstance(error.orig, sqlite3.Error):
         code = getattr(error.orig, "sqlite_errorcode", None)
         if code in _SQLITE_WRITES:
@@ -215,6 +215,6 @@ def reason_of(error: Exception) -> str:
         text = ": ".join([*map(str, first["loc"]), first["msg"]])
     elif isinstance(error, DBAPIError) and error.orig is not None:
         text = str(error.orig)  # without the statement, and a link to SQLAlchemy's pages
-    elif found := _S3_ERROR.search(text):
-        text = f"{found['code']} during {found['operation']}: {found['text']}"
+    elif match := _S3_ERROR.search(text):
+        text = f"{match['code']} during {match['operation']}: {match['text']}"
     return one_line(text, 300) or type(error).__name__

@@ -75,8 +75,8 @@ class ArrowBatch:
         return int(self.table.column(OFFSET)[late[0]].as_py()) if len(late) else None
 
     def offset_of(self, sought: MessageId) -> int | None:
-        found = np.flatnonzero(reached(self.table, sought))
-        return int(self.table.column(OFFSET)[found[0]].as_py()) if len(found) else None
+        rows = np.flatnonzero(reached(self.table, sought))
+        return int(self.table.column(OFFSET)[rows[0]].as_py()) if len(rows) else None
 
     def to_arrow(self) -> pa.Table:
         return self.table
@@ -139,8 +139,8 @@ class IcebergFiles:
 
     def left(self, segment: Segment, start_offset: int) -> Left:
         """Reads two columns. Raises `DamagedError`."""
-        found = read_segment(self.access, segment, start_offset=start_offset, columns=[OFFSET, TIMESTAMP])
-        parts = (Left(table.num_rows, pc.min(table.column(TIMESTAMP)).as_py()) for table in found)
+        tables = read_segment(self.access, segment, start_offset=start_offset, columns=[OFFSET, TIMESTAMP])
+        parts = (Left(table.num_rows, pc.min(table.column(TIMESTAMP)).as_py()) for table in tables)
         return sum(parts, Left())
 
     def latest(self, segments: Sequence[Segment], rules: SurvivorRules) -> Iterator[ArrowBatch]:
@@ -182,8 +182,7 @@ class IcebergFiles:
         """What is wrong with a file: its pages are checked against their checksums, its facts against the metadata."""
         from lithify.columnar.segment.inspect import inspect_segment  # starts DuckDB
 
-        found = inspect_segment(self.access, segment, None, None)
-        return tuple(finding for finding in found if isinstance(finding, Finding))
+        return tuple(one for one in inspect_segment(self.access, segment, None, None) if isinstance(one, Finding))
 
     def missing(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Raises `WarehouseError` where the warehouse cannot be asked."""

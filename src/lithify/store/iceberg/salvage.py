@@ -77,23 +77,23 @@ class IcebergSalvage:
         if entry is Entry.WHOLE:
             return Remains(last, name, entry)
         if folder is not None or last:
-            found = self._around(last) if folder is None else {(at := layout.as_named(folder)): self._listed(at)}
+            places = self._around(last) if folder is None else {(at := layout.as_named(folder)): self._listed(at)}
         else:
-            found = {f: paths for f, paths in self._folders(name).items() if name_of(f, paths, self._metadata) == name}
-            found = {f: paths for f, paths in found.items() if layout.deleted_file(f) not in paths} or found
-        for location in found:
+            places = {f: paths for f, paths in self._folders(name).items() if name_of(f, paths, self._metadata) == name}
+            places = {f: paths for f, paths in places.items() if layout.deleted_file(f) not in paths} or places
+        for location in places:
             self._tables.check_is_here(name, location)  # C47
-        if not found or not any(found.values()):
+        if not places or not any(places.values()):
             raise UnknownTopicError(
                 f"{name}: neither the catalog nor a folder of the warehouse has such a topic",
                 hint="--folder says where its files are",
             )
-        if len(found) > 1:
+        if len(places) > 1:
             raise RefusedError(
-                f"{name}: there are {len(found)} folders of it: {', '.join(sorted(found))}",
+                f"{name}: there are {len(places)} folders of it: {', '.join(sorted(places))}",
                 hint="--folder says which one; nothing was changed",
             )
-        ((location, paths),) = found.items()
+        ((location, paths),) = places.items()
         its = owner(location, paths, self._metadata)
         if its is not None and its != name:
             raise RefusedError(
@@ -179,12 +179,12 @@ class IcebergSalvage:
         if root is None:
             return {}
         stream = root if name is None else layout.stream_folder(root, name)
-        found: dict[str, list[str]] = defaultdict(list)
+        folders: dict[str, list[str]] = defaultdict(list)
         with reaching(root):
             for file in stored_files(stream, self._source.io_properties):
                 if folder := _FOLDER.fullmatch(file.path):
-                    found[folder[1]].append(file.path)
-        return {folder: paths for folder, paths in found.items() if not layout.never_created(paths)}
+                    folders[folder[1]].append(file.path)
+        return {folder: paths for folder, paths in folders.items() if not layout.never_created(paths)}
 
     def _metadata(self, path: str) -> TableMetadata:
         return FromInputFile.table_metadata(load_file_io(dict(self._source.io_properties), path).new_input(path))
@@ -210,7 +210,7 @@ class IcebergSalvage:
         for (path, number), metadata in readable.items():
             if str(metadata.table_uuid) in past or (newest is not None and number < newest.number):
                 continue
-            files.append(self._judged(name, path, number, metadata))
+            files.append(self._metadata_file(name, path, number, metadata))
             newest = newest or (files[-1] if files[-1].whole else None)
         files = [file for file in files if newest is None or file.number >= newest.number]
         files.sort(key=lambda file: (-file.number, file.path))
@@ -232,7 +232,7 @@ class IcebergSalvage:
             )
         return remains
 
-    def _judged(self, name: TopicName, path: str, number: int, metadata: TableMetadata) -> MetadataFile:
+    def _metadata_file(self, name: TopicName, path: str, number: int, metadata: TableMetadata) -> MetadataFile:
         claims, foreign = lineage.claimed_version(metadata.properties), tuple(lineage.foreign_commits(metadata))
         state, problem, unkept = None, "", False
         try:
@@ -277,10 +277,10 @@ class IcebergSalvage:
         unnamed: list[Segment] = []
         unreadable: list[str] = []
         for path in paths:
-            found = _DATA.fullmatch(path[len(remains.location) + 1 :])
-            if found is None or path in named:
+            match = _DATA.fullmatch(path[len(remains.location) + 1 :])
+            if match is None or path in named:
                 continue
-            partition, base = int(found[1]), int(found[2])
+            partition, base = int(match[1]), int(match[2])
             if best is not None and best.state is not None and base < _end(best.state, partition):
                 continue
             try:

@@ -224,14 +224,14 @@ class IcebergStore(TopicFolders):
         """
         try:
             newest = self.load(state.name)
-            found = landing(edit, state, newest, partial(self.segments, newest))
+            outcome = landing(edit, state, newest, partial(self.segments, newest))
         except UnknownTopicError:
             return None
         except LithifyError as error:
             raise CommitUnknownError(f"{state.name}: a conflict, perhaps with itself: {error}") from error
-        if found is Landing.UNKNOWN and newest.identity == state.identity:
+        if outcome is Landing.UNKNOWN and newest.identity == state.identity:
             raise CommitUnknownError(f"{state.name}: a conflict, perhaps with itself")
-        return newest if found is Landing.LANDED else None
+        return newest if outcome is Landing.LANDED else None
 
     def _table(self, name: TopicName) -> Table:
         """The table of a topic, with metadata that the last commit wrote."""

@@ -75,12 +75,12 @@ class TopicFolders:
 
     def _refuse_other_commits(self, name: TopicName, location: str, listed: Sequence[StoredFile]) -> None:
         table = self._tables.load(name)
-        found = other_commit_of(table, location, [file.path for file in listed], self._access)
-        if found is not None:
+        other = other_commit_of(table, location, [file.path for file in listed], self._access)
+        if other is not None:
             raise RefusedError(
-                f"{name}: {found.problem(claimed_version(table.metadata.properties))}; nothing was deleted",
+                f"{name}: {other.problem(claimed_version(table.metadata.properties))}; nothing was deleted",
                 hint="delete it through the catalog that has them; if none has, have this one name them: "
-                f"`lithify repair {name} --metadata {found.path} --yes`",
+                f"`lithify repair {name} --metadata {other.path} --yes`",
             )
 
     def stored_files(self, state: TopicState) -> Iterator[StoredFile]:

@@ -28,18 +28,18 @@ def made_identity(catalog: Catalog, new_id: Callable[[], str]) -> str | None:
 
     Raises what the catalog raises where it cannot be read.
     """
-    found = stored_identity(catalog)
+    identity = stored_identity(catalog)
     for _ in range(TRIES):
-        if found is not None:
+        if identity is not None:
             break
         with suppress(Exception):  # another program was faster, or it stores none: what is read then tells
             _store(catalog, f"{new_id()}{new_id()}")
-        found = stored_identity(catalog)
-    return found
+        identity = stored_identity(catalog)
+    return identity
 
 
 def stored_identity(catalog: Catalog) -> str | None:
-    return next((found for space in NAMESPACES if (found := _stored(catalog, space)) is not None), None)
+    return next((identity for space in NAMESPACES if (identity := _stored(catalog, space)) is not None), None)
 
 
 def has_identity(catalog: Catalog, namespace: tuple[str, ...]) -> bool:

@@ -85,8 +85,8 @@ def read_newest(access: FileAccess, name: TopicName, where: str) -> tuple[TopicS
         facts = TableFacts(where, properties, main["sequence-number"], checksum, identity, metadata["location"])
         state = topic_codec.state_of(name, facts)
         view = snapshots[refs[VIEW_BRANCH]["snapshot-id"]] if VIEW_BRANCH in refs else None
-        said = stated_refs(properties)
-        if view is not None and said is not None and said.get(VIEW_BRANCH) != _checksum(view):
+        checksums = stated_refs(properties)
+        if view is not None and checksums is not None and checksums.get(VIEW_BRANCH) != _checksum(view):
             view = None
         return state, Lists(_list(main), None if view is None else _list(view))
     except Exception:  # damaged bytes fail in any way here; the usual way reports them

@@ -76,15 +76,15 @@ class CatalogStreams:
         if catalog is None or not streams:
             return {}
         with reaching(self._source.where):
-            found = self._properties(catalog, streams)
-        return {stream: _attributes(properties) for stream, properties in found.items()}
+            by_stream = self._properties(catalog, streams)
+        return {stream: _attributes(properties) for stream, properties in by_stream.items()}
 
     def topics(self, stream: str) -> tuple[TopicName, ...]:
         """Raises `UnknownStreamError` or `WarehouseError`."""
-        found = self._tables.topics(stream)
-        if not found:
+        topics = self._tables.topics(stream)
+        if not topics:
             self._check_exists(stream)
-        return found
+        return topics
 
     def change(self, stream: str, attributes: Properties, remove: Collection[str]) -> None:
         """Raises `UnknownStreamError` or `WarehouseError`."""
@@ -160,12 +160,14 @@ def _in_database(catalog: Catalog, streams: Collection[str] | None) -> dict[str,
     )
     if streams is not None and len(streams) == 1:
         query = query.where(Row.namespace.in_(streams))
-    found: dict[str, dict[str, str]] = {}
+    by_stream: dict[str, dict[str, str]] = {}
     with catalog.engine.connect() as connection:
         for stream, key, value in connection.execute(query):
-            found.setdefault(stream, {})[key] = value
+            by_stream.setdefault(stream, {})[key] = value
     return {
-        s: properties for s, properties in found.items() if _KNOWN in properties and (streams is None or s in streams)
+        s: properties
+        for s, properties in by_stream.items()
+        if _KNOWN in properties and (streams is None or s in streams)
     }
 
 

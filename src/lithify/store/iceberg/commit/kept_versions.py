@@ -59,16 +59,16 @@ def stated_refs_after(
     `before` and `kept` are the versions kept before and after it. Its other entries stay: a branch or tag that
     another program moved or dropped is not adopted (C48). With a version go those of its tags, there or not.
     """
-    said = checksums.stated_refs(metadata.properties)
-    if said is None:
+    refs = checksums.stated_refs(metadata.properties)
+    if refs is None:
         names = _tags_of(before)
-        said = checksums.refs_there(metadata, [MAIN_BRANCH, VIEW_BRANCH, *names])
-    tagged = {name: said.get(VIEW_BRANCH if name.endswith(_VIEW) else MAIN_BRANCH) for name, at in tags.items() if at}
+        refs = checksums.refs_there(metadata, [MAIN_BRANCH, VIEW_BRANCH, *names])
+    tagged = {name: refs.get(VIEW_BRANCH if name.endswith(_VIEW) else MAIN_BRANCH) for name, at in tags.items() if at}
     now = {name: checksums.ref_checksum(snapshot) for name, snapshot in moved.items() if snapshot is not None}
     left = _tags_of(kept)
     gone = {name for name, at in {**moved, **tags}.items() if at is None}
-    gone |= {name for name in said if checksums.TAG.fullmatch(name) and name not in left}
-    return {name: of for name, of in {**said, **tagged, **now}.items() if of is not None and name not in gone}
+    gone |= {name for name in refs if checksums.TAG.fullmatch(name) and name not in left}
+    return {name: of for name, of in {**refs, **tagged, **now}.items() if of is not None and name not in gone}
 
 
 def _tags_of(versions: Iterable[int]) -> list[str]:
@@ -83,12 +83,12 @@ def check_view(state: TopicState, partitions: Iterable[int], segments: tuple[Seg
     """Raises `DamagedError` if these are not the segments of the views of `state`, as it counts them (C8)."""
     for partition in partitions:
         view = state.log(partition).view or View()
-        found = volume_of(segments_of(segments, partition))
-        if found != view.volume:
+        volume = volume_of(segments_of(segments, partition))
+        if volume != view.volume:
             raise _view_damage(
                 state,
-                f"of partition {partition} the branch {VIEW_BRANCH} has {found.records} records in "
-                f"{found.size_bytes} bytes, and not {view.volume.records} in {view.volume.size_bytes}",
+                f"of partition {partition} the branch {VIEW_BRANCH} has {volume.records} records in "
+                f"{volume.size_bytes} bytes, and not {view.volume.records} in {view.volume.size_bytes}",
             )
 
 
@@ -126,15 +126,15 @@ def closings(
     clock that was wrong (C46): `closed_by_ms` says by when its commit had landed, as the store dates its file. Raises
     `DamagedError`.
     """
-    found: dict[str, int] = {}
+    latest_ms: dict[str, int] = {}
     for path, record in records:
         with readable(f"{path}: the record of a version"):
             closed_ms = int(record["closed_ms"])
             if closed_ms > now_ms + BEHIND_MS:
                 closed_ms = min(closed_ms, closed_by_ms.get(path, closed_ms))
             for gone in (path, *record["no_longer_named"]):
-                found[gone] = max(closed_ms, found.get(gone, closed_ms))
-    return found
+                latest_ms[gone] = max(closed_ms, latest_ms.get(gone, closed_ms))
+    return latest_ms
 
 
 def closed_state(newest: TopicState, path: str, record: Mapping[str, Any]) -> TopicState:

@@ -137,15 +137,15 @@ class _Look:
 
 def _named_before(numbered: Sequence[tuple[str, int]], named: Collection[str], access: FileAccess) -> set[str]:
     """The names of the catalog's metadata files, also of earlier ones, as those that are there tell."""
-    found, last = {*named}, ""
+    names, last = {*named}, ""
     for path, _ in numbered:
-        if last and _name(path) not in found:
+        if last and _name(path) not in names:
             content = _read(last, access) or {}
-            found |= {_name(earlier["metadata-file"]) for earlier in content.get("metadata-log", ())}
+            names |= {_name(earlier["metadata-file"]) for earlier in content.get("metadata-log", ())}
             last = ""
-        if _name(path) in found:
+        if _name(path) in names:
             last = path
-    return found
+    return names
 
 
 def _read(path: str, access: FileAccess) -> Content | None:

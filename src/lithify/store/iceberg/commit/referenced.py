@@ -121,17 +121,17 @@ def all_closings(
     """By path of a file, since when no version names it. Raises `DamagedError` or `WarehouseError`."""
     looks = read_looks(state.location, access)
     grace_ms = state.settings.sweep_grace_ms
-    found = {
+    of_attempts = {
         file.path: looks.closing(_name(file.path), file.modified_ms + grace_ms, now_ms)
         for file in stored
         if file.kind is FileKind.ATTEMPT
     }
     landed_ms = {file.path: file.modified_ms + grace_ms for file in stored}
-    told = closings(stored_records(state.location, access).items(), landed_ms, now_ms)
+    closed_ms = closings(stored_records(state.location, access).items(), landed_ms, now_ms)
     # A record lists its own file as well: its commit may not have landed yet.
     folder = f"{versions_folder(state.location)}/"
-    of_files = {path: Closing(ms, was_named=not path.startswith(folder)) for path, ms in told.items()}
-    return found | {path: of_files[given] for given, path in _spellings(state.location, told)}
+    of_files = {path: Closing(ms, was_named=not path.startswith(folder)) for path, ms in closed_ms.items()}
+    return of_attempts | {path: of_files[given] for given, path in _spellings(state.location, closed_ms)}
 
 
 def looks_with(

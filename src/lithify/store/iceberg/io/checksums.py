@@ -87,9 +87,9 @@ class ManifestList:
     @staticmethod
     def named(path: str, summary: Mapping[str, str]) -> ManifestList:
         """Raises `DamagedError`."""
-        said = summary.get(LIST)
+        text = summary.get(LIST)
         try:
-            return ManifestList(path, None if said is None else Stated.parse(said))
+            return ManifestList(path, None if text is None else Stated.parse(text))
         except ValueError as error:
             raise DamagedError(
                 f"{path}: what the snapshot says of the file is damaged: {error}", hint=RESTORE
@@ -141,16 +141,16 @@ class TableFacts:
     location: str
 
 
-def check(where: str, table: str, found: TableFacts, *, needed: bool) -> None:
+def check(where: str, table: str, facts: TableFacts, *, needed: bool) -> None:
     """Raises `DamagedError` where properties or main's snapshot of `table` are not as a commit left them.
 
     With `needed` there must be something to compare with.
     """
-    properties = found.properties
+    properties = facts.properties
     stated, refs = properties.get(CHECKSUM), stated_refs(properties)
     if stated is None and refs is None and not needed:
         return
-    if stated != _properties_checksum(found.identity, properties):
+    if stated != _properties_checksum(facts.identity, properties):
         raise _changed(where, "the table's properties are not those that the last commit left")
     if properties.get(TABLE) != table:
         its = properties.get(TABLE)
@@ -158,7 +158,7 @@ def check(where: str, table: str, found: TableFacts, *, needed: bool) -> None:
             f"{where}: the metadata is that of the table {its}",
             hint=f"something other than Lithify renamed it: `lithify repair` of that topic names it {its} again",
         )
-    if refs is None or refs.get(MAIN_BRANCH) != found.main:
+    if refs is None or refs.get(MAIN_BRANCH) != facts.main:
         raise _changed(where, "the snapshot of main is not the one that the last commit left")
 
 

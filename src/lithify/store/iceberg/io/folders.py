@@ -50,8 +50,8 @@ def stored_files(location: str, properties: Mapping[str, str]) -> Iterator[Store
         for file in sorted(Path(local).rglob("*")):
             with suppress(FileNotFoundError):  # a commit replaces files during the listing
                 if file.is_file():
-                    found = file.stat()
-                    yield _stored(location, str(file)[len(local) + 1 :], found.st_size, found.st_mtime_ns // 10**6)
+                    status = file.stat()
+                    yield _stored(location, str(file)[len(local) + 1 :], status.st_size, status.st_mtime_ns // 10**6)
         return
     from pyarrow.fs import FileSelector, FileType
 

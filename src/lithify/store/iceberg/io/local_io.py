@@ -52,9 +52,9 @@ class LocalInput(InputFile):
     def open(self, seekable: bool = True) -> IO[bytes]:
         """Raises `FileNotFoundError`, or `DamagedError` where it is no file, or too large to be metadata."""
         path = _path(self.location)
-        found = path.stat()
-        check_file(self.location, found)
-        check_small(self.location, found.st_size)
+        status = path.stat()
+        check_file(self.location, status)
+        check_small(self.location, status.st_size)
         return path.open("rb")
 
 

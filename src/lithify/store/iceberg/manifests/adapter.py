@@ -214,8 +214,8 @@ class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
                 self._kept.append(manifest)
             elif len(gone) < len(entries):
                 self._kept.append(self._written(e for e in entries if e.data_file.file_path not in removed))
-        found = {entry.data_file.file_path for entry in deleted}
-        check_removed(self._edit, self._exchange.remove, (s for s in self._exchange.remove if s.path in found))
+        paths = {entry.data_file.file_path for entry in deleted}
+        check_removed(self._edit, self._exchange.remove, (s for s in self._exchange.remove if s.path in paths))
         return [self._marked(entry, ManifestEntryStatus.DELETED) for entry in deleted]
 
     def _existing_manifests(self) -> list[ManifestFile]:

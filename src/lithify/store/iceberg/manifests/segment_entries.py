@@ -186,10 +186,10 @@ def _segments(io: FileIO, manifest: Manifest) -> _ByPartition:
     with _damage_named(manifest.path):
         for entry in entries:
             named[entry.data_file.partition[0]].append(segment_of(entry.data_file))
-    found = {partition: tuple(segments) for partition, segments in named.items()}
+    by_partition = {partition: tuple(segments) for partition, segments in named.items()}
     if manifest.checksum is not None and len(entries) <= ENTRIES_KEPT:
-        _DECODED.put(manifest.checksum, found)
-    return found
+        _DECODED.put(manifest.checksum, by_partition)
+    return by_partition
 
 
 def read_manifests(io: FileIO, manifest_list: ManifestList) -> list[Manifest]:

@@ -64,8 +64,8 @@ def claimed_version(properties: Mapping[str, str]) -> int | None:
 
 def metadata_paths(location: str, paths: Sequence[str]) -> list[tuple[str, int]]:
     """Metadata files with their numbers, the newest first."""
-    found = ((path, _METADATA.fullmatch(path[len(location) + 1 :])) for path in paths)
-    return sorted(((path, int(match[1])) for path, match in found if match), key=lambda f: (-f[1], f[0]))
+    matches = ((path, _METADATA.fullmatch(path[len(location) + 1 :])) for path in paths)
+    return sorted(((path, int(match[1])) for path, match in matches if match), key=lambda f: (-f[1], f[0]))
 
 
 def chosen(location: str, paths: Sequence[str], given: str | None) -> Sequence[str]:
@@ -77,8 +77,8 @@ def chosen(location: str, paths: Sequence[str], given: str | None) -> Sequence[s
         return paths
     files = [path for path, _ in metadata_paths(location, paths)]
     for spelt in (layout.as_named, _resolved):
-        if found := [path for path in files if spelt(path) == spelt(given)]:
-            return found
+        if matches := [path for path in files if spelt(path) == spelt(given)]:
+            return matches
     raise RefusedError(  # of none at all the topic would be rebuilt
         f"{given} is no file of the topic's folder {location}",
         hint=f"give a file *.metadata.json in {location}/metadata; nothing was changed",

@@ -59,19 +59,19 @@ def log_to_json(log: LogState) -> dict[str, Any]:
 
 def log_from_json(partition: int, data: Mapping[str, Any], new_epoch: int = FIRST_EPOCH) -> LogState:
     """The inverse of `log_to_json`. `new_epoch` is that of a new log where it was written."""
-    found = {
+    attributes = {
         field.attribute: field.from_json(data[field.name]) for field in _FIELDS if data.get(field.name) is not None
     }
     if "chunks" in data:
         for volume, chunks in zip(("clean", "dirty"), data["chunks"], strict=True):
-            found[volume] = replace(found.get(volume, Volume()), chunks=chunks)
-    if "held_by_chunks" in data and "held" in found:
-        found["held"] = HeldTombstones(*data["held"], *data["held_by_chunks"])
-    if "view" in found:
-        found["view"] = _view_of(data["view"], data)
-    taken = _may_lack_losers(found.get("last_round_ms"), found.get("compacted_below", 0))
-    found["losers_removed"] = data.get("losers_removed", taken)
-    return LogState(partition=partition, **{"epoch": new_epoch, **found})
+            attributes[volume] = replace(attributes.get(volume, Volume()), chunks=chunks)
+    if "held_by_chunks" in data and "held" in attributes:
+        attributes["held"] = HeldTombstones(*data["held"], *data["held_by_chunks"])
+    if "view" in attributes:
+        attributes["view"] = _view_of(data["view"], data)
+    taken = _may_lack_losers(attributes.get("last_round_ms"), attributes.get("compacted_below", 0))
+    attributes["losers_removed"] = data.get("losers_removed", taken)
+    return LogState(partition=partition, **{"epoch": new_epoch, **attributes})
 
 
 def _losers_removed(log: LogState) -> bool | None:

@@ -75,7 +75,7 @@ def changed_columns(schema: Schema, own: Schema) -> tuple[str, ...]:
     return tuple(
         ours.name
         for ours in own.fields
-        if (found := next((field for field in schema.fields if field.field_id == ours.field_id), None)) is None
-        or (found.name, found.field_type) != (ours.name, ours.field_type)
-        or (found.required and not ours.required)
+        if (theirs := next((field for field in schema.fields if field.field_id == ours.field_id), None)) is None
+        or (theirs.name, theirs.field_type) != (ours.name, ours.field_type)
+        or (theirs.required and not ours.required)
     )
