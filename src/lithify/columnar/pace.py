@@ -126,13 +126,13 @@ class FollowedRates:
         self._refreshed_at = now
         for note in self._notes:
             with suppress(Exception):  # after any error the rates stay as they are
-                found = read_rates(self._access, note.path)
-                if found.id == note.id:
+                document = read_rates(self._access, note.path)
+                if document.id == note.id:
                     continue
                 if note.cleaners_path is not None:
-                    self._cleaners = read_cleaners(self._access, note.cleaners_path) if found.shared else 1
-                    self._shared = found.rates if found.shared else Rates()
-                self._rates = found.rates
+                    self._cleaners = read_cleaners(self._access, note.cleaners_path) if document.shared else 1
+                    self._shared = document.rates if document.shared else Rates()
+                self._rates = document.rates
 
 
 def read_rates(access: FileAccess, path: str) -> RatesDocument:

@@ -54,8 +54,8 @@ class AscendingIds:
 
     def before(self, row: int) -> MessageId | None:
         """The id before that of a row of the last piece, in its partition."""
-        found = MessageId(*(int(part[row]) for part in self._before))
-        return None if found == _BEFORE_ALL else found
+        message_id = MessageId(*(int(part[row]) for part in self._before))
+        return None if message_id == _BEFORE_ALL else message_id
 
 
 _UNSET = -2

@@ -94,11 +94,11 @@ def make_folders(file: Path) -> None:
     file.parent.mkdir(exist_ok=True)
 
 
-def check_file(path: str, found: os.stat_result) -> None:
+def check_file(path: str, status: os.stat_result) -> None:
     """Raises `DamagedError` for a pipe, a device or a folder, whose reads may block or never end."""
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise DamagedError(
-            f"{path}: it is not a file any more, but a {_KINDS.get(stat.S_IFMT(found.st_mode), 'special file')}",
+            f"{path}: it is not a file any more, but a {_KINDS.get(stat.S_IFMT(status.st_mode), 'special file')}",
             hint="restore it from a backup; nothing was changed",
         )
 

@@ -36,8 +36,8 @@ _MOST = 150
 
 def keep_ambient_secrets() -> None:
     keep({name: _as_url(name, value) for name, value in os.environ.items() if _READ.match(name)})
-    for found in (*(_settings(_text(*place)) for place in _SETTINGS), _passes()):
-        for secret in islice(found, _MOST):
+    for secrets in (*(_settings(_text(*place)) for place in _SETTINGS), _passes()):
+        for secret in islice(secrets, _MOST):
             keep_secret(secret)
     for user, password in _OF_A_MACHINE.findall(_text(*_NETRC))[:_MOST]:
         keep_login(user, password)
@@ -64,4 +64,4 @@ def _settings(text: str) -> Iterator[str]:
 
 def _passes() -> Iterator[str]:
     lines = (line for line in _text(*_PG_PASSES).splitlines() if not line.startswith("#"))
-    return (re.sub(r"\\(.)", r"\1", found[1]) for found in map(_PASS.match, lines) if found)
+    return (re.sub(r"\\(.)", r"\1", match[1]) for match in map(_PASS.match, lines) if match)

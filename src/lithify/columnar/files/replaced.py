@@ -50,8 +50,8 @@ def _delete_abandoned(folder: Path) -> None:
         with suppress(OSError):  # locked, gone, another user's
             descriptor = os.open(new, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
             with os.fdopen(descriptor, "rb") as file:
-                found = os.fstat(file.fileno())
-                if stat.S_ISREG(found.st_mode) and found.st_size:
+                status = os.fstat(file.fileno())
+                if stat.S_ISREG(status.st_mode) and status.st_size:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     new.unlink()
 

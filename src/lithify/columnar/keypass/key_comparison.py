@@ -108,8 +108,8 @@ class KeyComparison:
             expired = has(ranks, EXPIRED_BIT) & ~superseded & waits
             depends.add(rows.first(clean).only(expired))
             self._check(depends)
-            judged = superseded | (ranks & (EXPIRED_BIT | PAST_BIT) > 0) & ~expired
-            self._judge(ranks[judged], superseded[judged], _none(int(judged.sum())))
+            candidates = superseded | (ranks & (EXPIRED_BIT | PAST_BIT) > 0) & ~expired
+            self._judge(ranks[candidates], superseded[candidates], _none(int(candidates.sum())))
         return superseded_winners, depends
 
     def _are_held(self, tombstones: Rows) -> Flags:

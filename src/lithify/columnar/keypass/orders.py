@@ -63,12 +63,12 @@ def _of_chunk(headers: pa.ListArray, name: str) -> pa.Array:
     records, named = records[is_last], named[is_last]
     values = pc.struct_field(every, "value").take(pa.array(named))
     valid = pc.fill_null(pc.equal(pc.binary_length(values), ORDER_BYTES), False)
-    found = np.zeros(len(headers), np.int64)
+    orders = np.zeros(len(headers), np.int64)
     missing = np.ones(len(headers), np.bool_)
     with_order = records[valid.to_numpy(zero_copy_only=False)]
-    found[with_order] = _big_endian(values.filter(valid))
+    orders[with_order] = _big_endian(values.filter(valid))
     missing[with_order] = False
-    return pa.array(found, mask=missing)
+    return pa.array(orders, mask=missing)
 
 
 def _big_endian(values: pa.BinaryArray) -> Integers:

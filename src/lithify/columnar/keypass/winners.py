@@ -83,8 +83,8 @@ class WinnerFinder:
         Calls `open_source` for each part of the range that is tried. Raises `EngineError` if keys cannot be
         spooled or separated, and what the source raises.
         """
-        found = self._find(open_source, hash_range, depth=0)
-        return found.tally, found.dead
+        results = self._find(open_source, hash_range, depth=0)
+        return results.tally, results.dead
 
     def blocks(self, batches: Iterator[pa.RecordBatch], ranges: int) -> Iterator[tuple[int, bytes]]:
         """Batches of a key scan as blocks for `ranges` hash ranges; see `blocks_by_range`."""
@@ -94,7 +94,7 @@ class WinnerFinder:
         """The results of the whole range."""
         hashes = KeyHash(self.seed, 2 * depth)
         parts = [whole]
-        found: KeyResults | None = None
+        total: KeyResults | None = None
         wasted_bytes = 0
         while parts:
             part = parts.pop()
@@ -109,13 +109,13 @@ class WinnerFinder:
                 source = open_source(part)
                 results = self._find_spooled(source, part, needed, depth)
             results.add(source)
-            if found is None:
-                found = results
+            if total is None:
+                total = results
             else:
-                found.add(results)
-        assert found is not None  # there is always a first part
-        found.tally.bytes_read += wasted_bytes
-        return found
+                total.add(results)
+        assert total is not None  # there is always a first part
+        total.tally.bytes_read += wasted_bytes
+        return total
 
     def _compared(self, source: KeySource, part: HashRange, hashes: KeyHash) -> KeyResults | None:
         """The results of comparing a part; None if memory does not suffice."""
@@ -167,9 +167,9 @@ def latest_offsets(
     if not segments:
         return BitMap64()
     log = LogScan(rules, (), segments)
-    _, found = finder.find(lambda part: KeyScan(access, log, settles=part.index == 0), HashRange(0, 1))
+    _, dead_records = finder.find(lambda part: KeyScan(access, log, settles=part.index == 0), HashRange(0, 1))
     offsets = BitMap64()
-    for index, dead in found.by_segment().items():
+    for index, dead in dead_records.by_segment().items():
         position = 0
         for table in read_segment(access, segments[index], columns=[OFFSET]):
             live = ~dead.flags(position, position + table.num_rows)

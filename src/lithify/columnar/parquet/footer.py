@@ -98,13 +98,13 @@ def read_footer(source: Any) -> Footer:
     size = source.seek(0, 2)
     raw = _raw(source, size)
     try:
-        found, _ = read_struct(raw)
-        leaves = tuple(_leaves(_structs(found, 2)))
-        groups = _structs(found, 4)
+        metadata, _ = read_struct(raw)
+        leaves = tuple(_leaves(_structs(metadata, 2)))
+        groups = _structs(metadata, 4)
         chunks = tuple(_chunks(group, leaves, size - len(raw) - _END_BYTES) for group in groups)
     except ThriftError as error:
         raise UnsoundFileError(f"its footer is damaged: {error}") from None
-    if sum(_number(group, 3) for group in groups) != _number(found, 3):
+    if sum(_number(group, 3) for group in groups) != _number(metadata, 3):
         raise UnsoundFileError("its row groups do not have the records that its footer says")
     _check_apart(chunk for group in chunks for chunk in group.values())
     whole = _MAGIC + raw + len(raw).to_bytes(4, "little") + _MAGIC
@@ -160,8 +160,8 @@ def _chunks(group: Struct, leaves: tuple[_Leaf, ...], data_end: int) -> dict[str
     rows, columns = _number(group, 3), _structs(group, 1)
     if len(columns) != len(leaves):
         raise UnsoundFileError(f"a row group has {len(columns)} columns, its schema {len(leaves)}")
-    found = [(leaf, _facts(column.get(3), leaf, rows)) for leaf, column in zip(leaves, columns, strict=True)]
-    return {leaf.path: _chunk(facts, leaf, data_end) for leaf, facts in found} if rows else {}
+    leaf_facts = [(leaf, _facts(column.get(3), leaf, rows)) for leaf, column in zip(leaves, columns, strict=True)]
+    return {leaf.path: _chunk(facts, leaf, data_end) for leaf, facts in leaf_facts} if rows else {}
 
 
 def _facts(given: Any, leaf: _Leaf, rows: int) -> Struct:
@@ -241,7 +241,7 @@ def _number(struct: Struct, field: int) -> int:
 
 
 def _structs(struct: Struct, field: int) -> list[Struct]:
-    found = struct.get(field)
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    structs = struct.get(field)
+    if not isinstance(structs, list) or not all(isinstance(one, dict) for one in structs):
         raise UnsoundFileError(f"a list of its footer (field {field}) is missing")
-    return found
+    return structs

@@ -128,8 +128,8 @@ class _Column:
 
     def check(self) -> None:
         """Raises `UnsoundFileError` if the pages are others than the footer says."""
-        found = (self._values, self._expanded_bytes, self._pages)
-        if found != (self.chunk.values, self.chunk.expanded_bytes, self.chunk.page_counts):
+        actual = (self._values, self._expanded_bytes, self._pages)
+        if actual != (self.chunk.values, self.chunk.expanded_bytes, self.chunk.page_counts):
             raise UnsoundFileError(f"the pages from byte {self.chunk.start} on are not those that its footer says")
 
 

@@ -79,7 +79,7 @@ def _written_varint(number: int) -> bytes:
 def _struct(data: bytes, at: int, left: int) -> tuple[Struct, int]:
     if not left:
         raise ThriftError(f"its structs are nested more than {MOST_NESTED} deep")
-    found: Struct = {}
+    fields: Struct = {}
     field = 0
     while head := data[at]:
         at += 1
@@ -89,10 +89,10 @@ def _struct(data: bytes, at: int, left: int) -> tuple[Struct, int]:
             field, at = _zigzag(data, at)
         kind = head & 0x0F
         if kind in (_TRUE, _FALSE):
-            found[field] = kind == _TRUE
+            fields[field] = kind == _TRUE
         else:
-            found[field], at = _value(data, at, kind, left)
-    return found, at + 1
+            fields[field], at = _value(data, at, kind, left)
+    return fields, at + 1
 
 
 def _value(data: bytes, at: int, kind: int, left: int) -> tuple[Any, int]:
@@ -122,11 +122,11 @@ def _list(data: bytes, at: int, left: int) -> tuple[list[Any], int]:
         size, at = _varint(data, at)
     if size > len(data) - at:  # no value takes less than a byte
         raise ThriftError(f"it claims a list of {size} values, and ends before")
-    found = []
+    values = []
     for _ in range(size):
         value, at = _value(data, at, kind, left)
-        found.append(value)
-    return found, at
+        values.append(value)
+    return values, at
 
 
 def _taken(data: bytes, at: int, size: int) -> tuple[bytes, int]:

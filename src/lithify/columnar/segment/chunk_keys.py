@@ -27,8 +27,8 @@ def chunk_keys(table: pa.Table) -> pa.ChunkedArray:
 
 def has_only_chunks(table: pa.Table) -> bool | None:
     """Whether all whole entries are chunks; None if there are none."""
-    found = [chunk is not None for _, chunk in _entries(table)]
-    return all(found) if found else None
+    are_chunks = [chunk is not None for _, chunk in _entries(table)]
+    return all(are_chunks) if are_chunks else None
 
 
 def _entries(table: pa.Table) -> Iterator[tuple[int, Chunk | None]]:

@@ -51,24 +51,24 @@ def to_table(records: Sequence[Record]) -> pa.Table:
 
 def envelope_columns(records: Sequence[Record]) -> dict[str, pa.Array]:
     """The columns of what records of Pulsar have besides, null for a record that has nothing of it."""
-    found = [r.envelope for r in records]
+    envelopes = [r.envelope for r in records]
     return {
-        LEDGER_ID: _integers(LEDGER_ID, [e and e.id.ledger for e in found], pa.int64()),
-        ENTRY_ID: _integers(ENTRY_ID, [e and e.id.entry for e in found], pa.int64()),
-        BATCH_INDEX: _integers(BATCH_INDEX, [e and e.id.batch_index for e in found], pa.int32()),
-        EVENT_TIME: _integers(EVENT_TIME, [e and e.event_time for e in found], pa.int64()),
-        PASSED_THROUGH: pa.array([e and (e.passed_through or None) for e in found], pa.bool_()),
-        METADATA: pa.array([e and e.metadata for e in found], pa.binary()),
+        LEDGER_ID: _integers(LEDGER_ID, [e and e.id.ledger for e in envelopes], pa.int64()),
+        ENTRY_ID: _integers(ENTRY_ID, [e and e.id.entry for e in envelopes], pa.int64()),
+        BATCH_INDEX: _integers(BATCH_INDEX, [e and e.id.batch_index for e in envelopes], pa.int32()),
+        EVENT_TIME: _integers(EVENT_TIME, [e and e.event_time for e in envelopes], pa.int64()),
+        PASSED_THROUGH: pa.array([e and (e.passed_through or None) for e in envelopes], pa.bool_()),
+        METADATA: pa.array([e and e.metadata for e in envelopes], pa.binary()),
     }
 
 
 def _integers(name: str, values: Sequence[int | None], kind: pa.DataType) -> pa.Array:
     """Raises `TypeError` for other numbers: with a type of integers Arrow would take 1.5 as 1."""
-    found = pa.array(values)
-    if not (pa.types.is_integer(found.type) or pa.types.is_null(found.type)):
+    array = pa.array(values)
+    if not (pa.types.is_integer(array.type) or pa.types.is_null(array.type)):
         wrong = next(value for value in values if value is not None and not pa.types.is_integer(pa.array([value]).type))
         raise TypeError(f"its {name} {wrong!r} is not an integer")
-    return found.cast(kind)
+    return array.cast(kind)
 
 
 def to_records(table: pa.Table) -> Iterator[Record]:
@@ -85,7 +85,7 @@ def _columns(batch: pa.RecordBatch) -> Iterator[Iterable[Any]]:
     if headers.null_count == len(headers):  # most topics have no headers, and lists are slow to convert
         yield repeat(())
     else:
-        yield (tuple((h["key"], h["value"]) for h in found or ()) for found in headers.to_pylist())
+        yield (tuple((h["key"], h["value"]) for h in row or ()) for row in headers.to_pylist())
     for name in (PARTITION, OFFSET):
         yield batch.column(name).to_pylist()
     yield map(TIMESTAMP_TYPES.__getitem__, batch.column(TIMESTAMP_TYPE).to_pylist())

@@ -74,13 +74,13 @@ def facts(path: str, partition: int, metadata: pq.FileMetaData, size_bytes: int)
     )
 
 
-def wrong_facts(named: Segment, found: Segment) -> Iterator[Finding]:
+def wrong_facts(named: Segment, actual_facts: Segment) -> Iterator[Finding]:
     """Findings for facts that differ between a manifest and the file that it names."""
     for fact in fields(Segment):
-        said, actual = getattr(named, fact.name), getattr(found, fact.name)
-        unsaid = fact.name == "only_chunks" and not said  # an earlier version wrote the manifest
-        if said != actual and not unsaid:
-            message = f"{named.path}: {fact.name} is {actual!r}, the metadata says {said!r}"
+        named_fact, actual_fact = getattr(named, fact.name), getattr(actual_facts, fact.name)
+        unsaid = fact.name == "only_chunks" and not named_fact  # an earlier version wrote the manifest
+        if named_fact != actual_fact and not unsaid:
+            message = f"{named.path}: {fact.name} is {actual_fact!r}, the metadata says {named_fact!r}"
             yield Finding(named.partition, FindingKind.WRONG_METADATA, message, path=named.path)
 
 

@@ -29,9 +29,9 @@ def stored_pieces(access: FileAccess, segment: Segment) -> Iterator[bytes]:
                 break
             yield piece
     if at != segment.size_bytes:
-        found = "more" if at > segment.size_bytes else f"only {at}"
+        amount = "more" if at > segment.size_bytes else f"only {at}"
         raise DamagedError(
-            f"{segment.path}: holds {found} bytes, the metadata says {segment.size_bytes}",
+            f"{segment.path}: holds {amount} bytes, the metadata says {segment.size_bytes}",
             hint=RESTORE,
         )
 

@@ -153,12 +153,12 @@ class SegmentReader:
 
     def _check_identity(self) -> None:
         segment, records = self._segment, self._file.metadata.num_rows
-        for what, found, named in (
+        for what, actual, named in (
             ("bytes", self.size_bytes, segment.size_bytes),
             ("records", records, segment.records),
         ):
-            if found != named:
-                raise DamagedError(f"{segment.path}: holds {found} {what}, the metadata says {named}", hint=RESTORE)
+            if actual != named:
+                raise DamagedError(f"{segment.path}: holds {actual} {what}, the metadata says {named}", hint=RESTORE)
         if not all(self._footer.chunks):
             raise DamagedError(f"{segment.path}: has a row group without records", hint=RESTORE)
         own = (self._file.metadata.metadata or {}).get(OWN_PATH.encode(), b"")  # absent before format 3

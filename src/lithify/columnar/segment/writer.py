@@ -212,5 +212,5 @@ class _OpenFile:
     def note_entries(self, group: pa.Table) -> None:
         """Looks at the whole entries of a row group that is written."""
         if PASSED_THROUGH in group.column_names and self.only_chunks is not False:
-            found = has_only_chunks(group)
-            self.only_chunks = self.only_chunks if found is None else found
+            only_chunks = has_only_chunks(group)
+            self.only_chunks = self.only_chunks if only_chunks is None else only_chunks
