@@ -322,7 +322,7 @@ def test_a_defect_in_its_thread_is_an_error_of_the_reader(join: Join, monkeypatc
         raise KeyError("a defect")
 
     monkeypatch.setattr(reader._member._keeper, "observe", broken)
-    wait_until(lambda: reader._member._trouble is not None)
+    wait_until(lambda: reader._member._error is not None)
     with pytest.raises(lithify.LithifyError, match="a defect"):
         pulled(reader)
 

@@ -59,12 +59,12 @@ class EmptyGroup:
             keeper.leave()
 
     def _take(self, keeper: LeaseKeeper, part: GroupTopic, names: Collection[str]) -> None:
-        left, told = set(names), False
+        left, is_announced = set(names), False
         for _ in range(TURNS):
             while waits := self._others(keeper, part):
-                if not told:
+                if not is_announced:
                     self._tell(f"whether {waits[0].owner} is still there", max(lease.left_ms for lease in waits))
-                    told = True
+                    is_announced = True
                 self._clock.sleep(LOOK_S)
             left -= keeper.take(left)
             if not left:

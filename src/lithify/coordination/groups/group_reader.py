@@ -137,8 +137,8 @@ class GroupReader(LogsReader):
                 self._warehouse.clock.sleep(POLL_S)
 
     def _rest(self, read: Callable[[VersionReader], Iterator[T]]) -> Iterator[T]:
-        while (found := self._next()) is not None:
-            partition, at = found
+        while (next_log := self._next()) is not None:
+            partition, at = next_log
             for item in read(at.log):
                 yield item
                 if self._looks != self._member.looks:

@@ -17,7 +17,7 @@ from lithify.model.names import TopicName
 from lithify.ports.groups import Groups
 from lithify.ports.store import Warehouse
 
-SAID_AT_MOST = 3
+NAMES_AT_MOST = 3
 
 
 def check_group_not_elsewhere(
@@ -41,7 +41,8 @@ def check_not_elsewhere(groups: Groups, part: GroupTopic, identity: str) -> None
     names = groups.elsewhere(part.group, part.topic, identity)
     if not names:
         return
-    said = ", ".join(names[:SAID_AT_MOST]) + (f" and {more} more" if (more := len(names) - SAID_AT_MOST) > 0 else "")
+    more = f" and {len(names) - NAMES_AT_MOST} more" if len(names) > NAMES_AT_MOST else ""
+    listing = ", ".join(names[:NAMES_AT_MOST]) + more
     if all(map(_is_place, names)):
         hint = "open the warehouse once by that place, as the version before did: its positions are taken over then"
     else:
@@ -51,7 +52,7 @@ def check_not_elsewhere(groups: Groups, part: GroupTopic, identity: str) -> None
         )
     raise RefusedError(
         f"group {part.group} has no position in {part.topic} of warehouse {groups.scope}, but the database has some "
-        f"under {said}, another name of the same warehouse: it would read everything again",
+        f"under {listing}, another name of the same warehouse: it would read everything again",
         hint=f"{hint}; to begin anew, give the group another name",
     )
 

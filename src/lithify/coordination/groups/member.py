@@ -58,7 +58,7 @@ class Member:
         self._keeper = LeaseKeeper(groups.leases, member_id, lease_ms, clock.monotonic_ms, part.prefix)
         self._names = frozenset({part.member(member_id)} if shares else ())
         self._renewed_ms = self._used_ms = clock.monotonic_ms()
-        self._trouble: Exception | None = None
+        self._error: Exception | None = None
         self._left = Event()
         self._thread = Thread(target=self._until_left, daemon=True)
 
@@ -78,7 +78,7 @@ class Member:
         """Says that the reader is used. Raises what has ended the thread, `CoordinationError` while it holds nothing
         because the database cannot be used."""
         self._used_ms = self._clock.monotonic_ms()
-        match self._trouble:
+        match self._error:
             case None:
                 return
             case CoordinationError() as error:
@@ -125,9 +125,9 @@ class Member:
         try:
             self._renew()
             self._look()
-            self._trouble = None
+            self._error = None
         except CoordinationError as error:
-            self._trouble = error
+            self._error = error
 
     def _until_left(self) -> None:
         look_s = min(LOOK_MS, self.lease_ms / LOOKS_PER_LEASE) / 1000
@@ -135,7 +135,7 @@ class Member:
             try:
                 self.beat()
             except Exception as error:  # a defect: the reader raises it
-                self._trouble = error
+                self._error = error
                 return
 
     def _renew(self) -> None:

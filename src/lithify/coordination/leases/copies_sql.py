@@ -30,7 +30,7 @@ PAGE = 250
 
 _Key = tuple[str, int]
 """A group and a partition."""
-_Found = Mapping[_Key, Position]
+_Positions = Mapping[_Key, Position]
 
 
 class SqlCopies:
@@ -102,7 +102,7 @@ class SqlCopies:
         as_read = update(FENCES).where(self._of(FENCES, topic), FENCES.c.fence == fence)
         return connection.execute(as_read.values(fence=fence + 1)).rowcount == 1
 
-    def _page_of(self, table: Table, topic: TopicName, keys: Iterable[_Key], connection: Connection) -> _Found:
+    def _page_of(self, table: Table, topic: TopicName, keys: Iterable[_Key], connection: Connection) -> _Positions:
         """Those of some positions that a table has, locked in the order in which members lock them."""
         key = table.c.consumer_group, table.c.partition
         wanted = select(table).where(self._of(table, topic), tuple_(*key).in_(list(keys)))
@@ -114,8 +114,8 @@ class SqlCopies:
         if not has_table(connection, GROUP_LEASES):
             return frozenset()
         names = {GroupTopic(self._scope, group, topic).partition(number): (group, number) for group, number in keys}
-        found = connection.execute(select(GROUP_LEASES.c.name).where(GROUP_LEASES.c.name.in_(list(names))))
-        return frozenset(names[name] for name in found.scalars())
+        rows = connection.execute(select(GROUP_LEASES.c.name).where(GROUP_LEASES.c.name.in_(list(names))))
+        return frozenset(names[name] for name in rows.scalars())
 
     def _make(self, changes: _Changes, topic: TopicName, connection: Connection) -> None:
         write = self._transactions
@@ -154,8 +154,8 @@ class _Changes:
     changed: list[Position] = field(default_factory=list)
     gone: list[_Key] = field(default_factory=list)
 
-    def add(self, found: Verdict, key: _Key, wanted: Position | None, *, is_new: bool) -> None:
-        if found is Verdict.WRITE and wanted is not None:
+    def add(self, verdict: Verdict, key: _Key, wanted: Position | None, *, is_new: bool) -> None:
+        if verdict is Verdict.WRITE and wanted is not None:
             (self.new if is_new else self.changed).append(wanted)
-        elif found is Verdict.REMOVE:
+        elif verdict is Verdict.REMOVE:
             self.gone.append(key)

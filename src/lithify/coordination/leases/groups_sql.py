@@ -87,12 +87,12 @@ class SqlGroups:
         def read(connection: Connection) -> tuple[list[Any], Sequence[Any]]:
             if not has_table(connection, POSITIONS):
                 return [], ()
-            found = [row for some in where(POSITIONS) for row in connection.execute(select(POSITIONS).where(some))]
-            return found, self._runs.read(connection, where)
+            rows = [row for some in where(POSITIONS) for row in connection.execute(select(POSITIONS).where(some))]
+            return rows, self._runs.read(connection, where)
 
         rows, runs = self._transactions.done(read)
-        found = with_runs(map(position_of, checked(rows, POSITIONS)), runs)
-        return tuple(sorted(found, key=lambda position: (position.group, position.log)))
+        positions = with_runs(map(position_of, checked(rows, POSITIONS)), runs)
+        return tuple(sorted(positions, key=lambda position: (position.group, position.log)))
 
     def elsewhere(self, group: str, topic: TopicName, identity: str) -> tuple[str, ...]:
         def read(connection: Connection) -> set[str]:
@@ -104,13 +104,13 @@ class SqlGroups:
         if not has_table(connection, POSITIONS):
             return set()
         wanted = select(POSITIONS.c.scope).distinct().where(_is_in(group, topic), POSITIONS.c.scope != self._scope)
-        found = set(connection.execute(wanted.where(POSITIONS.c.identity.in_(identities))).scalars())
+        scopes = set(connection.execute(wanted.where(POSITIONS.c.identity.in_(identities))).scalars())
         if has_table(connection, SCOPES):
             of_our_place = others_at(connection, self._former or self._scope, self._scope)
-            found.update(connection.execute(wanted.where(POSITIONS.c.scope.in_(of_our_place))).scalars())
+            scopes.update(connection.execute(wanted.where(POSITIONS.c.scope.in_(of_our_place))).scalars())
             taken_over = select(SCOPES.c.scope).where(SCOPES.c.identity == self._scope)
-            found.difference_update(connection.execute(taken_over).scalars())
-        return found
+            scopes.difference_update(connection.execute(taken_over).scalars())
+        return scopes
 
     def topics_elsewhere(self, group: str) -> frozenset[TopicName]:
         c = POSITIONS.c

@@ -63,17 +63,21 @@ def others_at(connection: Connection, former: str, name: str) -> list[str]:
     """Other names of what is, or was, at that place, as it was noted."""
     if not has_table(connection, SCOPES):
         return []
-    found = select(SCOPES.c.identity).where(SCOPES.c.scope == former, SCOPES.c.identity != name)
-    return list(connection.execute(found).scalars())
+    query = select(SCOPES.c.identity).where(SCOPES.c.scope == former, SCOPES.c.identity != name)
+    return list(connection.execute(query).scalars())
 
 
 def _take_over(write: Transactions, connection: Connection, former: str, name: str) -> None:
     tables = [t for t in (POSITIONS, COPIED, FENCES, REPLICAS, PROGRESS) if has_table(connection, t)]
-    if REPLICAS in tables and _found(connection, REPLICAS.c.target_scope == former) and may_write(connection, REPLICAS):
+    if (
+        REPLICAS in tables
+        and _exists(connection, REPLICAS.c.target_scope == former)
+        and may_write(connection, REPLICAS)
+    ):
         connection.execute(update(REPLICAS).where(REPLICAS.c.target_scope == former).values(target_scope=name))
-    if not any(_found(connection, table.c.scope == former) for table in tables):
+    if not any(_exists(connection, table.c.scope == former) for table in tables):
         return
-    if has_table(connection, SCOPES) and _found(connection, SCOPES.c.scope == former):
+    if has_table(connection, SCOPES) and _exists(connection, SCOPES.c.scope == former):
         return
     if not may_write(connection, tables[0]):
         return
@@ -100,7 +104,7 @@ def _take(write: Transactions, connection: Connection, tables: list[Table], form
             _copy(write, connection, table, former, name)
 
 
-def _found(connection: Connection, what: ColumnElement[bool]) -> bool:
+def _exists(connection: Connection, what: ColumnElement[bool]) -> bool:
     return connection.execute(select(literal(1)).where(what).limit(1)).scalar() is not None
 
 

@@ -137,11 +137,11 @@ def _shared(engine: Engine) -> Transactions:
     Connections are closed when the last user is gone, and not some time later by the garbage collector.
     """
     with _OPENING:
-        found = _IN_USE.get(engine.url)
-        if found is None:
-            found = _IN_USE[engine.url] = Transactions(engine)
-            finalize(found, engine.dispose).atexit = False
-        return found
+        transactions = _IN_USE.get(engine.url)
+        if transactions is None:
+            transactions = _IN_USE[engine.url] = Transactions(engine)
+            finalize(transactions, engine.dispose).atexit = False
+        return transactions
 
 
 def make_table(connection: Connection, table: Table) -> None:

@@ -53,10 +53,10 @@ class SqlReplicas:
         return SqlCoordination(self._transactions, table=REPLICA_LEASES)
 
     def definitions(self) -> tuple[ReplicaDefinition, ...]:
-        found = self._found(select(REPLICAS).where(REPLICAS.c.scope == self._scope))
-        if not found:
+        definitions = self._definitions(select(REPLICAS).where(REPLICAS.c.scope == self._scope))
+        if not definitions:
             self._check_not_elsewhere()
-        return found
+        return definitions
 
     def _check_not_elsewhere(self) -> None:
         """Raises `CoordinationError` where the place has definitions under a name that this warehouse has not (C73)."""
@@ -85,7 +85,7 @@ class SqlReplicas:
         scoped(self._transactions, other)
 
     def into(self, target_scope: str) -> tuple[ReplicaDefinition, ...]:
-        return self._found(select(REPLICAS).where(REPLICAS.c.target_scope == target_scope))
+        return self._definitions(select(REPLICAS).where(REPLICAS.c.target_scope == target_scope))
 
     def add(self, definition: ReplicaDefinition) -> bool:
         row = _row(definition) | {"scope": self._scope}
@@ -98,8 +98,8 @@ class SqlReplicas:
             if self._former is not None:
                 note_place(self._transactions, connection, self._former, self._scope)
             # Compared, not counted: a transaction that is done twice finds its own row.
-            found = connection.execute(select(REPLICAS).where(self._named(definition.name))).one()
-            if dict(found._mapping) != row:
+            stored = connection.execute(select(REPLICAS).where(self._named(definition.name))).one()
+            if dict(stored._mapping) != row:
                 return False
             connection.execute(delete(PROGRESS).where(self._of(definition.name)))  # of a removed one of this name
             return True
@@ -114,8 +114,8 @@ class SqlReplicas:
             if not has_table(connection, REPLICAS):
                 return False
             connection.execute(update(REPLICAS).where(*as_before).values(new))
-            found = connection.execute(select(REPLICAS).where(self._named(before.name))).one_or_none()
-            return found is not None and dict(found._mapping) == new
+            stored = connection.execute(select(REPLICAS).where(self._named(before.name))).one_or_none()
+            return stored is not None and dict(stored._mapping) == new
 
         return self._transactions.done(replace)
 
@@ -136,8 +136,8 @@ class SqlReplicas:
         def read(connection: Connection) -> Sequence[Any]:
             return connection.execute(wanted).all() if has_table(connection, PROGRESS) else ()
 
-        found = map(_progress, checked(self._transactions.done(read), PROGRESS))
-        return tuple(sorted(found, key=lambda progress: (progress.replica, progress.topic)))
+        notes = map(_progress, checked(self._transactions.done(read), PROGRESS))
+        return tuple(sorted(notes, key=lambda progress: (progress.replica, progress.topic)))
 
     def note(self, progress: Sequence[TopicProgress]) -> None:
         rows = [self._noted(p) for p in sorted(progress, key=lambda progress: (progress.replica, progress.topic))]
@@ -163,12 +163,12 @@ class SqlReplicas:
             with self._transactions.many_rows:
                 self._transactions.done(forget)
 
-    def _found(self, wanted: Any) -> tuple[ReplicaDefinition, ...]:
+    def _definitions(self, wanted: Any) -> tuple[ReplicaDefinition, ...]:
         def read(connection: Connection) -> Sequence[Any]:
             return connection.execute(wanted).all() if has_table(connection, REPLICAS) else ()
 
-        found = map(_definition, checked(self._transactions.done(read), REPLICAS))
-        return tuple(sorted(found, key=lambda definition: (definition.scope, definition.name)))
+        definitions = map(_definition, checked(self._transactions.done(read), REPLICAS))
+        return tuple(sorted(definitions, key=lambda definition: (definition.scope, definition.name)))
 
     def _named(self, name: str) -> Any:
         return and_(REPLICAS.c.scope == self._scope, REPLICAS.c.name == name)

@@ -47,9 +47,9 @@ class SqlRuns:
         if not has_table(connection, RUNS) or not self._may_read(connection):
             return ()
         self._reads = None  # unless it succeeds
-        found = [row for some in where(RUNS) for row in connection.execute(select(RUNS).where(some))]
+        rows = [row for some in where(RUNS) for row in connection.execute(select(RUNS).where(some))]
         self._reads = True
-        return checked(found, RUNS)
+        return checked(rows, RUNS)
 
     def delete(self, connection: Connection, where: Where) -> None:
         """Removes the rows, if there are any."""

@@ -19,14 +19,14 @@ TEXT_CHARACTERS = 60
 
 def checked(rows: Iterable[Any], table: Table) -> list[Any]:
     """The rows, each with columns of `table`. Raises `CoordinationError` for a value that the column is not for."""
-    found = list(rows)
-    if found:
-        columns = [table.columns[name] for name in found[0]._fields]
-        for row in found:
+    all_rows = list(rows)
+    if all_rows:
+        columns = [table.columns[name] for name in all_rows[0]._fields]
+        for row in all_rows:
             for column, value in zip(columns, row, strict=True):
                 if not _fits(value, column):
                     raise unreadable(table, row._asdict(), column.name)
-    return found
+    return all_rows
 
 
 def unreadable(table: Table, row: Mapping[str, Any], column: str) -> CoordinationError:

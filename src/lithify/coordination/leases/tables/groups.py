@@ -113,5 +113,4 @@ def with_runs(positions: Iterable[Position], rows: Iterable[Any]) -> Iterator[Po
         log, cursor = position.log, position.cursor
         key = position.group, log.topic.stream, log.topic.topic, log.partition
         row = runs.get((*key, cursor.identity, cursor.offset, position.committed_ms))
-        found = cursor if row is None else replace(cursor, version=row.version, run=row.run)
-        yield replace(position, cursor=found)
+        yield position if row is None else replace(position, cursor=replace(cursor, version=row.version, run=row.run))
