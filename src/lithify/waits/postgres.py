@@ -91,9 +91,9 @@ def _connected(host: str, port: int) -> socket.socket:
 
 def _answer(connection: socket.socket) -> bytes:
     """The first message, without what is behind it; nothing where the connection was closed."""
-    found = b""
-    while len(found) < _MOST_BYTES and (more := connection.recv(_MOST_BYTES)):
-        found += more
-        if len(found) >= 5 and len(found) > struct.unpack("!i", found[1:5])[0]:
+    message = b""
+    while len(message) < _MOST_BYTES and (more := connection.recv(_MOST_BYTES)):
+        message += more
+        if len(message) >= 5 and len(message) > struct.unpack("!i", message[1:5])[0]:
             break
-    return found[:1] + found[5:]
+    return message[:1] + message[5:]
