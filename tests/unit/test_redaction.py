@@ -20,7 +20,7 @@ import pytest
 from lithify.cli.terminal import output
 from lithify.errors import DamagedError, LithifyError, RefusedError
 from lithify.errors.defects import as_lithify_error
-from lithify.errors.redaction import HIDDEN, KNOWN, KNOWN_SECRETS, LONGEST, keep_secret, one_line, redacted, told
+from lithify.errors.redaction import HIDDEN, KNOWN, KNOWN_SECRETS, LONGEST, error_text, keep_secret, one_line, redacted
 from lithify.model.settings.secrets import keep
 from lithify.reports.page.html import text_html
 from lithify.store.iceberg.error_mapping import reaching
@@ -384,5 +384,5 @@ def test_a_cut_leaves_no_half_of_a_secret(most: int) -> None:
     keep({"token": SECRET})
     for before in range(0, most, 1 + most // 300):
         text = f"{'x ' * (before // 2)}{SECRET} {'y ' * most}"
-        assert "Qz7" not in told(text, most) + one_line(text, most)
-        assert max(len(told(text, most)), len(one_line(text, most))) <= most
+        assert "Qz7" not in error_text(text, most) + one_line(text, most)
+        assert max(len(error_text(text, most)), len(one_line(text, most))) <= most

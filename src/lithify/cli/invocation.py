@@ -18,7 +18,7 @@ import click
 from lithify.cli.completing import names
 from lithify.cli.terminal.output import print_json, say, say_error, say_json, say_lines
 from lithify.errors import RefusedError
-from lithify.errors.redaction import told
+from lithify.errors.redaction import error_text
 from lithify.model.names import parse_topic
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Invocation:
 
         Those of click and of libraries get the bound that ours have.
         """
-        message, hint = told(message), told(hint)
+        message, hint = error_text(message), error_text(hint)
         if self.json:
             place = {name: value for name, value in {**self.place, **where}.items() if value is not None}
             error = {"code": code, "message": message, "hint": hint or None, "exit_code": exit_code}

@@ -53,7 +53,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, ClassVar
 
-from lithify.errors.redaction import redact_handled, told
+from lithify.errors.redaction import error_text, redact_handled
 from lithify.errors.words import Worded
 
 
@@ -77,8 +77,8 @@ class LithifyError(Exception):
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         redact_handled()
-        super().__init__(told(message))
-        self.message, self.hint = self.args[0], told(hint)
+        super().__init__(error_text(message))
+        self.message, self.hint = self.args[0], error_text(hint)
 
     @property
     def code(self) -> str:

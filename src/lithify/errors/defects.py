@@ -19,13 +19,13 @@ def as_lithify_error(error: Exception, what: object) -> LithifyError:
     if isinstance(error, LithifyError):
         return error
     reason = one_line(str(error), TEXT_CHARACTERS)
-    told = f"{what}: {type(error).__name__}{': ' if reason else ''}{reason}{_place(error)}"
+    message = f"{what}: {type(error).__name__}{': ' if reason else ''}{reason}{_place(error)}"
     if isinstance(error, OF_THE_MACHINE):
         installed = isinstance(error, ImportError)
         hint = NOT_INSTALLED if installed else "check the memory, the disks and the network of this machine"
-        return UnusableEnvironmentError(told, hint=hint)
+        return UnusableEnvironmentError(message, hint=hint)
     return DefectError(
-        told,
+        message,
         hint="an unexpected error: a defect of Lithify, or damage that it did not recognize; run `lithify verify`",
     )
 

@@ -3,7 +3,7 @@
     known      values of the configuration in use, as `keep_secret` was told them: also where a library repeats them
     patterns   passwords of URLs, secrets among parameters and headers: also those of a configuration of others
 
-`told` bounds what an error says, so that a value of a megabyte that it repeats fills no terminal and no log.
+`error_text` bounds what an error says, so that a value of a megabyte that it repeats fills no terminal and no log.
 
 What is short would hide half of a text: below `SHORT` characters only whole words are hidden, below `LEAST` nothing.
 What may be a word, as the password `postgres`, is not hidden inside of others below `LONG` characters.
@@ -132,7 +132,7 @@ def redacted(text: str) -> str:
     return _BEARER.sub(rf"\1 {HIDDEN}", _FIELD.sub(rf"\1{HIDDEN}", _PARAMETER.sub(rf"\1{HIDDEN}", text)))
 
 
-def told(text: str, most: int = LONGEST) -> str:
+def error_text(text: str, most: int = LONGEST) -> str:
     """What an error says: without secrets, and with at most so many characters (50 or more).
 
     The middle is left out, where a value that was given repeats itself, and never before secrets are looked for: half
@@ -224,12 +224,12 @@ def _pattern(value: str) -> re.Pattern[str]:
     if len(value) > LARGE:
         begin, end, least = value[:_BEGIN], value[-_END:], len("".join(value[_BEGIN:-_END].split()))
         return re.compile(rf"{_spelled(begin)}(?:[\s\S]{{{least},}}?{_spelled(end)}|[\s\S]*\Z)")
-    found = _spelled(value)
+    spellings = _spelled(value)
     if len(value) < SHORT:
-        return re.compile(rf"(?<!\w){found}(?!\w)")
+        return re.compile(rf"(?<!\w){spellings}(?!\w)")
     if len(value) < LONG and value.isalpha() and value.isascii():
-        return re.compile(rf"{_BEFORE_A_WORD}{found}(?![A-Za-z])")
-    return re.compile(found)
+        return re.compile(rf"{_BEFORE_A_WORD}{spellings}(?![A-Za-z])")
+    return re.compile(spellings)
 
 
 _ELLIPSIS = re.compile(r"\.{3}|…")

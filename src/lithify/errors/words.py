@@ -131,7 +131,7 @@ def of_the_command_line() -> Iterator[None]:
         _Program.is_the_command_line = before
 
 
-def said(text: str, *, flags: bool = True) -> str:
+def in_program_words(text: str, *, flags: bool = True) -> str:
     """`text`, which has the command line's words, in those of this program; `flags`: also flags outside of commands."""
     return text if _Program.is_the_command_line else in_python(text, flags=flags)
 
@@ -146,7 +146,7 @@ class Worded:
         self._name = name
 
     def __get__(self, error: object, _owner: type | None = None) -> str:
-        return said(vars(error)[self._name], flags=self._flags)
+        return in_program_words(vars(error)[self._name], flags=self._flags)
 
     def __set__(self, error: object, text: str) -> None:
         vars(error)[self._name] = text
@@ -154,8 +154,8 @@ class Worded:
 
 def in_python(text: str, *, flags: bool = True) -> str:
     """The same with the calls and arguments of the Python API."""
-    text = _COMMAND.sub(lambda found: f"`{_call(found[1]) or found[0][1:-1]}`", text)
-    return _FLAG.sub(lambda found: _bare(found[0], found[1], found[2]), text) if flags else text
+    text = _COMMAND.sub(lambda match: f"`{_call(match[1]) or match[0][1:-1]}`", text)
+    return _FLAG.sub(lambda match: _bare(match[0], match[1], match[2]), text) if flags else text
 
 
 def _call(command: str) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from lithify.errors import InvalidSettingError
-from lithify.errors.redaction import told
+from lithify.errors.redaction import error_text
 from lithify.model.names import nearest
 from lithify.model.settings.foreign import counterpart
 from lithify.model.settings.table import LEAST_SWEEP_GRACE_MS, NO_LIMIT, SETTINGS, Order, Strategy, order_of_strategy
@@ -141,7 +141,7 @@ def changed(settings: TopicSettings, config: Mapping[str, object]) -> TopicSetti
             parsed[setting.attribute] = setting.parse(str(value))
         except ValueError as error:
             raise InvalidSettingError(
-                f"{name}={told(str(value), _SHOWN)}: {error}", hint=f"accepted: {setting.accepts}"
+                f"{name}={error_text(str(value), _SHOWN)}: {error}", hint=f"accepted: {setting.accepts}"
             ) from None
     result = replace(settings, **parsed)
     _check_consistent(result)
