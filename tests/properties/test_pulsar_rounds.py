@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from lithify.pulsar import compact_entries
 from lithify.pulsar.format.entry import RawEntry
 from lithify.pulsar.format.framing import unframed
-from lithify.pulsar.rounds.judged import RoundRules
 from lithify.pulsar.rounds.one_task import NeedsShuffleError
+from lithify.pulsar.rounds.round_messages import RoundRules
 from support.pulsar.pure_rounds import lone_round, shuffled_round
 from support.pulsar.topics import ALL_KINDS, PLAIN_KINDS, StoredTopic, entries, ranges_of
 

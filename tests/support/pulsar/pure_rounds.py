@@ -16,10 +16,10 @@ from lithify.pulsar.rounds.arrived_keys import ArrivedKeys
 from lithify.pulsar.rounds.entry_ranks import range_starts
 from lithify.pulsar.rounds.entry_reader import EntryReader
 from lithify.pulsar.rounds.entry_scan import EntryScan, numbered
-from lithify.pulsar.rounds.judged import RoundRules
 from lithify.pulsar.rounds.kept import KeptEntries
 from lithify.pulsar.rounds.one_task import OneTaskRound
-from lithify.pulsar.rounds.view_writing import ViewWriting, judged_range
+from lithify.pulsar.rounds.round_messages import RoundRules
+from lithify.pulsar.rounds.view_writing import ViewWriting, view_range
 
 SEED = "secret"
 MEMORY_BYTES = 2**24
@@ -52,7 +52,7 @@ def shuffled_round(
     written: list[bytes] = []
     writing = ViewWriting(reader, rules, written.extend)
     for one in parts:
-        writing.write(judged_range(one, rules, dead.by_segment().get(one.number), scans[one.number].read[one.number]))
+        writing.write(view_range(one, rules, dead.by_segment().get(one.number), scans[one.number].read[one.number]))
     return written
 
 

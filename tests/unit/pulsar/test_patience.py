@@ -8,7 +8,7 @@ import pytest
 
 from lithify.errors import BrokerError, SubscriptionBusyError, UnknownSourceError
 from lithify.pulsar.client.broker_refusals import TransientBrokerError
-from lithify.pulsar.client.patience import LOG, PAUSE_S, TOLD_AFTER_S, retried
+from lithify.pulsar.client.patience import LOG, PAUSE_S, WARNING_AFTER_S, retried
 
 
 class Calls:
@@ -45,8 +45,8 @@ TOLD = "no broker at h:1; trying again for 25 s (check the URL)"
     "error, answers_s, told",
     [
         (GONE, 0, []),
-        (GONE, TOLD_AFTER_S, []),
-        (GONE, TOLD_AFTER_S + 2, [TOLD]),
+        (GONE, WARNING_AFTER_S, []),
+        (GONE, WARNING_AFTER_S + 2, [TOLD]),
         (GONE, 29, [TOLD]),
         (SubscriptionBusyError("a is held"), 6, ["a is held; trying again for 25 s"]),
         (TransientBrokerError("said \x1b[2J"), 6, ["'said \\x1b[2J'; trying again for 25 s"]),

@@ -14,7 +14,7 @@ from lithify.pulsar.format.codecs import KNOWN, NONE, ZSTD
 from lithify.pulsar.format.entry import BATCH_LIMIT, RawEntry, entry_of, joined
 from lithify.pulsar.format.framing import unframed
 from lithify.pulsar.lake.records import records_of
-from lithify.pulsar.rounds.judged import RoundRules
+from lithify.pulsar.rounds.round_messages import RoundRules
 from lithify.reports.pulsar.damaged import kept_whole
 from support.pulsar.entries import Form, Sent, batch, single
 from support.pulsar.generated import ENCRYPTED

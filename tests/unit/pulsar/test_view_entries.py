@@ -10,7 +10,7 @@ import pytest
 from lithify.errors import DamagedError
 from lithify.ports.pulsar.views import EntryRange, ServedView
 from lithify.pulsar.rounds.entry_reader import EntryReader
-from lithify.pulsar.rounds.judged import RoundRules
+from lithify.pulsar.rounds.round_messages import RoundRules
 from support.pulsar.entries import Sent, single
 from support.pulsar.pure_rounds import lone_round, shuffled_round
 from support.pulsar.topics import VIEW, StoredTopic, ranges_of

@@ -15,9 +15,9 @@ from lithify.ports.pulsar.views import EntryRange
 from lithify.pulsar.format.entry import RawEntry
 from lithify.pulsar.format.framing import framed
 from lithify.pulsar.rounds.entry_scan import NumberedRange
-from lithify.pulsar.rounds.judged import RoundRules
+from lithify.pulsar.rounds.round_messages import RoundRules
 from lithify.pulsar.rounds.view_ledger import NewView, write_view
-from lithify.pulsar.rounds.view_writing import judged_range
+from lithify.pulsar.rounds.view_writing import view_range
 from support.pulsar.entries import Sent, single
 from support.pulsar.ledgers import Closed, FileLedgers, LedgerFolder
 
@@ -45,11 +45,11 @@ class LateWords(FileLedgers):
 @pytest.mark.parametrize("kind", [SmallFrames, LateWords])
 def test_an_error_of_bookies_names_the_largest_entry(tmp_path: Path, kind: type[FileLedgers]) -> None:
     """Bookies do not say which entry was too large for them."""
-    whole = NumberedRange(0, EntryRange(None, MessageId(5, 2), 1))
-    judged = judged_range(whole, RoundRules(), DeadPositions(), None)
+    numbered = NumberedRange(0, EntryRange(None, MessageId(5, 2), 1))
+    whole = view_range(numbered, RoundRules(), DeadPositions(), None)
     view, folder = NewView("topic", MessageId(5, 2), "run"), LedgerFolder(tmp_path, kind)
     with pytest.raises(BrokerError) as caught:
-        write_view(folder, view, Listed(), RoundRules(), [judged], Throttles())
+        write_view(folder, view, Listed(), RoundRules(), [whole], Throttles())
     size = len(framed(ENTRIES[1]))
     assert f"not available; the largest entry of the view is 5:1, with {size} bytes" in caught.value.message
     assert f"nettyMaxFrameSizeBytes is more than {size}" in str(caught.value.hint)

@@ -63,14 +63,14 @@ def lent_jvm(parts: JavaParts, metadata_uri: str, ledgers_path: str, answer_s: f
 def _taken(kind: JvmKind) -> LedgerJvm | None:
     while True:
         with _lock:
-            found = next((one for one in reversed(_kept) if one.kind == kind), None)
-            if found is None:
+            kept = next((one for one in reversed(_kept) if one.kind == kind), None)
+            if kept is None:
                 return None
-            _kept.remove(found)
-        found.end.cancel()
-        if found.jvm.is_usable:
-            return found.jvm
-        found.jvm.end()
+            _kept.remove(kept)
+        kept.end.cancel()
+        if kept.jvm.is_usable:
+            return kept.jvm
+        kept.jvm.end()
 
 
 def _keep(kind: JvmKind, jvm: LedgerJvm) -> None:

@@ -34,7 +34,7 @@ WRITE_BYTES: Final = 1 << 20
 PIPE_BYTES: Final = 1 << 20
 START_S: Final = 60.0
 END_S: Final = 10.0
-SAID_LINES: Final = 30
+LAST_LINES: Final = 30
 LINE_BYTES: Final = 2000
 IN_A_TRACE: Final = ("at ", "... ")
 """Lines that say where in Java an error came up; there are hundreds, and what it is stands before them."""
@@ -80,14 +80,14 @@ class LedgerJvm:
         self._answer_s = answer_s
         self._failure = ""
         self._hint = f"check that the jars in {parts.pulsar_jars} are whole, and all of one Pulsar"
-        self._said: deque[str] = deque(maxlen=SAID_LINES)
+        self._last_lines: deque[str] = deque(maxlen=LAST_LINES)
         class_path = parts.class_path()
         with as_file(files(__package__) / "Ledgers.java") as source:
             compiled = ("org.codehaus.janino.SimpleCompiler", str(source), "Ledgers")
-            told = (metadata_uri, ledgers_path, str(max(1, int(answer_s))))
+            arguments = (metadata_uri, ledgers_path, str(max(1, int(answer_s))))
             try:
                 self._process = subprocess.Popen(
-                    [str(parts.java), *OPTIONS, "-cp", class_path, *compiled, *told],
+                    [str(parts.java), *OPTIONS, "-cp", class_path, *compiled, *arguments],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
@@ -127,11 +127,11 @@ class LedgerJvm:
         (size,) = _SIZE.unpack(self._read(4, deadline))
         if not 1 <= size <= ANSWER_BYTES:
             raise self._broken(f"it printed something else than answers: a size of {size} bytes")
-        told = self._read(size, deadline)
-        if told[0] != 0:
-            said = told[1:].decode(errors="replace")
-            raise BrokerError(f"BookKeeper refused or did not answer: {said}", hint="check that its bookies run")
-        return told[1:]
+        answer = self._read(size, deadline)
+        if answer[0] != 0:
+            reason = answer[1:].decode(errors="replace")
+            raise BrokerError(f"BookKeeper refused or did not answer: {reason}", hint="check that its bookies run")
+        return answer[1:]
 
     def end(self) -> None:
         """Ends it, in bounded time; what is on its way is given up."""
@@ -150,11 +150,11 @@ class LedgerJvm:
         (size,) = _SIZE.unpack(self._read(4, deadline))
         if not 1 <= size <= ANSWER_BYTES:
             raise self._broken("it printed something else than a greeting")
-        told = self._read(size, deadline)
-        if told[0] != 0:
+        greeting = self._read(size, deadline)
+        if greeting[0] != 0:
             hint = "check the metadata store's URL, and that it can be reached from here"
-            raise BrokerError(f"no client of BookKeeper: {told[1:].decode(errors='replace')}", hint=hint)
-        if told[1:] != GREETING:
+            raise BrokerError(f"no client of BookKeeper: {greeting[1:].decode(errors='replace')}", hint=hint)
+        if greeting[1:] != GREETING:
             raise self._broken("it is of another version")
         self._hint = "another one is started the next time"
 
@@ -202,9 +202,9 @@ class LedgerJvm:
         self._process.kill()
         self._process.wait()
         self._listener.join(END_S)
-        said = " / ".join(self._said)
+        lines = " / ".join(self._last_lines)
         return UnusableEnvironmentError(
-            f"the JVM for BookKeeper failed: {why}" + (f"; it said: {said}" if said else ""), hint=self._hint
+            f"the JVM for BookKeeper failed: {why}" + (f"; it said: {lines}" if lines else ""), hint=self._hint
         )
 
     def _listen(self, errors: IO[bytes]) -> None:
@@ -212,15 +212,15 @@ class LedgerJvm:
             while line := errors.readline(LINE_BYTES):
                 text = line.decode(errors="replace").strip()
                 if text and not text.startswith(IN_A_TRACE) and not CHATTER.search(text[:CHATTER_CHARACTERS]):
-                    self._said.append(text)
+                    self._last_lines.append(text)
 
 
 def _only(folder: Path, name: str, what: str) -> Path:
-    found = sorted(folder.glob(f"{name}-[0-9]*.jar"))
-    if not found:
+    jars = sorted(folder.glob(f"{name}-[0-9]*.jar"))
+    if not jars:
         hint = "name Pulsar's `lib` folder, or one that Maven fills with pulsar-metadata and what it depends on"
         raise ConnectorError(f"{what} in {folder} have no {name}", hint=hint)
-    return found[-1]
+    return jars[-1]
 
 
 def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:

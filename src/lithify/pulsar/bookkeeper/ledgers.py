@@ -40,7 +40,7 @@ OF_ONE_PROCESS: Final = ("rocksdb:", "memory:")
 _INT: Final = struct.Struct(">I")
 _LONG: Final = struct.Struct(">q")
 _LONGS: Final = struct.Struct(">qq")
-_FOUND: Final = struct.Struct(">qB")
+_LEDGER_HEAD: Final = struct.Struct(">qB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +165,8 @@ class LedgerWriter:
         }
         counts = (self._replication.ensemble, self._replication.write_quorum, self._replication.ack_quorum)
         pairs = [sized(part) for name, value in metadata.items() for part in (name.encode(), value)]
-        told = self._jvm.ask(b"C", *map(_INT.pack, counts), _INT.pack(len(metadata)), *pairs)
-        ledger: int = _LONG.unpack(told)[0]
+        answer = self._jvm.ask(b"C", *map(_INT.pack, counts), _INT.pack(len(metadata)), *pairs)
+        ledger: int = _LONG.unpack(answer)[0]
         self._ledger = ledger
         return ledger
 
@@ -205,8 +205,8 @@ class LedgerWriter:
 
     def of_rounds(self) -> list[RoundLedger]:
         """All that rounds of Lithify made and that are there, of any topic, by id."""
-        found = self._listed(COMPACTED)
-        return sorted(RoundLedger(one.ledger, one.topic, one.run_id, _horizon(one)) for one in found if one.run_id)
+        listed = self._listed(COMPACTED)
+        return sorted(RoundLedger(one.ledger, one.topic, one.run_id, _horizon(one)) for one in listed if one.run_id)
 
     def managed_ledgers(self) -> Iterator[str]:
         """By Pulsar's name, the managed ledger of each ledger that topics have; many of them more than once."""
@@ -252,8 +252,8 @@ def sized(part: bytes) -> bytes:
 def _on_page(page: bytes) -> Iterator[_Listed]:
     at = 0
     while at < len(page):
-        ledger, closed = _FOUND.unpack_from(page, at)
-        at += _FOUND.size
+        ledger, closed = _LEDGER_HEAD.unpack_from(page, at)
+        at += _LEDGER_HEAD.size
         parts = []
         for _ in range(3):
             (size,) = _INT.unpack_from(page, at)
@@ -263,9 +263,9 @@ def _on_page(page: bytes) -> Iterator[_Listed]:
         yield _Listed(ledger, closed == 1, topic.decode(errors="replace"), compacted_to, run.decode(errors="replace"))
 
 
-def _horizon(found: _Listed) -> MessageId:
+def _horizon(listed: _Listed) -> MessageId:
     try:
-        at = MessageIdData.FromString(found.compacted_to)
+        at = MessageIdData.FromString(listed.compacted_to)
     except DecodeError as error:
-        raise BrokerError(f"ledger {found.ledger} does not say up to which entry it is compacted") from error
+        raise BrokerError(f"ledger {listed.ledger} does not say up to which entry it is compacted") from error
     return MessageId(at.ledger_id, at.entry_id)

@@ -53,16 +53,18 @@ class Admin:
 
     def partitions(self, topic: str) -> int:
         """How many the topic has; 0: it is not partitioned."""
-        found = _object(self.get(f"{_path(topic)}/partitions?checkAllowAutoCreation=false"), f"{topic}: its metadata")
-        return checked_count(topic, _number(found.get("partitions"), f"{topic}: its partitions"))
+        metadata = _object(
+            self.get(f"{_path(topic)}/partitions?checkAllowAutoCreation=false"), f"{topic}: its metadata"
+        )
+        return checked_count(topic, _number(metadata.get("partitions"), f"{topic}: its partitions"))
 
     def compaction_threshold(self, topic: str) -> int | None:
         """Bytes of backlog at which brokers compact the topic, by its policies or its namespace's; None: not set."""
         name = TopicName.parsed(topic).whole  # brokers refuse to tell policies of a partition
-        found = self.get(f"{name.path}/compactionThreshold?applied=true")
-        if found is None:
-            found = self.get(f"namespaces/{name.tenant}/{name.namespace}/compactionThreshold")
-        return None if found is None else _number(found, f"{topic}: its compaction threshold")
+        threshold = self.get(f"{name.path}/compactionThreshold?applied=true")
+        if threshold is None:
+            threshold = self.get(f"namespaces/{name.tenant}/{name.namespace}/compactionThreshold")
+        return None if threshold is None else _number(threshold, f"{topic}: its compaction threshold")
 
     def message_ttl_s(self, topic: str) -> int:
         """Seconds after which subscriptions lose a message, by whichever policy applies; 0: never.
@@ -70,14 +72,14 @@ class Admin:
         Only the tenant's admins may ask for it.
         """
         name = TopicName.parsed(topic).whole
-        found = self.get(f"{name.path}/messageTTL?applied=true")
-        return 0 if found is None else _number(found, f"{topic}: its message TTL")
+        ttl_s = self.get(f"{name.path}/messageTTL?applied=true")
+        return 0 if ttl_s is None else _number(ttl_s, f"{topic}: its message TTL")
 
     def id_published_at(self, topic: str, publish_time_ms: int) -> tuple[int, int]:
         """Ledger and entry of the first entry of one partition that came at or after a time, or of the last one."""
         what = f"{topic}: the id at a time"
-        found = _object(self.get(f"{_path(topic)}/messageid/{publish_time_ms}"), what)
-        return _number(found.get("ledgerId"), what), _number(found.get("entryId"), what)
+        message_id = _object(self.get(f"{_path(topic)}/messageid/{publish_time_ms}"), what)
+        return _number(message_id.get("ledgerId"), what), _number(message_id.get("entryId"), what)
 
     def compaction_status(self, topic: str) -> dict[str, Any]:
         """`status` and `lastError` of the broker's own compaction of one partition."""
@@ -85,9 +87,9 @@ class Admin:
 
     def subscription_properties(self, topic: str, subscription: str) -> dict[str, str]:
         """What is stored beside a subscription of one partition."""
-        found = self.get(f"{_path(topic)}/subscription/{quote(subscription, safe='')}/properties")
+        properties = self.get(f"{_path(topic)}/subscription/{quote(subscription, safe='')}/properties")
         what = f"{topic}: the properties of {subscription}"
-        return {name: str(value) for name, value in _object(found or {}, what).items()}
+        return {name: str(value) for name, value in _object(properties or {}, what).items()}
 
     def set_subscription_properties(self, topic: str, subscription: str, properties: Mapping[str, str]) -> None:
         """Stores these in place of all others."""
@@ -103,8 +105,8 @@ class Admin:
 
     def created(self, topic: str) -> str:
         """When one partition was created, in epoch ms as text: a recreated one has another time. Empty: not told."""
-        found = self.get(f"{_path(topic)}/stats")
-        created = found.get("topicCreationTimeStamp") if isinstance(found, dict) else None
+        stats = self.get(f"{_path(topic)}/stats")
+        created = stats.get("topicCreationTimeStamp") if isinstance(stats, dict) else None
         return str(created) if created else ""
 
     def subscriptions(self, topic: str) -> tuple[str, ...]:
@@ -137,8 +139,8 @@ class Admin:
             ) from error
         except (requests.RequestException, TimeoutError, OSError) as error:
             hint = "check the admin URL, and that the cluster runs"
-            told = f"the admin interface at {base} does not answer: {reason_of(error)}"
-            raise TransientBrokerError(told, hint=hint) from error
+            message = f"the admin interface at {base} does not answer: {reason_of(error)}"
+            raise TransientBrokerError(message, hint=hint) from error
         if status >= 300:
             raise _refused(status, body, url)
         try:
@@ -184,25 +186,25 @@ def _refused(status: int, body: bytes, url: str) -> BrokerError | UnknownSourceE
         reason = str(json.loads(body)["reason"])
     except (ValueError, KeyError, TypeError, RecursionError):
         reason = body.decode(errors="replace")
-    said = f"{url}: the admin interface answers {status}: {one_line(reason, TEXT_CHARACTERS)}"
+    message = f"{url}: the admin interface answers {status}: {one_line(reason, TEXT_CHARACTERS)}"
     if status in (401, 403):
-        return BrokerError(said, hint="check authPlugin and authParams, and the rights of this role")
+        return BrokerError(message, hint="check authPlugin and authParams, and the rights of this role")
     if status == 404:
-        return UnknownSourceError(said, hint="check tenant, namespace and topic")
-    return TransientBrokerError(said) if status in (429, 500, 502, 503, 504) else BrokerError(said)
+        return UnknownSourceError(message, hint="check tenant, namespace and topic")
+    return TransientBrokerError(message) if status in (429, 500, 502, 503, 504) else BrokerError(message)
 
 
 def _path(topic: str) -> str:
     return TopicName.parsed(topic).path
 
 
-def _object(found: Any, what: str) -> dict[str, Any]:
-    if not isinstance(found, dict):
+def _object(answer: Any, what: str) -> dict[str, Any]:
+    if not isinstance(answer, dict):
         raise BrokerError(f"{what} that the admin interface tells is not an object")
-    return found
+    return answer
 
 
-def _number(found: Any, what: str) -> int:
-    if not isinstance(found, int) or isinstance(found, bool):
+def _number(answer: Any, what: str) -> int:
+    if not isinstance(answer, int) or isinstance(answer, bool):
         raise BrokerError(f"{what}: the admin interface tells something that is not a number")
-    return found
+    return answer

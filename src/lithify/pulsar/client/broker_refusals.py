@@ -62,14 +62,14 @@ class SealedEndError(BrokerError):
 def refusal(error: int, text: str, where: str) -> LithifyError:
     """The error for what a broker refused: its number, what it said, and of which topic and broker."""
     name = NAMES[error] if 0 <= error < len(NAMES) else f"error {error}"
-    said = f"{where}: the broker refused with {name}: {one_line(text, TEXT_CHARACTERS)}".rstrip(": ")
+    message = f"{where}: the broker refused with {name}: {one_line(text, TEXT_CHARACTERS)}".rstrip(": ")
     if name == "ConsumerBusy":
-        return SubscriptionBusyError(said, hint="wait until the other consumer has ended")
+        return SubscriptionBusyError(message, hint="wait until the other consumer has ended")
     if name in ("TopicNotFound", "InvalidTopicName"):
-        return UnknownSourceError(said, hint="check tenant, namespace and topic")
+        return UnknownSourceError(message, hint="check tenant, namespace and topic")
     if name in ("AuthenticationError", "AuthorizationError"):
-        return BrokerError(said, hint="check authPlugin and authParams, and the rights of this role on the topic")
+        return BrokerError(message, hint="check authPlugin and authParams, and the rights of this role on the topic")
     if text.startswith(SEALED_END) and not OF_BOOKIES.search(text.removeprefix(SEALED_END)):
         hint = "readers of the compacted topic fail as well, until a message comes; Pulsar 4.0 can open such a view"
-        return SealedEndError(said, hint=hint)
-    return TransientBrokerError(said) if name in PASSING else BrokerError(said)
+        return SealedEndError(message, hint=hint)
+    return TransientBrokerError(message) if name in PASSING else BrokerError(message)

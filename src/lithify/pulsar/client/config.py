@@ -109,8 +109,8 @@ class ClientConfig:
 
     def addresses(self) -> tuple[tuple[str, int], ...]:
         """Host and port of every broker or proxy that the service URL names. Raises `InvalidSettingError`."""
-        scheme, found, hosts = self.service_url.partition("://")
-        if scheme not in _PORTS or not found or not hosts.strip("/"):
+        scheme, separator, hosts = self.service_url.partition("://")
+        if scheme not in _PORTS or not separator or not hosts.strip("/"):
             hint = "write it as pulsar://host:6650, or pulsar+ssl://host:6651"
             raise InvalidSettingError(f"{self.service_url!r} is not the service URL of a Pulsar cluster", hint=hint)
         return tuple(address_of(f"{scheme}://{host}") for host in hosts.rstrip("/").split(","))
@@ -152,7 +152,7 @@ def conf_of(file: Path) -> dict[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"  # the error shows what is there
         raise InvalidSettingError(f"{file} cannot be read: {why}") from error
-    found = {}
+    conf = {}
     ended = re.split(r"\r\n|\r|\n", text)  # Java knows no other ends: those may be in a token
     for number, line in enumerate(map(str.strip, ended), 1):
         name, separator, value = line.partition("=")
@@ -161,8 +161,8 @@ def conf_of(file: Path) -> dict[str, str]:
         if not _OWN_NAME.fullmatch(name.strip()) or not separator or value.endswith("\\"):
             hint = "write name=value, without escapes and each in one line"
             raise InvalidSettingError(f"{file}: line {number} is not understood", hint=hint)  # it may be a secret
-        found[name.strip()] = value.strip()
-    return found
+        conf[name.strip()] = value.strip()
+    return conf
 
 
 def _check_names(conf: Mapping[str, str]) -> None:
@@ -239,8 +239,8 @@ def _with_token(config: ClientConfig, parameters: str) -> ClientConfig:
         return replace(config, token_file=file or _no_token())
     token = parameters.removeprefix("token:")
     if token.startswith("{"):
-        found = _json(token).get("token")
-        token = found if isinstance(found, str) else ""
+        json_token = _json(token).get("token")
+        token = json_token if isinstance(json_token, str) else ""
     return replace(config, token=token.strip() or _no_token())
 
 
@@ -250,9 +250,9 @@ def _no_token() -> NoReturn:
 
 def _json(text: str) -> Mapping[str, object]:
     try:
-        found = json.loads(text)
+        parameters = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        parameters = None
+    if not isinstance(parameters, dict):
         raise InvalidSettingError("authParams looks like JSON but is not an object")  # its text is secret
-    return found
+    return parameters

@@ -176,9 +176,9 @@ class Connection:
                 self.send(answer)
 
     def _unless_refused(self, answer: BaseCommand, about: str) -> BaseCommand:
-        told = getattr(answer, _FIELDS[answer.type])
-        if answer.type == ERROR or (hasattr(told, "error") and told.HasField("error")):
-            raise refusal(told.error, told.message, f"{about} at {self.where}")
+        response = getattr(answer, _FIELDS[answer.type])
+        if answer.type == ERROR or (hasattr(response, "error") and response.HasField("error")):
+            raise refusal(response.error, response.message, f"{about} at {self.where}")
         return answer
 
     def _connected(self, deadline: Deadline) -> socket.socket:

@@ -56,12 +56,12 @@ def last_id(connection: Connection, topic: str) -> MessageId | None:
     asked = command("get_last_message_id")
     asked.get_last_message_id.consumer_id = CONSUMER
     asked.get_last_message_id.request_id = connection.new_request()
-    found = connection.request(asked, topic).get_last_message_id_response.last_message_id
-    if NOWHERE in (found.ledger_id, found.entry_id):
+    last = connection.request(asked, topic).get_last_message_id_response.last_message_id
+    if NOWHERE in (last.ledger_id, last.entry_id):
         return None
-    if max(found.ledger_id, found.entry_id) > LARGEST:
-        raise BrokerError(f"{topic}: the broker tells a last id that is none: {found.ledger_id}:{found.entry_id}")
-    return MessageId(found.ledger_id, found.entry_id, found.batch_index)
+    if max(last.ledger_id, last.entry_id) > LARGEST:
+        raise BrokerError(f"{topic}: the broker tells a last id that is none: {last.ledger_id}:{last.entry_id}")
+    return MessageId(last.ledger_id, last.entry_id, last.batch_index)
 
 
 def allow(connection: Connection, messages: int) -> None:

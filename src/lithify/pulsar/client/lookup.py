@@ -37,7 +37,7 @@ def at_any(config: ClientConfig, ask: Callable[[Connection], T]) -> T:
 
 def owner_of(config: ClientConfig, topic: str) -> Connection:
     """A connection to the broker that has the topic, or one partition. Raises `UnknownSourceError`, `BrokerError`."""
-    address, broker = at_any(config, lambda connection: _found(config, connection, topic))
+    address, broker = at_any(config, lambda connection: _owner_address(config, connection, topic))
     return Connection(config, address, broker)
 
 
@@ -54,7 +54,7 @@ def partitions_of(config: ClientConfig, topic: str) -> int:
     return at_any(config, ask)
 
 
-def _found(config: ClientConfig, first: Connection, topic: str) -> tuple[tuple[str, int], str]:
+def _owner_address(config: ClientConfig, first: Connection, topic: str) -> tuple[tuple[str, int], str]:
     """Where to connect to, and for a proxy the broker behind it."""
     answer = _asked(first, topic, authoritative=False)
     for _ in range(REDIRECTS_AT_MOST):

@@ -31,11 +31,11 @@ class TopicName:
     @classmethod
     def parsed(cls, name: str) -> TopicName:
         """Raises `InvalidNameError`."""
-        found = _NAME.fullmatch(name)
-        if found is None:
+        match = _NAME.fullmatch(name)
+        if match is None:
             hint = "write it as persistent://tenant/namespace/topic"
             raise InvalidNameError(f"{name!r} is not the name of a Pulsar topic", hint=hint)
-        domain, tenant, namespace, local = found.groups()
+        domain, tenant, namespace, local = match.groups()
         if not {".", ".."}.isdisjoint((tenant, namespace, local)):  # another place, in the admin interface's URLs
             raise InvalidNameError(f"{name!r} is not the name of a Pulsar topic: a part of it is no name")
         if domain != "persistent":
@@ -60,8 +60,8 @@ class TopicName:
     @property
     def partition(self) -> int:
         """-1 for a topic as a whole, as Pulsar says it."""
-        found = _PARTITION.search(self.local)
-        return int(found[1]) if found else -1
+        match = _PARTITION.search(self.local)
+        return int(match[1]) if match else -1
 
     @property
     def whole(self) -> TopicName:

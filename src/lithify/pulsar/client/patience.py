@@ -1,6 +1,6 @@
 """Calls that are repeated while a broker is away, as it is for a moment when a topic moves.
 
-fails ──► pause ──► again ──► ... ──► after TOLD_AFTER_S a warning is logged, once ──► ... ──► `BrokerError`
+fails ──► pause ──► again ──► ... ──► after WARNING_AFTER_S a warning is logged, once ──► ... ──► `BrokerError`
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lithify.waits.deadline import Deadline
 
 PAUSE_S: Final = 0.5
 """Between two tries."""
-TOLD_AFTER_S: Final = 5.0
+WARNING_AFTER_S: Final = 5.0
 LOG: Final = logging.getLogger(__name__)
 """Its warnings are for people: the command line prints them, and Python on stderr by default, also in tasks."""
 T = TypeVar("T")
@@ -26,7 +26,7 @@ class Outage:
 
     def __init__(self, seconds: float) -> None:
         self._deadline = Deadline(seconds)
-        self._told = False
+        self._has_warned = False
 
     def pause(self, seconds: float, error: LithifyError, wait: Callable[[float], object]) -> None:
         """Waits until the next try. Raises `BrokerError` when there is to be none, and what `wait` raises."""
@@ -34,10 +34,10 @@ class Outage:
             left_s = self._deadline.left_s()
         except TimeoutError:
             raise BrokerError(f"{error.message}, for {self._deadline.seconds:.3g} s", hint=error.hint) from error
-        if not self._told and self._deadline.seconds - left_s >= TOLD_AFTER_S:
-            self._told = True
-            said = error.message if error.message.isprintable() else ascii(error.message)  # brokers wrote parts of it
-            LOG.warning("%s; trying again for %.0f s%s", said, left_s, error.hint and f" ({error.hint})")
+        if not self._has_warned and self._deadline.seconds - left_s >= WARNING_AFTER_S:
+            self._has_warned = True
+            text = error.message if error.message.isprintable() else ascii(error.message)  # brokers wrote parts of it
+            LOG.warning("%s; trying again for %.0f s%s", text, left_s, error.hint and f" ({error.hint})")
         wait(min(seconds, left_s))
 
 

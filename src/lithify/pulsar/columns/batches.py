@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from lithify.pulsar.columns.fields import Bools, Buffer, Found, Ints, Schema, Spans, fields_of
+from lithify.pulsar.columns.fields import Bools, Buffer, Ints, MessageFields, Schema, Spans, fields_of
 
 KEY: Final = 0x12
 PAYLOAD_SIZE: Final = 0x18
@@ -79,13 +79,13 @@ def find_messages(buffer: Buffer, batches: Batches) -> tuple[BatchMessages, list
     places = _Places.of(buffer, batches)
     chosen, left = places.walked(batches)
     batch = places.batch[chosen]
-    found = np.bincount(batch, minlength=len(batches.start))
-    first = np.cumsum(found) - found
-    index = np.arange(len(batch)) - np.repeat(first, found)
-    for odd in np.flatnonzero((found != batches.count) & (found > 0)).tolist():
+    counts = np.bincount(batch, minlength=len(batches.start))
+    first = np.cumsum(counts) - counts
+    index = np.arange(len(batch)) - np.repeat(first, counts)
+    for odd in np.flatnonzero((counts != batches.count) & (counts > 0)).tolist():
         kept = batches.kept.get(odd, ())
-        if len(kept) == found[odd]:
-            index[first[odd] : first[odd] + found[odd]] = kept
+        if len(kept) == counts[odd]:
+            index[first[odd] : first[odd] + counts[odd]] = kept
         else:
             left.append(odd)
     if left:
@@ -102,7 +102,7 @@ class _Places:
     start: Ints
     payload_start: Ints
     end: Ints
-    found: Found
+    fields: MessageFields
 
     @classmethod
     def of(cls, buffer: Buffer, batches: Batches) -> _Places:
@@ -116,11 +116,11 @@ class _Places:
         payload_start = start + 4 + size
         fits = (size >= _LEAST_METADATA) & (payload_start <= batches.end[batch])
         batch, start, payload_start = batch[fits], start[fits], payload_start[fits]
-        found = fields_of(buffer, start + 4, payload_start, SINGLE_MESSAGE)
-        payload_size = found.numbers[PAYLOAD_SIZE]
-        found.plain[payload_size < 0] = False
-        drop_bad_properties(buffer, found)
-        return cls(batch, start, payload_start, payload_start + payload_size, found)
+        fields = fields_of(buffer, start + 4, payload_start, SINGLE_MESSAGE)
+        payload_size = fields.numbers[PAYLOAD_SIZE]
+        fields.plain[payload_size < 0] = False
+        drop_bad_properties(buffer, fields)
+        return cls(batch, start, payload_start, payload_start + payload_size, fields)
 
     def walked(self, batches: Batches) -> tuple[Ints, list[int]]:
         """Which places are messages; and the batches for which that cannot be said."""
@@ -128,7 +128,7 @@ class _Places:
         some = np.flatnonzero(high > low)
         expected = np.append(self.start[1:], -1)
         expected[high[some] - 1] = batches.end[some]
-        unlinked: Bools = ~self.found.plain | (self.end != expected)
+        unlinked: Bools = ~self.fields.plain | (self.end != expected)
         straight = np.zeros(len(low), np.bool_)
         straight[some] = self.start[low[some]] == batches.start[some]
         straight[self.batch[unlinked]] = False
@@ -145,7 +145,7 @@ class _Places:
     def _walk(self, low: int, high: int, start: int, end: int) -> list[int]:
         """From message to message through the places of a batch; nothing if that does not arrive at its end."""
         number = dict(zip(self.start[low:high].tolist(), range(low, high), strict=True))
-        plain, ends = self.found.plain[low:high].tolist(), self.end[low:high].tolist()
+        plain, ends = self.fields.plain[low:high].tolist(), self.end[low:high].tolist()
         at, steps = start, []
         while at != end:
             place = number.get(at)
@@ -156,7 +156,7 @@ class _Places:
         return steps
 
     def messages(self, chosen: Ints, batch: Ints, index: Ints) -> BatchMessages:
-        found, key = self.found, self.found.spans[KEY]
+        fields, key = self.fields, self.fields.spans[KEY]
         return BatchMessages(
             batch,
             index,
@@ -164,8 +164,8 @@ class _Places:
             self.payload_start[chosen],
             self.end[chosen],
             Spans(key.start[chosen], key.size[chosen]),
-            found.numbers[COMPACTED_OUT][chosen] != 0,
-            found.numbers[EVENT_TIME][chosen],
+            fields.numbers[COMPACTED_OUT][chosen] != 0,
+            fields.numbers[EVENT_TIME][chosen],
         )
 
 
@@ -186,11 +186,11 @@ def _likely_between(data: npt.NDArray[np.uint8], start: int, end: int) -> Ints:
     return start + np.flatnonzero(likely)
 
 
-def drop_bad_properties(buffer: Buffer, found: Found) -> None:
+def drop_bad_properties(buffer: Buffer, fields: MessageFields) -> None:
     """A message of which a property has no key or no value is not plain."""
-    message, pairs = found.repeated
+    message, pairs = fields.repeated
     if not len(message):
         return
     read = fields_of(buffer, pairs.start, pairs.start + pairs.size, KEY_VALUE)
     whole = read.plain & (read.spans[PAIR_KEY].start >= 0) & (read.spans[PAIR_VALUE].start >= 0)
-    found.plain[message[~whole]] = False
+    fields.plain[message[~whole]] = False

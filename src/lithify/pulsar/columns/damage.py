@@ -30,9 +30,9 @@ class Damage:
         if len(self.named) < DAMAGED_NAMED_AT_MOST:
             self.named.append(raw.place)
 
-    def found_in(self, entries: Iterable[RawEntry]) -> frozenset[tuple[int, int]]:
+    def places_in(self, entries: Iterable[RawEntry]) -> frozenset[tuple[int, int]]:
         """The places of batches that are to be kept whole. Raises `DamagedError` for what was damaged since."""
-        found = set()
+        places = set()
         for raw in entries:
             try:
                 entry = entry_of(raw)
@@ -41,5 +41,5 @@ class Damage:
             except DamagedError:
                 entry_of(raw, any_metadata=True)
                 self.add(raw)
-                found.add((raw.ledger, raw.entry))
-        return frozenset(found)
+                places.add((raw.ledger, raw.entry))
+        return frozenset(places)

@@ -42,9 +42,9 @@ def sequence_ids_of(messages: Messages) -> tuple[Ints, Bools]:
     """
     batched = np.flatnonzero(messages.stored.start >= 0)
     start = messages.stored.start[batched] + 4
-    found = fields_of(messages.buffer, start, messages.payload_start[batched], WITH_SEQUENCE_ID)
+    fields = fields_of(messages.buffer, start, messages.payload_start[batched], WITH_SEQUENCE_ID)
     ids, more = np.full(len(messages), -1, np.int64), np.zeros(len(messages), np.bool_)
-    ids[batched], more[batched] = found.numbers[SEQUENCE_ID], ~found.plain
+    ids[batched], more[batched] = fields.numbers[SEQUENCE_ID], ~fields.plain
     return ids, more
 
 
@@ -52,14 +52,14 @@ def properties_of(messages: Messages) -> pa.Array:
     """The properties of the messages, in their order, as an Arrow map from binary to binary."""
     stored = messages.stored
     batched = np.flatnonzero(stored.start >= 0)
-    found = fields_of(messages.buffer, stored.start[batched] + 4, messages.payload_start[batched], SINGLE_MESSAGE)
-    rows, pairs = found.repeated
+    fields = fields_of(messages.buffer, stored.start[batched] + 4, messages.payload_start[batched], SINGLE_MESSAGE)
+    rows, pairs = fields.repeated
     order = np.argsort(pairs.start)
     quick = _maps(messages, rows[order], Spans(pairs.start[order], pairs.size[order]), len(batched))
-    rest = np.append(batched[~found.plain], np.flatnonzero(stored.start < 0))
+    rest = np.append(batched[~fields.plain], np.flatnonzero(stored.start < 0))
     slow = pa.array([_pairs_of(messages, row) for row in rest.tolist()], PROPERTIES)
-    both = pa.concat_arrays([quick.filter(pa.array(found.plain)), slow])
-    return both.take(pa.array(np.argsort(np.append(batched[found.plain], rest))))
+    both = pa.concat_arrays([quick.filter(pa.array(fields.plain)), slow])
+    return both.take(pa.array(np.argsort(np.append(batched[fields.plain], rest))))
 
 
 def _maps(messages: Messages, rows: Ints, pairs: Spans, count: int) -> pa.Array:

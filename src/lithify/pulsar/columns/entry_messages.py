@@ -67,7 +67,7 @@ def _in_parts(entries: list[RawEntry], damage: Damage | None) -> Iterator[Messag
     except DamagedError:
         if damage is None:
             raise
-        headers = headers_of(entries, damage.found_in(entries))
+        headers = headers_of(entries, damage.places_in(entries))
     start = size = count = 0
     sizes = np.maximum(headers.size, [len(raw.data) for raw in entries]).tolist()
     for row, (more, messages) in enumerate(zip(sizes, headers.count.tolist(), strict=True)):
@@ -84,7 +84,7 @@ def _part_of(entries: Sequence[RawEntry], headers: Headers, damage: Damage | Non
     except DamagedError:
         if damage is None:
             raise
-        return _messages_of(entries, headers_of(entries, damage.found_in(entries)))
+        return _messages_of(entries, headers_of(entries, damage.places_in(entries)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,18 +117,18 @@ def _read_batches(entries: Sequence[RawEntry], headers: Headers, rows: Ints) -> 
     buffer = Buffer(b"".join((*payloads, PADDING)))
     start, end = np.array([0, *ends[:-1]], np.int64), np.array(ends, np.int64)
     kept = {number: headers.kept[row] for number, row in enumerate(rows.tolist()) if row in headers.kept}
-    found, left = find_messages(buffer, Batches(start, end, headers.count[rows], kept))
+    messages, left = find_messages(buffer, Batches(start, end, headers.count[rows], kept))
     quick = _Rows(
-        rows[found.batch],
-        found.batch_index,
-        binary_of(buffer.data, found.key),
-        found.event_time,
-        found.payload_start == found.end,
-        found.compacted_out,
-        np.full(len(found.batch), Kind.PLAIN),
-        found.start,
-        found.payload_start,
-        found.end,
+        rows[messages.batch],
+        messages.batch_index,
+        binary_of(buffer.data, messages.key),
+        messages.event_time,
+        messages.payload_start == messages.end,
+        messages.compacted_out,
+        np.full(len(messages.batch), Kind.PLAIN),
+        messages.start,
+        messages.payload_start,
+        messages.end,
     )
     return buffer, [quick, *(_one_by_one(entries[rows[odd]], int(rows[odd]), int(start[odd])) for odd in left)]
 

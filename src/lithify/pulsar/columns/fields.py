@@ -55,7 +55,7 @@ class Spans:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MessageFields:
     """The fields of all messages, by tag. `repeated`: the message, the start and the size of each, not in order."""
 
     plain: Bools
@@ -73,7 +73,7 @@ class Buffer:
         self.words: npt.NDArray[Any] = np.ndarray((len(data) - 7,), "<u8", data, strides=(1,))
 
 
-def fields_of(buffer: Buffer, start: Ints, end: Ints, schema: Schema) -> Found:
+def fields_of(buffer: Buffer, start: Ints, end: Ints, schema: Schema) -> MessageFields:
     """The fields of the messages in `buffer` from `start` to `end`."""
     return _Scan(buffer, len(start), schema).run(start, end)
 
@@ -87,7 +87,7 @@ class _Scan:
         self._spans = {tag: Spans(np.full(count, -1), np.zeros(count, np.int64)) for tag in schema.spans}
         self._repeated: list[tuple[Ints, Ints, Ints]] = []
 
-    def run(self, start: Ints, end: Ints) -> Found:
+    def run(self, start: Ints, end: Ints) -> MessageFields:
         rows: Ints = np.arange(len(start))
         at = start
         for _ in range(MOST_STEPS):
@@ -98,7 +98,7 @@ class _Scan:
                 break
             at = self._step(rows, at, end)
         self._plain[rows[at < end]] = False
-        return Found(self._plain, self._numbers, self._spans, self._all_repeated())
+        return MessageFields(self._plain, self._numbers, self._spans, self._all_repeated())
 
     def _step(self, rows: Ints, at: Ints, end: Ints) -> Ints:
         """The places after one field of each row: the end of the row if it is not plain."""
@@ -106,15 +106,15 @@ class _Scan:
         value, size = _varints(rest)
         after += size
         known: Bools = size <= 7
-        for found in np.flatnonzero(np.bincount(tag)).tolist():
-            chosen = slice(None) if found == tag[0] and (tag == found).all() else np.flatnonzero(tag == found)
-            if found not in self._tags:
+        for one_tag in np.flatnonzero(np.bincount(tag)).tolist():
+            chosen = slice(None) if one_tag == tag[0] and (tag == one_tag).all() else np.flatnonzero(tag == one_tag)
+            if one_tag not in self._tags:
                 known[chosen] = False
-            elif found & 7 == 2:
-                self._take_span(found, rows[chosen], after[chosen], value[chosen])
+            elif one_tag & 7 == 2:
+                self._take_span(one_tag, rows[chosen], after[chosen], value[chosen])
                 after[chosen] += value[chosen]
-            elif found in self._numbers:
-                self._numbers[found][rows[chosen]] = value[chosen]
+            elif one_tag in self._numbers:
+                self._numbers[one_tag][rows[chosen]] = value[chosen]
         known &= after <= end
         if not known.all():
             self._plain[rows[~known]] = False

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from lithify.pulsar.columns.batches import drop_bad_properties
 from lithify.pulsar.columns.binary import binary_of, in_order
-from lithify.pulsar.columns.fields import PADDING, Bools, Buffer, Found, Ints, Schema, Spans, fields_of
+from lithify.pulsar.columns.fields import PADDING, Bools, Buffer, Ints, MessageFields, Schema, Spans, fields_of
 from lithify.pulsar.format.batch import kept_indexes
 from lithify.pulsar.format.codecs import KNOWN, NONE, CodecError, decompressed
 from lithify.pulsar.format.entry import BATCH_LIMIT, RawEntry, damaged, entry_of
@@ -107,17 +107,17 @@ def headers_of(entries: Sequence[RawEntry], whole: Collection[tuple[int, int]] =
     end = np.cumsum(size)
     start = end - size
     metadata_start, metadata_end = _verified(entries, buffer, start, end)
-    found = fields_of(buffer, metadata_start, metadata_end, _METADATA)
-    drop_bad_properties(buffer, found)
-    numbers = found.numbers
-    plain = found.plain & (found.spans[_PRODUCER].start >= 0) & (numbers[_COUNT] != 0)
+    metadata = fields_of(buffer, metadata_start, metadata_end, _METADATA)
+    drop_bad_properties(buffer, metadata)
+    numbers = metadata.numbers
+    plain = metadata.plain & (metadata.spans[_PRODUCER].start >= 0) & (numbers[_COUNT] != 0)
     for tag in (_SEQUENCE_ID, _PUBLISH_TIME):
         plain &= numbers[tag] >= 0
     for tag, most in ((_COMPRESSION, _LARGEST), (_UNCOMPRESSED_SIZE, _LARGEST), (_COUNT, BATCH_LIMIT)):
         plain &= numbers[tag] <= most
     if whole:
         plain &= np.array([raw[:2] not in whole for raw in entries], np.bool_)
-    return _Reader(entries, buffer, found, metadata_start - start, metadata_end - start, whole).headers(plain)
+    return _Reader(entries, buffer, metadata, metadata_start - start, metadata_end - start, whole).headers(plain)
 
 
 def _verified(entries: Sequence[RawEntry], buffer: Buffer, start: Ints, end: Ints) -> tuple[Ints, Ints]:
@@ -152,13 +152,13 @@ class _Reader:
 
     entries: Sequence[RawEntry]
     buffer: Buffer
-    found: Found
+    metadata: MessageFields
     metadata_start: Ints
     payload_start: Ints
     whole: Collection[tuple[int, int]]
 
     def headers(self, plain: Bools) -> Headers:
-        numbers, key = self.found.numbers, self.found.spans[_KEY]
+        numbers, key = self.metadata.numbers, self.metadata.spans[_KEY]
         count, codec, size = numbers[_COUNT], numbers[_COMPRESSION], numbers[_UNCOMPRESSED_SIZE]
         length = np.array([len(raw.data) for raw in self.entries], np.int64)
         opened = np.isin(codec, list(KNOWN))

@@ -39,22 +39,22 @@ class Assembled(Generic[P]):
 
 def assembled(chunks: Iterable[P], identify: Callable[[P], ChunkId]) -> Assembled[P]:
     """The chunks of a partition, given in the order of their ids."""
-    found: Assembled[P] = Assembled()
+    messages: Assembled[P] = Assembled()
     begun: dict[Hashable, list[P]] = {}
     for chunk in chunks:
         message, chunk_id, total = identify(chunk)
         sofar = begun.get(message, [])
         if chunk_id == 0:
-            found.lost.extend(sofar)
+            messages.lost.extend(sofar)
             begun[message] = sofar = [chunk]
         elif sofar and chunk_id == len(sofar):
             sofar.append(chunk)
         else:
-            found.lost.append(chunk)
+            messages.lost.append(chunk)
             if chunk_id > len(sofar):
-                found.lost.extend(begun.pop(message, []))
+                messages.lost.extend(begun.pop(message, []))
             continue
         if chunk_id == total - 1:
-            found.complete.append(begun.pop(message))
-    found.waiting.extend(begun.values())
-    return found
+            messages.complete.append(begun.pop(message))
+    messages.waiting.extend(begun.values())
+    return messages

@@ -63,8 +63,8 @@ def messages_of_batch(entry: Entry) -> list[Message]:
     elif kept and len(stored) == len(kept):
         indexes = kept
     else:
-        found = f"more than {count}" if len(stored) > count else str(len(stored))
-        raise damaged(entry.raw, f"its batch has {found} messages, and {count} by its metadata")
+        actual = f"more than {count}" if len(stored) > count else str(len(stored))
+        raise damaged(entry.raw, f"its batch has {actual} messages, and {count} by its metadata")
     return [Message(index, *parts) for index, parts in zip(indexes, stored, strict=True)]
 
 

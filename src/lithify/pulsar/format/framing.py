@@ -27,18 +27,18 @@ def framed(raw: RawEntry) -> bytes:
 
 def unframed(data: bytes) -> RawEntry:
     """The entry in a frame. Raises DamagedError for bytes that are no frame."""
-    found = _read(data)
-    if found is None:
+    entry = _read(data)
+    if entry is None:
         raise DamagedError("an entry of a compacted ledger has no valid frame", hint="compact the topic again")
-    return found
+    return entry
 
 
 def without_frame(raw: RawEntry) -> RawEntry:
     """The entry itself, if it is in the frame that belongs to it; else as it is."""
     if raw.data[:2] in (CHECKSUM_MAGIC, BROKER_METADATA_MAGIC):
         return raw  # a frame would start with a size of a quarter of a gigabyte
-    found = _read(raw.data)
-    return found if found is not None and found[:2] == raw[:2] else raw
+    inner = _read(raw.data)
+    return inner if inner is not None and inner[:2] == raw[:2] else raw
 
 
 def _read(data: bytes) -> RawEntry | None:

@@ -114,13 +114,13 @@ def _values(messages: Messages, damage: Damage | None) -> pa.Array:
     null = [row for row in empty if _is_null(messages, row)]
     if not len(sealed) and not null:
         return values
-    found = values.to_pylist()
+    payloads = values.to_pylist()
     for row in sealed.tolist():
         number = int(messages.row[row])
-        found[row] = messages.entries[number].data[messages.headers.payload_start[number] :]
+        payloads[row] = messages.entries[number].data[messages.headers.payload_start[number] :]
     for row in null:
-        found[row] = None
-    return pa.array(found, pa.binary())
+        payloads[row] = None
+    return pa.array(payloads, pa.binary())
 
 
 def _seal(messages: Messages, damage: Damage) -> None:
@@ -153,22 +153,22 @@ def _metadata(messages: Messages, whole: np.ndarray[tuple[int], np.dtype[np.bool
     if more.any():
         others = [_of_one(messages, row) for row in np.flatnonzero(more).tolist()]
         own = pc.replace_with_mask(own, pa.array(more), pa.array(others, pa.binary()))
-    found = pc.binary_join_element_wise(_of_entries(messages).take(pa.array(messages.row)), own, b"")
+    metadata = pc.binary_join_element_wise(_of_entries(messages).take(pa.array(messages.row)), own, b"")
     if not whole.any():
-        return found
+        return metadata
     numbers = messages.row[whole].tolist()
     stored = [messages.headers.metadata(messages.entries[number], number) for number in numbers]
-    return pc.replace_with_mask(found, pa.array(whole), pa.array(stored, pa.binary()))
+    return pc.replace_with_mask(metadata, pa.array(whole), pa.array(stored, pa.binary()))
 
 
 def _of_entries(messages: Messages) -> pa.Array:
     """By number of the entry, its metadata without what records have as columns."""
-    found: list[bytes | None] = [None] * len(messages.entries)
+    metadata: list[bytes | None] = [None] * len(messages.entries)
     numbers, rows = np.unique(messages.row, return_index=True)
     for number, row in zip(numbers.tolist(), rows.tolist(), strict=True):
         opened, in_batch = messages.kind[row] == Kind.PLAIN, messages.stored.start[row] >= 0
-        found[number] = _rest(messages.entry_metadata(row), opened=opened, in_batch=in_batch)
-    return pa.array(found, pa.binary())
+        metadata[number] = _rest(messages.entry_metadata(row), opened=opened, in_batch=in_batch)
+    return pa.array(metadata, pa.binary())
 
 
 def _rest(metadata: MessageMetadata, *, opened: bool, in_batch: bool) -> bytes:

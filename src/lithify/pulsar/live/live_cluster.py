@@ -66,7 +66,7 @@ class LiveCluster:
 
     def view_rules(self) -> ViewRules:
         try:
-            found = self._admin.runtime_configuration()
+            configuration = self._admin.runtime_configuration()
         except TransientBrokerError:
             raise
         except BrokerError as error:
@@ -74,8 +74,8 @@ class LiveCluster:
                 f"the broker does not tell by which rules it compacts: {error.message}",
                 hint="say --order, and --retain-null-key or --drop-null-key, as its broker.conf has them",
             ) from error
-        retains = str(found.get("topicCompactionRetainNullKey", "false")).lower() == "true"
-        by_event_time = str(found.get("compactionServiceFactoryClassName", "")).endswith(BY_EVENT_TIME)
+        retains = str(configuration.get("topicCompactionRetainNullKey", "false")).lower() == "true"
+        by_event_time = str(configuration.get("compactionServiceFactoryClassName", "")).endswith(BY_EVENT_TIME)
         return ViewRules(retains, "event-time" if by_event_time else "publish")
 
     def automatic_threshold_bytes(self, topic: str) -> int:
@@ -163,8 +163,8 @@ def _looked(
     )
 
 
-def _ledger(found: Mapping[str, Any]) -> TopicLedger:
-    return TopicLedger(int(found["ledgerId"]), int(found["entries"]), int(found["size"]))
+def _ledger(stats: Mapping[str, Any]) -> TopicLedger:
+    return TopicLedger(int(stats["ledgerId"]), int(stats["entries"]), int(stats["size"]))
 
 
 def _position(text: str) -> MessageId:

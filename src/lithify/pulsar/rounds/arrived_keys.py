@@ -25,7 +25,7 @@ from lithify.pulsar.compaction.chunks import ChunkId, assembled
 from lithify.pulsar.rounds.entry_ranks import DROPPED_BIT, EMPTY_BIT, RANGE_SHIFT, range_starts
 from lithify.pulsar.rounds.entry_scan import PlacedChunk, Unsettled, keys_schema
 from lithify.pulsar.rounds.event_time import EventTimeComparison
-from lithify.pulsar.rounds.judged import RoundRules
+from lithify.pulsar.rounds.round_messages import RoundRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,11 @@ class ChunkedMessage:
 
 
 def chunked_messages(chunks: Sequence[PlacedChunk]) -> list[ChunkedMessage]:
-    found = assembled(sorted(chunks, key=lambda placed: placed.ordinal), _identify)
+    messages = assembled(sorted(chunks, key=lambda placed: placed.ordinal), _identify)
     return [
-        *(ChunkedMessage(tuple(message), None) for message in found.complete),
-        *(ChunkedMessage(tuple(message), True) for message in found.waiting),
-        *(ChunkedMessage((placed,), False) for placed in found.lost),
+        *(ChunkedMessage(tuple(message), None) for message in messages.complete),
+        *(ChunkedMessage(tuple(message), True) for message in messages.waiting),
+        *(ChunkedMessage((placed,), False) for placed in messages.lost),
     ]
 
 
@@ -105,8 +105,8 @@ class ArrivedKeys:
             return self.rules.retain_null_key
         last = message.last
         number, position = last.ordinal >> RANGE_SHIFT, last.ordinal & ((1 << RANGE_SHIFT) - 1)
-        found = dead.by_segment().get(number, DeadPositions() if last.clean else DeadPositions.all_but(()))
-        return not bool(found.flags(position, position + 1)[0])
+        positions = dead.by_segment().get(number, DeadPositions() if last.clean else DeadPositions.all_but(()))
+        return not bool(positions.flags(position, position + 1)[0])
 
 
 def _opened(arrived: ArrivedKeys, whole: Sequence[ChunkedMessage], first_sealed: int | None, _: HashRange) -> KeySource:

@@ -20,7 +20,7 @@ from lithify.columnar.segment.dead_records import DeadRecords
 from lithify.ports.pulsar.views import EntryRange
 from lithify.pulsar.rounds.entry_ranks import BATCHED_BIT, EMPTY_BIT, RANGE_SHIFT, range_starts
 from lithify.pulsar.rounds.entry_reader import EntriesRead, EntryReader
-from lithify.pulsar.rounds.judged import Chunk, Judged, RoundRules, judged_parts
+from lithify.pulsar.rounds.round_messages import Chunk, RoundMessages, RoundRules, round_messages_of
 from lithify.waits.overlap import one_ahead
 
 
@@ -107,13 +107,13 @@ class EntryScan:
             self._read_bytes += size
             self.tally.bytes_read += size
             read.add(entries)
-            for judged in judged_parts(entries, self._rules):
+            for messages in round_messages_of(entries, self._rules):
                 first = (one.number << RANGE_SHIFT) + read.rows
-                read.rows += judged.count
-                self._settle(judged, first, clean=clean)
-                yield self._to_compare(judged, first, clean=clean)
+                read.rows += messages.count
+                self._settle(messages, first, clean=clean)
+                yield self._to_compare(messages, first, clean=clean)
 
-    def _settle(self, part: Judged, first: int, *, clean: bool) -> None:
+    def _settle(self, part: RoundMessages, first: int, *, clean: bool) -> None:
         ordinals = np.arange(first, first + part.count)
         self.unsettled.sealed += ordinals[part.sealed].tolist()
         self.unsettled.chunks += [PlacedChunk(chunk, first + chunk.row, clean) for chunk in part.chunks]
@@ -124,7 +124,7 @@ class EntryScan:
         gone[[chunk.row for chunk in part.chunks]] = False
         self.dead.add(ordinals[gone])
 
-    def _to_compare(self, part: Judged, first: int, *, clean: bool) -> pa.RecordBatch:
+    def _to_compare(self, part: RoundMessages, first: int, *, clean: bool) -> pa.RecordBatch:
         messages, competes = part.messages, part.competes
         ordinals = np.arange(first, first + part.count)[competes]
         ranks = ordinals << ORDINAL_SHIFT | messages.empty[competes] * EMPTY_BIT

@@ -121,8 +121,8 @@ def newest(times: Integers, empty: Flags, batched: Flags, starts: Integers) -> I
     for key in left.tolist():
         holder = int(holders[key])
         for row in range(int(starts[key]) + at, int(starts[key + 1])):
-            beats = times[row] > times[holder] if batched[row] else times[row] >= times[holder]
-            if holder < 0 or beats:
+            is_newer = times[row] > times[holder] if batched[row] else times[row] >= times[holder]
+            if holder < 0 or is_newer:
                 holder = -1 if empty[row] else row
         holders[key] = holder
     return holders

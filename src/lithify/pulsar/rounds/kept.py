@@ -56,18 +56,18 @@ class KeptEntries:
         self._files[start, end] = path
 
     def _stored(self, path: Path) -> Iterator[list[RawEntry]]:
-        found: list[RawEntry] = []
+        entries: list[RawEntry] = []
         size = 0
         with self._keeping(), path.open("rb") as file:
             while header := file.read(_ENTRY.size):
                 ledger, entry, length = _ENTRY.unpack(header)
-                found.append(RawEntry(ledger, entry, self._sealer.open(file.read(length))))
+                entries.append(RawEntry(ledger, entry, self._sealer.open(file.read(length))))
                 size += length + _ENTRY.size
                 if size >= LIST_BYTES:
-                    yield found
-                    found, size = [], 0
-        if found:
-            yield found
+                    yield entries
+                    entries, size = [], 0
+        if entries:
+            yield entries
 
     def _keeping(self) -> AbstractContextManager[None]:
         return spilling(self.folder, "entries cannot be kept until they are written")

@@ -24,8 +24,8 @@ from lithify.columnar.segment.dead_records import Flags
 from lithify.pulsar.rounds.entry_ranks import EMPTY_BIT
 from lithify.pulsar.rounds.entry_reader import EntryReader
 from lithify.pulsar.rounds.entry_scan import EntryScan, NumberedRange
-from lithify.pulsar.rounds.judged import Judged, RoundRules
-from lithify.pulsar.rounds.view_writing import JudgedRange, judged_range
+from lithify.pulsar.rounds.round_messages import RoundMessages, RoundRules
+from lithify.pulsar.rounds.view_writing import ViewRange, view_range
 
 WHOLE = HashRange(0, 1)
 LEAST_BITS, BITS_MORE, MOST_BITS = 16, 3, 24
@@ -48,7 +48,7 @@ class OneTaskRound:
 
     def judge(
         self, reader: EntryReader, rules: RoundRules, ranges: Sequence[NumberedRange], acquire: Callable[[int], None]
-    ) -> list[JudgedRange]:
+    ) -> list[ViewRange]:
         """Reads the new entries of `ranges`; all ranges judged. Raises `NeedsShuffleError`."""
         old = [one for one in ranges if one.entries.compacted]
         new = [one for one in ranges if not one.entries.compacted]
@@ -62,10 +62,10 @@ class OneTaskRound:
             raise NeedsShuffleError
         stays = latest.ranks[~has(latest.ranks, EMPTY_BIT)]
         scan.dead.spare(stays >> ORDINAL_SHIFT)
-        found = scan.dead.by_segment()
+        dead = scan.dead.by_segment()
         newer = NewKeys(latest.keys, hashes)
-        return [JudgedRange(one, newer.verdict) for one in old] + [
-            judged_range(one, rules, found.get(one.number), scan.read[one.number]) for one in new
+        return [ViewRange(one, newer.verdict) for one in old] + [
+            view_range(one, rules, dead.get(one.number), scan.read[one.number]) for one in new
         ]
 
 
@@ -74,29 +74,29 @@ class NewKeys:
 
     def __init__(self, keys: pa.BinaryArray, hashes: KeyHash) -> None:
         self._hashes = hashes
-        found = hashes(keys)
-        order = np.argsort(found)
-        self._sorted: Hashes = found[order]
+        key_hashes = hashes(keys)
+        order = np.argsort(key_hashes)
+        self._sorted: Hashes = key_hashes[order]
         self._keys = keys.take(pa.array(order))
         self._last_bits = np.uint64((1 << min(MOST_BITS, max(LEAST_BITS, len(keys).bit_length() + BITS_MORE))) - 1)
         self._there = np.zeros(int(self._last_bits) + 1, np.bool_)
         """By the last bits of a hash whether any of the keys has them: tells most of the others in one look."""
-        self._there[found & self._last_bits] = True
+        self._there[key_hashes & self._last_bits] = True
 
-    def verdict(self, judged: Judged, _first: int) -> Flags:
+    def verdict(self, part: RoundMessages, _first: int) -> Flags:
         """Which messages of a view go. Raises `NeedsShuffleError`."""
-        if judged.chunks or judged.sealed.any():
+        if part.chunks or part.sealed.any():
             raise NeedsShuffleError
-        competes = judged.competes & ~judged.messages.empty
+        competes = part.competes & ~part.messages.empty
         rows = np.flatnonzero(competes)
-        competes[rows[self.have(judged.messages.key.take(pa.array(rows)))]] = False
-        return ~(judged.stays | competes)
+        competes[rows[self.have(part.messages.key.take(pa.array(rows)))]] = False
+        return ~(part.stays | competes)
 
     def have(self, keys: pa.BinaryArray) -> Flags:
         """For each key whether it is one of these: bool. Keys are compared whole (C12)."""
-        found = np.zeros(len(keys), np.bool_)
+        matches = np.zeros(len(keys), np.bool_)
         if len(self._keys) == 0 or len(keys) == 0:
-            return found
+            return matches
         wanted = self._hashes(keys)
         left = np.flatnonzero(self._there[wanted & self._last_bits])
         places = np.zeros(len(keys), np.int64)
@@ -106,7 +106,7 @@ class NewKeys:
             left = left[self._sorted[places[left]] == wanted[left]]
             same = pc.equal(keys.take(pa.array(left)), self._keys.take(pa.array(places[left])))
             agree = np.asarray(same, np.bool_)
-            found[left[agree]] = True
+            matches[left[agree]] = True
             left = left[~agree]
             places[left] += 1
-        return found
+        return matches

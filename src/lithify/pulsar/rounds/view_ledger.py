@@ -14,9 +14,9 @@ from lithify.model.message import MessageId
 from lithify.ports.pulsar.views import WrittenView
 from lithify.pulsar.format.framing import unframed
 from lithify.pulsar.rounds.entry_reader import EntryReader
-from lithify.pulsar.rounds.judged import RoundRules
 from lithify.pulsar.rounds.one_task import NeedsShuffleError
-from lithify.pulsar.rounds.view_writing import JudgedRange, ViewWriting
+from lithify.pulsar.rounds.round_messages import RoundRules
+from lithify.pulsar.rounds.view_writing import ViewRange, ViewWriting
 from lithify.waits.overlap import one_behind
 
 
@@ -74,7 +74,7 @@ def write_view(
     view: NewView,
     reader: EntryReader,
     rules: RoundRules,
-    judged: Iterable[JudgedRange],
+    ranges: Iterable[ViewRange],
     throttles: Throttles,
 ) -> WrittenView:
     """Writes a view from its ranges, in order. Raises what reader, ranges and ledger raise."""
@@ -84,8 +84,8 @@ def write_view(
             filling = _Filling(ledgers)
             with one_behind(filling.append) as append:
                 writing = ViewWriting(reader, rules, append, throttles)
-                for part in judged:
-                    writing.write(part)
+                for one in ranges:
+                    writing.write(one)
             stored, counts = filling.close().entries, writing.counts
             if stored != counts.entries_out:
                 raise EngineError(

@@ -24,10 +24,10 @@ from lithify.pulsar.columns import Damage, rewritten
 from lithify.pulsar.format.framing import framed
 from lithify.pulsar.rounds.entry_reader import EntriesRead, EntryReader
 from lithify.pulsar.rounds.entry_scan import NumberedRange
-from lithify.pulsar.rounds.judged import Judged, RoundRules, judged_parts
+from lithify.pulsar.rounds.round_messages import RoundMessages, RoundRules, round_messages_of
 from lithify.waits.overlap import one_ahead
 
-Verdict = Callable[[Judged, int], Flags]
+Verdict = Callable[[RoundMessages, int], Flags]
 """Which messages go, of these and the number in the range of the first: bool, one per message."""
 
 Append = Callable[[Sequence[bytes]], None]
@@ -57,7 +57,7 @@ class ViewWriting:
     throttles: Throttles = Throttles()
     counts: ViewCounts = field(default_factory=ViewCounts)
 
-    def write(self, part: JudgedRange) -> None:
+    def write(self, part: ViewRange) -> None:
         """Writes what stays of a range.
 
         Raises `EngineError` if its entries are not those that were judged, `DamagedError` if they are not as many as
@@ -68,10 +68,10 @@ class ViewWriting:
         for raws in one_ahead(self.reader.read(entries.start, entries.end, compacted=entries.compacted)):
             self.throttles.read(sum(len(raw.data) for raw in raws))
             read.add(raws)
-            for judged in judged_parts(raws, self.rules, self.counts.damage):
-                dead = part.verdict(judged, read.rows)
-                read.rows += judged.count
-                self._append(self._kept(judged, ~dead))
+            for messages in round_messages_of(raws, self.rules, self.counts.damage):
+                dead = part.verdict(messages, read.rows)
+                read.rows += messages.count
+                self._append(self._kept(messages, ~dead))
         if entries.view is not None and read.entries != entries.view.entries:
             raise DamagedError(
                 f"compacted ledger {entries.view.ledger}: {read.entries} entries were read, "
@@ -87,11 +87,11 @@ class ViewWriting:
                 hint="the topic was trimmed or truncated meanwhile; nothing was changed, run it again",
             )
 
-    def _kept(self, judged: Judged, alive: Flags) -> list[bytes]:
+    def _kept(self, part: RoundMessages, alive: Flags) -> list[bytes]:
         """The entries that keep a message, framed."""
-        counts, messages = self.counts, judged.messages
-        counts.messages_in += judged.counted(np.ones(judged.count, np.bool_))
-        counts.messages_out += judged.counted(alive)
+        counts, messages = self.counts, part.messages
+        counts.messages_in += part.counted(np.ones(part.count, np.bool_))
+        counts.messages_out += part.counted(alive)
         kept = [
             raw._replace(data=data)
             for raw, data in zip(messages.entries, rewritten(messages, alive), strict=True)
@@ -108,7 +108,7 @@ class ViewWriting:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedRange:
+class ViewRange:
     """A range of entries, what goes of it, and what was read of it to find that."""
 
     one: NumberedRange
@@ -116,14 +116,14 @@ class JudgedRange:
     read: EntriesRead | None = None
 
 
-def judged_range(
-    one: NumberedRange, rules: RoundRules, found: DeadPositions | None, read: EntriesRead | None
-) -> JudgedRange:
+def view_range(
+    one: NumberedRange, rules: RoundRules, dead: DeadPositions | None, read: EntriesRead | None
+) -> ViewRange:
     """A range by what a key pass found of it; if that is None, all of a dirty range goes and nothing of a clean one."""
-    if found is None:
-        found = DeadPositions() if one.portion(rules) is Portion.CLEAN else DeadPositions.all_but(())
-    return JudgedRange(one, partial(_positions, found), read)
+    if dead is None:
+        dead = DeadPositions() if one.portion(rules) is Portion.CLEAN else DeadPositions.all_but(())
+    return ViewRange(one, partial(_positions, dead), read)
 
 
-def _positions(dead: DeadPositions, judged: Judged, first: int) -> Flags:
-    return dead.flags(first, first + judged.count)
+def _positions(dead: DeadPositions, part: RoundMessages, first: int) -> Flags:
+    return dead.flags(first, first + part.count)

@@ -20,7 +20,7 @@ from lithify.ports.engine import Progress, RunLimits
 from lithify.ports.pulsar.views import PlannedView, ViewRules, WrittenView
 from lithify.pulsar.compaction.rules import order_of
 from lithify.pulsar.rounds.entry_scan import numbered
-from lithify.pulsar.rounds.judged import RoundRules
+from lithify.pulsar.rounds.round_messages import RoundRules
 from lithify.pulsar.rounds.view_ledger import NewView, OpenLedgers
 from lithify.rules.compaction.key_pass_shape import winners_memory
 from lithify.spark.pulsar.keypass import found_dead

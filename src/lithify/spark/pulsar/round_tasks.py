@@ -18,7 +18,7 @@ from lithify.columnar.pace import Throttle
 from lithify.columnar.rewrite import Throttles
 from lithify.pulsar.rounds.entry_reader import EntryReader
 from lithify.pulsar.rounds.entry_scan import NumberedRange
-from lithify.pulsar.rounds.judged import RoundRules
+from lithify.pulsar.rounds.round_messages import RoundRules
 from lithify.pulsar.rounds.view_ledger import NewView, OpenLedgers
 from lithify.spark.tasks import PART, Pace
 

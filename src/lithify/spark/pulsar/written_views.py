@@ -28,7 +28,7 @@ from lithify.pulsar.rounds.entry_reader import EntriesRead, EntryReader
 from lithify.pulsar.rounds.kept import KeptEntries
 from lithify.pulsar.rounds.one_task import NeedsShuffleError, OneTaskRound
 from lithify.pulsar.rounds.view_ledger import opened_early, write_view
-from lithify.pulsar.rounds.view_writing import JudgedRange, judged_range
+from lithify.pulsar.rounds.view_writing import ViewRange, view_range
 from lithify.spark.pulsar import round_tasks
 from lithify.spark.pulsar.round_tasks import BLOB, KIND, NUMBER, UNIT, TaskTools, WriteTask
 from lithify.spark.tasks import PAYLOAD, Batches, columns, in_worker, is_first_attempt, placed
@@ -133,7 +133,7 @@ def _is_sole_attempt(tools: TaskTools) -> bool:
     return is_first_attempt() and not tools.speculates
 
 
-def _judged(task: WriteTask, found: _Found, reader: EntryReader, throttles: Throttles) -> Iterable[JudgedRange]:
+def _judged(task: WriteTask, found: _Found, reader: EntryReader, throttles: Throttles) -> Iterable[ViewRange]:
     if task.finder is not None:
         alone = OneTaskRound(task.finder.memory_bytes, task.finder.seed)
         return alone.judge(reader, task.rules, task.ranges, throttles.read)
@@ -145,4 +145,4 @@ def _judged(task: WriteTask, found: _Found, reader: EntryReader, throttles: Thro
             f"{task.view.partition}: {tally.dirty_keyed} messages have keys, {tally.compared} were compared",
             hint="workers must run the same version of Lithify; nothing was changed",
         )
-    return (judged_range(one, task.rules, found.of(one.number), found.read[one.number]) for one in task.ranges)
+    return (view_range(one, task.rules, found.of(one.number), found.read[one.number]) for one in task.ranges)

@@ -36,7 +36,7 @@ REFRESH_AT: Final = 0.9
 LONGEST_S: Final = 24 * 3600.0
 KEPT: Final = 64
 """Most tokens of a process."""
-_SAID_CHARACTERS: Final = 60
+_CODE_CHARACTERS: Final = 60
 _KNOWN: Final = ("issuerUrl", "privateKey", "audience", "scope", "wellKnownMetadataPath", "trustCertsFilePath")
 _IGNORED: Final = ("type", "connectTimeout", "readTimeout")
 
@@ -84,11 +84,13 @@ class OAuth2:
                 what = file
                 text = read_given(file)
         except (OSError, ValueError) as error:
-            said = error.strerror if isinstance(error, OSError) else "it is not understood"
-            raise BrokerError(f"the credentials cannot be read from {what}: {said}", hint="check authParams") from None
+            reason = error.strerror if isinstance(error, OSError) else "it is not understood"
+            raise BrokerError(
+                f"the credentials cannot be read from {what}: {reason}", hint="check authParams"
+            ) from None
         try:
-            found = json.loads(text)
-            client_id, secret = found["client_id"], found["client_secret"]
+            account = json.loads(text)
+            client_id, secret = account["client_id"], account["client_secret"]
         except (ValueError, LookupError, TypeError, RecursionError):
             client_id = secret = None
         if not (isinstance(client_id, str) and isinstance(secret, str) and client_id and secret):
@@ -127,14 +129,14 @@ def token_of(oauth2: OAuth2, answer_s: float) -> str:
             f"{oauth2.issuer_url}, which issues tokens, does not answer another connection either"
         )
     try:
-        found = _tokens.get(oauth2)
-        if found is None or not found.is_fresh:
-            found = _fetched(oauth2, answer_s)
+        token = _tokens.get(oauth2)
+        if token is None or not token.is_fresh:
+            token = _fetched(oauth2, answer_s)
             _tokens.pop(oauth2, None)
             while len(_tokens) >= KEPT:
                 _tokens.pop(next(iter(_tokens)))
-            _tokens[oauth2] = found
-        return found.text
+            _tokens[oauth2] = token
+        return token.text
     finally:
         _turn.release()
 
@@ -147,8 +149,8 @@ def _fetched(oauth2: OAuth2, answer_s: float) -> _Token:
         raise BrokerError(f"{oauth2.issuer_url} names no token_endpoint with https", hint="check issuerUrl")
     form = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": secret}
     form |= {name: value for name, value in (("audience", oauth2.audience), ("scope", oauth2.scope)) if value}
-    found = _answer(oauth2, answer_s, endpoint, form)
-    token, seconds = found.get("access_token"), found.get("expires_in")
+    answer = _answer(oauth2, answer_s, endpoint, form)
+    token, seconds = answer.get("access_token"), answer.get("expires_in")
     if not isinstance(token, str) or not token:
         raise BrokerError(f"{endpoint} answers without an access_token")
     try:
@@ -166,20 +168,20 @@ def _answer(oauth2: OAuth2, answer_s: float, url: str, form: Mapping[str, str] |
         raise BrokerError(f"no TLS connection to {url}: {reason_of(error)}", hint=hint) from None
     except (requests.RequestException, TimeoutError, OSError, ValueError) as error:
         transient = not isinstance(error, ValueError)
-        told = f"{url}, which issues tokens, does not answer: {reason_of(error)}"
-        raise (TransientBrokerError if transient else BrokerError)(told, hint=hint) from None
+        message = f"{url}, which issues tokens, does not answer: {reason_of(error)}"
+        raise (TransientBrokerError if transient else BrokerError)(message, hint=hint) from None
     try:
-        found = json.loads(body)
+        answer = json.loads(body)
     except (ValueError, RecursionError):
-        found = None
-    if status == 200 and isinstance(found, dict):
-        return found
-    said = str(found.get("error", "")) if isinstance(found, dict) else ""
-    told = f"{url}, which issues tokens, answers {status}"
-    if re.fullmatch(rf"[a-z_]{{1,{_SAID_CHARACTERS}}}", said) and said not in (form or {}).values():
-        told += f": {said}"
+        answer = None
+    if status == 200 and isinstance(answer, dict):
+        return answer
+    code = str(answer.get("error", "")) if isinstance(answer, dict) else ""
+    message = f"{url}, which issues tokens, answers {status}"
+    if re.fullmatch(rf"[a-z_]{{1,{_CODE_CHARACTERS}}}", code) and code not in (form or {}).values():
+        message += f": {code}"
     raise (TransientBrokerError if status in (429, 500, 502, 503, 504) else BrokerError)(
-        told, hint="check issuerUrl, audience, scope, and the credentials that privateKey names"
+        message, hint="check issuerUrl, audience, scope, and the credentials that privateKey names"
     )
 
 

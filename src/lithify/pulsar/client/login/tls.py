@@ -67,19 +67,19 @@ def check_no_stores(conf: Mapping[str, str], *, is_on: bool) -> None:
     names = list(given)
     if conf.get("authPlugin", "").endswith(PLUGIN):
         names.append(f"authPlugin={PLUGIN}")
-        found = re.search(r"""keyStorePath"?\s*:\s*"?([^,"}]+)""", conf.get("authParams", ""))
-        given.setdefault("tlsKeyStorePath", found[1] if found else "STORE")
+        match = re.search(r"""keyStorePath"?\s*:\s*"?([^,"}]+)""", conf.get("authParams", ""))
+        given.setdefault("tlsKeyStorePath", match[1] if match else "STORE")
     if not (given or is_on):
         return
     what = " and ".join(names) or "useKeyStoreTls=true"
-    told = [
+    steps = [
         f"{command.format(store=given.get(name, 'STORE'))}; then set {instead}"
         for name, (instead, command) in STORES.items()
         if name in given or not given
     ]
     raise InvalidSettingError(
         f"{what} of client.conf: Lithify reads certificates and keys as PEM, not stores of Java",
-        hint=f"remove it and useKeyStoreTls, and write PEM files: {'. '.join(told)}",
+        hint=f"remove it and useKeyStoreTls, and write PEM files: {'. '.join(steps)}",
     )
 
 

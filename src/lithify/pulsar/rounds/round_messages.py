@@ -50,7 +50,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class RoundMessages:
     """Messages of some entries; `competes`, `stays` and `sealed` have a flag for each, others go."""
 
     messages: Messages
@@ -71,13 +71,15 @@ class Judged:
         return int(np.count_nonzero(counts) + (messages.headers.count[hidden] - 1).sum())
 
 
-def judged_parts(entries: Iterable[RawEntry], rules: RoundRules, damage: Damage | None = None) -> Iterator[Judged]:
+def round_messages_of(
+    entries: Iterable[RawEntry], rules: RoundRules, damage: Damage | None = None
+) -> Iterator[RoundMessages]:
     """All entries, in parts. `damage` is told what is skipped. Raises `DamagedError`, which names ledger and entry."""
     for messages in messages_of(entries, (damage or Damage()) if rules.skip_damaged else None):
-        yield _judged(messages, rules)
+        yield _round_messages(messages, rules)
 
 
-def _judged(messages: Messages, rules: RoundRules) -> Judged:
+def _round_messages(messages: Messages, rules: RoundRules) -> RoundMessages:
     kind = messages.kind
     has_key = _is_valid(messages)
     sealed: Flags = kind == Kind.SEALED_BATCH
@@ -86,7 +88,9 @@ def _judged(messages: Messages, rules: RoundRules) -> Judged:
     alone: Flags = (kind != Kind.MARKER) & (kind != Kind.CHUNK) & ~sealed & ~messages.compacted_out
     stays = sealed | alone & ~has_key if rules.retain_null_key else sealed
     rows: Integers = np.flatnonzero(kind == Kind.CHUNK)
-    return Judged(messages, alone & has_key, stays, sealed, tuple(_chunk(messages, row) for row in rows.tolist()))
+    return RoundMessages(
+        messages, alone & has_key, stays, sealed, tuple(_chunk(messages, row) for row in rows.tolist())
+    )
 
 
 def _is_valid(messages: Messages) -> Flags:
