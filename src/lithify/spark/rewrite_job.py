@@ -97,8 +97,8 @@ def _run_rewrites(batches: Batches, unpack: Unpacking) -> Batches:
         if payload is not None:
             tasks.append(unpack(payload))
         else:
-            found = DeadPositions.of_bytes(blob)
-            dead[number] = dead[number].with_part(found) if number in dead else found
+            positions = DeadPositions.of_bytes(blob)
+            dead[number] = dead[number].with_part(positions) if number in dead else positions
     throttles = tasks[0].pace.throttles() if tasks else Throttles()
     for task in tasks:
         outcome = _run(task, dead, throttles)

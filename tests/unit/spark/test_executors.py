@@ -9,7 +9,7 @@ from pyspark.status import SparkStageInfo
 
 from lithify.errors import EngineUnavailableError
 from lithify.ports.engine import WAITS
-from lithify.spark.session.executors import LOOKS_WITHOUT, TOLD_AFTER_LOOKS, Executors, PythonWorkers
+from lithify.spark.session.executors import LOOKS_WITHOUT, REPORTED_AFTER_LOOKS, Executors, PythonWorkers
 
 
 def executors(master, counts):
@@ -56,9 +56,9 @@ def told(caplog):
 
 
 def test_a_wait_is_told_once_at_each_end(told):
-    waited = TOLD_AFTER_LOOKS + 3
-    looked = executors("spark://host:7077", [*[1] * waited, 2, *[1] * (2 * TOLD_AFTER_LOOKS), 2])
-    for _ in range(TOLD_AFTER_LOOKS - 1):
+    waited = REPORTED_AFTER_LOOKS + 3
+    looked = executors("spark://host:7077", [*[1] * waited, 2, *[1] * (2 * REPORTED_AFTER_LOOKS), 2])
+    for _ in range(REPORTED_AFTER_LOOKS - 1):
         looked.look()
     assert told() == []
     looked.look()
@@ -67,15 +67,15 @@ def test_a_wait_is_told_once_at_each_end(told):
         "waiting for executors: spark://host:7077 has given none yet; the job ends after 300 s without",
     )
     assert told() == [began]
-    for _ in range(3 + 1 + 2 * TOLD_AFTER_LOOKS + 1):
+    for _ in range(3 + 1 + 2 * REPORTED_AFTER_LOOKS + 1):
         looked.look()
     assert told() == [began, ("INFO", f"executors have registered, after {waited}.0 s")]
 
 
 @pytest.mark.parametrize("master", ["spark://host:7077", "yarn"])
 def test_no_wait_is_told_where_executors_are_there_or_come_soon(told, master):
-    looked = executors(master, [*[1] * (TOLD_AFTER_LOOKS - 1), *[2] * (2 * TOLD_AFTER_LOOKS)])
-    for _ in range(3 * TOLD_AFTER_LOOKS - 1):
+    looked = executors(master, [*[1] * (REPORTED_AFTER_LOOKS - 1), *[2] * (2 * REPORTED_AFTER_LOOKS)])
+    for _ in range(3 * REPORTED_AFTER_LOOKS - 1):
         looked.look()
     assert told() == []
 
@@ -92,19 +92,19 @@ def test_first_tasks_that_take_long_are_said_to_start_python_workers(told):
     context = Context()
     workers = PythonWorkers(context)
     workers.look([])  # nothing runs yet
-    for _ in range(TOLD_AFTER_LOOKS + 2):
+    for _ in range(REPORTED_AFTER_LOOKS + 2):
         workers.look([stage(6, 2), stage(2, 0)])
     workers.look([stage(6, 2, done=1)])
-    for _ in range(2 * TOLD_AFTER_LOOKS):
+    for _ in range(2 * REPORTED_AFTER_LOOKS):
         PythonWorkers(context).look([stage(8, 8)])  # a later job has them already
     assert told() == [
         ("INFO", "waiting for the first task to end: 2 of 8 tasks run and start Python workers"),
-        ("INFO", f"the first task has ended, after {TOLD_AFTER_LOOKS + 2}.0 s"),
+        ("INFO", f"the first task has ended, after {REPORTED_AFTER_LOOKS + 2}.0 s"),
     ]
 
 
 def test_first_tasks_that_end_soon_are_not_told(told):
     workers = PythonWorkers(Context())
-    for done in [*[0] * (TOLD_AFTER_LOOKS - 1), 1, *[1] * TOLD_AFTER_LOOKS]:
+    for done in [*[0] * (REPORTED_AFTER_LOOKS - 1), 1, *[1] * REPORTED_AFTER_LOOKS]:
         workers.look([stage(8, 2, done)])
     assert told() == []

@@ -54,8 +54,8 @@ def find_connector(jars: str | None = None) -> Connector:
     if not given:
         return Connector(None, None)
     folder = local_folder(given)
-    found = {match[1]: match[2] for jar in folder.glob("*.jar") if (match := _JAR.fullmatch(jar.name))}
-    return Connector(folder, found.get(CONNECTOR), tuple(name for name in NEEDED if name not in found))
+    versions = {match[1]: match[2] for jar in folder.glob("*.jar") if (match := _JAR.fullmatch(jar.name))}
+    return Connector(folder, versions.get(CONNECTOR), tuple(name for name in NEEDED if name not in versions))
 
 
 def connector_conf(
@@ -77,13 +77,13 @@ def checked(connector: Connector) -> str:
             f"{connector.folder} has no {', no '.join(connector.missing)}",
             hint=f"put the jars of {connector.package} and of what it depends on there",
         )
-    found, spark = str(connector.version), pyspark.__version__
-    if found.split(".")[:2] != spark.split(".")[:2]:
+    version, spark = str(connector.version), pyspark.__version__
+    if version.split(".")[:2] != spark.split(".")[:2]:
         raise ConnectorError(
-            f"{connector.folder} has {CONNECTOR} {found}, and Spark is {spark}",
+            f"{connector.folder} has {CONNECTOR} {version}, and Spark is {spark}",
             hint=f"put {connector.package} there instead",
         )
-    return "" if found == spark else f"{connector.folder} has {CONNECTOR} {found} for Spark {spark}"
+    return "" if version == spark else f"{connector.folder} has {CONNECTOR} {version} for Spark {spark}"
 
 
 def missing_connector() -> ConnectorError:

@@ -95,9 +95,9 @@ class Ranges:
         try:
             Cluster(self.config).consumer().close()
         except (ConnectorError, InvalidSettingError) as error:
-            found = _TOO_LATE.search(why)
+            match = _TOO_LATE.search(why)
             what = (
-                f"the record at offset {found[1]} has the timestamp {found[2]}" if found else "a record has a timestamp"
+                f"the record at offset {match[1]} has the timestamp {match[2]}" if match else "a record has a timestamp"
             )
             raise InvalidRecordError(
                 f"{self.topic}: {what}, which Spark's Kafka source does not keep; Kafka's client for Python reads it, "

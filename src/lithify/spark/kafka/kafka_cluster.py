@@ -157,9 +157,9 @@ class KafkaCluster:
             consumer.close(self._jvm.java.time.Duration.ofSeconds(1))
 
     def _cuts(self, consumer: Any, topic: str, asked: Mapping[int, EpochAt]) -> Mapping[int, int | None]:
-        clients, found = self._jvm.org.apache.kafka.clients.consumer, dict[int, int | None]()
-        while len(found) < len(asked):
-            left = {p: self._place(topic, p) for p in asked if p not in found}
+        clients, cuts = self._jvm.org.apache.kafka.clients.consumer, dict[int, int | None]()
+        while len(cuts) < len(asked):
+            left = {p: self._place(topic, p) for p in asked if p not in cuts}
             places = self._list([*left.values()])
             consumer.assign(places)
             self._waited(partial(consumer.endOffsets, places))  # it knows the leaders then, so that it asks them
@@ -169,15 +169,15 @@ class KafkaCluster:
             try:
                 for place in left.values():
                     self._waited(partial(consumer.position, place))
-                return found
+                return cuts
             except Py4JJavaError as error:
                 if not str(error.java_exception.getClass().getName()).endswith("LogTruncationException"):
                     raise
                 cut, ends = error.java_exception.offsetOutOfRangePartitions(), error.java_exception.divergentOffsets()
                 for p in [p for p, place in left.items() if cut.containsKey(place)]:
                     end = ends.get(left[p])
-                    found[p] = None if end is None else int(end.offset())
-        return found
+                    cuts[p] = None if end is None else int(end.offset())
+        return cuts
 
     def _waited(self, call: Callable[[Any], Any]) -> None:
         """Makes a call that is given a timeout, in slices of it. Raises `StopAsked`."""
@@ -207,10 +207,10 @@ class KafkaCluster:
         resources = self._jvm.org.apache.kafka.common.config
         with self._errors_converted(topic):
             resource = resources.ConfigResource(getattr(resources, "ConfigResource$Type").TOPIC, topic)
-            found = self._answer(self._admin.describeConfigs(self._list([resource])).all())[resource]
+            config = self._answer(self._admin.describeConfigs(self._list([resource])).all())[resource]
             return {
                 str(entry.name()): str(entry.value())
-                for entry in self._iterable(found.entries())
+                for entry in self._iterable(config.entries())
                 if entry.value() is not None and (not own or str(entry.source()) == _OWN)
             }
 
@@ -219,10 +219,10 @@ class KafkaCluster:
         with self._errors_converted(topic.name):
             described = self._answer(self._admin.describeTopics(self._list([topic.name])).allTopicNames())[topic.name]
             leaders = {int(info.partition()): info.leader().id() for info in self._iterable(described.partitions())}
-            found = self._answer(self._admin.describeLogDirs(self._list([*{*leaders.values()}])).allDescriptions())
+            folders = self._answer(self._admin.describeLogDirs(self._list([*{*leaders.values()}])).allDescriptions())
             total = 0
             for partition, leader in leaders.items():
-                for folder in self._iterable(found[leader].values()):
+                for folder in self._iterable(folders[leader].values()):
                     replica = folder.replicaInfos().get(self._place(topic.name, partition))
                     total += 0 if replica is None else int(replica.size())
             return total
@@ -235,8 +235,8 @@ class KafkaCluster:
             wanted[place] = spec
         level = self._jvm.org.apache.kafka.common.IsolationLevel.READ_COMMITTED
         options = self._jvm.org.apache.kafka.clients.admin.ListOffsetsOptions(level)
-        found = self._answer(self._admin.listOffsets(wanted, options).all())
-        return {p: (int(at.offset()), _epoch(at.leaderEpoch())) for p, at in ((p, found[places[p]]) for p in places)}
+        offsets = self._answer(self._admin.listOffsets(wanted, options).all())
+        return {p: (int(at.offset()), _epoch(at.leaderEpoch())) for p, at in ((p, offsets[places[p]]) for p in places)}
 
     def _answer(self, future: Any) -> Any:
         unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
@@ -292,9 +292,9 @@ def _epoch(of: Any) -> int | None:
 
 def _causes(error: Any) -> list[tuple[str, str]]:
     """Class and message of a Java exception and its causes, innermost last, at most 10."""
-    found: list[tuple[str, str]] = []
-    while error is not None and len(found) < 10:
+    causes: list[tuple[str, str]] = []
+    while error is not None and len(causes) < 10:
         message = one_line(str(error.getMessage() or ""), 300)
-        found.append((str(error.getClass().getName()), message or str(error.getClass().getSimpleName())))
+        causes.append((str(error.getClass().getName()), message or str(error.getClass().getSimpleName())))
         error = error.getCause()
-    return found
+    return causes

@@ -112,8 +112,8 @@ class KafkaSource(KafkaCluster):
     ) -> Mapping[int, CopyContinuation]:
         """Whether it was another cluster's log that was read: Kafka's reader itself fails where offsets are gone."""
         logs = self.logs(replace(topic, partitions=tuple(partitions))) if partitions else {}
-        found = self._compared(topic, copy, logs, {})
-        return {p: how for p, how in found.items() if isinstance(how, SourceWentBack | SourceWasCut)}
+        continuations = self._compared(topic, copy, logs, {})
+        return {p: how for p, how in continuations.items() if isinstance(how, SourceWentBack | SourceWasCut)}
 
     def _compared(
         self,
@@ -127,8 +127,8 @@ class KafkaSource(KafkaCluster):
         theirs = {p: signs[asked[p]] for p, signs in there.items() if signs}
         earlier = earlier_to_compare(copy, logs, {p: at for p, at in asked.items() if p not in theirs})
         others = cuts_by_earlier(copy, self._copied(copy, earlier), self.signs(topic.name, earlier))
-        found = {**cuts_by_records(copy, theirs), **others, **unproven(copy, cuts, theirs)}
-        return with_cuts(copy_continuations(copy, logs), found)
+        all_cuts = {**cuts_by_records(copy, theirs), **others, **unproven(copy, cuts, theirs)}
+        return with_cuts(copy_continuations(copy, logs), all_cuts)
 
     def stable_ends(self, topic: SourceTopic) -> StableEnds:
         """Raises `BrokerError`."""

@@ -216,9 +216,9 @@ def noted_ends(text: str, source: str, path: str) -> Mapping[int, int]:
     """
     for line in text.splitlines():
         with suppress(AttributeError, OverflowError, RecursionError, TypeError, ValueError):
-            found = json.loads(line)
-            if isinstance(found, dict) and source in found:
-                return {int(partition): int(offset) for partition, offset in found[source].items()}
+            offsets = json.loads(line)
+            if isinstance(offsets, dict) and source in offsets:
+                return {int(partition): int(offset) for partition, offset in offsets[source].items()}
     raise EngineError(
         f"{source}: {path} does not say up to which offsets the batch reads", hint="nothing was lost; start it again"
     )

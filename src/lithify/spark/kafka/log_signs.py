@@ -24,18 +24,18 @@ def signs_between(
     """
     for p, place in places.items():
         consumer.seek(place, ranges[p][0])
-    left, found = dict(places), {p: dict[int, Signs]() for p in places}
+    left, signs = dict(places), {p: dict[int, Signs]() for p in places}
     for fetched in polls:
         for p, place in [*left.items()]:
             records = fetched.records(place)
             for record in map(records.get, range(records.size())):
                 if int(record.offset()) >= ranges[p][1]:
                     break
-                found[p][int(record.offset())] = signs_of(int(record.timestamp()), record.key(), record.value())
+                signs[p][int(record.offset())] = signs_of(int(record.timestamp()), record.key(), record.value())
             if int(consumer.position(place)) >= ranges[p][1]:
                 consumer.pause(listed([left.pop(p)]))
         if not left:
-            return found
+            return signs
     silent = next(iter(left))
     raise BrokerError(
         f"Kafka has not told what {places[silent]} has at offset {ranges[silent][0]}, to compare it with the copy",

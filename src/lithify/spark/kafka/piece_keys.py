@@ -44,8 +44,8 @@ class PieceKeys:
             if order is None:
                 order = pa.array([0] * count, pa.int64())
             partition = pa.array([self.partition] * count, pa.int32())
-            found = [partition, keyed.column(KEY), keyed.column(OFFSET), keyed.column(TIMESTAMP), order, live]
-            yield from pa.table(found, names=[PARTITION, KEY, OFFSET, TIMESTAMP, ORDER, LIVE]).to_batches()
+            arrays = [partition, keyed.column(KEY), keyed.column(OFFSET), keyed.column(TIMESTAMP), order, live]
+            yield from pa.table(arrays, names=[PARTITION, KEY, OFFSET, TIMESTAMP, ORDER, LIVE]).to_batches()
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,15 +132,15 @@ class ResyncBatch:
         def rows(theirs: DataFrame) -> list[Row]:
             gone = self._gone(copying.access, theirs).withColumn("part", F.col(PARTITION))
             gone = placed(gone, max(free, default=0) + 1).select(PARTITION, KEY, TIMESTAMP, ORDER)
-            found: list[Row] = gone.mapInArrow(task, f"{RESULT} binary").collect()
-            return found
+            results: list[Row] = gone.mapInArrow(task, f"{RESULT} binary").collect()
+            return results
 
         merged = self._with_keys(None, rows)
-        found = [pickle.loads(row[RESULT]) for row in merged]
-        for result in found:
-            if isinstance(result, LithifyError):
-                raise result
-        return found
+        outcomes = [pickle.loads(row[RESULT]) for row in merged]
+        for outcome in outcomes:
+            if isinstance(outcome, LithifyError):
+                raise outcome
+        return outcomes
 
     def _with_keys(self, starts: Mapping[int, int] | None, read: Callable[[DataFrame], T]) -> T:
         """What `read` makes of Kafka's keys from these offsets on, None for all, whatever their timestamps are."""
@@ -282,9 +282,9 @@ class _Gone:
         self._rest = rest
 
     def take(self, most: int) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
-        while self.next is not None and len(found) < most:
-            found.append(self.next)
+        keys: list[dict[str, Any]] = []
+        while self.next is not None and len(keys) < most:
+            keys.append(self.next)
             self.next = next(self._rest, None)
-        self.taken += len(found)
-        return found
+        self.taken += len(keys)
+        return keys

@@ -40,7 +40,7 @@ RESULT = pa.schema(
 _BATCH_BYTES = 8 * 2**20
 
 
-def result_rows(unit: int, first_segment: int, tally: Tally, found: DeadRecords) -> Iterator[pa.RecordBatch]:
+def result_rows(unit: int, first_segment: int, tally: Tally, dead: DeadRecords) -> Iterator[pa.RecordBatch]:
     """The result of one part as rows of `RESULT`, in batches of a few megabytes.
 
     `first_segment` is the number in the run of the part's first segment.
@@ -48,8 +48,8 @@ def result_rows(unit: int, first_segment: int, tally: Tally, found: DeadRecords)
     yield _tally_row(unit, tally)
     rows: list[tuple[int, int, bytes]] = []
     pending_bytes = 0
-    for index, dead in found.by_segment().items():
-        rows.append((first_segment + index, dead.change, dead.to_bytes()))
+    for index, positions in dead.by_segment().items():
+        rows.append((first_segment + index, positions.change, positions.to_bytes()))
         pending_bytes += len(rows[-1][-1])
         if pending_bytes >= _BATCH_BYTES:
             yield _segment_rows(unit, rows)

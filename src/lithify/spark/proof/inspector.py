@@ -76,7 +76,7 @@ class SparkInspector:
         watch = Watch(f"{group}-verify", "verify", (tasks, comparing), size_bytes, progress)
         with job_errors():
             rows = _rows(session, pace, segments, header_names(proofs), tasks)
-            found = verdicts(
+            findings = verdicts(
                 _compared(session, rows, segments),
                 rules_frame(session, proofs),
                 proofs,
@@ -85,7 +85,7 @@ class SparkInspector:
             )
             # Findings about files come first; the limit leaves room for both kinds.
             about_file = F.col("proof") == _NO_PROOF
-            ordered = found.orderBy(~about_file, "proof", "offset").limit(2 * len(segments) + 2 * (most + 1))
+            ordered = findings.orderBy(~about_file, "proof", "offset").limit(2 * len(segments) + 2 * (most + 1))
             with watched(session, watch):
                 listed = ordered.collect()
         return _result([(row.proof, row.offset, row.finding) for row in listed], most)

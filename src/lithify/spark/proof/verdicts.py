@@ -72,9 +72,9 @@ def verdicts(rows: DataFrame, rules: DataFrame, proofs: Sequence[Proof], *, part
     finding. `rules` is `rules_frame` of `proofs`. `secret` is hashed with each offset, so that an attacker who
     does not know it cannot choose records that make grouping slow.
     """
-    judged = _by_key(_by_offset(rows, rules, _order(proofs), partitions, secret), rules, proofs)
+    rows_by_key = _by_key(_by_offset(rows, rules, _order(proofs), partitions, secret), rules, proofs)
     # Columns that only the verdict needs are joined last, so that they are neither shuffled nor sorted.
-    kinds = judged.join(rules, "proof", "left").select(
+    kinds = rows_by_key.join(rules, "proof", "left").select(
         "proof", "offset", F.coalesce("about", _verdict()).alias("finding")
     )
     return kinds.filter(F.col("finding").isNotNull())
@@ -82,10 +82,10 @@ def verdicts(rows: DataFrame, rules: DataFrame, proofs: Sequence[Proof], *, part
 
 def _order(proofs: Sequence[Proof]) -> Column:
     """The number by which a row competes, 0 if the offset alone decides in its proof (C10)."""
-    headers, found = header_names(proofs), F.lit(0)
+    headers, rank = header_names(proofs), F.lit(0)
     for number, order in enumerate(_orders(proofs)):
-        found = F.when(F.col("ranked_by") == number, _number(order, headers)).otherwise(found)
-    return found
+        rank = F.when(F.col("ranked_by") == number, _number(order, headers)).otherwise(rank)
+    return rank
 
 
 def _number(order: Order, headers: Sequence[str]) -> Column:

@@ -23,7 +23,7 @@ from lithify.pulsar.rounds.entry_scan import numbered
 from lithify.pulsar.rounds.round_messages import RoundRules
 from lithify.pulsar.rounds.view_ledger import NewView, OpenLedgers
 from lithify.rules.compaction.key_pass_shape import winners_memory
-from lithify.spark.pulsar.keypass import found_dead
+from lithify.spark.pulsar.keypass import key_pass
 from lithify.spark.pulsar.round_tasks import FindTask, ReaderOf, ScanTask, SharedRates, TaskTools, WriteTask
 from lithify.spark.pulsar.written_views import NeedsShuffle, Outcome, collect_outcomes, not_sole, written_views
 from lithify.spark.session.attempts import has_repeated_stages
@@ -61,10 +61,10 @@ class PulsarEngine:
         """See `ports.pulsar.ViewEngine`."""
         if not views:
             return {}
-        judged = RoundRules(rules.retain_null_key, order_of(rules.order), rules.skip_damaged)
+        round_rules = RoundRules(rules.retain_null_key, order_of(rules.order), rules.skip_damaged)
         finder = WinnerFinder(winners_memory(limits.task_memory_bytes), self.new_id())
-        run = _Run(self, views, judged, limits, run_id, finder)
-        alone = [unit for unit, view in enumerate(views) if self._fits_one_task(view, judged)]
+        run = _Run(self, views, round_rules, limits, run_id, finder)
+        alone = [unit for unit, view in enumerate(views) if self._fits_one_task(view, round_rules)]
         outcomes = run.outcomes(alone, [unit for unit in range(len(views)) if unit not in alone], progress)
         again = {unit: outcome for unit, outcome in outcomes.items() if isinstance(outcome, NeedsShuffle)}
         if again:
@@ -95,12 +95,12 @@ class _Run:
         with job_errors():
             writes = [replace(self._write(unit, at), finder=self.finder) for at, unit in enumerate(alone)]
             writes += [self._write(unit, at) for at, unit in enumerate(shuffled, len(alone))]
-            found = None
+            key_results = None
             if shuffled:
-                found, more = self._key_pass(session, shuffled, len(alone))
+                key_results, more = self._key_pass(session, shuffled, len(alone))
                 stages += more
             work = task_frame(session, range(len(units)), writes)
-            frame = written_views(work, found, len(units), self._tools(len(units)))
+            frame = written_views(work, key_results, len(units), self._tools(len(units)))
             size_bytes = sum(one.size_bytes for unit in units for one in self.views[unit].ranges)
             with watched(session, Watch(f"{self.run_id}-view", "view", tuple(stages), size_bytes, progress)):
                 collected = collect_outcomes(frame)
@@ -129,7 +129,7 @@ class _Run:
         places = [number % at_most for number in range(len(scans))]
         sending = placed(task_frame(session, places, scans), at_most)
         finding = task_frame(session, range(len(finds)), finds)
-        return found_dead(sending, finding, len(finds), self._tools(at_most)), [at_most, len(finds)]
+        return key_pass(sending, finding, len(finds), self._tools(at_most)), [at_most, len(finds)]
 
     def _hash_ranges(self, view: PlannedView) -> int:
         by_memory = -(-KEYS_PER_BYTE * _new_bytes(view) // self.finder.memory_bytes)

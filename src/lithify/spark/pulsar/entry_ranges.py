@@ -99,14 +99,14 @@ def copy_ranges(
         schema=_WORK,
     )
     frame = session.createDataFrame(rows, from_arrow_schema(_WORK)).repartitionById(len(ranges), F.col("task"))
-    found: list[CopiedRange] = []
+    copies: list[CopiedRange] = []
     for row in frame.select("work").mapInArrow(_Task(config, copying, limits), f"{_RESULT} binary").collect():
         match pickle.loads(row[_RESULT]):
             case LithifyError() as error:
                 raise error
             case CopiedRange() as copied:
-                found.append(copied)
-    return tuple(sorted(found, key=lambda copied: copied.partition))
+                copies.append(copied)
+    return tuple(sorted(copies, key=lambda copied: copied.partition))
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ from lithify.spark.pulsar.round_tasks import (
 from lithify.spark.tasks import PAYLOAD, Batches, Stage, columns, in_worker, shuffled
 
 
-def found_dead(scans: DataFrame, finds: DataFrame, parts: int, tools: TaskTools) -> DataFrame:
+def key_pass(scans: DataFrame, finds: DataFrame, parts: int, tools: TaskTools) -> DataFrame:
     """Rows of `SENT` for the tasks that write views, whose Spark partitions are the numbers of their units.
 
     `scans` are placed rows of `ScanTask`, `finds` rows of `FindTask`, one for each of `parts` Spark partitions.
@@ -78,17 +78,17 @@ def _blocks(task: ScanTask, scan: EntryScan) -> Iterator[pa.RecordBatch]:
         yield sent(task.parts[index], task.unit, f"{KEYS} {portion}", next(places), block)
 
 
-def _unsettled(task: ScanTask, found: Unsettled) -> Iterator[pa.RecordBatch]:
+def _unsettled(task: ScanTask, unsettled: Unsettled) -> Iterator[pa.RecordBatch]:
     """Chunks to the hash range of their key, sealed batches to all."""
     hashes = KeyHash(task.finder.seed)
     of_range: list[list[PlacedChunk]] = [[] for _ in task.parts]
-    if found.chunks:
-        keys = pa.array([placed.chunk.key or b"" for placed in found.chunks], pa.binary())
-        for index, placed_chunk in zip(ranges_of(hashes(keys), len(task.parts)), found.chunks, strict=True):
+    if unsettled.chunks:
+        keys = pa.array([placed.chunk.key or b"" for placed in unsettled.chunks], pa.binary())
+        for index, placed_chunk in zip(ranges_of(hashes(keys), len(task.parts)), unsettled.chunks, strict=True):
             of_range[index].append(placed_chunk)
     for part, chunks in zip(task.parts, of_range, strict=True):
-        if chunks or found.sealed:
-            yield pickled(part, task.unit, UNSETTLED, 0, Unsettled(chunks, found.sealed))
+        if chunks or unsettled.sealed:
+            yield pickled(part, task.unit, UNSETTLED, 0, Unsettled(chunks, unsettled.sealed))
 
 
 def _results(part: int, unit: int, tally: Tally, dead: DeadRecords) -> Iterator[pa.RecordBatch]:
@@ -114,18 +114,18 @@ def _find(batches: Batches) -> Batches:
             if payload is not None:
                 arrived.task = pickle.loads(payload)
             elif kind == UNSETTLED:
-                found: Unsettled = pickle.loads(blob)
-                arrived.unsettled.chunks += found.chunks
-                arrived.unsettled.sealed += found.sealed
+                unsettled: Unsettled = pickle.loads(blob)
+                arrived.unsettled.chunks += unsettled.chunks
+                arrived.unsettled.sealed += unsettled.sealed
             elif kind.startswith(KEYS):
                 arrived.spool.add(blob, Portion(kind.partition(" ")[2]), number)
             else:
                 yield sent(unit, unit, kind, number, blob)
         if arrived.task is not None:
-            yield from _found(arrived.task, arrived)
+            yield from _range_results(arrived.task, arrived)
 
 
-def _found(task: FindTask, arrived: _Arrived) -> Iterator[pa.RecordBatch]:
+def _range_results(task: FindTask, arrived: _Arrived) -> Iterator[pa.RecordBatch]:
     keys = ArrivedKeys(task.rules, task.ranges, arrived.spool, arrived.unsettled)
     try:
         tally, dead = keys.find(task.finder, HashRange(task.index, task.count))

@@ -97,8 +97,7 @@ class PulsarSource:
     def topic(self, name: str) -> SourceTopic:
         """Its id is when it was created, if the admin interface tells. Raises `UnknownSourceError` or `BrokerError`."""
         count = self._retried(partial(self._cluster.partitions, name))
-        found = SourceTopic(name, "", tuple(range(max(1, count))))
-        return SourceTopic(name, self._created(partition_name(name, 0, count)), found.partitions)
+        return SourceTopic(name, self._created(partition_name(name, 0, count)), tuple(range(max(1, count))))
 
     def epochs(self, topic: SourceTopic) -> Mapping[int, int | None]:
         """None: a ledger that is closed stays as it is."""
@@ -113,7 +112,7 @@ class PulsarSource:
             )
         subscription = subscription_of(copy.identity)
         self._subscriptions[topic.name] = subscription
-        found: dict[int, CopyContinuation] = {}
+        continuations: dict[int, CopyContinuation] = {}
         self._published[topic.name] = {}
         for partition, name in self._names(topic).items():
             before = self._retried(partial(self._ledgers, name, subscription))
@@ -121,10 +120,10 @@ class PulsarSource:
             after = self._retried(partial(self._ledgers, name, subscription))
             known = None if before is None or after is None else before.grown_to(after)
             last = self._retried(partial(self._cluster.last_id, name))
-            found[partition] = self._continuation(name, copy.log(partition).copied_to, known, last)
-            if isinstance(found[partition], CopyContinues):
-                found[partition] = self._compared(topic.name, name, copy.log(partition))
-        return found
+            continuations[partition] = self._continuation(name, copy.log(partition).copied_to, known, last)
+            if isinstance(continuations[partition], CopyContinues):
+                continuations[partition] = self._compared(topic.name, name, copy.log(partition))
+        return continuations
 
     def after_read(
         self, topic: SourceTopic, copy: TopicState, partitions: Collection[int]
@@ -139,15 +138,17 @@ class PulsarSource:
 
     def progress(self, topic: SourceTopic, copy: TopicState, records: Mapping[int, int]) -> tuple[IngestedEntries, ...]:
         """Raises `BrokerError`."""
-        found = []
+        entries = []
         for partition, (_, last) in self._look(topic).last_ids.items():
             log = copy.log(partition)
             end = None if last is None else MessageId(*last.place)
             to = None if log.copied_to is None else str(log.copied_to)
             lag = _lag(log.copied_to, end)
             source_end = None if end is None else str(end)
-            found.append(IngestedEntries(partition, log.log_end_offset, to, source_end, records.get(partition, 0), lag))
-        return tuple(found)
+            entries.append(
+                IngestedEntries(partition, log.log_end_offset, to, source_end, records.get(partition, 0), lag)
+            )
+        return tuple(entries)
 
     def own_config(self, topic: str) -> None:
         """Pulsar has policies of namespaces and topics, which no verb takes over."""
@@ -270,9 +271,9 @@ class PulsarSource:
             return call()
 
         outage_s = self._config.outage_s
-        found = retried(tried, outage_s if self._answered else min(FIRST_ANSWER_S, outage_s), self._clock.sleep)
+        answer = retried(tried, outage_s if self._answered else min(FIRST_ANSWER_S, outage_s), self._clock.sleep)
         self._answered = True
-        return found
+        return answer
 
 
 def _lag(copied_to: MessageId | None, end: MessageId | None) -> int | None:

@@ -52,21 +52,21 @@ def not_sole(outcome: Outcome) -> Outcome:
     return outcome if isinstance(outcome, LithifyError) else replace(outcome, sole=False)
 
 
-def written_views(work: DataFrame, found: DataFrame | None, units: int, tools: TaskTools) -> DataFrame:
-    """A lazy frame of outcomes. `work` are rows of `WriteTask`, placed by unit; `found` those of a key pass."""
-    together = work if found is None else work.unionByName(found, allowMissingColumns=True)
-    names = (PAYLOAD,) if found is None else (PAYLOAD, KIND, NUMBER, BLOB)
+def written_views(work: DataFrame, key_results: DataFrame | None, units: int, tools: TaskTools) -> DataFrame:
+    """A lazy frame of outcomes. `work` are rows of `WriteTask`, placed by unit; `key_results` those of a key pass."""
+    together = work if key_results is None else work.unionByName(key_results, allowMissingColumns=True)
+    names = (PAYLOAD,) if key_results is None else (PAYLOAD, KIND, NUMBER, BLOB)
     return placed(together, units).select(*names).mapInArrow(partial(_write, tools=tools), from_arrow_schema(_RESULT))
 
 
 def collect_outcomes(results: DataFrame) -> Mapping[int, Outcome]:
     """Runs the job; the outcomes by unit. Raises errors of Spark."""
-    found = results.select(UNIT, OUTCOME).toArrow()
-    return {unit: pickle.loads(outcome) for unit, outcome in columns(iter(found.to_batches()), UNIT, OUTCOME)}
+    table = results.select(UNIT, OUTCOME).toArrow()
+    return {unit: pickle.loads(outcome) for unit, outcome in columns(iter(table.to_batches()), UNIT, OUTCOME)}
 
 
 @dataclass(slots=True)
-class _Found:
+class _KeyResults:
     """What the key pass has found of one partition. Bitmaps stay as they came until their range is written."""
 
     dead: dict[int, list[bytes]] = field(default_factory=dict)
@@ -86,17 +86,17 @@ class _Found:
                 self.error = self.error or pickle.loads(blob)
 
     def of(self, number: int) -> DeadPositions | None:
-        found: DeadPositions | None = None
+        positions: DeadPositions | None = None
         for blob in self.dead.get(number, ()):
             part = DeadPositions.of_bytes(blob)
-            found = part if found is None else found.with_part(part)
-        return found
+            positions = part if positions is None else positions.with_part(part)
+        return positions
 
 
 @in_worker
 def _write(batches: Batches, tools: TaskTools) -> Batches:
     work: list[WriteTask] = []
-    found = _Found()
+    key_results = _KeyResults()
     for batch in batches:
         if KIND not in batch.schema.names:
             work += [pickle.loads(payload) for (payload,) in columns(iter([batch]), PAYLOAD)]
@@ -105,21 +105,21 @@ def _write(batches: Batches, tools: TaskTools) -> Batches:
             if payload is not None:
                 work.append(pickle.loads(payload))
             else:
-                found.add(kind, number, blob)
+                key_results.add(kind, number, blob)
     for task in work:  # one at most: each partition of the topic has a Spark partition of its own
-        outcome = pickle.dumps(_outcome(task, found, tools))
+        outcome = pickle.dumps(_outcome(task, key_results, tools))
         yield pa.RecordBatch.from_pylist([{UNIT: task.unit, OUTCOME: outcome}], schema=_RESULT)
 
 
-def _outcome(task: WriteTask, found: _Found, tools: TaskTools) -> Outcome:
+def _outcome(task: WriteTask, key_results: _KeyResults, tools: TaskTools) -> Outcome:
     throttles = tools.rates.throttles()
     try:
         reader = tools.reader_of(task.view.partition, task.small_entries)
         with spill_folder() as folder, opened_early(tools.open_ledgers) as open_ledgers:
             if task.finder is not None:
                 reader = KeptEntries(reader, folder)
-            judged = _judged(task, found, reader, throttles)
-            written = write_view(open_ledgers, task.view, reader, task.rules, judged, throttles)
+            ranges = _ranges(task, key_results, reader, throttles)
+            written = write_view(open_ledgers, task.view, reader, task.rules, ranges, throttles)
     except NeedsShuffleError as error:
         return NeedsShuffle(_is_sole_attempt(tools) and not error.left_ledger)
     except LithifyError as error:
@@ -133,16 +133,20 @@ def _is_sole_attempt(tools: TaskTools) -> bool:
     return is_first_attempt() and not tools.speculates
 
 
-def _judged(task: WriteTask, found: _Found, reader: EntryReader, throttles: Throttles) -> Iterable[ViewRange]:
+def _ranges(
+    task: WriteTask, key_results: _KeyResults, reader: EntryReader, throttles: Throttles
+) -> Iterable[ViewRange]:
     if task.finder is not None:
         alone = OneTaskRound(task.finder.memory_bytes, task.finder.seed)
         return alone.judge(reader, task.rules, task.ranges, throttles.read)
-    if found.error is not None:
-        raise found.error
-    tally = found.tally
-    if tally.compared != tally.dirty_keyed or len(found.read) != len(task.ranges):
+    if key_results.error is not None:
+        raise key_results.error
+    tally = key_results.tally
+    if tally.compared != tally.dirty_keyed or len(key_results.read) != len(task.ranges):
         raise EngineError(
             f"{task.view.partition}: {tally.dirty_keyed} messages have keys, {tally.compared} were compared",
             hint="workers must run the same version of Lithify; nothing was changed",
         )
-    return (view_range(one, task.rules, found.of(one.number), found.read[one.number]) for one in task.ranges)
+    return (
+        view_range(one, task.rules, key_results.of(one.number), key_results.read[one.number]) for one in task.ranges
+    )

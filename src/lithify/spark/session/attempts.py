@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from lithify.waits.deadline import Deadline
 
-TOLD_WITHIN_S = 10.0
+TRACKER_S = 10.0
 POLL_S = 0.01
 RUNNING = "RUNNING"
 
@@ -24,14 +24,14 @@ def has_repeated_stages(session: SparkSession, group: str) -> bool:
         tracker = session.sparkContext.statusTracker()
     except PySparkException:  # Spark Connect has none
         return True
-    told = Deadline(TOLD_WITHIN_S)
+    deadline = Deadline(TRACKER_S)
     while True:  # the tracker gets to know of the end of a job after all of its stages
         jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
         ended = [job for job in jobs if job is not None and job.status != RUNNING]
         if jobs and len(ended) == len(jobs):
             break
         try:
-            Event().wait(min(POLL_S, told.left_s()))
+            Event().wait(min(POLL_S, deadline.left_s()))
         except TimeoutError:
             return True
     stages = [tracker.getStageInfo(stage) for job in ended for stage in job.stageIds]

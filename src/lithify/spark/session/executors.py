@@ -24,8 +24,8 @@ from lithify.ports.engine import OVER, WAITS
 LOOKS_WITHOUT = 300
 """Looks in a row, one a second, that find no executor: a cluster that is busy has time to free a place."""
 
-TOLD_AFTER_LOOKS = 5
-"""Looks in a row after which a wait is told."""
+REPORTED_AFTER_LOOKS = 5
+"""Looks in a row after which a wait is reported."""
 
 _STANDALONE = ("spark://", "local-cluster[")
 _warm: WeakSet[SparkContext] = WeakSet()
@@ -86,15 +86,15 @@ class _Wait:
 
     def __init__(self) -> None:
         self.looks = 0
-        self._told: bool | None = False
+        self._is_reported: bool | None = False
 
     def look(self, begins: str, ends: str, *, over: bool, is_usual: bool = False) -> None:
         waited, self.looks = self.looks, 0 if over else self.looks + 1
-        if over and self._told:
-            self._told = None
+        if over and self._is_reported:
+            self._is_reported = None
             WAITS.info("%s, after %s", ends, format_duration(waited * 1000), extra=OVER)
-        elif self.looks == TOLD_AFTER_LOOKS and self._told is False:
-            self._told = True
+        elif self.looks == REPORTED_AFTER_LOOKS and self._is_reported is False:
+            self._is_reported = True
             WAITS.log(logging.INFO if is_usual else logging.WARNING, begins)
 
 

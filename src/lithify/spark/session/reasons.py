@@ -62,23 +62,23 @@ def ended_application(text: str) -> tuple[str, str] | None:
 
 def start_failure(error: Exception, conf: Mapping[str, str]) -> EngineUnavailableError:
     """The error for a Spark that does not start with these settings."""
-    said, text = reason(error), str(error)
+    cause, text = reason(error), str(error)
     if ended := ended_application(text):
-        said, hint = ended
+        cause, hint = ended
     elif any(sign in text for sign in _NO_ADDRESS):
-        said, hint = _address_of_others(conf)
+        cause, hint = _address_of_others(conf)
     elif "BindException" in text:
-        said, hint = _port_taken(text, said, conf)
+        cause, hint = _port_taken(text, cause, conf)
     elif _ENDED in text and (port := _taken_by_another_ui(conf)):
-        said = f"port {port} is taken, which its web interface is to have"
+        cause = f"port {port} is taken, which its web interface is to have"
         hint = f"set {_UI_PORT} to another one, {_RETRIES} to more than 0, or {_UI}=false"
     elif any(sign in text for sign in (*_ENDED_WITH_WORDS, _ENDED)):
-        said, hint = "its JVM ended while it started", f"lines above may have its reason; {_DOCTOR}"
+        cause, hint = "its JVM ended while it started", f"lines above may have its reason; {_DOCTOR}"
     elif MASTER in conf and not conf[MASTER].startswith("local["):
         hint = f"check {MASTER}={conf[MASTER]}, and that this machine may use it; {_DOCTOR}"
     else:
         hint = _DOCTOR
-    return EngineUnavailableError(f"Spark did not start: {said}", hint=hint)
+    return EngineUnavailableError(f"Spark did not start: {cause}", hint=hint)
 
 
 def _address_of_others(conf: Mapping[str, str]) -> tuple[str, str]:
@@ -92,13 +92,13 @@ def _address_of_others(conf: Mapping[str, str]) -> tuple[str, str]:
     return f"this machine has no address {address} to listen at", f"{name} names it: set it to one of this machine's"
 
 
-def _port_taken(text: str, said: str, conf: Mapping[str, str]) -> tuple[str, str]:
+def _port_taken(text: str, cause: str, conf: Mapping[str, str]) -> tuple[str, str]:
     """What happened, and the setting that names a port which another program has."""
-    found = _NOT_BOUND.search(text)
+    match = _NOT_BOUND.search(text)
     more = f"raise {_RETRIES}, the number of ports after it that are tried"
-    if found is None:
-        return said, f"a port is taken: set the port that it names to another one, or {more}"
-    service, port = found.groups()
+    if match is None:
+        return cause, f"a port is taken: set the port that it names to another one, or {more}"
+    service, port = match.groups()
     settings = _PORTS.get(service, (f"the port of {service}",))
     setting = next((name for name in settings if name in conf), settings[0])
     if port is None:
