@@ -96,13 +96,13 @@ class Note(Protocol):
 def noted(invocation: Invocation) -> Callable[[Note], None]:
     """Prints every note on stderr, as results go to stdout; with `--json` as a JSON object on a line."""
 
-    def note(said: Note) -> None:
+    def print_note(note: Note) -> None:
         if invocation.json:
-            say_json(said.to_json())
+            say_json(note.to_json())
         else:
-            say(said.text)
+            say(note.text)
 
-    return note
+    return print_note
 
 
 @contextmanager
@@ -137,11 +137,11 @@ class Telling:
         self._records += batch.records
         self._drawn(batch.topic, batch.lag)
 
-    def note(self, said: IngestNote) -> None:
+    def note(self, note: IngestNote) -> None:
         """Prints a note of the ingest."""
-        noted(self._invocation)(said)
-        if said.event == "begins" and said.topic is not None:
-            self._drawn(said.topic, said.lag)
+        noted(self._invocation)(note)
+        if note.event == "begins" and note.topic is not None:
+            self._drawn(note.topic, note.lag)
 
     def _drawn(self, topic: str, lag: int | None) -> None:
         if self._begin_bar is None:

@@ -163,12 +163,12 @@ class PairType(click.ParamType[tuple[str, str]]):
 
 
 def _as_mapping(_ctx: click.Context | None, param: click.Parameter, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    mapping: dict[str, str] = {}
     for name, value in pairs:
-        if name in found:
+        if name in mapping:
             raise click.UsageError(f"{param.opts[0]} {name} is given twice")
-        found[name] = value
-    return found
+        mapping[name] = value
+    return mapping
 
 
 def pairs(option: str, shown: str) -> Option:

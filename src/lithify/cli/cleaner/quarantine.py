@@ -26,15 +26,15 @@ def list_quarantine(invocation: Invocation) -> int:
       lithify quarantine list
       lithify quarantine list --json | jq -r 'select(.quarantined) | .topic'
     """
-    found = invocation.open_lake().quarantine()
-    invocation.found = 1 if found.unreadable else 0
-    if not invocation.printed(*found.logs):
-        print_page(found.page())
-    for topic in found.unreadable:
+    quarantine = invocation.open_lake().quarantine()
+    invocation.found = 1 if quarantine.unreadable else 0
+    if not invocation.printed(*quarantine.logs):
+        print_page(quarantine.page())
+    for topic in quarantine.unreadable:
         invocation.say_error(topic.error, topic.error_code, topic=topic.topic)
     if not invocation.json:
-        quarantined = sum(log.quarantined for log in found.logs)
-        say(f"{plural(quarantined, 'log')} quarantined, {count(len(found.logs) - quarantined)} failing")
+        quarantined = sum(log.quarantined for log in quarantine.logs)
+        say(f"{plural(quarantined, 'log')} quarantined, {count(len(quarantine.logs) - quarantined)} failing")
     return invocation.found
 
 

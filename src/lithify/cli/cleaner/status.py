@@ -99,17 +99,17 @@ def _overview_look(invocation: Invocation, now_ms: int | None, *, everything: bo
     watched, where = lake.watch(), lake.warehouse.store.where
 
     def look() -> Frame:
-        found = watched.overview(now_ms=now_ms)
+        overview = watched.overview(now_ms=now_ms)
         return Frame(
-            lines=_overview_lines(found, everything=everything),
-            notes=_overview_notes(found, where, everything=everything),
-            whole=found.to_json(),
+            lines=_overview_lines(overview, everything=everything),
+            notes=_overview_notes(overview, where, everything=everything),
+            whole=overview.to_json(),
             values=[
-                *(topic.to_json() for topic in found.topics),
-                *map(asdict, found.cleaners or ()),
-                *([] if found.cleaner_rates is None else [found.cleaner_rates.to_json()]),
+                *(topic.to_json() for topic in overview.topics),
+                *map(asdict, overview.cleaners or ()),
+                *([] if overview.cleaner_rates is None else [overview.cleaner_rates.to_json()]),
             ],
-            code=1 if Standing.UNREADABLE in found.counts() else 0,
+            code=1 if Standing.UNREADABLE in overview.counts() else 0,
         )
 
     return look
@@ -117,33 +117,33 @@ def _overview_look(invocation: Invocation, now_ms: int | None, *, everything: bo
 
 def _topic_look(topic: Topic, only: int | None, now_ms: int | None) -> Callable[[], Frame]:
     def look() -> Frame:
-        found = topic.status(now_ms=now_ms)
+        topic_status = topic.status(now_ms=now_ms)
         if only is not None:
-            found = replace(found, logs=tuple(log for log in found.logs if log.partition == only))
-        return Frame(_status_lines(found), [], found.to_json(), [found.to_json()])
+            topic_status = replace(topic_status, logs=tuple(log for log in topic_status.logs if log.partition == only))
+        return Frame(_status_lines(topic_status), [], topic_status.to_json(), [topic_status.to_json()])
 
     return look
 
 
-def _overview_lines(found: CatalogOverview, *, everything: bool) -> list[str]:
+def _overview_lines(overview: CatalogOverview, *, everything: bool) -> list[str]:
     """A line per topic; nothing if there is none."""
-    return results((found if everything else replace(found, topics=found.topics[:SHOWN])).page())
+    return results((overview if everything else replace(overview, topics=overview.topics[:SHOWN])).page())
 
 
-def _overview_notes(found: CatalogOverview, where: str, *, everything: bool) -> list[str]:
+def _overview_notes(overview: CatalogOverview, where: str, *, everything: bool) -> list[str]:
     """The number of topics not shown, the number in each state, and the cleaners."""
-    notes = texts(found.page(), Outlet.NOTICE)
-    if not found.topics:
+    notes = texts(overview.page(), Outlet.NOTICE)
+    if not overview.topics:
         return [no_topics(where), *notes]
-    hidden = () if everything else found.topics[SHOWN:]
+    hidden = () if everything else overview.topics[SHOWN:]
     if not hidden:
         return notes
-    left = standings(CatalogOverview(hidden, found.now_ms).counts())
+    left = standings(CatalogOverview(hidden, overview.now_ms).counts())
     return [f"and {count(len(hidden))} more: {left} (`--all` shows them)", *notes]
 
 
-def _status_lines(found: TopicStatus) -> list[str]:
+def _status_lines(topic_status: TopicStatus) -> list[str]:
     """What is said of the whole topic above its logs, of which there may be many."""
-    page = found.page()
-    said = [*wrapped(space_line(found.space)), *texts(page, Outlet.RESULT)]
-    return [f"{heading(page.of)}  {page.title}", *said, *drawn(page.table)]
+    page = topic_status.page()
+    summary = [*wrapped(space_line(topic_status.space)), *texts(page, Outlet.RESULT)]
+    return [f"{heading(page.of)}  {page.title}", *summary, *drawn(page.table)]

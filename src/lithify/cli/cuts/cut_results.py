@@ -14,11 +14,11 @@ def print_cut(invocation: Invocation, report: CutReport, done: str, idle: str) -
     """Prints the report of a cut. `done` is its summary, `idle` the reason if there was nothing to do."""
     if invocation.printed(report):
         return
-    page, judged = report.page(), as_judged(report.now_ms, given=report.now_given)
+    page, time_note = report.page(), as_judged(report.now_ms, given=report.now_given)
     for text in texts(page, Outlet.RESULT):
         say(text)
     if not report.changed:
-        say(f"{report.topic}: {idle}, version {report.version} stays{judged}")
+        say(f"{report.topic}: {idle}, version {report.version} stays{time_note}")
         return
     show(drawn(page.table))
-    say(f"{report.topic}: {done}, version {report.version}{judged}")
+    say(f"{report.topic}: {done}, version {report.version}{time_note}")

@@ -23,17 +23,17 @@ def kafka() -> Check:
         needing = "which only `lithify kafka ...` and consumers that continue in Kafka need"
         named = bool(os.environ.get(JARS_VARIABLE))  # so Kafka is to be used
         return Check("Kafka", False, f"{error.message}, {needing}", KAFKA, optional=not named)
-    found = find_connector()
+    connector = find_connector()
     try:
-        note = "" if found.folder is None else checked(found)
+        note = "" if connector.folder is None else checked(connector)
     except LithifyError as error:
         return Check("Kafka", False, error.message, error.hint)
-    if found.folder is None:
-        there = fetched_folder(found.package)
+    if connector.folder is None:
+        there = fetched_folder(connector.package)
         fetched = (there.parent / "complete").exists()
         when = f"in {there}" if fetched else "fetched from Maven by the first `kafka ingest`"
-        return Check("Kafka", True, f"{found.package}, {when}")
-    return Check("Kafka", True, note or f"{', '.join(NEEDED)} in {found.folder}")
+        return Check("Kafka", True, f"{connector.package}, {when}")
+    return Check("Kafka", True, note or f"{', '.join(NEEDED)} in {connector.folder}")
 
 
 def postgres() -> Check:

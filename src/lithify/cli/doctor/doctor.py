@@ -34,12 +34,12 @@ def doctor(invocation: Invocation) -> int:
       lithify doctor --warehouse /data/lake --json
       lithify doctor --catalog prod
     """
-    checks = [_found(name, look) for name, look in _PARTS.items()]
+    checks = [_check_of(name, look) for name, look in _PARTS.items()]
     checks += _places(invocation)
     sound = all(check.ok or check.optional for check in checks)
     invocation.found = 0 if sound else SOMETHING_MISSING
     if invocation.json:
-        print_json({"ok": sound, "checks": [_told(check) for check in checks]})
+        print_json({"ok": sound, "checks": [_json_of(check) for check in checks]})
     else:
         show(_lines(checks))
     return invocation.found
@@ -57,8 +57,8 @@ _PARTS: Mapping[str, Callable[[], Check]] = {
 }
 
 
-def _found(name: str, look: Callable[[], Check]) -> Check:
-    """What is found, also where a library fails in whatever way: the other parts are looked at all the same."""
+def _check_of(name: str, look: Callable[[], Check]) -> Check:
+    """The check of a part, also where a library fails in whatever way: the other parts are looked at all the same."""
     try:
         return look()
     except Exception as error:
@@ -72,7 +72,7 @@ def _places(invocation: Invocation) -> list[Check]:
         return [cannot_be_used("catalog", "it cannot be looked at", error)]
 
 
-def _told(check: Check) -> dict[str, Any]:
+def _json_of(check: Check) -> dict[str, Any]:
     """As JSON, without secrets: for stdout, where results are printed as they are."""
     return asdict(replace(check, detail=redacted(check.detail), hint=redacted(check.hint)))
 

@@ -34,9 +34,9 @@ def places(invocation: Invocation) -> list[Check]:
         return [_catalog(lake), *_folder(Path(folder))]
     if store is None:
         return _chosen_by_the_catalog(lake)
-    found = _store(lake, store)
-    catalog = _catalog(lake) if found.ok else Check("catalog", True, "it answers; its topics are not looked at")
-    return [catalog, found]
+    files = _store(lake, store)
+    catalog = _catalog(lake) if files.ok else Check("catalog", True, "it answers; its topics are not looked at")
+    return [catalog, files]
 
 
 def _failed(name: str, error: LithifyError) -> Check:

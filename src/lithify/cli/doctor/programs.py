@@ -23,13 +23,13 @@ LIBRARIES = ("duckdb", "pyarrow", "pyiceberg")
 
 
 def python() -> Check:
-    found = f"{platform.python_version()} at {sys.executable}"
+    interpreter = f"{platform.python_version()} at {sys.executable}"
     if not LEAST_PYTHON <= sys.version_info[:2] < FIRST_PYTHON_BEYOND:
-        return Check("Python", False, found, "use Python 3.11, 3.12 or 3.13")
+        return Check("Python", False, interpreter, "use Python 3.11, 3.12 or 3.13")
     if strange := next(_in_place_of_others(), None):
-        said = f"{found}, which imports {strange} in place of its own {strange.stem} or the library's"
-        return Check("Python", False, said, "rename that, or leave its folder out of PYTHONPATH")
-    return Check("Python", True, found)
+        detail = f"{interpreter}, which imports {strange} in place of its own {strange.stem} or the library's"
+        return Check("Python", False, detail, "rename that, or leave its folder out of PYTHONPATH")
+    return Check("Python", True, interpreter)
 
 
 def _in_place_of_others() -> Iterator[Path]:
@@ -45,23 +45,23 @@ def java() -> Check:
     from lithify.spark.session.java import find_java
 
     try:
-        found = find_java()
+        runtime = find_java()
     except LithifyError as error:
         return Check("Java", False, error.message, error.hint)
-    return Check("Java", True, f"{found.version} from {found.origin}, {found.executable}")
+    return Check("Java", True, f"{runtime.version} from {runtime.origin}, {runtime.executable}")
 
 
 def package(name: str, package_name: str) -> Check:
     """Whether it is installed, and can be imported: a library of another system may be there and useless."""
     try:
-        found = f"{package_name} {version(package_name)}"
+        release = f"{package_name} {version(package_name)}"
     except PackageNotFoundError:
         return Check(name, False, f"{package_name} is not installed", _INSTALL)
     try:
         import_module(package_name)
     except Exception as error:
-        return cannot_be_used(name, f"{found} cannot be imported", error)
-    return Check(name, True, found)
+        return cannot_be_used(name, f"{release} cannot be imported", error)
+    return Check(name, True, release)
 
 
 def cannot_be_used(name: str, what: str, error: Exception) -> Check:
@@ -69,6 +69,6 @@ def cannot_be_used(name: str, what: str, error: Exception) -> Check:
 
 
 def libraries() -> Check:
-    found = [package("libraries", name) for name in LIBRARIES]
-    missing = [check for check in found if not check.ok]
-    return missing[0] if missing else Check("libraries", True, ", ".join(check.detail for check in found))
+    checks = [package("libraries", name) for name in LIBRARIES]
+    missing = [check for check in checks if not check.ok]
+    return missing[0] if missing else Check("libraries", True, ", ".join(check.detail for check in checks))

@@ -55,25 +55,25 @@ def executors() -> Check:
     named, origin = _named()
     if named is None:
         return _unnamed()
-    name, found = f"{origin}={named}", _asked(named)
+    name, python = f"{origin}={named}", _asked(named)
     if not os.path.isabs(named) and os.sep in named:  # noqa: PTH117 - as in an archive that is sent along
         return Check(NAME, True, f"{_OWN} {name}, a path in the folder of each executor, not checked")
-    if found is None:
+    if python is None:
         return Check(NAME, True, f"{_OWN} {name}, which does not run on this machine and is not checked")
-    if found.fits:
-        return Check(NAME, True, f"{_OWN} {name}, {found}")
+    if python.fits:
+        return Check(NAME, True, f"{_OWN} {name}, {python}")
     hint = f"install Lithify {__version__} on Python {_HERE} there, or name another Python: rounds refuse this one"
-    return Check(NAME, False, f"{name} is {found}, and this is Python {_HERE} with Lithify {__version__}", hint)
+    return Check(NAME, False, f"{name} is {python}, and this is Python {_HERE} with Lithify {__version__}", hint)
 
 
 def _unnamed() -> Check:
-    found = _asked(DEFAULT)
+    python = _asked(DEFAULT)
     others = f"{_OWN} {shutil.which(DEFAULT) or DEFAULT}, since {VARIABLE} is not set"
-    if found is None:
+    if python is None:
         return Check(NAME, True, f"{others}, and there is none: set it before you start a session of your own")
-    if found.fits:
-        return Check(NAME, True, f"{others}: {found}")
-    return Check(NAME, True, f"{others}: {found}, so set it before you start a session of your own")
+    if python.fits:
+        return Check(NAME, True, f"{others}: {python}")
+    return Check(NAME, True, f"{others}: {python}, so set it before you start a session of your own")
 
 
 def _named() -> tuple[str | None, str]:
@@ -99,10 +99,10 @@ def _defaults() -> dict[str, str]:
 def _asked(python: str) -> _Python | None:
     """None if it does not run here."""
     try:
-        told = subprocess.run(
+        answer = subprocess.run(
             [python, "-c", _ASK], capture_output=True, text=True, timeout=ANSWER_S, check=True, stdin=subprocess.DEVNULL
         )
-        major, minor, lithify = told.stdout.split()
+        major, minor, lithify = answer.stdout.split()
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
     return _Python(f"{major}.{minor}", lithify.removeprefix("-"))

@@ -74,10 +74,10 @@ def kafka_settings(
     if left_out := refused_settings(shared):  # other clients have the same file
         say(f"not used, as they cannot be set here: {', '.join(sorted(left_out))}")
     of_file = {name: value for name, value in shared.items() if name not in left_out}
-    found = {**of_file, **kafka_conf, **servers}
-    if not found.get(SERVERS):
+    settings = {**of_file, **kafka_conf, **servers}
+    if not settings.get(SERVERS):
         raise click.UsageError(f"no --bootstrap-servers, and no {SERVERS} in a --kafka-conf-file")
-    filled = {name: _filled_in(name, value) for name, value in found.items()}
+    filled = {name: _filled_in(name, value) for name, value in settings.items()}
     keep(filled)
     return filled
 
@@ -96,9 +96,9 @@ _REFERENCE = re.compile(r"\$\{env:([^}]*)\}")
 
 def _filled_in(name: str, value: str) -> str:
     def variable(match: re.Match[str]) -> str:
-        found = os.environ.get(match[1])
-        if found is None:
+        content = os.environ.get(match[1])
+        if content is None:
             raise RefusedError(f"{name}: there is no environment variable {match[1]}", hint="set it, and export it")
-        return found
+        return content
 
     return _REFERENCE.sub(variable, value)

@@ -118,8 +118,8 @@ def _tables(topic: Topic, partition: int | None, start: Start, how: dict[str, An
         return topic.reader(partition, start, **how).batches()
     if how["follow"] or how["version"] is not None:
         raise click.UsageError(_TO_ALONE)
-    found = topic.records_to(point, partition=partition, start=start, compacted=how["compacted"])
-    return (batch.to_arrow() for batch in found)
+    batches = topic.records_to(point, partition=partition, start=start, compacted=how["compacted"])
+    return (batch.to_arrow() for batch in batches)
 
 
 def _member(topic: Topic, group: str, members: Members, where: tuple[int | None, Start], how: dict[str, Any]) -> Any:

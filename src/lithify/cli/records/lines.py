@@ -53,11 +53,11 @@ def parse_json(lines: Sequence[bytes], encodings: Encodings) -> pa.Table:
     """JSON lines as a table of the columns that `append` takes. Raises `LineError`."""
     import pyarrow as pa
 
-    found = [_json_object(index, line) for index, line in enumerate(lines)]
+    records = [_json_object(index, line) for index, line in enumerate(lines)]
     try:
-        return _table(found, encodings)
+        return _table(records, encodings)
     except (pa.ArrowException, KeyError, TypeError, ValueError, OverflowError):
-        for index, record in enumerate(found):
+        for index, record in enumerate(records):
             if reason := _fault(record, encodings):
                 raise LineError(index, reason) from None
         raise
@@ -103,37 +103,37 @@ _NO_TAB = "it has no tab between key and value; to delete a key, write --null-ma
 
 def _json_object(index: int, line: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(line.decode())
+        record = json.loads(line.decode())
     except UnicodeDecodeError:
         raise LineError(index, NOT_UTF8) from None
     except json.JSONDecodeError as error:
         raise LineError(index, f"it is not JSON: {error.msg.removesuffix(' at')} at column {error.colno}") from None
     except (RecursionError, ValueError) as error:  # nested too deeply, a number of thousands of digits
         raise LineError(index, f"it is not JSON that can be read: {error}") from None
-    if type(found) is not dict:
+    if type(record) is not dict:
         raise LineError(index, "it is not a JSON object")
-    if not found.keys() <= JSON_FIELDS:
-        unknown = next(name for name in found if name not in JSON_FIELDS)
+    if not record.keys() <= JSON_FIELDS:
+        unknown = next(name for name in record if name not in JSON_FIELDS)
         raise LineError(index, f"unknown field {unknown!r}; known: {', '.join(sorted(JSON_FIELDS))}")
-    return found
+    return record
 
 
-def _table(found: Sequence[dict[str, Any]], encodings: Encodings) -> pa.Table:
+def _table(records: Sequence[dict[str, Any]], encodings: Encodings) -> pa.Table:
     """Converts all records at once; raises any of several exceptions if one is malformed."""
     import pyarrow as pa
 
     columns: dict[str, Any] = {}
     for name, encoding in (("key", encodings.key), ("value", encodings.value)):
-        texts = [record[name] for record in found]
+        texts = [record[name] for record in records]
         _require(texts, {str, type(None)})
         columns[name] = _bytes_column(texts, encoding)
     for name, bits in _BITS.items():
-        numbers = [record.get(name) for record in found]
+        numbers = [record.get(name) for record in records]
         _require(numbers, {int, type(None)})
         columns[name] = pa.array(numbers, pa.int32() if bits == 32 else pa.int64())
-    types = [record.get("timestamp_type") for record in found]
+    types = [record.get("timestamp_type") for record in records]
     columns["timestamp_type"] = pa.array([None if t is None else TIMESTAMP_TYPES.index(t) for t in types], pa.int32())
-    headers = [record.get("headers") for record in found]
+    headers = [record.get("headers") for record in records]
     _require(headers, {list, type(None)})
     if any(headers):
         columns["headers"] = _headers_column(headers, encodings.headers)

@@ -9,7 +9,7 @@ import click
 from lithify.cli import parameters
 from lithify.cli.completing import names
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.replicas.replica_parameters import said
+from lithify.cli.replicas.replica_parameters import summary
 from lithify.cli.terminal.output import say
 
 
@@ -62,4 +62,4 @@ def add(invocation: Invocation, what: str, to: str, coordination_url: str | None
     replicas = invocation.open_lake().replicas(coordination_url=coordination_url)
     info = replicas.add(what, to, **given)
     if not invocation.printed(info):
-        say(f"{said(info)} (`lithify replica run` makes the copies)")
+        say(f"{summary(info)} (`lithify replica run` makes the copies)")

@@ -6,7 +6,7 @@ import click
 
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.replicas.replica_parameters import replica, said
+from lithify.cli.replicas.replica_parameters import replica, summary
 from lithify.cli.terminal.output import say
 
 
@@ -47,7 +47,7 @@ def edit(
     replicas = invocation.open_lake().replicas(coordination_url=coordination_url)
     info = replicas.edit(name, throttle=rate, sync_groups=sync_groups, compact=compact)
     if not invocation.printed(info):
-        say(said(info))
+        say(summary(info))
 
 
 @verb("pause")
@@ -65,7 +65,7 @@ def pause(invocation: Invocation, name: str, coordination_url: str | None) -> No
     """
     info = invocation.open_lake().replicas(coordination_url=coordination_url).pause(name)
     if not invocation.printed(info):
-        say(said(info))
+        say(summary(info))
 
 
 @verb("resume")
@@ -80,7 +80,7 @@ def resume(invocation: Invocation, name: str, coordination_url: str | None) -> N
     """
     info = invocation.open_lake().replicas(coordination_url=coordination_url).resume(name)
     if not invocation.printed(info):
-        say(said(info))
+        say(summary(info))
 
 
 @verb("remove")
@@ -99,4 +99,4 @@ def remove(invocation: Invocation, name: str, coordination_url: str | None) -> N
     """
     info = invocation.open_lake().replicas(coordination_url=coordination_url).remove(name)
     if not invocation.printed(info):
-        say(f"{said(info)}: removed; the topics at {info.target} stay")
+        say(f"{summary(info)}: removed; the topics at {info.target} stay")

@@ -11,7 +11,7 @@ from lithify.reports.replicas.status import ReplicaInfo
 replica = click.argument("name", metavar="NAME", shell_complete=names.replicas)
 
 
-def said(info: ReplicaInfo) -> str:
+def summary(info: ReplicaInfo) -> str:
     """`replica orders-to-backup: orders → /backup, at most 20 MiB/s, paused`"""
     rate = "" if info.throttle_bytes is None else f", at most {format_bytes(info.throttle_bytes)}/s"
     groups = ", with positions of groups" if info.sync_groups else ""

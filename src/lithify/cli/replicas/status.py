@@ -30,10 +30,10 @@ def status(invocation: Invocation, name: str | None, coordination_url: str | Non
       lithify replica status orders-to-backup --json | jq .log_end_offsets
       lithify replica status --json | jq -r 'select(.state == "failed") | .error'
     """
-    found = invocation.open_lake().replicas(coordination_url=coordination_url).status(name)
-    if invocation.printed(*found):
+    statuses = invocation.open_lake().replicas(coordination_url=coordination_url).status(name)
+    if invocation.printed(*statuses):
         return
-    if not found:
+    if not statuses:
         say("no replicas yet (`lithify replica add STREAM/TOPIC --to WAREHOUSE` defines one)")
         return
-    print_page(ReplicaStatus.listed(found))
+    print_page(ReplicaStatus.listed(statuses))

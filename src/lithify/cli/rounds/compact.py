@@ -88,11 +88,11 @@ def compact(
 
 def _say_failed(invocation: Invocation, report: RoundReport) -> None:
     """Says to people once what several logs failed of; in JSON each log has its error."""
-    said: set[str | None] = set()
+    errors: set[str | None] = set()
     for log in report.failed:
-        if invocation.json or log.error not in said:
+        if invocation.json or log.error not in errors:
             invocation.say_error(str(log.error), log.error_code, partition=log.partition)
-        said.add(log.error)
+        errors.add(log.error)
 
 
 def _run(invocation: Invocation, topic: Topic, work: Work, **given: Any) -> RoundReport:

@@ -25,11 +25,11 @@ def versions(invocation: Invocation, topic_name: str) -> None:
       lithify versions orders --json | head -1 | jq .version
     """
     topic = invocation.open_whole_topic(topic_name)
-    found = topic.versions()
-    if invocation.printed(*found):
+    reports = topic.versions()
+    if invocation.printed(*reports):
         return
     newest = topic.state()
-    if found:
-        print_page(VersionReport.listed(found))
-    kept = plural(len(found), "earlier version")
+    if reports:
+        print_page(VersionReport.listed(reports))
+    kept = plural(len(reports), "earlier version")
     say(f"{topic.name}: {kept} kept, at most {newest.settings.versions_kept} are; the newest is {newest.version}")

@@ -35,11 +35,11 @@ def create(invocation: Invocation, stream_name: str, config: dict[str, str], if_
     """
     lake = invocation.open_lake()
     try:
-        found, done = lake.create_stream(stream_name, config).info(), "created"
+        info, done = lake.create_stream(stream_name, config).info(), "created"
     except RefusedError as error:
         if not if_not_exists or isinstance(error, InvalidSettingError | InvalidNameError):
             raise
-        found, done = lake.stream(stream_name).info(), "exists already, nothing was changed"
-    if invocation.printed(found):
+        info, done = lake.stream(stream_name).info(), "exists already, nothing was changed"
+    if invocation.printed(info):
         return
-    say(f"{found.stream}: {done}; topics keep {found.keeps}")
+    say(f"{info.stream}: {done}; topics keep {info.keeps}")

@@ -28,15 +28,13 @@ def delete(invocation: Invocation, stream_name: str, topics: bool, yes: bool) ->
       lithify stream delete eu --topics --yes
     """
     stream = invocation.open_lake().stream(stream_name)
-    found = stream.topics()
-    name = stream.name
-    if found and not topics:
-        raise RefusedError(
-            f"{name}: the stream has {plural(len(found), 'topic')}", hint="--topics deletes them as well"
-        )
+    stream_topics = stream.topics()
+    name, number = stream.name, plural(len(stream_topics), "topic")
+    if stream_topics and not topics:
+        raise RefusedError(f"{name}: the stream has {number}", hint="--topics deletes them as well")
     if not yes:
-        records = sum(topic.info().records for topic in found)
-        with_topics = f" with {plural(len(found), 'topic')} and {plural(records, 'record')}" if found else ""
+        records = sum(topic.info().records for topic in stream_topics)
+        with_topics = f" with {number} and {plural(records, 'record')}" if stream_topics else ""
         refuse(f"{name}: nothing was deleted", f"deletes the stream{with_topics} irreversibly")
     report = stream.delete(topics=topics)
     if invocation.printed(report):

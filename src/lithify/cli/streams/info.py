@@ -22,34 +22,36 @@ def info(invocation: Invocation, stream_name: str) -> int:
       lithify stream info eu
       lithify stream info eu --json | jq .attributes.compact
     """
-    found = invocation.open_lake().stream(stream_name).info()
-    if found.error is not None:
+    stream_info = invocation.open_lake().stream(stream_name).info()
+    if stream_info.error is not None:
         invocation.found = 1
-        invocation.say_error(found.error, found.error_code, stream=found.stream)
-    if not invocation.printed(found):
-        _show(found)
+        invocation.say_error(stream_info.error, stream_info.error_code, stream=stream_info.stream)
+    if not invocation.printed(stream_info):
+        _show(stream_info)
     return invocation.found
 
 
-def _show(found: StreamInfo) -> None:
-    facts = [("topics", count(found.topics)), ("keeps", found.keeps), ("namespace", found.namespace)]
-    settings = [name for name in found.attributes if name not in ATTRIBUTES]
+def _show(stream_info: StreamInfo) -> None:
+    facts = [("topics", count(stream_info.topics)), ("keeps", stream_info.keeps), ("namespace", stream_info.namespace)]
+    settings = [name for name in stream_info.attributes if name not in ATTRIBUTES]
     show(
         [
-            heading(found.stream),
+            heading(stream_info.stream),
             *fields(facts),
             faint("  attributes"),
-            *fields(_values(found, [name for name in found.attributes if name in ATTRIBUTES]), indent="    "),
+            *fields(
+                _values(stream_info, [name for name in stream_info.attributes if name in ATTRIBUTES]), indent="    "
+            ),
             faint("  topic settings"),
-            *fields(_values(found, settings), indent="    "),
+            *fields(_values(stream_info, settings), indent="    "),
         ]
     )
 
 
-def _values(found: StreamInfo, names: list[str]) -> list[tuple[str, str]]:
-    return [(name, _value(found, name)) for name in names]
+def _values(stream_info: StreamInfo, names: list[str]) -> list[tuple[str, str]]:
+    return [(name, _value(stream_info, name)) for name in names]
 
 
-def _value(found: StreamInfo, name: str) -> str:
-    value = found.attributes[name]
+def _value(stream_info: StreamInfo, name: str) -> str:
+    value = stream_info.attributes[name]
     return f"{in_units(name, value.value)}{', of the stream' if value.origin is Origin.STREAM else ''}"

@@ -180,7 +180,7 @@ def drawn(table: Table[Any] | None) -> list[str]:
         return []
     notes = [[*_fitting(table.drawing(item)), *_below(table.notes(item))] for item in table.items]
     first, blocks = _blocks(table.header, table.rows, table.left, wrap=table.wrap)
-    return [*first, *(text for block, said in zip(blocks, notes, strict=True) for text in (*block, *said))]
+    return [*first, *(text for block, lines in zip(blocks, notes, strict=True) for text in (*block, *lines))]
 
 
 _INDENT = "     "

@@ -83,7 +83,7 @@ def print_json(value: Mapping[str, Any], *, err: bool = False) -> None:
 
 def inert_json(text: str) -> str:
     """The same JSON, with characters escaped that a terminal acts on."""
-    return _STEERING.sub(lambda found: json.dumps(found[0])[1:-1] if found[0] != "\x7f" else "\\u007f", text)
+    return _STEERING.sub(lambda match: json.dumps(match[0])[1:-1] if match[0] != "\x7f" else "\\u007f", text)
 
 
 def say(text: str) -> None:

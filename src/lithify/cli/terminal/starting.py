@@ -45,9 +45,9 @@ def begun(begin: Callable[[], T], tell: TellBeginning, *, waits: bool) -> T | No
 
     def unstruck() -> T:
         _check(struck)
-        found = begin()
+        run = begin()
         _check(struck)
-        return found
+        return run
 
     try:
         on_signals(handle)
@@ -78,7 +78,7 @@ def _after_outages(begin: Callable[[], T], tell: TellBeginning) -> T:
 
     clock, since_ms = SystemClock(), None
 
-    def told(state: RetryCallState) -> None:
+    def tell_outage(state: RetryCallState) -> None:
         nonlocal since_ms
         error = state.outcome.exception() if state.outcome else None
         if since_ms is None and isinstance(error, LithifyError):
@@ -87,15 +87,15 @@ def _after_outages(begin: Callable[[], T], tell: TellBeginning) -> T:
 
     def recovering() -> T:
         nonlocal since_ms
-        found = begin()
+        run = begin()
         if since_ms is not None:
             tell("recovered", {"what": WHAT, "duration_ms": clock.monotonic_ms() - since_ms})
-        return found
+        return run
 
     return Retrying(
         retry=retry_if_exception(_is_outage),
         wait=wait_random_exponential(multiplier=0.5, max=MAX_PAUSE_S),
-        before_sleep=told,
+        before_sleep=tell_outage,
         reraise=True,
     )(recovering)
 

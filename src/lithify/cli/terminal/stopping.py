@@ -31,24 +31,24 @@ def end_in_time(first_words: Callable[[], None], last_words: Callable[[], None])
     `first_words` says that the end takes a while; `last_words` what the main thread, which hangs then, could not
     say any more.
     """
-    told, tells = os.pipe()
-    os.set_blocking(tells, False)
-    signal.set_wakeup_fd(tells, warn_on_full_buffer=False)
-    Thread(target=_watch, args=(told, first_words, last_words), daemon=True).start()
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    Thread(target=_watch, args=(read_end, first_words, last_words), daemon=True).start()
 
 
-def _watch(told: int, first_words: Callable[[], None], last_words: Callable[[], None]) -> None:
-    while number := os.read(told, 1):
+def _watch(read_end: int, first_words: Callable[[], None], last_words: Callable[[], None]) -> None:
+    while number := os.read(read_end, 1):
         if number[0] in _SIGNALS:
             time.sleep(SILENT_S)
-            _said(first_words)
+            _say(first_words)
             time.sleep(ENDS_WITHIN_S - SILENT_S)
-            _said(last_words)
+            _say(last_words)
             end_spark(0)
             os._exit(128 + number[0])
 
 
-def _said(words: Callable[[], None]) -> None:
+def _say(words: Callable[[], None]) -> None:
     speaker = Thread(target=words, daemon=True)
     speaker.start()
     speaker.join(WORDS_S)  # the main thread may hang because nobody reads what it prints

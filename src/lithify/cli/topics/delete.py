@@ -27,7 +27,7 @@ def delete(invocation: Invocation, topic_name: str, if_exists: bool, yes: bool) 
       lithify topic delete orders --if-exists --yes
     """
     try:
-        found = invocation.open_whole_topic(topic_name).info()
+        topic_info = invocation.open_whole_topic(topic_name).info()
     except UnknownTopicError:
         if not if_exists:
             raise
@@ -38,14 +38,14 @@ def delete(invocation: Invocation, topic_name: str, if_exists: bool, yes: bool) 
         return
     if not yes:
         refuse(
-            f"{found.original_name}: nothing was deleted",
-            f"deletes the topic and its {plural(found.records, 'record')} irreversibly",
+            f"{topic_info.original_name}: nothing was deleted",
+            f"deletes the topic and its {plural(topic_info.records, 'record')} irreversibly",
         )
     left = invocation.open_lake().delete_topic(topic_name)
     if invocation.json:
-        print_json({"topic": found.topic, "deleted": True, "records": found.records, "left": list(left)})
+        print_json({"topic": topic_info.topic, "deleted": True, "records": topic_info.records, "left": list(left)})
         return
-    say(f"{found.original_name}: deleted with {plural(found.records, 'record')}")
+    say(f"{topic_info.original_name}: deleted with {plural(topic_info.records, 'record')}")
     if left:
         say(f"{plural(len(left), 'file')} in its folder {'is' if len(left) == 1 else 'are'} not Lithify's, and left:")
         for path in left:

@@ -18,8 +18,8 @@ def info(invocation: Invocation, topic_name: str) -> None:
       lithify topic info orders
       lithify topic info orders --json | jq .config
     """
-    found = invocation.open_whole_topic(topic_name).info()
-    if invocation.printed(found):
+    topic_info = invocation.open_whole_topic(topic_name).info()
+    if invocation.printed(topic_info):
         return
-    page = found.page()
+    page = topic_info.page()
     show([heading(page.of), *results(page)])

@@ -22,23 +22,23 @@ def info(invocation: Invocation) -> None:
     """
     lake = invocation.open_lake()
     lake.warehouse.store.check_is_there()
-    found = lake.info()
-    if invocation.printed(found):
+    warehouse_info = lake.info()
+    if invocation.printed(warehouse_info):
         return
     facts = [
-        ("format", _format(found)),
-        ("features", ", ".join(found.features) or "(none)"),
-        ("topics", count(found.topics)),
-        *((f"of format {version}", count(number)) for version, number in found.topics_by_format.items()),
-        *(("unreadable", error) for error in found.unreadable.values()),
+        ("format", _format(warehouse_info)),
+        ("features", ", ".join(warehouse_info.features) or "(none)"),
+        ("topics", count(warehouse_info.topics)),
+        *((f"of format {version}", count(number)) for version, number in warehouse_info.topics_by_format.items()),
+        *(("unreadable", error) for error in warehouse_info.unreadable.values()),
     ]
-    show([heading(found.warehouse), *fields(facts)])
+    show([heading(warehouse_info.warehouse), *fields(facts)])
 
 
-def _format(found: WarehouseInfo) -> str:
-    newer = found.format < found.newest_format
+def _format(warehouse_info: WarehouseInfo) -> str:
+    newer = warehouse_info.format < warehouse_info.newest_format
     return (
-        f"{found.format}; `lithify warehouse upgrade --yes` makes it {found.newest_format}"
+        f"{warehouse_info.format}; `lithify warehouse upgrade --yes` makes it {warehouse_info.newest_format}"
         if newer
-        else f"{found.format}"
+        else f"{warehouse_info.format}"
     )

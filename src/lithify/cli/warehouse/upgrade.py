@@ -25,10 +25,10 @@ def upgrade(invocation: Invocation, yes: bool) -> None:
       lithify warehouse upgrade --catalog backup --yes
     """
     lake = invocation.open_lake()
-    if not yes and (found := lake.info()).format < found.newest_format:
+    if not yes and (info := lake.info()).format < info.newest_format:
         refuse(
-            f"{found.warehouse}: nothing was changed",
-            f"makes the warehouse one of format {found.newest_format}; earlier versions of Lithify then refuse topics "
+            f"{info.warehouse}: nothing was changed",
+            f"makes the warehouse one of format {info.newest_format}; earlier versions of Lithify then refuse topics "
             "that get a feature",
         )
     report = lake.upgrade()
