@@ -47,13 +47,13 @@ class Group:
         another name of the warehouse, or `CoordinationError`.
         """
         groups = self._groups()
-        found = groups.positions(self.name)
+        positions = groups.positions(self.name)
         if topic is None:
-            return found
-        if there := _by_topic(found).get(name := _topic(topic)):
+            return positions
+        if there := _by_topic(positions).get(name := _topic(topic)):
             return there
         check_group_not_elsewhere(self.warehouse, groups, self.name, [name])
-        topics = sorted({str(position.log.topic) for position in found})
+        topics = sorted({str(position.log.topic) for position in positions})
         raise UnknownTopicError(
             f"group {self.name} has no position in {topic}",
             hint=nearest(topic, topics, f"it has some in {', '.join(topics[:10])}"),
@@ -67,8 +67,8 @@ class Group:
         `RefusedError` where it has some under another name of the warehouse.
         """
         groups = self._groups()
-        found = _topics_of(self.warehouse, groups, self.name)
-        wanted = found if topic is None else {(name := _topic(topic)): found.get(name, ())}
+        by_topic = _topics_of(self.warehouse, groups, self.name)
+        wanted = by_topic if topic is None else {(name := _topic(topic)): by_topic.get(name, ())}
         check_group_not_elsewhere(self.warehouse, groups, self.name, [name for name in wanted if not wanted[name]])
         lags = (group_lag(self.warehouse, self.name, name, positions) for name, positions in wanted.items())
         return Reports(lag for of_topic in lags for lag in of_topic)
@@ -143,8 +143,8 @@ class Group:
 
 def all_groups(warehouse: Warehouse, coordination_url: str | None) -> Reports[GroupInfo]:
     """All groups that have a position, by name."""
-    found = groups_of(warehouse, coordination_url).positions()
-    infos = (_info(name, tuple(some)) for name, some in groupby(found, lambda position: position.group))
+    positions = groups_of(warehouse, coordination_url).positions()
+    infos = (_info(name, tuple(some)) for name, some in groupby(positions, lambda position: position.group))
     return Reports(sorted(infos, key=lambda info: in_order(info.group)))
 
 
@@ -204,9 +204,8 @@ def _topic(name: str) -> TopicName:
 def _known(warehouse: Warehouse, groups: Groups, name: str) -> tuple[Position, ...]:
     """The positions of a group. Raises `UnknownGroupError` if it has none, `RefusedError` if it has some under another
     name of the warehouse, or `InvalidNameError`."""
-    found = groups.positions(checked_group(name))
-    if found:
-        return found
+    if positions := groups.positions(checked_group(name)):
+        return positions
     check_group_not_elsewhere(warehouse, groups, name)
     others = sorted({position.group for position in groups.positions()})
     there = f"there are {', '.join(others[:10])}" if others else "no group has committed a position so far"

@@ -164,8 +164,8 @@ class Topic(TopicCuts):
     ) -> MessagePosition | None:
         """The first record that was published at or after a time, in a topic with message ids (PIP-429); or None."""
         check_has_ids(self.state())
-        found = self.reader(partition, AtTime(publish_time_ms), compacted=compacted).read_next()
-        return None if found is None else message_position(found)
+        record = self.reader(partition, AtTime(publish_time_ms), compacted=compacted).read_next()
+        return None if record is None else message_position(record)
 
     def last_message_position(self, partition: int = 0, *, compacted: bool = False) -> MessagePosition:
         """The last record, in a topic with message ids (PIP-429); `EARLIEST` where there is none."""

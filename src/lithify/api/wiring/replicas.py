@@ -47,10 +47,10 @@ def replica_context(warehouse: Warehouse, url: str | None, *, makes: bool = Fals
     """
     replicas = replicas_of(warehouse, url, makes=makes)
 
-    def open_known(place: str) -> Place:
-        found = open_place(place, makes=makes)
-        replicas.know(found.scope)
-        return found
+    def open_known(where: str) -> Place:
+        place = open_place(where, makes=makes)
+        replicas.know(place.scope)
+        return place
 
     return ReplicaContext(
         warehouse,

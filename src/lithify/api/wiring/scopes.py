@@ -23,8 +23,8 @@ def scope_of(warehouse: Warehouse, *, makes: bool = False) -> WarehouseScope:
     Who is to store something under that name `makes` the identity; until then it is the place.
     """
     store = _store(warehouse)
-    found = _by_place(store)
-    return WarehouseScope(store.identity(makes=makes) or found.where, found.where, found.location)
+    scope = _by_place(store)
+    return WarehouseScope(store.identity(makes=makes) or scope.where, scope.where, scope.location)
 
 
 def _by_place(store: IcebergStore) -> WarehouseScope:
