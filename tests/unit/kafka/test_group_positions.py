@@ -9,7 +9,7 @@ from lithify.kafka.publisher.checkpoints import checkpoint
 from lithify.kafka.publisher.group_offsets import GroupOffset, parse_positions, read_positions, written
 from lithify.kafka.publisher.offset_map import OffsetMap, Run
 from lithify.kafka.publisher.reports import TranslatedPosition
-from lithify.kafka.publisher.transactions import Stored, _stored, _told
+from lithify.kafka.publisher.transactions import Stored, _metadata, _stored
 from lithify.kafka.publisher.translated_groups import Groups, summary, translated
 from lithify.model.cursor import Cursor
 
@@ -91,7 +91,7 @@ def test_a_position_below_the_targets_start_is_at_its_start():
 def test_maps_are_stored_with_the_cursor_and_may_be_missing():
     cursor = Cursor("id", 0, 41, 3, partition=0)
     stored = Stored(cursor, OffsetMap((Run(0, 10, 0, 5), Run(40, 40, 30, 1)), 41, 31))
-    assert _stored(41, _told(stored)) == stored
+    assert _stored(41, _metadata(stored)) == stored
     before = _stored(41, '{"identity": "id", "generation": 0, "offset": 41, "epoch": 3, "end": 31}')
     assert (before.cursor, before.map) == (cursor, OffsetMap((), 41, 31))
     for wrong in ("[1]", "[1,1,1,-1]", '"x"', "[1.5,1,1,1]", "[0,0,0,99]", "5"):

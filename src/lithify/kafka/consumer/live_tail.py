@@ -134,7 +134,7 @@ class LiveTail:
                     self._fetched[record.partition] = EpochAt(int(fetched.offset() or 0) + 1, epoch)
             elif failure.code() == client().KafkaError._PARTITION_EOF:
                 self.ends[int(fetched.partition() or 0)] = int(fetched.offset() or 0)
-            elif (told := cut_of(failure)) is not None and self._begins_without_epochs(told):
+            elif (cut := cut_of(failure)) is not None and self._begins_without_epochs(cut):
                 return
             elif failure.code() != client().KafkaError.GROUP_AUTHORIZATION_FAILED:  # see `Cluster._note`
                 raise self._failed(failure, fetched)
@@ -153,14 +153,14 @@ class LiveTail:
         place: TopicPartition = client().TopicPartition(self._topic, partition, at.offset, **more)
         return place
 
-    def _begins_without_epochs(self, told: Cut) -> bool:
+    def _begins_without_epochs(self, cut: Cut) -> bool:
         """After its client was told of a cut: whether no log lacks what was read, so that it goes on where it was."""
-        if told.offset is not None:
+        if cut.offset is not None:
             return False
         try:
             self._check_same()
             self._before.compare(self.reached)
-            if any(self._before.lacks(partition, at, told) for partition, at in self._epochs.items()):
+            if any(self._before.lacks(partition, at, cut) for partition, at in self._epochs.items()):
                 return False
         except SourceWentBackError:
             raise
@@ -240,7 +240,7 @@ class LiveTail:
                 return error
         return self._cluster.named(failure, self._topic)
 
-    def _cut(self, told: Cut) -> LithifyError:
+    def _cut(self, client_cut: Cut) -> LithifyError:
         """The error of the first log that was cut: the client does not say which.
 
         Nor does its broker any more once a log of a restored cluster has grown again in the same epoch.
@@ -249,7 +249,7 @@ class LiveTail:
             for partition, at in self._epochs.items():
                 if (cut := find_cut(self._cluster, self._topic, partition, at)) is not None:
                     return cut_error(f"{self._topic}-{partition}", cut, at.offset)
-        return cut_error(self._topic, told, max(self.offsets.values()))
+        return cut_error(self._topic, client_cut, max(self.offsets.values()))
 
 
 def last_of_each(records: Sequence[Record]) -> Mapping[int, Record]:

@@ -186,11 +186,11 @@ class KafkaTopic:
         """Raises `SourceWentBackError` if Kafka has another record in place of the copy's last one (C72)."""
         logs = {p: self._copied[p] for p in ends}
         asked = {p: last.offset for p, log in logs.items() if (last := record_to_compare(log, *ends[p])) is not None}
-        found = self._signs(asked)
-        for p, signs in found.items():
+        signs_by_partition = self._signs(asked)
+        for p, signs in signs_by_partition.items():
             if (last := compared_record(logs[p])) is not None and last.is_not(signs):
                 raise cut_error(f"{self.topic}-{p}", Cut(None), logs[p].log_end_offset)
-        if lasts := {p: at for p, at in asked.items() if p not in found}:
+        if lasts := {p: at for p, at in asked.items() if p not in signs_by_partition}:
             self._check_earlier({p: SourceLog(p, *ends[p]) for p in lasts}, lasts)
 
     def _check_earlier(self, source: Mapping[int, SourceLog], lasts: Mapping[int, int]) -> None:
@@ -204,8 +204,8 @@ class KafkaTopic:
     def _signs(self, offsets: Mapping[int, int]) -> Mapping[int, Signs]:
         """By partition those of Kafka's record at its offset, where there is one."""
         ranges = {p: (at, at + 1) for p, at in offsets.items()}
-        found = signs_between(self._cluster, self._asker(), self.topic, ranges)
-        return {p: signs[offsets[p]] for p, signs in found.items() if signs}
+        signs_by_partition = signs_between(self._cluster, self._asker(), self.topic, ranges)
+        return {p: signs[offsets[p]] for p, signs in signs_by_partition.items() if signs}
 
     def _learn_from_copy(self) -> None:
         store = self._warehouse.store

@@ -90,25 +90,25 @@ class TailWatch:
         if anew or not known.ends:
             known = of_reader(begun(known, start, time_ms, self._retention_ms))
             self.known = {**self.known, partition: known}
-        found = self.missed(partition, start, end, time_ms)
-        if found is None:
+        error = self.missed(partition, start, end, time_ms)
+        if error is None:
             self._own.add(partition)
             self._learned({partition: end}, time_ms)
-        return found
+        return error
 
     def missed(self, partition: int, start: int, end: int, now_ms: int) -> SourceLostError | None:
         """Why what was read of [start, end) up to now may lack deletes."""
-        found = missed_deletes(self.known.get(partition, KnownEnds()), start, end, now_ms, self._retention_ms)
-        if found is None:
+        deletes = missed_deletes(self.known.get(partition, KnownEnds()), start, end, now_ms, self._retention_ms)
+        if deletes is None:
             return None
-        return lost_error(LogId(self._name, partition), f"Kafka's {self._source}", found, now_ms, HINT)
+        return lost_error(LogId(self._name, partition), f"Kafka's {self._source}", deletes, now_ms, HINT)
 
     def check_read(self, read: Mapping[int, tuple[int, int]]) -> None:
         """Raises `SourceLostError` where these ranges of offsets, just fetched, may lack deletes."""
         now_ms = self._clock.now_ms()
         for partition, (start, end) in read.items():
-            if (found := self.missed(partition, start, end, now_ms)) is not None:
-                raise found
+            if (error := self.missed(partition, start, end, now_ms)) is not None:
+                raise error
 
     def look(self, partitions: Mapping[int, int]) -> None:
         """Now and then, asks for the ends of these partitions: a reader at the end is not late."""
@@ -131,5 +131,7 @@ class TailWatch:
         try:
             self._retention_ms = delete_retention_ms(self._cluster.topic_config(self._source))
         except BrokerError:  # a consumer may lack the right to ask: what the ingest was told counts
-            told = [end.retention_ms for log in self.known.values() for end in log.ends]
-            self._retention_ms = min((ms for ms in told if ms is not None), default=None if told else DEFAULT_MS)
+            retentions_ms = [end.retention_ms for log in self.known.values() for end in log.ends]
+            self._retention_ms = min(
+                (ms for ms in retentions_ms if ms is not None), default=None if retentions_ms else DEFAULT_MS
+            )

@@ -45,18 +45,18 @@ def read_positions(path: Path) -> tuple[GroupOffset, ...]:
         why = error.strerror if isinstance(error, OSError) else error
         raise RefusedError(f"{path} cannot be read: {why}", hint=_HINT) from error
     try:
-        found = parse_positions(text)
+        positions = parse_positions(text)
     except ValueError as error:
         raise RefusedError(f"{path}: {error}", hint=_HINT) from error
-    if not found:  # as after a tool that failed: groups would begin anywhere
+    if not positions:  # as after a tool that failed: groups would begin anywhere
         hint = "kafka-consumer-groups prints the offsets of all groups; leave the file out if there are none"
         raise RefusedError(f"{path}: it has no position of a group", hint=hint)
-    return found
+    return positions
 
 
 def parse_positions(text: str) -> tuple[GroupOffset, ...]:
     """Those in either form, without rows that have no offset (`-`). Raises `ValueError` that names the line."""
-    found: dict[tuple[str, str, int], GroupOffset] = {}
+    positions: dict[tuple[str, str, int], GroupOffset] = {}
     columns: Sequence[str] = ()
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > _LONGEST_LINE:
@@ -71,11 +71,11 @@ def parse_positions(text: str) -> tuple[GroupOffset, ...]:
             if position is None:
                 continue
             where = position.group, position.topic, position.partition
-            if where in found:
+            if where in positions:
                 named = f"{position.group[:_SHOWN_CHARACTERS]} in {position.topic[:_SHOWN_CHARACTERS]}"
                 raise ValueError(f"line {number}: a second position of {named}-{position.partition}")
-            found[where] = position
-    return tuple(found.values())
+            positions[where] = position
+    return tuple(positions.values())
 
 
 def written(positions: Iterable[GroupOffset]) -> str:

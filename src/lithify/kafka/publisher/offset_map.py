@@ -118,8 +118,8 @@ class OffsetMap:
 
     def _covering(self, offset: int) -> Run | None:
         after = bisect_right(self.runs, offset, key=lambda run: run.end)
-        found = self.runs[after] if after < len(self.runs) else None
-        return found if found is not None and found.since <= offset else None
+        run = self.runs[after] if after < len(self.runs) else None
+        return run if run is not None and run.since <= offset else None
 
     def _fits(self, largest_chars: int) -> bool:
         if len(self.runs) * LEAST_RUN_CHARS > largest_chars + 1:

@@ -166,14 +166,14 @@ class _Run:
             begun, state = (state.identity, state.partitions), session.state
             self.narration.begins(session.progress(state), new=not session.stored)
             while (state.identity, state.partitions) == begun:
-                told = partial(self._told, session, state)
-                session.publish(state, told)
+                tell = partial(self._tell_progress, session, state)
+                session.publish(state, tell)
                 self._place_groups(session)
                 retries.succeeded()
                 if not retries.continuous or self.cluster.stops():
                     break
                 self.narration.waiting(partial(session.progress, state))
-                state = self._next(state, told)
+                state = self._next(state, tell)
             return state
 
     def _place_groups(self, session: Session) -> None:
@@ -193,18 +193,18 @@ class _Run:
             text = f"created with {how}; offsets are new there: positions of groups {groups}"
             self.notes(KafkaNote("created", f"{self.topic.name} → {self.to}: {text}", self.topic.name, self.to))
 
-    def _told(self, session: Session, state: TopicState, records: int) -> None:
+    def _tell_progress(self, session: Session, state: TopicState, records: int) -> None:
         if records:
             self.tell(records)
         self.narration.progress(records, partial(session.progress, state))
 
-    def _next(self, state: TopicState, told: Callable[[int], None]) -> TopicState:
+    def _next(self, state: TopicState, tell: Callable[[int], None]) -> TopicState:
         """The next version, once there is one, or this one if everything is to end."""
         clock, newest = self.topic.warehouse.clock, state
         while newest == state and not self.cluster.stops():  # a restored catalog gives numbers of versions once more
             until_ms = clock.monotonic_ms() + self.interval_ms
             while not self.cluster.stops() and (left_ms := until_ms - clock.monotonic_ms()) > 0:
                 clock.sleep(min(WAIT_S, left_ms / 1000))
-            told(0)
+            tell(0)
             newest = self.topic.state()
         return newest

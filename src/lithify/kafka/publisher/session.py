@@ -27,6 +27,7 @@ from lithify.kafka.publisher.target import (
 )
 from lithify.kafka.publisher.transactions import Stored, Transactions
 from lithify.kafka_client.client import Cluster
+from lithify.model.cursor import Cursor
 from lithify.model.names import LogId
 from lithify.model.record import Record
 from lithify.model.topic.state import TopicState
@@ -66,8 +67,8 @@ class Session:
         `tell` gets the records of every transaction. Raises `LogTruncatedError` where it cannot continue in this
         version.
         """
-        for partition, found in self.stored.items():
-            _check_continues(found, state, partition)
+        for partition, progress in self.stored.items():
+            _check_continues(progress.cursor, state, partition)
         for partition in state.partitions:
             if self.cluster.stops():
                 return
@@ -176,21 +177,21 @@ def _begun(stored: Mapping[int, Stored], warehouse: Warehouse, state: TopicState
     A run of 0.2.0 or before does not say which it has published. Raises `LogTruncatedError` where this run cannot
     continue.
     """
-    cursors = [found.cursor for found in stored.values()]
-    if any(cursor.version is None or cursor.is_later_than(state.version) for cursor in cursors):
+    cursors = {partition: progress.cursor for partition, progress in stored.items()}
+    if any(cursor.version is None or cursor.is_later_than(state.version) for cursor in cursors.values()):
         state = warehouse.store.load(state.name)
-    for partition, found in stored.items():
-        _check_continues(found, state, partition)
+    for partition, cursor in cursors.items():
+        _check_continues(cursor, state, partition)
     return state
 
 
-def _check_continues(found: Stored, state: TopicState, partition: int) -> None:
-    match continuation(found.cursor, state, log_of(state, partition), compacted=True):
+def _check_continues(cursor: Cursor, state: TopicState, partition: int) -> None:
+    match continuation(cursor, state, log_of(state, partition), compacted=True):
         case Continues():
             return
         case lost:
             log = LogId(state.name, partition)
-            raise lost_error(log, found.cursor, lost, "publish into a topic that is not there yet")
+            raise lost_error(log, cursor, lost, "publish into a topic that is not there yet")
 
 
 def _check_not_source(warehouse: Warehouse, cluster: Cluster, state: TopicState, to: str) -> None:

@@ -142,11 +142,10 @@ def _check_keeps(wanted: Wanted, config: Mapping[str, str], source: Source) -> N
         )
     policy, taken = config["cleanup.policy"].split(","), source.taken
     names = [name for name in ("retention.ms", "retention.bytes") if name not in wanted.config]
-    limits = {name: config[name] for name in names if config.get(name, "-1") not in ("-1", taken.get(name))}
+    limits = [f"{name}={config[name]}" for name in names if config.get(name, "-1") not in ("-1", taken.get(name))]
     if "delete" in policy and limits and not source.settings.deletes:
-        told = ", ".join(f"{name}={value}" for name, value in limits.items())
         raise RefusedError(
-            f"Kafka's {to} deletes old records ({told}), which the topic keeps",
+            f"Kafka's {to} deletes old records ({', '.join(limits)}), which the topic keeps",
             hint="set its cleanup.policy to compact, or these to -1",
         )
 
@@ -206,5 +205,5 @@ def _config(cluster: Cluster, to: str) -> dict[str, str]:
     resource = admin.ConfigResource(admin.ResourceType.TOPIC, to)
     asked = cluster.admin()  # a reference, so that it lives until the answer
     with cluster.explained(to):
-        found = cluster.answer(asked.describe_configs([resource], request_timeout=cluster.timeout_s)[resource])
-        return {name: str(entry.value) for name, entry in found.items()}
+        entries = cluster.answer(asked.describe_configs([resource], request_timeout=cluster.timeout_s)[resource])
+        return {name: str(entry.value) for name, entry in entries.items()}

@@ -87,8 +87,8 @@ class Transactions:
         where = client().TopicPartition
         wanted = [where(self._to, partition) for partition in range(partitions)]
         self._check_group(wanted)
-        found = self._cluster.wait(lambda slice_s: self._asking.committed(wanted, timeout=slice_s), self._asking)
-        return {f.partition: _stored(f.offset, f.metadata) for f in found if f.offset >= 0}
+        offsets = self._cluster.wait(lambda slice_s: self._asking.committed(wanted, timeout=slice_s), self._asking)
+        return {at.partition: _stored(at.offset, at.metadata) for at in offsets if at.offset >= 0}
 
     def _check_group(self, wanted: list[Any]) -> None:
         """Raises `BrokerError` without the right to read the group, for which a consumer waits in vain."""
@@ -124,8 +124,8 @@ class Transactions:
             if self._failure is not None:
                 raise self._failed(*self._failure)
             reached = replace(stored, map=stored.map.with_records(self._pairs).bounded(exact_at))
-            told = _told(reached)
-            offset = client().TopicPartition(self._to, partition, reached.cursor.offset, told)
+            metadata = _metadata(reached)
+            offset = client().TopicPartition(self._to, partition, reached.cursor.offset, metadata)
             group = self._asking.consumer_group_metadata()
             self._in_slices(lambda slice_s: self._producer.send_offsets_to_transaction([offset], group, slice_s))
             self._in_slices(self._producer.commit_transaction)
@@ -230,16 +230,16 @@ class Transactions:
             raise self._named(error.args[0]) from error
 
 
-def _told(stored: Stored) -> str:
+def _metadata(stored: Stored) -> str:
     """As `_stored` reads it. Versions before the map do not look at it, and leave it out."""
     numbers = {"end": stored.end, "map": stored.map.to_json()}
     return json.dumps({**stored.cursor.to_json(), **numbers}, separators=(",", ":"))
 
 
-def _stored(offset: int, told: str) -> Stored:
+def _stored(offset: int, metadata: str) -> Stored:
     try:
-        found: Any = json.loads(told)
-        cursor = Cursor.from_json({**found, "offset": offset})
-        return Stored(cursor, OffsetMap.from_json(found.get("map", ()), offset, int(found["end"])))
+        fields: Any = json.loads(metadata)
+        cursor = Cursor.from_json({**fields, "offset": offset})
+        return Stored(cursor, OffsetMap.from_json(fields.get("map", ()), offset, int(fields["end"])))
     except (ArithmeticError, KeyError, RecursionError, TypeError, ValueError) as error:
-        raise RefusedError(f"another program stored offsets: {told!r}", hint="publish to another topic") from error
+        raise RefusedError(f"another program stored offsets: {metadata!r}", hint="publish to another topic") from error

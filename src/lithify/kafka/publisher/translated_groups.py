@@ -38,20 +38,20 @@ class Groups:
 
     def of_topic(self, topic: str, partitions: range) -> Groups:
         """Those of one topic. Raises `RefusedError` where there are none, or are some of a partition without a copy."""
-        found = sorted(position for position in self.positions if position.topic == topic)
-        if self.positions and not found:
+        positions = sorted(position for position in self.positions if position.topic == topic)
+        if self.positions and not positions:
             topics = sorted({position.topic for position in self.positions})
             raise RefusedError(
                 f"no position is one in {topic}, whose records are published, but in {', '.join(topics[:10])}",
                 hint=f"name the topic as the source did: {topic}",
             )
-        for position in found:
+        for position in positions:
             if position.partition not in partitions:
                 raise RefusedError(
                     f"{position.group} has a position in {topic}-{position.partition}, of which there is no copy",
                     hint=f"leave out positions in partitions from {len(partitions)} on",
                 )
-        return replace(self, positions=tuple(found))
+        return replace(self, positions=tuple(positions))
 
     @property
     def exact_at(self) -> Mapping[int, Sequence[int]]:
@@ -66,12 +66,12 @@ class Groups:
         to = target.to
         with cluster.asking() as asking:
             starts = {p: cluster.ends(asking, to, p)[0] for p in {position.partition for position in self.positions}}
-        found = [translated(p, maps.get(p.partition, OffsetMap()), starts[p.partition]) for p in self.positions]
+        positions = [translated(p, maps.get(p.partition, OffsetMap()), starts[p.partition]) for p in self.positions]
         if self.checkpoints is not None:
-            put_checkpoints(cluster, self.checkpoints, target, found)
+            put_checkpoints(cluster, self.checkpoints, target, positions)
         if not self.commits:
-            return tuple(found)
-        groups = groupby(found, attrgetter("group"))
+            return tuple(positions)
+        groups = groupby(positions, attrgetter("group"))
         return tuple(p for _, some in groups for p in _AtTarget(cluster, to).placed(tuple(some)))
 
 
@@ -86,8 +86,8 @@ def translated(position: GroupOffset, known: OffsetMap, log_start: int) -> Trans
 def summary(positions: Iterable[TranslatedPosition]) -> str:
     """`3 positions of groups: 2 committed, 1 kept`."""
     states = [position.state for position in positions]
-    told = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
-    return f"{plural(len(states), 'position')} of groups: {told}"
+    counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
+    return f"{plural(len(states), 'position')} of groups: {counts}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +109,7 @@ class _AtTarget:
         where = [client().TopicPartition(self.to, partition) for partition in partitions]
         asked, admin = client().ConsumerGroupTopicPartitions(group, where), self.cluster.kept_admin()
         offsets = admin.list_consumer_group_offsets([asked], request_timeout=self.cluster.timeout_s)
-        found = self._answered(group, offsets[group])
-        return {p.partition: p.offset for p in found if p.offset >= 0}
+        return {p.partition: p.offset for p in self._answered(group, offsets[group]) if p.offset >= 0}
 
     def _commit(self, group: str, positions: Sequence[TranslatedPosition]) -> bool:
         """Whether the group has them now: not where it has members."""
@@ -130,8 +129,8 @@ class _AtTarget:
         """Raises `KafkaException` also for a failure of a single partition."""
         k = client().KafkaError
         try:
-            found: Sequence[Any] = self.cluster.answer(asked).topic_partitions
-            for partition in found:
+            partitions: Sequence[Any] = self.cluster.answer(asked).topic_partitions
+            for partition in partitions:
                 if partition.error is not None:
                     raise client().KafkaException(partition.error)
         except client().KafkaException as error:
@@ -140,12 +139,12 @@ class _AtTarget:
                 hint = f"give this user the right to Read the group {group} and the topic {self.to}"
                 raise BrokerError(self.cluster.named(failure, self.to).message, hint=hint) from error
             raise
-        return found
+        return partitions
 
 
-def _after(position: TranslatedPosition, found: int | None, state: PositionState) -> TranslatedPosition:
-    if found is None:
+def _after(position: TranslatedPosition, offset: int | None, state: PositionState) -> TranslatedPosition:
+    if offset is None:
         return replace(position, state=state)
-    if found == position.offset:
+    if offset == position.offset:
         return replace(position, state="committed")
-    return replace(position, state="kept", found=found)
+    return replace(position, state="kept", found=offset)
