@@ -17,7 +17,7 @@ PROBE_S = 2.0
 """The wait for one server that is asked whether it speaks TLS."""
 
 
-def said(failure: KafkaError, conf: Mapping[str, Any], servers: str, topic: str = "") -> LithifyError:
+def error_of(failure: KafkaError, conf: Mapping[str, Any], servers: str, topic: str = "") -> LithifyError:
     """The error for a failure of a client with the settings `conf`, librdkafka's."""
     k: Any = type(failure)
     where, code = f"Kafka at {servers}", failure.code()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from lithify.errors import ConnectorError, InvalidSettingError, LithifyError
 from lithify.errors.extras import KAFKA
-from lithify.kafka_client.broker_failures import refusals, said, silence
+from lithify.kafka_client.broker_failures import error_of, refusals, silence
 from lithify.kafka_client.dialects import SERVERS, for_librdkafka
 from lithify.model.settings.secrets import hidden, keep
 from lithify.ports.source import StopAsked
@@ -114,10 +114,10 @@ class Cluster:
 
         It takes a consumer, since a broker may create a topic that a producer asks for.
         """
-        found = self.wait(lambda slice_s: consumer.list_topics(topic, timeout=slice_s), consumer).topics[topic]
-        if found.error is not None:
-            raise self.named(found.error, topic)
-        return len(found.partitions)
+        metadata = self.wait(lambda slice_s: consumer.list_topics(topic, timeout=slice_s), consumer).topics[topic]
+        if metadata.error is not None:
+            raise self.named(metadata.error, topic)
+        return len(metadata.partitions)
 
     def topic_id(self, topic: str) -> str:
         """Kafka's id of the topic: another one once it was recreated. Raises `UnknownSourceError` or `BrokerError`.
@@ -132,8 +132,8 @@ class Cluster:
         asked, k = self.kept_admin(), client().admin
         resource = k.ConfigResource(k.ResourceType.TOPIC, topic)
         with self.explained(topic):
-            found = self.answer(asked.describe_configs([resource], request_timeout=self.timeout_s)[resource])
-        return {name: entry.value for name, entry in found.items() if entry.value is not None}
+            entries = self.answer(asked.describe_configs([resource], request_timeout=self.timeout_s)[resource])
+        return {name: entry.value for name, entry in entries.items() if entry.value is not None}
 
     def check_may_write(self, topic: str) -> None:
         """Raises `BrokerError` without the right to write to a topic, if the cluster tells."""
@@ -201,7 +201,7 @@ class Cluster:
         """A failure as a `LithifyError`; for a timeout the last error of the connections, which explains it."""
         if failure.code() in silence(client().KafkaError) and self.last_error is not None:
             failure = self.last_error
-        return said(failure, self.conf, self.servers, topic)
+        return error_of(failure, self.conf, self.servers, topic)
 
     @contextmanager
     def explained(self, topic: str = "") -> Iterator[None]:

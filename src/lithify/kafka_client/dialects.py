@@ -58,13 +58,13 @@ def for_java(conf: Mapping[str, Any]) -> dict[str, str]:
     """For Java's client. Raises `InvalidSettingError` for a setting that is mistyped, or librdkafka's alone."""
     check_names(conf)
     _check_values(conf)
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for name, value in conf.items():
         java = ALIASES.get(name, name)
         if name in (USER, PASSWORD) or java in _SET_BY_US:
             continue
         if name == "ssl.ca.location":
-            found |= {f"{TRUST}.type": "PEM", f"{TRUST}.location": str(value)}
+            settings |= {f"{TRUST}.type": "PEM", f"{TRUST}.location": str(value)}
         elif java not in JAVA and (name in LIBRDKAFKA or "_" in name):
             instead = JAVAS_INSTEAD.get(name)
             hint = "leave it out" if instead is None else f"in Java's names: {instead}"
@@ -72,13 +72,13 @@ def for_java(conf: Mapping[str, Any]) -> dict[str, str]:
                 f"{name} is a setting of librdkafka, and Spark's Kafka client is Java's", hint=hint
             )
         else:
-            found[java] = str(value)
+            settings[java] = str(value)
             if name in _PEM_OF:
-                found[f"{_PEM_OF[name]}.type"] = "PEM"
-    if (USER in conf or PASSWORD in conf) and JAAS not in found:
-        found |= login_of_java({**found, **{name: str(conf[name]) for name in (USER, PASSWORD) if name in conf}})
-    check_stores(found)
-    return found
+                settings[f"{_PEM_OF[name]}.type"] = "PEM"
+    if (USER in conf or PASSWORD in conf) and JAAS not in settings:
+        settings |= login_of_java({**settings, **{name: str(conf[name]) for name in (USER, PASSWORD) if name in conf}})
+    check_stores(settings)
+    return settings
 
 
 def for_librdkafka(conf: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,17 +87,17 @@ def for_librdkafka(conf: Mapping[str, Any]) -> dict[str, Any]:
     _check_values(conf)
     texts = {name: str(value) for name, value in conf.items()}
     check_stores(texts)
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for name, value in conf.items():
         if name == JAAS or name in STORES or name in _JAVA_CLASSES or name in _SET_BY_US:
             continue
         if name in RENAMED:
-            found[RENAMED[name]] = pem_in_lines(value) if isinstance(value, str) else value
+            settings[RENAMED[name]] = pem_in_lines(value) if isinstance(value, str) else value
         elif name in LIBRDKAFKA or name not in JAVA:  # one that neither knows is refused by the client itself
-            found.setdefault(name, value)
+            settings.setdefault(name, value)
     if texts.get(ENDPOINT) == "":  # so Java's clients are told not to compare the host's name
-        found[ENDPOINT] = "none"
-    return {**login_of_librdkafka(texts), **stores_of_librdkafka(texts), **found}
+        settings[ENDPOINT] = "none"
+    return {**login_of_librdkafka(texts), **stores_of_librdkafka(texts), **settings}
 
 
 def _check_values(conf: Mapping[str, Any]) -> None:

@@ -42,8 +42,8 @@ def cut_of(failure: KafkaError) -> Cut | None:
     of_cuts = failure.code() == k._AUTO_OFFSET_RESET and k(k._LOG_TRUNCATION).str() in failure.str()
     if not (of_cuts or failure.code() == k._LOG_TRUNCATION):
         return None
-    found = _CUT.search(failure.str())
-    return Cut(None if found is None else int(found[1]))
+    match = _CUT.search(failure.str())
+    return Cut(None if match is None else int(match[1]))
 
 
 def leader_epoch(cluster: Cluster, topic: str, partition: int) -> int | None:
@@ -60,16 +60,16 @@ def leader_epoch(cluster: Cluster, topic: str, partition: int) -> int | None:
             admin.list_offsets({where: k.admin.OffsetSpec.latest()}, request_timeout=timeout_s)[where]
         )
 
-    found = None
+    end = None
     with suppress(k.KafkaException):
         cluster.kept_admin().list_topics(topic, timeout=SLICE_S)
-        found = asked(cluster.kept_admin(), min(KNOWN_LEADER_S, cluster.timeout_s))
-    if found is None or found.offset < 0:
+        end = asked(cluster.kept_admin(), min(KNOWN_LEADER_S, cluster.timeout_s))
+    if end is None or end.offset < 0:
         with cluster.explained(topic):
-            found = asked(cluster.kept_admin(anew=True), cluster.timeout_s)
-    if found.offset < 0:  # there was no answer, and the client does not call that an error
+            end = asked(cluster.kept_admin(anew=True), cluster.timeout_s)
+    if end.offset < 0:  # there was no answer, and the client does not call that an error
         raise cluster.named(k.KafkaError(k.KafkaError._TIMED_OUT), topic)
-    epoch: int | None = found.leader_epoch
+    epoch: int | None = end.leader_epoch
     return epoch if epoch is not None and epoch >= 0 else None
 
 
@@ -80,29 +80,29 @@ def signs_between(
 
     `consumer` is one for requests; it is assigned nothing afterwards.
     """
-    where, left, found = client().TopicPartition, {*ranges}, {p: dict[int, Signs]() for p in ranges}
+    where, left, signs_by_partition = client().TopicPartition, {*ranges}, {p: dict[int, Signs]() for p in ranges}
     if not ranges:
-        return found
+        return signs_by_partition
     with cluster.explained(topic):
         consumer.assign([where(topic, partition, start) for partition, (start, _) in ranges.items()])
         try:
             while left:
-                told = _first_of(cluster, consumer, topic, left)
-                partition, offset = told.partition(), int(told.offset() or 0)
+                message = _first_of(cluster, consumer, topic, left)
+                partition, offset = message.partition(), int(message.offset() or 0)
                 assert partition is not None
-                there = told.error() is None
+                there = message.error() is None
                 if there and offset < ranges[partition][1]:
-                    kind, timestamp_ms = told.timestamp()
+                    kind, timestamp_ms = message.timestamp()
                     no_time = -1  # as in copies, which have Java's number for none
-                    signs = signs_of(timestamp_ms if kind else no_time, told.key(), told.value())
-                    found[partition][offset] = signs
+                    signs = signs_of(timestamp_ms if kind else no_time, message.key(), message.value())
+                    signs_by_partition[partition][offset] = signs
                 if not there or offset + 1 >= ranges[partition][1]:
                     left.discard(partition)
                     consumer.pause([where(topic, partition)])
         finally:
             consumer.resume([where(topic, partition) for partition in ranges])  # else it is paused for ever
             consumer.unassign()
-    return found
+    return signs_by_partition
 
 
 def _first_of(cluster: Cluster, consumer: Consumer, topic: str, partitions: Collection[int]) -> Message:
@@ -113,12 +113,12 @@ def _first_of(cluster: Cluster, consumer: Consumer, topic: str, partitions: Coll
         cluster.check_stop()
         if refused := cluster.refused():
             raise refused
-        told = consumer.poll(SLICE_S)
-        if told is None or told.partition() not in partitions:
+        message = consumer.poll(SLICE_S)
+        if message is None or message.partition() not in partitions:
             continue
-        failure = told.error()
+        failure = message.error()
         if failure is None or failure.code() in ends or cut_of(failure) is not None:
-            return told
+            return message
         if failure.code() != k.KafkaError.GROUP_AUTHORIZATION_FAILED:
             raise cluster.named(failure, topic)  # and not for the right to a group, see `Cluster._note`
     raise cluster.named(k.KafkaError(k.KafkaError._TIMED_OUT), topic)

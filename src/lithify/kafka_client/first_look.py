@@ -55,7 +55,7 @@ def look_at(cluster: Cluster, topic: str) -> None:
 
 def _look(cluster: Cluster, consumer: Consumer, topics: Sequence[str], stops: Callable[[], bool]) -> None:
     failures: list[LithifyError] = []
-    found: list[str] = []
+    known_topics: list[str] = []
     if not topics:
         cluster.wait(lambda slice_s: consumer.list_topics(timeout=slice_s), consumer)
     for topic in topics:
@@ -63,15 +63,15 @@ def _look(cluster: Cluster, consumer: Consumer, topics: Sequence[str], stops: Ca
             return
         try:
             cluster.partitions(consumer, topic)
-            found.append(topic)
+            known_topics.append(topic)
         except BrokerError as error:
             if cluster.last_error is not None:  # of the connection, so for all topics
                 raise
             failures.append(error)
         except LithifyError as error:
             failures.append(error)
-    if found:
-        failures += _unreadable(cluster, consumer, found, stops)
+    if known_topics:
+        failures += _unreadable(cluster, consumer, known_topics, stops)
     if failures and len(failures) == len(topics):
         raise failures[0]
 

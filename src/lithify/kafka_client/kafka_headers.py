@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def headers_of(message: Message, hint: str) -> tuple[tuple[str, bytes | None], ...]:
     """Raises `InvalidRecordError`, with that hint, for a name that is not UTF-8."""
     try:
-        found: Any = message.headers() or ()
-        return tuple((name, value) for name, value in found)  # it may raise only when its list is used
+        headers: Any = message.headers() or ()
+        return tuple((name, value) for name, value in headers)  # it may raise only when its list is used
     except (UnicodeDecodeError, SystemError):  # the latter where Python itself notices that the client has failed
         raise InvalidRecordError(
             f"{message.topic()}-{message.partition()}: the record at offset {message.offset()} has a header whose name "

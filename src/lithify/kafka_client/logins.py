@@ -63,17 +63,20 @@ def login_of_librdkafka(conf: Mapping[str, str]) -> dict[str, str]:
             return _present({USER: options.get("username"), PASSWORD: options.get("password")})
         case "OAuthBearerLoginModule" if _TOKEN_URL in conf:
             extensions = [f"{k.removeprefix(_EXTENSION)}={v}" for k, v in options.items() if k.startswith(_EXTENSION)]
-            found = {
+            settings = {
                 "sasl.oauthbearer.method": "oidc",
                 "sasl.oauthbearer.client.id": options.get("clientId"),
                 "sasl.oauthbearer.client.secret": options.get("clientSecret"),
                 "sasl.oauthbearer.scope": options.get("scope"),
                 "sasl.oauthbearer.extensions": ",".join(extensions) or None,
             }
-            return _present(found)
+            return _present(settings)
         case "Krb5LoginModule":
-            found = {"sasl.kerberos.principal": options.get("principal"), "sasl.kerberos.keytab": options.get("keyTab")}
-            return _present(found)
+            settings = {
+                "sasl.kerberos.principal": options.get("principal"),
+                "sasl.kerberos.keytab": options.get("keyTab"),
+            }
+            return _present(settings)
         case module:
             raise InvalidSettingError(
                 f"{JAAS}: Kafka's client for Python has no login like {module}",
@@ -98,5 +101,5 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _present(found: Mapping[str, str | None]) -> dict[str, str]:
-    return {name: value for name, value in found.items() if value is not None}
+def _present(settings: Mapping[str, str | None]) -> dict[str, str]:
+    return {name: value for name, value in settings.items() if value is not None}

@@ -27,13 +27,13 @@ def read_properties(path: Path) -> Mapping[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise RefusedError(f"{path} cannot be read: {why}", hint=_HINT) from error
-    found = dict(_property(line) for line in _lines(text))
-    if len(found) > MOST_SETTINGS:
+    settings = dict(_property(line) for line in _lines(text))
+    if len(settings) > MOST_SETTINGS:
         raise RefusedError(f"{path} has more than {MOST_SETTINGS} settings: it is no file of settings", hint=_HINT)
-    for name, value in found.items():
+    for name, value in settings.items():
         if _may_be_of_a_value(name, value):
             keep_secret(name)  # unknown names are shown
-    return found
+    return settings
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -84,5 +84,5 @@ def _joined(text: str) -> str:
 
 
 def _character(escaped: re.Match[str]) -> str:
-    found = escaped[1]
-    return chr(int(found[1:], 16)) if len(found) == 5 else _LETTERS.get(found, found)
+    code = escaped[1]
+    return chr(int(code[1:], 16)) if len(code) == 5 else _LETTERS.get(code, code)

@@ -30,21 +30,21 @@ def check_stores(conf: Mapping[str, str]) -> None:
 def stores_of_librdkafka(conf: Mapping[str, str]) -> dict[str, str]:
     """The settings of librdkafka for the stores in files. Raises `InvalidSettingError`."""
     trust, keys = conf.get(f"{TRUST}.location"), conf.get(f"{KEYS}.location")
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     if trust:
         if _kind(conf, TRUST) != "PEM":
             raise _not_readable(TRUST, trust, f"keytool -list -rfc -keystore {trust} > ca.pem", "PEM", "ca.pem")
-        found["ssl.ca.location"] = trust
+        settings["ssl.ca.location"] = trust
     if keys and _kind(conf, KEYS) == "PEM":
-        found |= {"ssl.certificate.location": keys, "ssl.key.location": keys}
+        settings |= {"ssl.certificate.location": keys, "ssl.key.location": keys}
     elif keys:
         if _head(keys, KEYS).startswith(_JKS):
             command = f"keytool -importkeystore -srckeystore {keys} -destkeystore client.p12 -deststoretype PKCS12"
             raise _not_readable(KEYS, keys, command, "PKCS12", "client.p12")
-        found[f"{KEYS}.location"] = keys
+        settings[f"{KEYS}.location"] = keys
         if password := conf.get(f"{KEYS}.password"):
-            found[f"{KEYS}.password"] = password
-    return found
+            settings[f"{KEYS}.password"] = password
+    return settings
 
 
 def pem_in_lines(text: str) -> str:

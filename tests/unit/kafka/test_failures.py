@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 from confluent_kafka import KafkaError
 
-from lithify.kafka_client.broker_failures import said
+from lithify.kafka_client.broker_failures import error_of
 
 CUT_OFF = "ssl://{}/bootstrap: Disconnected: SSL connection closed by peer (after 1ms in state SSL_HANDSHAKE)"
 NAMED = "ssl://{}/bootstrap: SSL handshake failed: Disconnected: connecting to a PLAINTEXT broker listener?"
@@ -37,11 +37,11 @@ def plain_server() -> Iterator[str]:
 @pytest.mark.parametrize("line", [CUT_OFF, NAMED])
 def test_a_broker_without_tls_is_named(plain_server: str, line: str) -> None:
     failure = KafkaError(KafkaError._TRANSPORT, line.format(plain_server))
-    error = said(failure, {"security.protocol": "ssl"}, plain_server)
+    error = error_of(failure, {"security.protocol": "ssl"}, plain_server)
     assert "it speaks plain text, and security.protocol is SSL" in error.message
     assert "set security.protocol to PLAINTEXT" in error.hint
 
 
 def test_what_is_no_handshake_is_no_matter_of_tls(plain_server: str) -> None:
     failure = KafkaError(KafkaError._TRANSPORT, f"{plain_server}/bootstrap: Connect failed: Connection refused")
-    assert "plain text" not in said(failure, {"security.protocol": "ssl"}, plain_server).message
+    assert "plain text" not in error_of(failure, {"security.protocol": "ssl"}, plain_server).message
