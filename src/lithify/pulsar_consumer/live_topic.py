@@ -62,8 +62,8 @@ class PulsarTopic:
             return Reached(at.offset, known.start)
         ahead = at.message is not None and (log.copied_to is None or not log.copied_to.covers(at.message))
         copied_to = at.message if ahead else log.copied_to
-        told = None if known.noted is None else known.noted.place
-        copied_since = told is not None and copied_to is not None and told.place > copied_to.place
+        noted_place = None if known.noted is None else known.noted.place
+        copied_since = noted_place is not None and copied_to is not None and noted_place.place > copied_to.place
         missing = self._missing(partition, copied_to, known)
         if missing is not None and not (copied_since and isinstance(missing, SourceLostError)):
             raise missing
@@ -107,8 +107,7 @@ class PulsarTopic:
 
     def damaged(self) -> dict[int, tuple[int, tuple[str, ...]]]:
         """By partition that had any, how many damaged entries were kept whole, and the first ones."""
-        found = sorted(self._kept_whole.items())
-        return {p: (kept.count, tuple(kept.named)) for p, kept in found if kept.count}
+        return {p: (kept.count, tuple(kept.named)) for p, kept in sorted(self._kept_whole.items()) if kept.count}
 
     def close(self) -> None:
         for end in self._ends.values():
