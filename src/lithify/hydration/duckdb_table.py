@@ -45,8 +45,8 @@ class DuckDbTable:
 
     def apply(self, change: Change) -> None:
         with self._transaction() as c:
-            found = c.execute(f"SELECT position FROM {POSITIONS} WHERE name = ?", [self._name]).fetchone()
-            self._where.check_no_other_run((found or ("",))[0], change)
+            row = c.execute(f"SELECT position FROM {POSITIONS} WHERE name = ?", [self._name]).fetchone()
+            self._where.check_no_other_run((row or ("",))[0], change)
             if change.deleted:
                 with _given(c, pa.schema(_KEYS), change.deleted):
                     same = "t.partition = given.partition AND t.key = given.key"
@@ -80,8 +80,8 @@ class DuckDbTable:
             )
             names = "SELECT 1 FROM information_schema.tables WHERE lower(table_name) = lower(?)"
             there = c.execute(names, [self._name]).fetchone()
-            found = c.execute(f"SELECT position, strategy FROM {POSITIONS} WHERE name = ?", [self._name]).fetchone()
-            if (position := self._where.position(there=there is not None, found=found)) is not None:
+            row = c.execute(f"SELECT position, strategy FROM {POSITIONS} WHERE name = ?", [self._name]).fetchone()
+            if (position := self._where.position(there=there is not None, row=row)) is not None:
                 return position
             c.execute(f"DELETE FROM {ORDERS} WHERE name = ?", [self._name])
             c.execute(f"INSERT OR REPLACE INTO {POSITIONS} VALUES (?, '', ?)", [self._name, self._where.strategy])

@@ -144,11 +144,11 @@ class Hydration:
         path = self.where.target.path
         hint = f"drop the table {self.name.topic} in {path}, and hydrate it again"
         start = StoredPosition({})
-        if found := filling.table.position:
-            start = filling.positions.parsed(found, str(path), hint)
+        if position := filling.table.position:
+            start = filling.positions.parsed(position, str(path), hint)
         try:
             with self._retried(lambda: consumer_at(start), patience) as consumer:
-                self._follow(consumer, filling, patience, new=not found)
+                self._follow(consumer, filling, patience, new=not position)
         except LogTruncatedError as error:
             raise LogTruncatedError(error.message, hint=hint) from error
 
@@ -175,12 +175,12 @@ class Hydration:
             if self.stops():
                 raise StopAsked
             try:
-                found = call()
+                answer = call()
             except LithifyError as error:
                 self._after(error, patience)
             else:
                 self.narration.warehouse.answers()
-                return found
+                return answer
 
     def _after(self, error: LithifyError, patience: Patience) -> None:
         """Returns when it is time for the next try. Raises the error if there is to be none."""

@@ -59,8 +59,8 @@ class TableName:
         """As SQL has it."""
         return '"' + self.name.replace('"', '""') + '"'
 
-    def position(self, *, there: bool, found: tuple[str, str] | None) -> str | None:
-        """The stored position, None if the table is to be created. `found`: position and strategy.
+    def position(self, *, there: bool, row: tuple[str, str] | None) -> str | None:
+        """The stored position, None if the table is to be created. `row`: position and strategy.
 
         Raises `RefusedError` for a table of another origin, or that was filled by another strategy.
         """
@@ -71,19 +71,19 @@ class TableName:
             )
         if not there:
             return None
-        if found is None:
+        if row is None:
             raise RefusedError(
                 f"{self.path} has a table {self.name} that was not hydrated", hint="drop it, or name another file"
             )
-        if found[1] != self.strategy:
+        if row[1] != self.strategy:
             raise RefusedError(
-                f"{self.path}: the table {self.name} was filled by compaction.strategy {found[1]}, and it is "
+                f"{self.path}: the table {self.name} was filled by compaction.strategy {row[1]}, and it is "
                 f"{self.strategy} now",
                 hint="drop the table, and hydrate it again",
             )
-        if not isinstance(found[0], str):
-            raise self.not_ours(POSITIONS, found[0])
-        return found[0]
+        if not isinstance(row[0], str):
+            raise self.not_ours(POSITIONS, row[0])
+        return row[0]
 
     def order(self, stored: object) -> int:
         """One of `lithify_orders`, which is text, as no database has integers as large. Raises `RefusedError`."""
@@ -99,9 +99,9 @@ class TableName:
             hint=f"drop the table {self.name}, and hydrate it again",
         )
 
-    def check_no_other_run(self, found: str, change: Change) -> None:
+    def check_no_other_run(self, position: str, change: Change) -> None:
         """Raises `ConflictError` if another run has stored a position meanwhile."""
-        if found != change.before:
+        if position != change.before:
             raise ConflictError(f"{self.path}: another run fills the table {self.name}", hint="leave it to that one")
 
 
@@ -148,8 +148,8 @@ def headers_of(text: str) -> tuple[Header, ...]:
 
 
 def unusable(path: object, error: Exception) -> UnusableEnvironmentError:
-    told = str(error).partition("\n")[0]  # DuckDB shows its statements as well
-    return UnusableEnvironmentError(f"{path}: {told}", hint="check the file, its folder, and the space on its disk")
+    message = str(error).partition("\n")[0]  # DuckDB shows its statements as well
+    return UnusableEnvironmentError(f"{path}: {message}", hint="check the file, its folder, and the space on its disk")
 
 
 def _as_json(value: bytes | None) -> object:

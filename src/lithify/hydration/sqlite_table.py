@@ -38,18 +38,20 @@ class SqliteTable:
             raise
 
     def orders(self, keys: Collection[LogKey]) -> Mapping[LogKey, int]:
-        found: dict[LogKey, int] = {}
+        orders: dict[LogKey, int] = {}
         sql = f'SELECT "order" FROM {ORDERS} WHERE name = ? AND partition = ? AND key = ?'
         with self._explained():
             for place in keys:
                 if (row := self._connection.execute(sql, (self._name, *place)).fetchone()) is not None:
-                    found[place] = self._where.order(row[0])
-        return found
+                    orders[place] = self._where.order(row[0])
+        return orders
 
     def apply(self, change: Change) -> None:
         with self._transaction() as c:
-            (found,) = c.execute(f"SELECT position FROM {POSITIONS} WHERE name = ?", (self._name,)).fetchone() or ("",)
-            self._where.check_no_other_run(found, change)
+            (position,) = c.execute(f"SELECT position FROM {POSITIONS} WHERE name = ?", (self._name,)).fetchone() or (
+                "",
+            )
+            self._where.check_no_other_run(position, change)
             c.executemany(f"DELETE FROM {self._table} WHERE partition = ? AND key = ?", change.deleted)
             c.executemany(f"INSERT OR REPLACE INTO {self._table} VALUES (?, ?, ?, ?, ?, ?)", change.rows)
             orders = ((self._name, *place, str(order)) for place, order in change.orders.items())
@@ -86,8 +88,8 @@ class SqliteTable:
                 "PRIMARY KEY (name, partition, key)) WITHOUT ROWID"
             )
             there = c.execute("SELECT 1 FROM sqlite_master WHERE lower(name) = lower(?)", (self._name,)).fetchone()
-            found = c.execute(f"SELECT position, strategy FROM {POSITIONS} WHERE name = ?", (self._name,)).fetchone()
-            if (position := self._where.position(there=there is not None, found=found)) is not None:
+            row = c.execute(f"SELECT position, strategy FROM {POSITIONS} WHERE name = ?", (self._name,)).fetchone()
+            if (position := self._where.position(there=there is not None, row=row)) is not None:
                 return position
             c.execute(f"DELETE FROM {ORDERS} WHERE name = ?", (self._name,))
             c.execute(f"INSERT OR REPLACE INTO {POSITIONS} VALUES (?, '', ?)", (self._name, self._where.strategy))

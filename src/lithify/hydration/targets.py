@@ -62,22 +62,22 @@ def parse_target(text: str) -> Target:
         hint = "hydrate into DuckDB, which writes others: `COPY ... TO`; or name a file of JSON lines, as orders.jsonl"
         raise RefusedError(f"{path}: no {ending} file can be written, only JSON lines, SQLite and DuckDB", hint=hint)
     try:
-        found = Path(os.path.realpath(path))
-        if found.is_symlink():  # what is left of links in a circle, of which not every Python complains
+        file = Path(os.path.realpath(path))
+        if file.is_symlink():  # what is left of links in a circle, of which not every Python complains
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         if kind is Kind.DUCKDB:
-            str(found).encode()  # DuckDB opens no others
-        if not found.parent.is_dir():
-            raise RefusedError(f"{path}: there is no folder {found.parent}", hint="create it first")
-        if found.exists() and not found.is_file():
+            str(file).encode()  # DuckDB opens no others
+        if not file.parent.is_dir():
+            raise RefusedError(f"{path}: there is no folder {file.parent}", hint="create it first")
+        if file.exists() and not file.is_file():
             raise RefusedError(f"{path} is not a file", hint="name a file, or one that is not there yet")
-        if kind is Kind.LINES and found.exists() and not _has_lines(found):
+        if kind is Kind.LINES and file.exists() and not _has_lines(file):
             hint = "name another file, or remove it; a database is named with sqlite: or duckdb:"
             raise RefusedError(f"{path} is there and is no file of JSON lines", hint=hint)
     except (OSError, ValueError) as error:  # of names that no file can have, too
         why = error.strerror if isinstance(error, OSError) else error
         raise RefusedError(f"{path} cannot be a file: {why}", hint="name another one") from error
-    return Target(kind, found)
+    return Target(kind, file)
 
 
 def _has_lines(path: Path) -> bool:
