@@ -40,10 +40,10 @@ def number(given: Given, name: str) -> int | None:
 
 
 def positive(given: Given, name: str) -> int | None:
-    found = number(given, name)
-    if found == 0:
+    limit = number(given, name)
+    if limit == 0:
         raise RefusedError(f"{name}=0: give a number above 0")
-    return found
+    return limit
 
 
 def duration_ms(given: Given, name: str, *, default: int) -> int:
@@ -52,9 +52,9 @@ def duration_ms(given: Given, name: str, *, default: int) -> int:
     if text is None:
         return default
     try:
-        found = parse_duration_ms(text)
+        time_ms = parse_duration_ms(text)
     except ValueError as error:
         raise RefusedError(f"{name}: {error}") from None
-    if found < 0:
+    if time_ms < 0:
         raise RefusedError(f"{name}={text}: give a time that is not below 0")
-    return found
+    return time_ms

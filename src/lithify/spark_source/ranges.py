@@ -54,12 +54,12 @@ def assigned(given: Given) -> Assigned | None:
     if "assign" not in given:
         return None
     try:
-        found = _by_topic("assign", given["assign"], lambda numbers: frozenset(map(_offset, numbers)))
+        partitions = _by_topic("assign", given["assign"], lambda numbers: frozenset(map(_offset, numbers)))
     except (ValueError, TypeError, AttributeError, RecursionError):
-        found = {}
-    if not found or not all(found.values()):
+        partitions = {}
+    if not partitions or not all(partitions.values()):
         raise RefusedError(f"assign={given['assign']}: not partitions by topic", hint='write {"topic":[0,1]}')
-    return found
+    return partitions
 
 
 def bound(given: Given, names: tuple[str, str, str]) -> tuple[str | None, Bound | None]:
@@ -175,15 +175,15 @@ def _by_topic(option: str, text: str, parsed: Callable[[Any], T]) -> dict[str, T
         return _once(option, pairs)
 
     given: Any = json.loads(text, object_pairs_hook=once)
-    return _once(option, [(str(topic_of(topic)), parsed(told)) for topic, told in given.items()])
+    return _once(option, [(str(topic_of(topic)), parsed(entry)) for topic, entry in given.items()])
 
 
 def _once(option: str, pairs: list[tuple[str, T]]) -> dict[str, T]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    by_name = dict(pairs)
+    if len(by_name) < len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
         raise RefusedError(f"{option} names {twice} twice", hint="name it once")
-    return found
+    return by_name
 
 
 def _partition(name: str) -> int:
