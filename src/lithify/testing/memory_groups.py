@@ -28,8 +28,8 @@ class MemoryGroups:
 
     def positions(self, group: str | None = None, topic: TopicName | None = None) -> tuple[Position, ...]:
         with self._lock:
-            found = sorted(self._positions.items())
-        return tuple(p for (g, log), p in found if group in (None, g) and topic in (None, log.topic))
+            positions = sorted(self._positions.items())
+        return tuple(p for (g, log), p in positions if group in (None, g) and topic in (None, log.topic))
 
     def positions_of(self, groups: Collection[str], topic: TopicName | None = None) -> tuple[Position, ...]:
         return tuple(position for position in self.positions(topic=topic) if position.group in groups)
@@ -41,13 +41,13 @@ class MemoryGroups:
         return frozenset()
 
     def tokens(self) -> Mapping[TopicName, PositionToken]:
-        found: dict[TopicName, list[int]] = {}
+        hashes_by_topic: dict[TopicName, list[int]] = {}
         for p in self.positions():
             cursor = p.cursor
-            found.setdefault(p.log.topic, []).append(
+            hashes_by_topic.setdefault(p.log.topic, []).append(
                 hash((p.group, p.log, cursor.identity, cursor.generation, cursor.offset, cursor.epoch, p.committed_ms))
             )
-        return {topic: tuple(sorted(hashes)) for topic, hashes in found.items()}
+        return {topic: tuple(sorted(hashes)) for topic, hashes in hashes_by_topic.items()}
 
     def commit(self, positions: Sequence[Position], owner: str) -> frozenset[LogId]:
         with self._lock:
@@ -116,10 +116,10 @@ class MemoryCopies:
             return done
 
     def _copied(self, key: tuple[str, LogId], wanted: Position | None) -> Verdict:
-        found = verdict(wanted, self._positions.get(key), self._noted.get(key), held=self._is_held(*key))
-        if found is Verdict.WRITE and wanted is not None:
+        decision = verdict(wanted, self._positions.get(key), self._noted.get(key), held=self._is_held(*key))
+        if decision is Verdict.WRITE and wanted is not None:
             self._positions[key] = self._noted[key] = wanted
-        elif found is Verdict.REMOVE:
+        elif decision is Verdict.REMOVE:
             self._positions.pop(key, None)
             self._noted.pop(key, None)
-        return found
+        return decision

@@ -49,13 +49,13 @@ class OracleRound:
         self._survivors: dict[LogId, Survivors] = {}
 
     def find_survivors(self) -> Mapping[LogId, LogFindings | LithifyError]:
-        found: dict[LogId, LogFindings | LithifyError] = {}
+        findings: dict[LogId, LogFindings | LithifyError] = {}
         for log in self._logs:
             try:
-                found[log] = self._find(log)
+                findings[log] = self._find(log)
             except LithifyError as error:
-                found[log] = error
-        return found
+                findings[log] = error
+        return findings
 
     def rewrite(self, rewrites: Rewrites) -> Written:
         return {log: tuple(self._rewrite(log, one) for one in mine) for log, mine in rewrites.items()}

@@ -36,9 +36,9 @@ class OracleInspector:
         most: int,
         progress: Progress,
     ) -> InspectionResult:
-        found = [f for s in segments for f in self._file_findings(s.segment)]
+        findings = [f for s in segments for f in self._file_findings(s.segment)]
         records = [r for number in range(len(proofs)) for r in self._compare(number, proofs[number], segments)]
-        return InspectionResult(tuple(found), tuple(records[: most + 1]), self._tombstones(segments))
+        return InspectionResult(tuple(findings), tuple(records[: most + 1]), self._tombstones(segments))
 
     def _file_findings(self, segment: Segment) -> Iterator[Finding]:
         return file_findings(segment, self._files.data.get(segment.path))
@@ -102,9 +102,9 @@ class _Judge:
             return FindingKind.RECORD_DUPLICATED
         if not before:
             return FindingKind.RECORD_UNKNOWN if how.known_from <= offset < how.known_up_to else None
-        return self._judged(offset, before[0], there=bool(after))
+        return self._verdict_by_rules(offset, before[0], there=bool(after))
 
-    def _judged(self, offset: int, record: Record, *, there: bool) -> FindingKind | None:
+    def _verdict_by_rules(self, offset: int, record: Record, *, there: bool) -> FindingKind | None:
         how = self._proof
         if how.rules is None or offset >= how.horizon:
             return self._gone(record) if how.tail_stays and not there else None
@@ -146,9 +146,9 @@ def file_findings(segment: Segment, records: Sequence[Record] | None) -> Iterato
         return
     if any(_offset(earlier) >= _offset(later) for earlier, later in pairwise(records)):
         yield Finding(segment.partition, FindingKind.OUT_OF_ORDER, "out of order", path=segment.path)
-    found = segment_of(segment.path, records)
+    actual = segment_of(segment.path, records)
     for fact in fields(Segment):
-        if getattr(found, fact.name) != getattr(segment, fact.name):
+        if getattr(actual, fact.name) != getattr(segment, fact.name):
             yield Finding(segment.partition, FindingKind.WRONG_METADATA, fact.name, path=segment.path)
 
 
