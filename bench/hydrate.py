@@ -66,12 +66,12 @@ def all_of_kafka(broker: KafkaBroker, name: str) -> dict[bytes, bytes | None]:
     consumer.assign([TopicPartition(name, 0, 0)])
     table: dict[bytes, bytes | None] = {}
     while True:
-        for found in consumer.consume(10_000, 0.1):
-            failure = found.error()
+        for message in consumer.consume(10_000, 0.1):
+            failure = message.error()
             if failure is None:
-                key = found.key()
+                key = message.key()
                 assert key is not None
-                table[key] = found.value()
+                table[key] = message.value()
             elif failure.code() == KafkaError._PARTITION_EOF:
                 consumer.close()
                 return table
@@ -93,13 +93,17 @@ def main() -> None:
         compact(topic.warehouse, KernelEngine(ranges=2), topic.topic_name, RunRequest())
 
         def from_lake() -> dict[bytes, Record]:
-            found: dict[bytes, Record] = {}
+            table: dict[bytes, Record] = {}
             with SnapshotConsumer(topic, {"bootstrap.servers": broker.address}) as consumer:
-                consumer.fill(found)
-            return found
+                consumer.fill(table)
+            return table
 
-        told = {"records": given.records, "keys": given.keys, "whole": in_turns(broker, name, from_lake, given.times)}
-        print(json.dumps(told), flush=True)
+        figures = {
+            "records": given.records,
+            "keys": given.keys,
+            "whole": in_turns(broker, name, from_lake, given.times),
+        }
+        print(json.dumps(figures), flush=True)
         roll(broker, name, TIMESTAMP_MS)
         clean(broker, name, end)
         print(json.dumps({"cleaned": in_turns(broker, name, from_lake, given.times)}))
@@ -112,12 +116,12 @@ def in_turns(
     lake_s, kafka_s = [], []
     for _ in range(times):
         begun = time.monotonic()
-        found = from_lake()
+        table = from_lake()
         lake_s.append(time.monotonic() - begun)
         begun = time.monotonic()
         whole = all_of_kafka(broker, name)
         kafka_s.append(time.monotonic() - begun)
-        assert {key: record.value for key, record in found.items()} == whole
+        assert {key: record.value for key, record in table.items()} == whole
     ratio = median(kafka / lake for kafka, lake in zip(kafka_s, lake_s, strict=True))
     return {
         "lake_s": [round(s, 2) for s in lake_s],

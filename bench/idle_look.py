@@ -61,11 +61,11 @@ def looked(finder: WorkFinder, repeat: int) -> dict[str, Any]:
     for _ in range(repeat):
         OPENED.clear()
         begun = time.perf_counter()
-        found = finder.look(time.time_ns() // 1_000_000)
+        look = finder.look(time.time_ns() // 1_000_000)
         seconds.append(time.perf_counter() - begun)
     kinds = {"manifests": ".avro", "data": ".parquet"}
     opened = {kind: sum(path.endswith(end) for path in OPENED) for kind, end in kinds.items()}
-    return {"seconds": round(statistics.median(seconds), 2), "topics": found.topics, "metadata": found.read, **opened}
+    return {"seconds": round(statistics.median(seconds), 2), "topics": look.topics, "metadata": look.read, **opened}
 
 
 def main() -> None:

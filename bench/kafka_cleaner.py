@@ -71,8 +71,8 @@ class Stopwatch:
 
 def family(roots: Iterable[int], others: Iterable[int] = ()) -> list[psutil.Process]:
     """These processes and their descendants, except `others` and theirs."""
-    found = [psutil.Process(root) for root in roots]
-    every = found + [child for process in found for child in process.children(recursive=True)]
+    processes = [psutil.Process(root) for root in roots]
+    every = processes + [child for process in processes for child in process.children(recursive=True)]
     return [process for process in every if process not in family(others)] if others else every
 
 
@@ -150,10 +150,10 @@ def main() -> None:
                 seconds = {"user_s": round(watch.user_s, 2), "system_s": round(watch.system_s, 2)}
                 print(json.dumps({"turn": turn, "way": name, **rates[name], **seconds}), flush=True)
             if turn >= 0:
-                for kind, found in ratios.items():
-                    found.append(round(rates["lithify"][kind] / rates["kafka"][kind], 2))
-    told = {kind: {"ratios": found, "median": statistics.median(found)} for kind, found in ratios.items()}
-    print(json.dumps({"records": asked.records, "keys": asked.keys, "codec": asked.codec, **told}))
+                for kind, series in ratios.items():
+                    series.append(round(rates["lithify"][kind] / rates["kafka"][kind], 2))
+    figures = {kind: {"ratios": series, "median": statistics.median(series)} for kind, series in ratios.items()}
+    print(json.dumps({"records": asked.records, "keys": asked.keys, "codec": asked.codec, **figures}))
     session.stop()
 
 

@@ -78,8 +78,8 @@ def main() -> None:
         for run in range(asked.runs):
             seconds["python"].append(by_python(lake, f"python-{run}", paths))
             seconds["command"].append(by_command(lake, warehouse, f"command-{run}", paths))
-            found = {lake.topic(f"{way}-{run}").info().records for way in seconds}
-            assert found == {asked.records}, found
+            counts = {lake.topic(f"{way}-{run}").info().records for way in seconds}
+            assert counts == {asked.records}, counts
     for way, times in seconds.items():
         middle = statistics.median(times)
         print(

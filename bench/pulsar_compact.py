@@ -88,11 +88,11 @@ def first_views(server: PulsarServer, session: Any, flags: argparse.Namespace) -
     topic = server.make_topic()
     send(server, topic, flags.messages, flags.keys, batched=flags.case == "batched")
     for _ in range(flags.repeat):
-        found = {"theirs_s": theirs(server, topic)}
+        seconds = {"theirs_s": theirs(server, topic)}
         drop(server, topic)
-        found["ours_s"] = ours(server, topic, session, flags.keys)
+        seconds["ours_s"] = ours(server, topic, session, flags.keys)
         drop(server, topic)
-        yield {**found, "messages": flags.messages, "keys": flags.keys}
+        yield {**seconds, "messages": flags.messages, "keys": flags.keys}
 
 
 def increments(server: PulsarServer, session: Any, flags: argparse.Namespace) -> Iterator[dict[str, object]]:
@@ -101,12 +101,12 @@ def increments(server: PulsarServer, session: Any, flags: argparse.Namespace) ->
     ours(server, topic, session, flags.keys)
     at = flags.keys
     for _ in range(flags.repeat):
-        found = {}
+        seconds = {}
         for name in ("theirs_s", "ours_s"):
             send(server, topic, flags.new, flags.keys, batched=True, start=at)
             at += flags.new
-            found[name] = theirs(server, topic) if name == "theirs_s" else ours(server, topic, session, flags.keys)
-        yield {**found, "keys": flags.keys, "new": flags.new}
+            seconds[name] = theirs(server, topic) if name == "theirs_s" else ours(server, topic, session, flags.keys)
+        yield {**seconds, "keys": flags.keys, "new": flags.new}
 
 
 def memory(session: Any, flags: argparse.Namespace) -> dict[str, object]:
@@ -178,8 +178,8 @@ def main() -> None:
         return
     with a_pulsar(jvm=()) as server:
         rounds = increments if flags.case == "increment" else first_views
-        for found in rounds(server, session, flags):
-            print(json.dumps(found), flush=True)
+        for figures in rounds(server, session, flags):
+            print(json.dumps(figures), flush=True)
 
 
 if __name__ == "__main__":

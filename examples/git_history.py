@@ -135,10 +135,10 @@ def paths_at(repository: Path, revision: str) -> dict[bytes, bytes]:
     with subprocess.Popen(command, stdout=subprocess.PIPE) as git:
         assert git.stdout is not None  # it was asked for
         entries = (entry.partition(b"\t") for entry in tokens(git.stdout))
-        found = {path: b" ".join(facts.split(b" ")[0:3:2]) for facts, _, path in entries}
+        objects = {path: b" ".join(facts.split(b" ")[0:3:2]) for facts, _, path in entries}
     if git.returncode:
         raise subprocess.CalledProcessError(git.returncode, command)
-    return found
+    return objects
 
 
 def resolve(repository: Path, revision: str) -> str:

@@ -209,14 +209,14 @@ def run_all(wanted: Sequence[Section]) -> list[Outcome]:
     others = deque(section for section in shared if section.name not in SPARK + KAFKA)
     queues = (deque(named(SPARK)), deque(named(KAFKA)), *[others] * OTHER_LANES)
 
-    def lane(own: deque[Section]) -> list[Outcome]:
+    def run_lane(own: deque[Section]) -> list[Outcome]:
         outcomes = []
         while section := next_of((own, *(queue for queue in queues if queue is not own))):
             outcomes.append(run(section, alone=len(shared) == 1))
         return outcomes
 
     with ThreadPoolExecutor(len(queues)) as lanes:
-        running = [lanes.submit(lane, queue) for queue in queues]
+        running = [lanes.submit(run_lane, queue) for queue in queues]
         try:
             done = [outcome for ended in running for outcome in ended.result()]
         except KeyboardInterrupt:  # which the sections that run have received too

@@ -179,7 +179,7 @@ def row(stage: Stage, number: int, lost_next: frozenset[int]) -> Iterator[str]:
 
 def picture() -> str:
     """The whole drawing."""
-    told = stages()
+    steps = stages()
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
         f'font-family="ui-sans-serif, system-ui, Helvetica, Arial, sans-serif" role="img" '
@@ -187,10 +187,10 @@ def picture() -> str:
         box(0.5, 0.5, WIDTH - 1, HEIGHT - 1, f'rx="12" fill="#ffffff" stroke="{LINE}"'),
         text(24, 36, "offset", size=12, fill=FAINT),
     ]
-    for offset in sorted(told[0].left):
+    for offset in sorted(steps[0].left):
         parts.append(text(column(offset) + CELL / 2, 36, str(offset), size=12, fill=FAINT, more='text-anchor="middle"'))
-    for number, stage in enumerate(told):
-        gone = stage.left - told[number + 1].left if number + 1 < len(told) else frozenset()
+    for number, stage in enumerate(steps):
+        gone = stage.left - steps[number + 1].left if number + 1 < len(steps) else frozenset()
         parts += row(stage, number, gone)
     parts.append(text(24, HEIGHT - 18, LEGEND, size=11, fill=FAINT))
     return "\n".join([*parts, "</svg>", ""])

@@ -159,8 +159,8 @@ def within(code: CodeType) -> Iterator[CodeType]:
 class Trial:
     """A plugin of pytest: instead of the collected tests it runs a fork with them for each mutant; None is as it is."""
 
-    def __init__(self, drawn: Sequence[Mutant | None], told: TextIO) -> None:
-        self._drawn, self._told = drawn, told
+    def __init__(self, drawn: Sequence[Mutant | None], output: TextIO) -> None:
+        self._drawn, self._output = drawn, output
         self.noticed: list[bool] = []
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -186,7 +186,7 @@ class Trial:
                 sys.exit(f"no function of this file was found: {mutant}")
             self.noticed.append(status != 0)
             if mutant is not None:
-                print(_told_of(status), mutant, file=self._told, flush=True)
+                print(_outcome(status), mutant, file=self._output, flush=True)
         return True
 
     @staticmethod
@@ -201,7 +201,7 @@ class Trial:
         return 0
 
 
-def _told_of(status: int) -> str:
+def _outcome(status: int) -> str:
     if not status:
         return "UNNOTICED"
     return "endless  " if os.WIFSIGNALED(status) else "noticed  "
@@ -221,10 +221,10 @@ def _ended(child: int) -> int:
 
 def noticed_of(drawn: Sequence[Mutant | None], tests: Sequence[Path]) -> int:
     """How many mutants of one file the tests notice, nearest first. To be called in a process of its own."""
-    told = os.fdopen(os.dup(1), "w")
+    output = os.fdopen(os.dup(1), "w")
     for stream in (1, 2):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream)  # what pytest says of each failure
-    trial = Trial(drawn, told)
+    trial = Trial(drawn, output)
     then = [ROOT / "tests" / folder for folder in THEN]
     options = ["-x", "-q", "-s", "-p", "no:cacheprovider"]
     pytest.main([*options, *map(str, [*tests, *then])], plugins=[trial])

@@ -68,25 +68,25 @@ def importers() -> tuple[Mapping[str, Path], Mapping[str, set[str]]]:
 
 def distances(changed: Iterable[str], by: Mapping[str, set[str]]) -> dict[str, int]:
     """How many imports away from what has changed each module is that it can break."""
-    found = dict.fromkeys(changed, 0)
-    waiting = deque(found)
+    distance = dict.fromkeys(changed, 0)
+    waiting = deque(distance)
     while waiting:
         name = waiting.popleft()
         for importer in by.get(name, ()):
-            if importer not in found:
-                found[importer] = found[name] + 1
+            if importer not in distance:
+                distance[importer] = distance[name] + 1
                 waiting.append(importer)
-    return found
+    return distance
 
 
 def tests_for(changed: Sequence[Path], by: Mapping[str, set[str]], files: Mapping[str, Path]) -> list[tuple[int, Path]]:
     """The tests, nearest first, and how many imports away each is; those of the repository are near to everything."""
     away = distances((module_of(file.resolve()) for file in changed if file.suffix == ".py"), by)
-    found = {files[name]: far for name, far in away.items() if files[name].name.startswith("test_")}
+    tests = {files[name]: far for name, far in away.items() if files[name].name.startswith("test_")}
     names = {f"test_{file.stem}" for file in changed}
-    found |= {file: 0 for file in files.values() if file.stem in names}
-    found |= dict.fromkeys((ROOT / "tests").glob("test_*.py"), 0)
-    return sorted((far, file) for file, far in found.items())
+    tests |= {file: 0 for file in files.values() if file.stem in names}
+    tests |= dict.fromkeys((ROOT / "tests").glob("test_*.py"), 0)
+    return sorted((far, file) for file, far in tests.items())
 
 
 def main() -> int:
@@ -102,8 +102,8 @@ def main() -> int:
     near = [file for far, file in tests if far <= arguments.away]
     left = Counter(file.relative_to(ROOT / "tests").parts[0] for far, file in tests if far > arguments.away)
     print("\n".join(str(file.relative_to(ROOT)) for file in near))
-    told = ", ".join(f"{count} of {section}" for section, count in left.most_common())
-    print(f"{len(near)} files; farther away: {told or 'none'}", file=sys.stderr)
+    sections = ", ".join(f"{count} of {section}" for section, count in left.most_common())
+    print(f"{len(near)} files; farther away: {sections or 'none'}", file=sys.stderr)
     return 0
 
 
