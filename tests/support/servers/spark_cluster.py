@@ -96,7 +96,8 @@ def a_cluster() -> Iterator[SparkCluster]:
 def _spawn(folder: Path, program: str, *arguments: str) -> subprocess.Popen[bytes]:
     home = Path(pyspark.__file__).parent
     opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
-    java = [str(find_java().executable), "-Xmx256m", *opened, "-cp", f"{home}/jars/*"]
+    (first,) = (home / "jars").glob("slf4j-api-*.jar")  # as Spark's launcher has it, or the archive would not fit
+    java = [str(find_java().executable), "-Xmx256m", *spark_options(), *opened, "-cp", f"{first}:{home}/jars/*"]
     with (folder / "log").open("ab") as log:
         return subprocess.Popen(
             [*java, f"org.apache.spark.deploy.{program}", "--host", "127.0.0.1", *arguments],
