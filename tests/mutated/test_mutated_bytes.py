@@ -38,7 +38,7 @@ from lithify.service.write.append import append
 from mutated.lake import DAY_MS, LOOKS, READERS, TOPICS, check_usable, kinds, opened, prepare, records
 from mutated.mutations import MUTATIONS, huge
 from support.engines.kernel import KernelEngine
-from support.processes.forked import result
+from support.processes.forked import result, warm
 
 SECONDS = float(os.environ.get("LITHIFY_MUTATE_SECONDS", "0"))
 SEED = int(os.environ.get("LITHIFY_MUTATE_SEED", "0"))
@@ -90,8 +90,11 @@ class Place:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     root = tmp_path_factory.mktemp("mutated")
     folder = root / "warehouse"
-    result(lambda: prepare(folder))
+    warm(lambda: prepare(folder))  # of some 400 children none has to import what another has
     shutil.copytree(folder, root / "copy")
+    warm(lambda: [(looked(folder, name), written(folder, name)) for name in TOPICS])
+    shutil.rmtree(folder)
+    shutil.copytree(root / "copy", folder)
     files = result(lambda: kinds(folder))
     assert files.keys() == set(KINDS) - {CATALOG, FORMAT}
     files[CATALOG] = {name: [folder / CATALOG] for name in TOPICS}
