@@ -78,22 +78,39 @@ def test_duckdb_finds_the_latest_value_of_every_key(orders, tmp_path):
     assert [f"{row['key'].decode()} {row['value'].decode()}" for row in ours] == latest
 
 
+@pytest.fixture
+def latest(orders) -> list[str]:
+    """What a view of the latest has, with the year: one record came late."""
+    orders.append([lithify.Record(b"o-3", b"late", 1_600_000_000_000, partition=1)])
+    year = str(datetime.now(UTC).year)
+    return [f"{year} o-0 placed", f"{year} o-1 ", f"{year} o-2 paid", "2020 o-3 late", f"{year} o-5 placed"]
+
+
 @pytest.mark.parametrize(
     ("heading", "python"),
     [
         pytest.param("DuckDB", DUCKDB_PYTHON, marks=pytest.mark.engines),
-        pytest.param("Spark SQL", Path(sys.executable), marks=pytest.mark.spark),
         ("PyIceberg", Path(sys.executable)),
     ],
 )
-def test_a_view_of_the_latest_has_them_before_and_after_a_round(heading, python, orders, tmp_path):
-    orders.append([lithify.Record(b"o-3", b"late", 1_600_000_000_000, partition=1)])
-    year = str(datetime.now(UTC).year)
-    latest = [f"{year} o-0 placed", f"{year} o-1 ", f"{year} o-2 paid", "2020 o-3 late", f"{year} o-5 placed"]
+def test_a_view_of_the_latest_has_them_before_and_after_a_round(heading, python, orders, latest, tmp_path):
     source = program(heading, "query-the-latest.md")
     assert printed(python, source, tmp_path) == latest
     a_round(orders.warehouse, orders)
     assert printed(python, source, tmp_path) == latest
+
+
+A_ROUND_IN_BETWEEN = """
+import lithify
+assert lithify.open("./lithify-warehouse").topic("orders").compact(spark=spark).changed
+spark.catalog.dropTempView("orders_latest")
+"""
+
+
+@pytest.mark.spark
+def test_a_view_in_a_session_of_spark_has_them_before_and_after_a_round(latest, tmp_path):
+    source = program("Spark SQL", "query-the-latest.md")
+    assert printed(Path(sys.executable), source + A_ROUND_IN_BETWEEN + source, tmp_path) == latest * 2
 
 
 @pytest.mark.engines
