@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "examples" / "git_history.py"
 COMMITS = 300
 ENOUGH_COMMITS = 20
-ROUNDS = 10
+ROUNDS = 5
 
 ODD_PATHS = [
     b"commit 1",
