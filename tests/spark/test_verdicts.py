@@ -37,7 +37,7 @@ from support.topics.stored_topics import silent, write_segments
 pytestmark = pytest.mark.spark
 
 WORKERS = Workers(FileAccess(), 2, Pace(time.monotonic, time.sleep), lambda: "secret")
-PROOFS = 160
+PROOFS = 80
 TASKS = 8
 """Far fewer than there are files, so that a task has many of them."""
 
