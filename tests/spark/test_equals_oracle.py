@@ -19,18 +19,18 @@ from support.chunks import chunk_metadata
 from support.generated.records import HARD_KEYS
 from support.topics.stored_topics import StoredTopic, files_of
 
-SHAPES = ("one range", "three ranges", "shuffled")
+SHAPES = {
+    "one range": KeyPassShape(1, shuffled=False),  # as small logs have it
+    "three ranges": KeyPassShape(3, shuffled=False),
+    "shuffled": KeyPassShape(3, shuffled=True),
+}
 DAY_MS = 86_400_000
 
 
-@pytest.fixture(params=SHAPES)
+@pytest.fixture(params=["three ranges", "shuffled"])
 def shape(request, monkeypatch):
-    """The ways in which a key pass is cut; a test that takes this runs all of them."""
-    forced = {
-        "one range": KeyPassShape(1, shuffled=False),
-        "three ranges": KeyPassShape(3, shuffled=False),
-        "shuffled": KeyPassShape(3, shuffled=True),
-    }[request.param]
+    """The ways in which a key pass is cut; a test that takes this runs those with several ranges."""
+    forced = SHAPES[request.param]
     monkeypatch.setattr("lithify.rules.compaction.key_pass_shape.key_pass_shape", lambda _plan, **_: forced)
     return forced
 

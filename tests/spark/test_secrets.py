@@ -61,7 +61,7 @@ for name, reads in (("direct", most_reads), ("shuffled", 0)):
     for start in range(4):
         topic.append([lithify.Record(keys[n % 50], b"v") for n in range(start, 200)])
     changed.append(topic.compact(**given).to_json()["changed"])
-    topic.verify(**given)
+topic.verify(**given)
 written += [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
 spooled = [path.read_bytes() for path in folder.rglob("blockmgr-*/lithify-*/**/*") if path.is_file()]
 secret = os.environ["PYICEBERG_CATALOG__PROD__S3__SECRET_ACCESS_KEY"].encode()
