@@ -22,7 +22,11 @@ def session():
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path(__file__).parent.parent), prepend=os.pathsep)
-        conf = {"spark.master": f"local[{SLOTS}]", "spark.executor.heartbeat.maxFailures": str(10**6)}
+        conf = {
+            "spark.master": f"local[{SLOTS}]",
+            "spark.executor.heartbeat.maxFailures": str(10**6),
+            "spark.sql.streaming.pollingDelay": "100ms",  # by default a stream that waits asks a hundred times a second
+        }
         session = session_factory(None, conf)()
     yield session
     session.stop()

@@ -4,31 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import replace
 
-import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from lithify import Record
-from lithify.api.wiring import open_warehouse
-from lithify.errors import LogTruncatedError, RefusedError, VersionSweptError
 from lithify.model.cursor import Cursor
-from lithify.spark_source.columns import SCHEMA
-from lithify.spark_source.options import read_options
-from lithify.spark_source.reading import BatchReader, StreamReader
-from lithify.testing.fake_clock import FakeClock
-from spark.topics import (
-    Collected,
-    forget_commit,
-    in_order,
-    read_by,
-    records_of,
-    some_records,
-    swept,
-)
+from spark.topics import Collected, batch_after, forget_commit, in_order, places, read_by, some_records, swept
+from support.engines.kernel import compact_without_spark
 
 TIMEOUT_S = 120
 
@@ -54,14 +38,15 @@ def run(session, tmp_path):
 
 
 @pytest.fixture
-def running(session):
+def running(session, tmp_path):
     """Starts a query that runs until the test ends: one on all of `t`, if no other is given."""
     queries = []
 
-    def start(frame: DataFrame | None = None):
+    def start(frame: DataFrame | None = None, **options: object):
         got = Collected()
-        frame = frame or read_by(session.readStream, "t", startingOffsets="earliest", includeHeaders=True)
-        query = frame.writeStream.foreachBatch(got.add).start()
+        frame = frame or read_by(session.readStream, "t", startingOffsets="earliest", includeHeaders=True, **options)
+        writer = frame.writeStream.foreachBatch(got.add)
+        query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
         queries.append(query)
         return query, got
 
@@ -83,7 +68,6 @@ def test_it_goes_on_from_its_checkpoint_which_has_offsets_as_kafkas(topic, run, 
     topic.append(some_records(30, start=100))
     second = run()
     assert in_order([*first.records, *second.records]) == list(topic.reader())
-    assert run().records == []
 
 
 def test_without_a_start_it_begins_at_the_end(session, topic, running):
@@ -95,7 +79,7 @@ def test_without_a_start_it_begins_at_the_end(session, topic, running):
     assert len(got.records) == 4
 
 
-def test_rounds_between_batches_neither_repeat_nor_skip_a_record(session, topic, running):
+def test_rounds_between_batches_neither_repeat_nor_skip_a_record(topic, running):
     """C3: who stays at or above every horizon sees every record, each of them once."""
     query, got = running()
     appended = []
@@ -103,18 +87,18 @@ def test_rounds_between_batches_neither_repeat_nor_skip_a_record(session, topic,
         topic.append(some_records(60, start=60 * turn))
         appended += [r for r in topic.reader() if (r.partition, r.offset) not in got.places]
         query.processAllAvailable()
-        assert topic.compact(spark=session).logs[0].records_out < 60
+        assert compact_without_spark(topic).logs[0].records_out < 60
         assert swept(topic) > 0
     assert in_order(got.records) == in_order(appended)
     assert len(got.records) == 240
 
 
-def test_a_batch_that_is_planned_again_after_a_round_has_what_is_left(session, topic, run, tmp_path):
+def test_a_batch_that_is_planned_again_after_a_round_has_what_is_left(topic, run, tmp_path):
     """The driver died in the batch: its offsets are in the checkpoint, its end is not."""
     topic.append(some_records(100))
     before = run()
     forget_commit(tmp_path / "checkpoint", 0)
-    topic.compact(spark=session)
+    compact_without_spark(topic)
     topic.append(some_records(10, start=100))
     again = run()
     replayed, rest = again.batches[0], again.batches[1:]
@@ -148,7 +132,7 @@ def test_new_partitions_and_new_topics_of_a_pattern_are_picked_up(session, lake,
     ]
 
 
-def test_a_stream_whose_place_was_deleted_fails_and_says_so(topic, run):
+def test_a_stream_whose_place_was_deleted_fails_and_says_so(topic, run, tmp_path):
     topic.append(some_records(20))
     run()
     topic.append([Record(b"k", b"v", partition=0)] * 50)
@@ -156,17 +140,24 @@ def test_a_stream_whose_place_was_deleted_fails_and_says_so(topic, run):
     topic.delete_records(0, end - 10)
     with pytest.raises(StreamingQueryException, match=rf"t-0: the log starts at {end - 10} now.*failOnDataLoss=false"):
         run()
-    assert run(failOnDataLoss=False).places == [(0, offset) for offset in range(end - 10, end)]
+    [*_, place] = (tmp_path / "checkpoint" / "offsets" / "0").read_text().splitlines()
+    batch, _ = batch_after(tmp_path / "lake", place, failOnDataLoss=False)
+    assert places(batch) == [(0, offset) for offset in range(end - 10, end)]
 
 
-def test_records_above_a_cut_are_read_where_data_may_be_lost(topic, run):
-    """Also where the cursor was beyond the log end for a while."""
+def test_records_above_a_cut_are_read_where_data_may_be_lost(topic, running, run):
+    """Also where the cursor was beyond the log end for a while, or the log has grown beyond it again."""
     topic.append([Record(b"k", b"v", partition=0)] * 84)
-    assert len(run().records) == 84
+    query, got = running(failOnDataLoss=False)
+    query.processAllAvailable()
+    assert len(got.records) == 84
     topic.truncate(0, 50)
-    assert run(failOnDataLoss=False).records == []
+    query.processAllAvailable()
+    assert len(got.records) == 84
     topic.append([Record(b"l", b"v", partition=0)] * 3)
-    assert run(failOnDataLoss=False).places == [(0, n) for n in range(50, 53)]
+    query.processAllAvailable()
+    query.stop()
+    assert [(r.partition, r.offset) for r in got.records[84:]] == [(0, n) for n in range(50, 53)]
     topic.truncate(0, 51)
     topic.append([Record(b"m", b"v", partition=0)] * 4)
     assert run(failOnDataLoss=False).places == [(0, n) for n in range(51, 55)]
@@ -182,94 +173,34 @@ def test_only_assigned_partitions_are_read(session, topic, running):
     assert got.places == [(1, n) for n in range(7)]
 
 
-def test_a_batch_waits_for_enough_offsets_or_for_its_time(topic, connect):
-    """As with Kafka's source: the first batch, one that Spark wants whole, and `availableNow` do not wait."""
-    clock = FakeClock()
-    options = {"subscribe": "t", "minOffsetsPerTrigger": "10", "maxOffsetsPerTrigger": "12", "maxTriggerDelay": "1m"}
-    reader = StreamReader(lambda: replace(connect(), clock=clock), read_options(options), SCHEMA)
-    limit = reader.getDefaultReadLimit()
-
-    def ended(start):
-        return reader.latestOffset(start, limit)
-
-    begin = reader.initialOffset()
-    topic.append([Record(b"k", b"v", partition=0)] * 3)
-    first = ended(begin)
-    assert first["t"] == {"0": 3, "1": 0}
-    topic.append([Record(b"k", b"v", partition=0)] * 9)
-    assert ended(first) == first
-    assert reader.latestOffset(first, ReadAllAvailable())["t"] == {"0": 12, "1": 0}
-    topic.append([Record(b"k", b"v", partition=0)])
-    second = ended(first)
-    assert second["t"] == {"0": 13, "1": 0}
-    topic.append([Record(b"k", b"v", partition=0)])
-    assert ended(second) == second
-    clock.advance(60_000)
-    third = ended(second)
-    assert third["t"] == {"0": 14, "1": 0}
-    topic.append([Record(b"k", b"v", partition=0)] * 30)
-    assert ended(third)["t"] == {"0": 26, "1": 0}
-    topic.append([Record(b"k", b"v", partition=0)])
-    reader.prepareForTriggerAvailableNow()
-    assert ended({"t": {"0": 44, "1": 0}})["t"] == {"0": 45, "1": 0}
-
-
-def test_a_stream_that_has_missed_a_delete_fails_and_says_so(session, topic, run):
-    """C49: the key that it has read before is deleted, and it would never get to know."""
-    topic.alter({"delete.retention.ms": 0})
-    topic.append([Record(b"k", b"v", partition=0), Record(b"l", b"v", partition=0)])
-    run()
-    topic.append([Record(b"k", None, partition=0), Record(b"m", b"v", partition=0)])
-    topic.compact(spark=session)
-    topic.alter({"delete.retention.ms": 86_400_000})  # which says nothing about what has gone
-    gone = r"t-0: rounds have removed deletes below offset \d, or .* up to offset 2.*failOnDataLoss=false"
-    with pytest.raises(StreamingQueryException, match=gone):
-        run()
-    assert run(failOnDataLoss=False).places == [(0, 3)]
-    topic.append([Record(b"n", b"v", partition=0)])
-    assert run().places == [(0, 4)]
-
-
-def test_a_stream_that_has_read_the_delete_goes_on(session, topic, run):
+def test_a_stream_that_has_read_the_delete_goes_on(topic, running):
     """C49: what rounds take below its place it has seen; nothing new is no new batch."""
     topic.alter({"delete.retention.ms": 0})
     topic.append([Record(b"k", b"v", partition=0), Record(b"k", None, partition=0), Record(b"l", b"v", partition=0)])
-    run()
-    topic.compact(spark=session)
-    assert run().batches == []
+    query, got = running()
+    query.processAllAvailable()
+    compact_without_spark(topic)
+    query.processAllAvailable()
+    assert len(got.batches) == 1
     topic.append([Record(b"m", b"v", partition=0)])
-    assert run().places == [(0, 3)]
+    query.processAllAvailable()
+    assert [r.offset for r in got.batches[1]] == [3]
 
 
 def test_a_checkpoint_of_an_earlier_version_is_gone_on_from(topic, run, tmp_path):
-    """First one without epochs, then one without cursors."""
+    """First one with epochs, then one without them, neither with cursors."""
     topic.append(some_records(20))
     run()
-    for batch_id, beside in enumerate(({}, {"#epochs": {"t": {"0": 1, "1": 1}}})):
-        offsets = tmp_path / "checkpoint" / "offsets" / str(batch_id)
-        lines = offsets.read_text().splitlines()
-        told = json.loads(lines[-1])
-        assert told.pop("#cursors")
-        offsets.write_text("\n".join([*lines[:-1], json.dumps(told | beside)]))
-        (offsets.parent / f".{offsets.name}.crc").unlink(missing_ok=True)
-        topic.append(some_records(5, start=20))
-        assert len(run().records) == 5
-
-
-def test_a_stream_notices_a_log_that_was_truncated_or_is_another(lake, topic, run):
-    """Also where the log has grown beyond its cursor again: the checkpoint knows (C49)."""
-    topic.append([Record(b"k", b"v", partition=0)] * 10)
-    run()
-    topic.truncate(0, 5)
-    topic.append([Record(b"k", b"w", partition=0)] * 10)
-    with pytest.raises(StreamingQueryException, match=r"t-0: the log was truncated below offset 10.*it ends at 15"):
-        run()
-    lake.delete_topic("t")
-    lake.create_topic("t", partitions=2).append([Record(b"k", b"x", partition=0)] * 20)
-    with pytest.raises(StreamingQueryException, match="t-0: the topic was deleted and recreated"):
-        run()
-    assert len(run(failOnDataLoss=False).records) == 10
-    assert run().records == []  # the log at rest has a cursor of this topic, too
+    offsets = tmp_path / "checkpoint" / "offsets" / "0"
+    *before, last = offsets.read_text().splitlines()
+    told = json.loads(last)
+    assert told.pop("#cursors")
+    topic.append(some_records(5, start=20))
+    batch, _ = batch_after(tmp_path / "lake", json.dumps({**told, "#epochs": {"t": {"0": 1, "1": 1}}}))
+    assert len(batch) == 5
+    offsets.write_text("\n".join([*before, json.dumps(told)]))
+    (offsets.parent / f".{offsets.name}.crc").unlink()
+    assert run().records == batch
 
 
 def test_a_stream_whose_topic_is_gone_fails_and_says_so(lake, topic, running):
@@ -287,55 +218,6 @@ def test_a_stream_that_cannot_begin_is_refused_in_our_words(session, topic, tmp_
         with pytest.raises(StreamingQueryException, match=says) as refused:
             writer.option("checkpointLocation", str(tmp_path / asked)).start().awaitTermination(TIMEOUT_S)
         assert "Traceback" not in str(refused.value)
-
-
-def test_an_end_is_refused(connect):
-    with pytest.raises(RefusedError, match="endingOffsets: a stream has no end"):
-        StreamReader(connect, read_options({"subscribe": "t", "endingOffsets": "latest"}), SCHEMA)
-
-
-def read_here(reader, partitions):
-    """What tasks would read, in this process."""
-    return [batch for partition in partitions for batch in reader.read(partition)]
-
-
-@pytest.fixture
-def options():
-    return read_options({"subscribe": "t", "includeHeaders": "true"})
-
-
-@pytest.fixture
-def connect(tmp_path):
-    return lambda: open_warehouse(str(tmp_path / "lake"), None)
-
-
-def test_a_read_that_stands_on_a_swept_version_says_so(session, topic, options, connect):
-    """C7: never wrong data, and no talk of damage where nothing is damaged."""
-    topic.append(some_records(100))
-    reader = BatchReader(connect, options, SCHEMA)
-    planned = reader.partitions()
-    kept = read_here(reader, planned)
-    topic.compact(spark=session)
-    assert read_here(reader, planned) == kept  # its files stay as long as they are kept
-    assert swept(topic) > 0
-    with pytest.raises(VersionSweptError, match=r"t-\d: version \d+, which is being read, was swept"):
-        read_here(reader, planned)
-
-
-def test_a_batch_that_was_planned_is_read_as_it_was(session, topic, options, connect):
-    """A round that commits between planning and reading changes nothing in the batch."""
-    topic.append(some_records(100))
-    expected = list(topic.reader())
-    reader = StreamReader(connect, options, SCHEMA)
-    planned = reader.partitions({"t": {"0": 0, "1": 0}}, reader.reportLatestOffset())
-    topic.compact(spark=session)
-    assert in_order(records_of(pa.Table.from_batches(read_here(reader, planned)))) == expected
-
-
-def test_a_batch_beyond_the_log_end_is_not_planned(topic, options, connect):
-    topic.append([Record(b"k", b"v", partition=0)] * 3)
-    with pytest.raises(LogTruncatedError, match="t-0: the log ends at 3 now, before offset 4"):
-        StreamReader(connect, options, SCHEMA).partitions({"t": {"0": 0, "1": 0}}, {"t": {"0": 4, "1": 0}})
 
 
 class TestGroup:

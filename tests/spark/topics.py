@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,13 +10,19 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import lithify
 from lithify import Record, spark_source
 from lithify.api.lake import Lake
 from lithify.api.topic import Topic
+from lithify.api.wiring import open_warehouse
 from lithify.model.record import TIMESTAMP_TYPES
 from lithify.service.change.expire import expire_versions
+from lithify.spark_source.columns import SCHEMA
+from lithify.spark_source.options import read_options
+from lithify.spark_source.reading import BatchReader, StreamReader
 
 T0_MS = 1_700_000_000_000
 HEADERS = ((), (("h", b"x"), ("n", None)), (("", b""), ("h", b"1"), ("h", b"2")))
@@ -74,6 +81,27 @@ def spark_records(frame: DataFrame) -> list[Record]:
     return in_order(records_of(frame.toArrow()))
 
 
+def places(records: Iterable[Record]) -> list[tuple[int, int]]:
+    return [(r.partition or 0, r.offset or 0) for r in records]
+
+
+def read_here(reader: BatchReader | StreamReader, partitions: Iterable[InputPartition]) -> list[pa.RecordBatch]:
+    """What tasks would read, in this process."""
+    return [batch for partition in partitions for batch in reader.read(partition)]
+
+
+def batch_after(warehouse: Path, place: str | None, **options: object) -> tuple[list[Record], str]:
+    """The batch of the topic `t` that a stream has after a place in its checkpoint, and the place behind it."""
+    given = {"subscribe": "t", "startingOffsets": "earliest", "includeHeaders": "true", **options}
+    asked = read_options({name: str(value) for name, value in given.items()})
+    reader = StreamReader(lambda: open_warehouse(str(warehouse), None), asked, SCHEMA)
+    reader.prepareForTriggerAvailableNow()
+    start = reader.initialOffset() if place is None else json.loads(place)
+    end = json.loads(json.dumps(reader.latestOffset(start, ReadAllAvailable())))
+    batches = [] if end == start else read_here(reader, reader.partitions(start, end))
+    return in_order(records_of(pa.Table.from_batches(batches))) if batches else [], json.dumps(end)
+
+
 def files_of(topic: Topic) -> list[Any]:
     """The segments of a topic, by partition and offset."""
     return list(topic.warehouse.store.segments(topic.state()))
@@ -106,4 +134,4 @@ class Collected:
 
     @property
     def places(self) -> Sequence[tuple[int, int]]:
-        return sorted((r.partition or 0, r.offset or 0) for r in self.records)
+        return sorted(places(self.records))
