@@ -10,7 +10,7 @@ from lithify.spark.session.start import session_factory
 
 def main() -> None:
     warehouse, checkpoint = sys.argv[1:]
-    session = session_factory(None, {"spark.master": "local[2]"})()
+    session = session_factory(None, {"spark.master": "local[1]"})()
     spark_source.register(session, warehouse)
     options = {"subscribe": "source", "startingOffsets": "earliest", "includeHeaders": "true"}
     frame = session.readStream.format("lithify").options(**options, maxOffsetsPerTrigger="20").load()
