@@ -18,6 +18,7 @@ from typing import IO, NamedTuple
 from support.processes.programs import SHORT_LIVED
 from support.pulsar.bookies import java_parts
 from support.pulsar.server import JVM, PulsarServer
+from support.pulsar.timers import coarse_timers
 
 PROGRAM = Path(__file__).with_name("JavaClient.java")
 RUN_S = 120.0
@@ -81,7 +82,8 @@ def _process() -> tuple[subprocess.Popen[str], IO[bytes]]:
     command += ["-cp", os.pathsep.join((parts.class_path(), str(PROGRAM.parent)))]
     command += ["org.codehaus.janino.SimpleCompiler", str(PROGRAM), "JavaClient"]
     errors = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True)
+    with coarse_timers():
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True)
     atexit.register(_end, process, errors)
     return process, errors
 

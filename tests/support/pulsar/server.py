@@ -28,6 +28,7 @@ from lithify.spark.session.java import find_java
 from support.processes.class_archive import options
 from support.processes.programs import SHORT_LIVED
 from support.pulsar.jars import broker_archive, pulsar_jars
+from support.pulsar.timers import coarse_timers
 from support.servers.tcp_proxy import free_port, takes_connections, wait_until
 
 START_S = 120.0
@@ -104,7 +105,7 @@ class PulsarServer:
         self, folder: Path, settings: Mapping[str, str] | None = None, jvm: Sequence[str] | None = None
     ) -> None:
         """`settings` are those of `standalone.conf`, `jvm` the options of the broker's JVM."""
-        self.folder, self._jvm = folder, options(broker_archive()) if jvm is None else jvm
+        self.folder, self._jvm = folder, jvm
         self.port, self.admin_port = free_port(), free_port()
         self._zookeeper_port, self._bookie_port = free_port(), free_port()
         self._topics = 0
@@ -148,13 +149,15 @@ class PulsarServer:
 
     def start(self, tries: int = 2) -> None:
         """Returns when it takes requests, with a bookie."""
+        usual = options(broker_archive())
         if self._zookeeper is None:
+            own = usual if self._jvm is None else SHORT_LIVED
             arguments = ("org.apache.zookeeper.server.ZooKeeperServerMain", str(self.folder / "zoo.cfg"))
-            self._zookeeper = self._spawn("zookeeper", *SHORT_LIVED, "-Xmx128m", *arguments)
+            self._zookeeper = self._spawn("zookeeper", *own, "-Xmx128m", *arguments)
             wait_until(lambda: takes_connections(self._zookeeper_port), "ZooKeeper does not start", START_S)
         self._broker = self._spawn(
             "broker",
-            *self._jvm,
+            *(usual if self._jvm is None else self._jvm),
             *("-Xmx512m", "-XX:MaxDirectMemorySize=384m"),
             *JVM,
             "org.apache.pulsar.PulsarStandaloneStarter",
@@ -189,13 +192,8 @@ class PulsarServer:
 
     def admin(self, method: str, path: str, **more: Any) -> requests.Response:
         """Asks the admin interface: `path` is what follows `/admin/v2/`. Fails unless it succeeds."""
-        answer = requests.request(
-            method,
-            f"{self.admin_url}/admin/v2/{path}",
-            timeout=CALL_S,
-            headers=self._headers,
-            **more,
-        )
+        url = f"{self.admin_url}/admin/v2/{path}"
+        answer = requests.request(method, url, timeout=CALL_S, headers=self._headers, **more)
         assert answer.ok, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer
 
@@ -258,7 +256,7 @@ class PulsarServer:
     def _spawn(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
         command = [str(find_java().executable), "-cp", f"{pulsar_jars()}/*"]
         command += [f"-Dlog4j2.configurationFile={self.folder / 'log4j2.properties'}", *arguments]
-        with (self.folder / f"{name}.log").open("ab") as log:
+        with (self.folder / f"{name}.log").open("ab") as log, coarse_timers(self._jvm is None):
             return subprocess.Popen(
                 command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=self.folder, start_new_session=True
             )
