@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import pyspark
@@ -16,7 +17,9 @@ from support.pulsar.server import PulsarServer
 ONE_BOOKIE = Replication(1, 1, 1)
 
 
+@cache
 def java_parts(java: Path | None = None) -> JavaParts:
+    """Java is asked for its version once."""
     return JavaParts(java or find_java().executable, pulsar_jars(), Path(pyspark.__file__).parent / "jars")
 
 
