@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from lithify.pulsar import compact_entries
 from lithify.pulsar.format.entry import RawEntry
 from lithify.pulsar.format.framing import unframed
 from support.pulsar.clients import send
-from support.pulsar.copies import namespace_retention
 from support.pulsar.java_client import java_read
 from support.pulsar.live_topics import (
     a_round,
@@ -109,29 +106,3 @@ def test_partitions_are_compacted_each(pulsar_server, session):
     produce(pulsar_server, f"{topic}-partition-3", 3, 60)
     report = a_round(pulsar_server, topic, session)
     assert [one.changed for one in report.partitions] == [False, True, False, True]
-
-
-def test_a_view_survives_the_broker_and_what_it_trims(mortal_server, session):
-    """C54: what a round has covered may be trimmed; the next one has it from the view."""
-    topic = mortal_server.make_topic()
-    namespace_retention(mortal_server, topic, 0)
-    produce(mortal_server, topic, 8, 200)
-    whole = raw(mortal_server, topic, compacted=False)
-    assert a_round(mortal_server, topic, session).changed
-    assert view(mortal_server, topic) == reference(whole)
-    mortal_server.unload(topic)
-    produce(mortal_server, topic, 9, 60)
-    mortal_server.admin("POST", f"{topic.replace('://', '/')}/trim")
-    deadline = time.monotonic() + 30
-    while (left := raw(mortal_server, topic, compacted=False))[0] == whole[0]:
-        assert time.monotonic() < deadline, "the broker trims nothing"
-        time.sleep(0.5)
-    before = view(mortal_server, topic)
-    mortal_server.kill(broker_only=True)
-    mortal_server.start()
-    assert view(mortal_server, topic) == before
-    horizon = look(mortal_server, topic).horizon
-    assert horizon is not None
-    new = [entry for entry in left if entry[:2] > horizon[:2]]
-    assert a_round(mortal_server, topic, session).changed
-    assert view(mortal_server, topic) == reference([*before, *new])

@@ -9,7 +9,7 @@ import pytest
 
 from lithify.errors import BrokerError
 from lithify.model.message import MessageId
-from lithify.pulsar.bookkeeper import LedgerReader, MetadataStore, TopicLedgers
+from lithify.pulsar.bookkeeper import LedgerReader, MetadataStore, TopicLedgers, kept_jvms
 from lithify.pulsar.client import Admin, ClientConfig, Cluster, TopicReader
 from support.processes.programs import children
 from support.pulsar.bookies import a_writer, java_parts
@@ -78,7 +78,8 @@ def test_pages_are_of_some_mebibytes(pulsar_server, written):
     assert max(sizes) < 12 << 20 and len(sizes) > 4
 
 
-def test_a_read_that_is_abandoned_leaves_no_jvm(pulsar_server, written):
+def test_a_read_that_is_abandoned_leaves_no_jvm(pulsar_server, written, monkeypatch):
+    monkeypatch.setattr(kept_jvms, "_kept", [])  # so that it starts one
     topic, last = written
     before = children()
     pages = reader_of(pulsar_server, topic).read(None, last)
