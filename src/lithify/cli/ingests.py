@@ -130,10 +130,10 @@ class Telling:
 
     def batch(self, batch: IngestBatch) -> None:
         """Prints a batch that was committed."""
-        if self._invocation.printed(batch):
-            flush()
-        elif batch.records:
+        if not self._invocation.printed(batch) and batch.records:
             say(batch.text)
+        if self._continuous:  # one that nobody hears ends, for its supervisor to start it again
+            flush(err=not self._invocation.json)
         self._records += batch.records
         self._drawn(batch.topic, batch.lag)
 

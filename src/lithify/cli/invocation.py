@@ -47,8 +47,6 @@ class Invocation:
     catalog: str | None = None
     place: dict[str, Any] = field(default_factory=dict)
     """The topic and partition that the verb works on, for the JSON of an error."""
-    found: int = 0
-    """The exit code of what the verb has found, also where the reader of stdout goes before it is printed."""
     standing: str = ""
     """What is true of the data if the program is interrupted now; empty for verbs that only read and print."""
 

@@ -13,7 +13,6 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from contextlib import suppress
 
 import click
 
@@ -68,19 +67,19 @@ def run(arguments: Sequence[str], invocation: Invocation | None = None) -> int:
     # Log messages of libraries are hidden, as users get one line (py4j would print tracebacks of an
     # interrupt). `--debug` shows them.
     logging.getLogger().addHandler(_LIBRARIES)
+    code = 0
     try:
-        invocation.found = _invoked(arguments, invocation)
+        code = _invoked(arguments, invocation)
         flush()
-        return invocation.found
+        return code
     except (KeyboardInterrupt, click.Abort):
-        with suppress(OSError):
-            invocation.say_interrupted()
+        invocation.say_interrupted()
         send_the_rest()
         return INTERRUPTED
-    except BrokenPipeError:
-        discard_output()  # the reader has closed the pipe, as `| head` does, which is no failure
-        return invocation.found
     except Exception as error:
+        if isinstance(error, BrokenPipeError) and _is_of_printing(error):
+            discard_output()  # the reader has closed the pipe, as `| head` does, which is no failure
+            return code
         if invocation.debug:
             say_lines(traceback.format_exc())
         invocation.json = invocation.json or "--json" in arguments  # wrong usage may have ended the parsing before it
@@ -115,8 +114,7 @@ def _failed(error: Exception, invocation: Invocation) -> int:
             kind = (UnusableEnvironmentError if isinstance(error, OF_THE_MACHINE) else DefectError)("").code
             text, hint, code = f"{type(error).__name__}: {error}", "`--debug` shows where", 1
             hint = NOT_INSTALLED if isinstance(error, ImportError) else hint
-    with suppress(OSError):  # nobody reads stderr; the code says it
-        invocation.say_failure(text, hint, kind, code)
+    invocation.say_failure(text, hint, kind, code)
     send_the_rest()
     return code
 

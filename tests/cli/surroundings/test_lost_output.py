@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from lithify.cli.invocation import Invocation
+from lithify.cli.main import run as run_here
 from support.processes.programs import PROGRAM
 from support.servers.tcp_proxy import wait_until
 
@@ -102,7 +104,8 @@ def test_what_failed_is_the_exit_code_where_nobody_reads_the_rest(orders, lost):
     metadata.unlink()
     orders("topic", "create", "others")
     assert run(["topic", "list"], stdout=lost) == 1
-    assert run(["topic", "list", "--json"], stdout=lost) == 1
+    assert run(["status", "--json"], stdout=lost) == 1
+    assert run(["status"], stdout=lost, stderr=lost) == 1
 
 
 def test_all_topics_are_repaired_where_nobody_reads_which(orders, lost):
@@ -110,9 +113,33 @@ def test_all_topics_are_repaired_where_nobody_reads_which(orders, lost):
     orders("topic", "create", "others")
     (Path(orders.warehouse) / "catalog.db").unlink()
     assert run(["repair", "orders"], stdout=lost) == 2
-    run(["repair", "--all", "--yes"], stdout=lost)
+    run(["repair", "--all", "--yes"], stdout=lost, stderr=lost)
     assert orders("repair").err == "no topic needs repair\n"
 
 
-def run(command: list[str], *, stdout: int) -> int:
-    return subprocess.run([*PROGRAM, *command], stdout=stdout, stderr=subprocess.DEVNULL, check=False).returncode
+def test_all_of_the_work_is_done_where_nobody_reads_how(lithify, lost):
+    """As in `lithify sweep --yes 2>&1 | head -1`; a round ended before Spark had started."""
+    for name in ("a", "b"):
+        lithify("topic", "create", name, "--config", "versions.retention.ms=0")
+        lithify("produce", name, stdin=A_LINE * 2)
+        lithify("truncate", name, "--to", 1, "--yes")
+    run(["sweep", "--yes"], stdout=lost, stderr=lost)
+    assert [lithify("versions", name, "--json").lines for name in ("a", "b")] == [[], []]
+
+
+def test_a_daemon_that_nobody_hears_ends_and_has_failed(lithify, lost):
+    assert run(["cleaner", "run", "--json"], stdout=lost) == 1
+    assert run(["replica", "run"], stderr=lost) == 1
+
+
+def test_the_lost_connection_of_a_server_is_no_reader_that_has_gone(monkeypatch, capsys):
+    def broken(*_):
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr(Invocation, "open_lake", broken)
+    assert run_here(["topic", "list"]) == 1
+    assert "BrokenPipeError" in capsys.readouterr().err
+
+
+def run(command: list[str], *, stdout: int = subprocess.DEVNULL, stderr: int = subprocess.DEVNULL) -> int:
+    return subprocess.run([*PROGRAM, *command], stdout=stdout, stderr=stderr, check=False).returncode

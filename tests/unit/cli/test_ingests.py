@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.cli.ingests import ended
+from lithify.cli.ingests import Telling, ended
 from lithify.cli.invocation import Invocation
+from lithify.cli.terminal import output
 from lithify.model.sources.copied_topic import Hole
-from lithify.reports.ingest import IngestReport, MissedRange
+from lithify.reports.ingest import IngestBatch, IngestReport, MissedRange
 
 PULSARS = "persistent://public/default/orders"
 DONE = IngestReport("t", "t", 1, 5, 10)
@@ -56,3 +57,12 @@ def test_what_may_be_missing_and_what_was_deleted_is_told(capsys):
 def test_a_copy_that_was_refused_is_no_row_of_zeros(capsys, reports, sources):
     ended(Invocation(), tuple(reports), stopped=False)
     assert [row.split()[0] for row in capsys.readouterr().out.splitlines()] == sources
+
+
+@pytest.mark.parametrize("json", [True, False])
+def test_only_a_copy_that_never_ends_ends_where_nobody_hears_it(monkeypatch, json):
+    monkeypatch.setitem(output._lost, not json, BrokenPipeError(32, "Broken pipe"))
+    batch = IngestBatch("t", "t", 3, (), 1)
+    Telling(Invocation(json=json), None, continuous=False).batch(batch)
+    with pytest.raises(BrokenPipeError):
+        Telling(Invocation(json=json), None, continuous=True).batch(batch)

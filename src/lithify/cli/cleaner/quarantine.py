@@ -27,7 +27,6 @@ def list_quarantine(invocation: Invocation) -> int:
       lithify quarantine list --json | jq -r 'select(.quarantined) | .topic'
     """
     quarantine = invocation.open_lake().quarantine()
-    invocation.found = 1 if quarantine.unreadable else 0
     if not invocation.printed(*quarantine.logs):
         print_page(quarantine.page())
     for topic in quarantine.unreadable:
@@ -35,7 +34,7 @@ def list_quarantine(invocation: Invocation) -> int:
     if not invocation.json:
         quarantined = sum(log.quarantined for log in quarantine.logs)
         say(f"{plural(quarantined, 'log')} quarantined, {count(len(quarantine.logs) - quarantined)} failing")
-    return invocation.found
+    return 1 if quarantine.unreadable else 0
 
 
 @verb("release")

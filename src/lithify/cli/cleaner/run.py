@@ -17,6 +17,7 @@ from lithify.cli.terminal.drawing import accented
 from lithify.cli.terminal.output import flush, say
 from lithify.cli.terminal.progress import waits_noted
 from lithify.cli.terminal.starting import TellBeginning, begun, on_signals
+from lithify.errors.defects import as_lithify_error
 from lithify.ports.leases import LEAST_LEASE_MS
 from lithify.reports.events import EventKind
 
@@ -87,10 +88,9 @@ def run(invocation: Invocation, once: bool, **given: Any) -> int:
     def tell(event: CleanerEvent) -> None:
         if event.kind in (EventKind.FAILED, EventKind.QUARANTINED, EventKind.TROUBLE):
             failed[:] = [event.kind]
-        if invocation.printed(event):
-            flush()
-        else:
+        if not invocation.printed(event):
             say(accented(event.line()))
+        flush(err=not invocation.json)
 
     def tell_fact(kind: str, facts: Mapping[str, Any]) -> None:
         from lithify.api.wiring import machine
@@ -137,7 +137,11 @@ def begun_daemon(begin: Callable[[], D], tell: TellBeginning, *, once: bool) -> 
 
 def run_to_end(invocation: Invocation, daemon: Daemon, *, once: bool, failed: Callable[[], bool]) -> int:
     """Returns the exit code, which is 1 also where the daemon has ended in order, and what it did `failed`."""
-    ended = daemon.run(once=once)
+    try:
+        ended = daemon.run(once=once)
+    except OSError as error:
+        daemon.stop.fail(as_lithify_error(error, "its events cannot be written"))
+        ended = True
     if daemon.stop.failed:
         invocation.say_error(daemon.stop.reason, daemon.stop.code)
     code = 1 if daemon.stop.failed or failed() else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +10,7 @@ import click
 from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.confirmation import refuse
-from lithify.cli.terminal.output import printed_in_any_case, say, show
+from lithify.cli.terminal.output import say, show
 from lithify.errors import LithifyError, RefusedError
 from lithify.model.settings.units import plural
 
@@ -63,36 +63,31 @@ def repair(
     if topic_name is None:
         return _all(invocation, lake, repairs=every and yes, given=folder or metadata)
     report = lake.repair(topic_name, yes, folder, metadata)
-    with printed_in_any_case(lambda: _print(invocation, report)):
-        if report.way != "nothing" and not yes:
-            refuse(f"{report.topic}: nothing was repaired", _DOES[report.way].format(version=report.version))
+    _print(invocation, report)
+    if report.way != "nothing" and not yes:
+        refuse(f"{report.topic}: nothing was repaired", _DOES[report.way].format(version=report.version))
     return 0
 
 
 def _all(invocation: Invocation, lake: Lake, *, repairs: bool, given: str | None) -> int:
     if given is not None:
         raise RefusedError("--folder and --metadata are of one topic", hint="name the topic")
-    reports: list[RepairReport] = []
-    with printed_in_any_case(lambda: _print_each(invocation, reports)):
-        for name in lake.repairable():
-            try:
-                report = lake.repair(name)
-                if report.way != "nothing":
-                    reports.append(lake.repair(name, True) if repairs else report)
-            except LithifyError as error:
-                invocation.found = 1
-                say(_of(str(name), str(error)))
-    if not reports and not invocation.found:
+    planned, failed = 0, False
+    for name in lake.repairable():
+        try:
+            report = lake.repair(name)
+            if report.way == "nothing":
+                continue
+            planned += 1
+            _print(invocation, lake.repair(name, True) if repairs else report)
+        except LithifyError as error:
+            failed = True
+            say(_of(str(name), str(error)))
+    if not planned and not failed:
         say("no topic needs repair")
-    elif reports and not repairs:
-        say(f"{plural(len(reports), 'topic')} can be repaired; `lithify repair TOPIC --yes`, or --all --yes")
-    return invocation.found
-
-
-def _print_each(invocation: Invocation, reports: Sequence[RepairReport]) -> None:
-    """After the work: a reader of stdout that goes ends no repair."""
-    for report in reports:
-        _print(invocation, report)
+    elif planned and not repairs:
+        say(f"{plural(planned, 'topic')} can be repaired; `lithify repair TOPIC --yes`, or --all --yes")
+    return 1 if failed else 0
 
 
 def _print(invocation: Invocation, report: RepairReport) -> None:

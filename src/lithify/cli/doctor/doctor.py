@@ -37,12 +37,11 @@ def doctor(invocation: Invocation) -> int:
     checks = [_check_of(name, look) for name, look in _PARTS.items()]
     checks += _places(invocation)
     sound = all(check.ok or check.optional for check in checks)
-    invocation.found = 0 if sound else SOMETHING_MISSING
     if invocation.json:
         print_json({"ok": sound, "checks": [_json_of(check) for check in checks]})
     else:
         show(_lines(checks))
-    return invocation.found
+    return 0 if sound else SOMETHING_MISSING
 
 
 _PARTS: Mapping[str, Callable[[], Check]] = {

@@ -10,7 +10,7 @@ from lithify.cli.invocation import Invocation, the_partition, verb
 from lithify.cli.parameters import Members, StartType
 from lithify.cli.terminal.confirmation import refuse
 from lithify.cli.terminal.drawing import columns
-from lithify.cli.terminal.output import printed_in_any_case, say, show
+from lithify.cli.terminal.output import say, show
 from lithify.model.cursor import Start
 from lithify.model.names import parse_topic
 from lithify.model.settings.units import plural
@@ -59,8 +59,8 @@ def reset(
     topic = reference.original
     if not yes:
         plan = known.plan_reset(topic, start, partition=named)
-        with printed_in_any_case(lambda: show(_lines(plan))):
-            refuse(f"group {group}: no position was moved", f"moves {plural(_moved(plan), 'position')}")
+        show(_lines(plan))
+        refuse(f"group {group}: no position was moved", f"moves {plural(_moved(plan), 'position')}")
     report = known.reset(topic, start, partition=named, lease_ms=members.lease_ms, tell=say_wait)
     if invocation.printed(report):
         return

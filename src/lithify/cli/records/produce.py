@@ -26,7 +26,7 @@ from lithify.cli.records.record_files import (
 )
 from lithify.cli.records.text_lines import STDIN, LineLimits
 from lithify.cli.terminal.drawing import columns
-from lithify.cli.terminal.output import print_json, printed_in_any_case, say, show
+from lithify.cli.terminal.output import print_json, say, show
 from lithify.cli.terminal.progress import record_progress
 from lithify.cli.terminal.stopping import interrupts
 from lithify.errors import InvalidInputError, InvalidRecordError, LithifyError, RefusedError, UnknownOutcomeError
@@ -149,12 +149,13 @@ def produce(invocation: Invocation, topic_name: str, files: tuple[str, ...], **g
     sources = _sources(files, flags)
     written = Written(topic.name, topic.state().version, invocation)
     written.say_if_interrupted()
-    with printed_in_any_case(lambda: _print(invocation, written)):
-        try:
-            _append_all(topic, partition, sources, flags, written)
-        except LithifyError as error:
-            _say_how_far(error, written)
-            raise
+    try:
+        _append_all(topic, partition, sources, flags, written)
+    except LithifyError as error:
+        _say_how_far(error, written)
+        raise
+    finally:
+        _print(invocation, written)
     say(f"{written.topic}: {plural(written.records, 'record')} written, version {written.version}")
 
 

@@ -67,10 +67,9 @@ def run(invocation: Invocation, once: bool, coordination_url: str | None, **give
     """
 
     def tell(event: ReplicaEvent) -> None:
-        if invocation.printed(event):
-            flush()
-        else:
+        if not invocation.printed(event):
             say(accented(event.line()))
+        flush(err=not invocation.json)
 
     def tell_beginning(kind: str, facts: Mapping[str, Any]) -> None:
         from lithify.api.wiring import machine

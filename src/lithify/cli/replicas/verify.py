@@ -33,8 +33,7 @@ def verify(invocation: Invocation, what: str, coordination_url: str | None) -> i
     with byte_progress("reading") as progress:
         reports = replicas.verify(what, tell=progress)
     invocation.standing = ""
-    invocation.found = 0 if all(report.clean for report in reports) else FOUND_SOMETHING
     if not invocation.printed(*reports):
         for report in reports:
             print_page(report.page())
-    return invocation.found
+    return 0 if all(report.clean for report in reports) else FOUND_SOMETHING

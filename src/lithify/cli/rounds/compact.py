@@ -77,13 +77,12 @@ def compact(
     with interruptible(invocation, topic.name, look=look, before=before) as work:
         report = _run(invocation, topic, work, now_ms=now_ms, partitions=chosen, **limits)
         work.ended(report.version, changed=report.changed)
-        invocation.found = 1 if report.failed else 0
         if not invocation.printed(report):
             print_page(report.page())
             if stored := space_line(report.space):
                 say(f"{report.topic}: {stored}")
         _say_failed(invocation, report)
-    return invocation.found
+    return 1 if report.failed else 0
 
 
 def _say_failed(invocation: Invocation, report: RoundReport) -> None:

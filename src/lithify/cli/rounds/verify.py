@@ -38,7 +38,6 @@ def verify(
     with phase_progress(invocation.note) as progress:
         report = topic.verify(against=against, read_rate=read_rate, spark_conf=spark_conf, progress=progress)
     invocation.standing = ""
-    invocation.found = 0 if report.clean else FOUND_SOMETHING
     if not invocation.printed(report):
         print_page(report.page())
-    return invocation.found
+    return 0 if report.clean else FOUND_SOMETHING

@@ -42,11 +42,10 @@ def edit(invocation: Invocation, stream_name: str, config: dict[str, str], unset
         raise RefusedError(f"{both[0]} is given with --config and with --unset", hint="give one of them")
     stream = invocation.open_lake().stream(stream_name)
     report = stream.edit(config, unset=unset)
-    invocation.found = 1 if report.failed else 0
     if not invocation.printed(report):
         _say(report)
         say(f"topics keep {stream.info().keeps}")
-    return invocation.found
+    return 1 if report.failed else 0
 
 
 def _say(report: StreamEditReport) -> None:

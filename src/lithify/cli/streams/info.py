@@ -24,11 +24,10 @@ def info(invocation: Invocation, stream_name: str) -> int:
     """
     stream_info = invocation.open_lake().stream(stream_name).info()
     if stream_info.error is not None:
-        invocation.found = 1
         invocation.say_error(stream_info.error, stream_info.error_code, stream=stream_info.stream)
     if not invocation.printed(stream_info):
         _show(stream_info)
-    return invocation.found
+    return 0 if stream_info.error is None else 1
 
 
 def _show(stream_info: StreamInfo) -> None:

@@ -20,12 +20,11 @@ def list_streams(invocation: Invocation) -> int:
     """
     infos = invocation.open_lake().streams()
     invalid = [info for info in infos if info.error is not None]
-    invocation.found = 1 if invalid else 0
     if not invocation.printed(*infos):
         _show(infos)
     for info in invalid:
         invocation.say_error(str(info.error), info.error_code, stream=info.stream)
-    return invocation.found
+    return 1 if invalid else 0
 
 
 def _show(infos: Sequence[StreamInfo]) -> None:

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 import click
@@ -28,6 +28,11 @@ _STEERING = re.compile(
 
 _above: list[Callable[[str], None]] = []
 """What prints above the bars that the terminal shows now."""
+_lost: dict[bool, OSError] = {}
+"""Why stdout (False) or stderr (True) takes nothing any more.
+
+It ends no work: `lithify compact orders 2>&1 | head -1` would have compacted nothing, and ended with 0.
+"""
 
 
 def show(lines: Iterable[str]) -> None:
@@ -40,9 +45,11 @@ def put(data: bytes) -> None:
     sys.stdout.buffer.write(data)
 
 
-def flush() -> None:
-    """Sends what was printed on stdout, so that a program that reads it has it now."""
-    sys.stdout.flush()
+def flush(*, err: bool = False) -> None:
+    """Sends what was printed on stdout, so that a program that reads it has it now. Raises `OSError` if nothing has."""
+    if err in _lost:
+        raise _lost[err]
+    (sys.stderr if err else sys.stdout).flush()
 
 
 def send_the_rest() -> None:
@@ -62,18 +69,6 @@ def discard_output() -> None:
 def _discard(stream: TextIO) -> None:
     """Python flushes it at exit: it would print an error, or change the exit code, of its own."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-@contextmanager
-def printed_in_any_case(results: Callable[[], None]) -> Iterator[None]:
-    """Prints results after the work, also of work that fails: its error stands, whether they can be printed or not."""
-    try:
-        yield
-    except BaseException:
-        with suppress(OSError):
-            results()
-        raise
-    results()
 
 
 def print_json(value: Mapping[str, Any], *, err: bool = False) -> None:
@@ -110,10 +105,15 @@ def _redacted(value: Any) -> Any:
 
 
 def _print(text: str, *, err: bool = False) -> None:
-    if _above and (sys.stderr if err else sys.stdout).isatty():
+    stream = sys.stderr if err else sys.stdout
+    if _above and stream.isatty():
         _above[-1](text)
-    else:
+        return
+    try:
         click.echo(text, err=err)
+    except OSError as error:
+        _lost[err] = error
+        _discard(stream)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from lithify.cli.terminal.drawing import faint, line, width
-from lithify.cli.terminal.output import print_json, printed_in_any_case, say, say_error, show
+from lithify.cli.terminal.output import flush, print_json, say, say_error, show
 from lithify.errors import LithifyError
 from lithify.errors.defects import as_lithify_error
 from lithify.model.settings.units import format_duration, format_time
@@ -54,7 +54,7 @@ def _print_each(
                 show(frame)
             case error:
                 fail(error)
-        sys.stdout.flush()
+        flush()
         pause(interval_ms)
 
 
@@ -85,21 +85,25 @@ def _draw_in_place(look: Callable[[], Frame], interval_ms: int) -> NoReturn:
     shown: list[str] = []
     seen: Sequence[str] = ()
     live = Live(Text("looking ..."), console=Console(), screen=True, auto_refresh=False)
-    with printed_in_any_case(lambda: show(shown)), live:
-        while True:
-            match _tried(look):
-                case Frame() as frame:
-                    seen = [*frame.notes, "", *frame.lines]
-                    shown = [faint(f"{_now()}, {every}"), *seen]
-                case error:
-                    shown = [
-                        faint(f"{_now()}, {every}"),
-                        *textwrap.wrap(f"error[{error.code}]: {error}", width()),
-                        "",
-                        *seen,
-                    ]
-            live.update(Text.from_ansi("\n".join(map(line, shown)), no_wrap=True, overflow="ellipsis"), refresh=True)
-            pause(interval_ms)
+    try:
+        with live:
+            while True:
+                match _tried(look):
+                    case Frame() as frame:
+                        seen = [*frame.notes, "", *frame.lines]
+                        shown = [faint(f"{_now()}, {every}"), *seen]
+                    case error:
+                        shown = [
+                            faint(f"{_now()}, {every}"),
+                            *textwrap.wrap(f"error[{error.code}]: {error}", width()),
+                            "",
+                            *seen,
+                        ]
+                text = Text.from_ansi("\n".join(map(line, shown)), no_wrap=True, overflow="ellipsis")
+                live.update(text, refresh=True)
+                pause(interval_ms)
+    finally:
+        show(shown)
 
 
 def _tried(look: Callable[[], Frame]) -> Frame | LithifyError:

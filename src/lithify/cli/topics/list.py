@@ -22,11 +22,10 @@ def list_topics(invocation: Invocation) -> int:
     lake = invocation.open_lake()
     unreadable: dict[str, LithifyError] = {}
     infos = lake.topic_infos(unreadable.__setitem__)
-    invocation.found = 1 if unreadable else 0
     if not invocation.printed(*infos) and infos:
         print_page(TopicInfo.listed(infos))
     elif not infos and not unreadable and not invocation.json:
         say(no_topics(lake.warehouse.store.where))
     for name, error in unreadable.items():
         invocation.say_failure(error.message, error.hint, error.code, 1, topic=name)
-    return invocation.found
+    return 1 if unreadable else 0
