@@ -53,6 +53,13 @@ def test_a_place_of_blanks_is_none(lithify, tmp_path, monkeypatch):
     assert "it is empty; leave the option out" in lithify.error("topic", "list", "--warehouse", " ")
 
 
+@pytest.mark.parametrize("value", [" {}", "{} ", "{}\r"])
+def test_blanks_around_a_place_are_none_of_it(lithify, monkeypatch, value):
+    """As a file of variables has them, or lines that end as on Windows: `./ /data/lake` would be a folder here."""
+    monkeypatch.setenv("LITHIFY_WAREHOUSE", value.format(lithify.warehouse))
+    assert f"in {lithify.warehouse} (" in lithify("topic", "list").err
+
+
 def test_an_unknown_catalog_is_answered_with_those_there_are(lithify, described):
     assert lithify.error("topic", "list", "--catalog", "warehouse", code=1) == (
         "PyIceberg's configuration describes no catalog warehouse: it describes prod, test "

@@ -15,17 +15,12 @@ def default_place() -> tuple[str | None, str | None]:
     """The warehouse or the catalog where neither is named, one of the two.
 
     It is `$LITHIFY_WAREHOUSE` or `$LITHIFY_CATALOG`, else `./lithify-warehouse`. Raises `WarehouseError` where both
-    variables are set. One of blanks, as a file of variables may have it after the sign, counts as empty.
+    variables are set. Blanks around a name are none of it, as a file of variables may have one after the sign.
     """
-    warehouse, catalog = _named_by(WAREHOUSE_VARIABLE), _named_by(CATALOG_VARIABLE)
+    warehouse, catalog = (os.environ.get(name, "").strip() for name in (WAREHOUSE_VARIABLE, CATALOG_VARIABLE))
     if warehouse and catalog:
         raise WarehouseError(
             f"{WAREHOUSE_VARIABLE} and {CATALOG_VARIABLE} are both set, and name two places",
             hint="unset one of them, or name a warehouse or a catalog",
         )
     return (None, catalog) if catalog else (warehouse or DEFAULT_WAREHOUSE, None)
-
-
-def _named_by(variable: str) -> str:
-    given = os.environ.get(variable, "")
-    return given if given.strip() else ""
