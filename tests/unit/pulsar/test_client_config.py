@@ -352,6 +352,9 @@ def test_a_line_ends_where_it_does_for_java(tmp_path: Path, inside: str) -> None
     ("name", "meant"),
     [
         ("tlsEnableHostnameVerificaton", "tlsEnableHostnameVerification"),
+        ("tlsHostnameVerificationEnabled", "tlsEnableHostnameVerification"),
+        ("tlsHostnameVerificationEnable", "tlsEnableHostnameVerification"),
+        ("enableTlsHostnameVerification", "tlsEnableHostnameVerification"),
         ("authPlugn", "authPlugin"),
         ("webServiceURL", "webServiceUrl"),
         ("tlsTrustCertFilePath", "tlsTrustCertsFilePath"),

@@ -33,6 +33,8 @@ PLUGINS = "org.apache.pulsar.client.impl.auth."
 TOKEN, CERTIFICATE = f"{PLUGINS}AuthenticationToken", f"{PLUGINS}AuthenticationTls"
 OAUTH2 = f"{PLUGINS}oauth2.AuthenticationOAuth2"
 _PORTS = {"pulsar": 6650, "pulsar+ssl": 6651}
+_VERIFIES = "tlsEnableHostnameVerification"
+"""Other files of Pulsar call it `tlsHostnameVerificationEnabled` (proxies) or `…Enable` (Java's clients)."""
 _READ = (
     "brokerServiceUrl",
     "webServiceUrl",
@@ -45,7 +47,7 @@ _READ = (
     "tlsCertFilePath",
     "tlsKeyFilePath",
     "tlsAllowInsecureConnection",
-    "tlsEnableHostnameVerification",
+    _VERIFIES,
 )
 _MISTYPED = 0.9
 """How like one of these a name is that stands for it; what else Pulsar's tools have in a `client.conf` is not."""
@@ -169,7 +171,8 @@ def _check_names(conf: Mapping[str, str]) -> None:
     """Raises `InvalidSettingError` for a mistyped name: without it, no host name might be verified, for example."""
     missing = {name.lower(): name for name in _READ if name not in conf}
     for name in conf:
-        if name not in _READ and (meant := get_close_matches(name.lower(), missing, 1, _MISTYPED)):
+        spelled = _VERIFIES.lower() if "hostname" in name.lower() else name.lower()
+        if name not in _READ and (meant := get_close_matches(spelled, missing, 1, _MISTYPED)):
             hint = f"did you mean {missing[meant[0]]}?"
             raise InvalidSettingError(f"{name} of client.conf is no setting of a Pulsar client", hint=hint)
 
@@ -200,7 +203,7 @@ def _tls_of(conf: Mapping[str, str]) -> Tls:
         conf.get("tlsCertificateFilePath") or conf.get("tlsCertFilePath", ""),  # 0.2.0 knew the latter only
         conf.get("tlsKeyFilePath", ""),
         _flag(conf, "tlsAllowInsecureConnection"),
-        _flag(conf, "tlsEnableHostnameVerification"),
+        _flag(conf, _VERIFIES),
     )
 
 
