@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ast
 import re
+import signal
 import sys
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -108,4 +109,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` reads no more
     sys.exit(main())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,15 @@ def test_the_tests_of_a_file_are_found(imports, changed: str, test: str, away: i
     assert found[test] <= away
     assert found.keys() >= OF_THE_REPOSITORY
     assert changed.startswith(("src/", "tests/cli/")) or len(found) <= len(OF_THE_REPOSITORY) + 2
+
+
+def test_it_ends_quietly_where_nobody_reads_more() -> None:
+    command = [sys.executable, script.__file__, "docs/README.md"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as started:
+        assert started.stdout is not None
+        started.stdout.close()
+        _, said = started.communicate()
+    assert said == b""
 
 
 def test_imports_are_found_wherever_they_stand() -> None:
