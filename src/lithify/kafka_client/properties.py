@@ -17,6 +17,11 @@ from lithify.kafka_client.names import JAVA, LIBRDKAFKA
 
 MOST_SETTINGS = 1000
 """Of one file: Kafka's clients have some 300, and each that is not theirs is compared with all of these."""
+MOST_RESTS = 100
+"""Lines that may be the rest of a value, as the certificates of a PEM file are: each is sought in all that is printed.
+
+A file of data by mistake, with lines of a thousand characters, took minutes.
+"""
 _HINT = "name the client.properties of a Kafka client, in UTF-8"
 
 
@@ -30,9 +35,11 @@ def read_properties(path: Path) -> Mapping[str, str]:
     settings = dict(_property(line) for line in _lines(text))
     if len(settings) > MOST_SETTINGS:
         raise RefusedError(f"{path} has more than {MOST_SETTINGS} settings: it is no file of settings", hint=_HINT)
-    for name, value in settings.items():
-        if _may_be_of_a_value(name, value):
-            keep_secret(name)  # unknown names are shown
+    rests = [name for name, value in settings.items() if _may_be_of_a_value(name, value)]
+    if len(rests) > MOST_RESTS:
+        raise RefusedError(f"{path} has {len(rests)} lines that name no setting: it is no file of settings", hint=_HINT)
+    for rest in rests:
+        keep_secret(rest)  # unknown names are shown
     return settings
 
 

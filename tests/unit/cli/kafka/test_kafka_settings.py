@@ -13,7 +13,7 @@ from lithify.errors import InvalidSettingError, LithifyError, RefusedError
 from lithify.errors.given_files import LARGEST_FILE_BYTES
 from lithify.kafka_client.dialects import for_java, for_librdkafka
 from lithify.kafka_client.logins import read_login
-from lithify.kafka_client.properties import MOST_SETTINGS, read_properties
+from lithify.kafka_client.properties import MOST_RESTS, MOST_SETTINGS, read_properties
 from lithify.kafka_client.stores import pem_in_lines
 
 PROPERTIES = r"""
@@ -116,7 +116,8 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match=r"sasl\.password: there is no environment variable NOT_THERE"):
         kafka_settings("b:2", None, {"sasl.password": "${env:NOT_THERE}"})
     many = b"".join(b"a%d=\n" % number for number in range(MOST_SETTINGS + 1))
-    for content in (b"a=\xff", b"#" * (LARGEST_FILE_BYTES + 1), many):
+    data = b"".join(b"%d,1\n" % number for number in range(MOST_RESTS + 1))
+    for content in (b"a=\xff", b"#" * (LARGEST_FILE_BYTES + 1), many, data):
         with pytest.raises(RefusedError, match=r"client\.properties"):
             read_properties(written(tmp_path, content))
     with pytest.raises(click.UsageError, match="no --bootstrap-servers"):
