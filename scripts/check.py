@@ -19,8 +19,6 @@ A section is one process there: it collects its tests, and starts its session an
 has two processes. A lane that has no tests left takes those of the others, the short ones first. Tests marked `alone`
 are a section of their own, as `backends-alone`, which `backends` on the command line names too.
 
-Temporary files are kept in memory where that has room, as a sixteenth of a run is work of the disk.
-
 What a section prints comes when it has ended, in one piece; of a section that runs alone as it comes. At the end stand
 what failed once more, as its section may have printed it half an hour before, and the summary. The summary has each
 section's seconds on the clock, and those of processors that its processes used: only these can be compared between
@@ -33,6 +31,7 @@ import argparse
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -41,6 +40,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from other_pythons import other_versions
@@ -86,6 +86,7 @@ LAST_LINES = 12
 NAMED_TESTS = 20
 """As many tests that failed are named again, of each section."""
 
+RUNNING = set[subprocess.Popen[str]]()
 _COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected)")
 _FAILED_TEST = re.compile(r"(FAILED|ERROR) \S+::")
 
@@ -105,9 +106,6 @@ class Section:
     def alone(self) -> bool:
         return self.name.endswith(ALONE)
 
-    def is_named(self, names: Sequence[str]) -> bool:
-        return self.name.removesuffix(ALONE) in names
-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -119,14 +117,10 @@ class Outcome:
     counts: Counter[str]
     failures: tuple[str, ...]
 
-    @property
-    def passed(self) -> bool:
-        return not self.failures
-
     def line(self) -> str:
         counts = ", ".join(f"{count} {what}" for what, count in self.counts.items())
         times = f"{self.seconds:>8.1f} s{self.processor_seconds:>9.1f} of processors"
-        return f"{'ok' if self.passed else 'FAILED':<8}{self.name:<14}{times}  {counts}".rstrip()
+        return f"{'FAILED' if self.failures else 'ok':<8}{self.name:<14}{times}  {counts}".rstrip()
 
 
 def sections() -> tuple[Section, ...]:
@@ -165,9 +159,9 @@ def _tests(name: str, which: list[str]) -> Section:
 
 def run(section: Section, *, alone: bool = True) -> Outcome:
     """Runs a section. Its output is passed on as it comes, or at the end if others run beside it."""
-    shown = [f"\n=== {section.name}\n"]
-    if alone:
-        print(shown.pop(), end="", flush=True)
+    shown: list[str] = []
+    tell = partial(print, end="", flush=True) if alone else shown.append
+    tell(f"\n=== {section.name}\n")
     begun = time.monotonic()
     processor_seconds = 0.0
     failures: list[str] = []
@@ -179,17 +173,16 @@ def run(section: Section, *, alone: bool = True) -> Outcome:
         with subprocess.Popen(
             command, cwd=section.folder, stdout=subprocess.PIPE, text=True, errors="replace"
         ) as process:
+            RUNNING.add(process)
             for line in process.stdout or ():
-                if alone:
-                    print(line, end="", flush=True)
-                else:
-                    shown.append(line)
+                tell(line)
                 if line.strip():
                     last.append(line)
                 if _FAILED_TEST.match(line):
                     failed_tests.append(line)
             _, status, used = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
+            RUNNING.discard(process)
         processor_seconds += used.ru_utime + used.ru_stime
         counts.update({what: int(count) for count, what in _COUNT.findall(last[-1] if last else "")})
         if process.returncode:
@@ -241,10 +234,11 @@ def next_of(queues: Sequence[deque[Section]]) -> Section | None:
 def temporary_files_in_memory() -> Iterator[None]:
     """For all programs that start meanwhile, unless TMPDIR names another place. Those of runs that were killed go.
 
-    Containers may mount it noexec: tests start programs that they write.
+    A sixteenth of a run is work of the disk. Containers may mount it noexec: tests start programs that they write.
     """
     for left in IN_MEMORY.glob(f"{OF_A_RUN}*"):
-        if not Path("/proc", left.name.removeprefix(OF_A_RUN)).exists():
+        process = left.name.removeprefix(OF_A_RUN)  # that of a former container may have had the number of this one
+        if process == str(os.getpid()) or not Path("/proc", process).exists():
             shutil.rmtree(left, ignore_errors=True)
     if "TMPDIR" in os.environ or not _takes_temporary_files():
         yield
@@ -265,6 +259,13 @@ def _takes_temporary_files() -> bool:
     return shutil.disk_usage(IN_MEMORY).free >= ROOM_BYTES
 
 
+def interrupted(_signal: int, _frame: object) -> None:
+    """SIGTERM ends a run as Ctrl-C does, which the sections receive too."""
+    for process in RUNNING:
+        process.send_signal(signal.SIGINT)
+    raise KeyboardInterrupt
+
+
 def main() -> int:
     """Runs what the command line asks for; returns the exit code."""
     everything = sections()
@@ -281,19 +282,18 @@ def main() -> int:
     wanted = arguments.section or (QUICK if arguments.quick else [name for name in names if name not in left_out])
     os.environ.pop("JAVA_TOOL_OPTIONS", None)  # its notice on stderr would be taken for output of ours
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of programs start, and would each compile it all
+    signal.signal(signal.SIGTERM, interrupted)
     begun = time.monotonic()
     with temporary_files_in_memory():
-        outcomes = run_all([section for section in everything if section.is_named(wanted)])
+        outcomes = run_all([section for section in everything if section.name.removesuffix(ALONE) in wanted])
     total: Counter[str] = sum((outcome.counts for outcome in outcomes), Counter())
     if failures := [line for outcome in outcomes for line in outcome.failures]:
         print("\n=== what failed\n", *failures, sep="", end="")
-    print("\n=== summary")
-    for outcome in outcomes:
-        print(outcome.line())
+    print("\n=== summary", *(outcome.line() for outcome in outcomes), sep="\n")
     seconds, used = time.monotonic() - begun, sum(outcome.processor_seconds for outcome in outcomes)
     counts = ", ".join(f"{count} {what}" for what, count in total.items()) or "no tests"
     print(f"\n{counts} in {seconds:.0f} s, {used:.0f} of processors")
-    return 0 if all(outcome.passed for outcome in outcomes) else 1
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":
