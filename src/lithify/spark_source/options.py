@@ -42,8 +42,8 @@ READING = (
 WRITING = ("path", "topic", "queryId", "batchId")
 _OF_SPARK = ("checkpointlocation", "queryname")
 """Options for Spark itself, which passes them to the source too."""
-_OF_TABLES = ("owner", "provider", "location", "comment", "external", "is_managed_location")
-"""What `CREATE TABLE … USING lithify` hands over of a table beside its options, which then begin with `option.`."""
+_OF_TABLES = "provider"
+"""Among what `CREATE TABLE … USING lithify` hands over of every table beside its options."""
 _OF_KAFKAS_CLIENTS = ("groupidprefix", "kafkaconsumer.", "fetchoffset.")
 """Beginnings of options of Spark's Kafka source that say how its clients ask brokers: here there are none."""
 TRIGGER_DELAY_MS = 15 * 60_000
@@ -178,13 +178,13 @@ def _known(options: Options, names: tuple[str, ...]) -> dict[str, str]:
     """The options by their canonical names. Raises `RefusedError` for one that is not in `names`."""
     spelled = {name.lower(): name for name in names}
     given = {}
+    if find(options, _OF_TABLES) is not None:
+        hint = "write CREATE TEMPORARY VIEW … USING lithify OPTIONS (…)"
+        raise RefusedError("a table of Spark's catalog cannot be of this format", hint=hint)
     for key, value in options.items():
         if key.lower() in _OF_SPARK or key.lower().startswith(_OF_KAFKAS_CLIENTS):
             continue
         if key.lower() not in spelled:
-            if key.lower() in _OF_TABLES or key.lower().startswith("option."):
-                hint = "write CREATE TEMPORARY VIEW … USING lithify OPTIONS (…)"
-                raise RefusedError("a table of Spark's catalog cannot be of this format", hint=hint)
             known = nearest(key, names, f"known: {', '.join(names)}")  # Spark hands over `key` in lower case
             hint = "leave it out: records come from the warehouse" if key.lower().startswith("kafka.") else known
             raise RefusedError(f"unknown option {key!r}", hint=hint)

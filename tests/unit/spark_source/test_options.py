@@ -255,8 +255,14 @@ def test_every_option_is_in_the_guide():
     assert [name for name in READING if f"`{name}`" not in page] == []
 
 
-@pytest.mark.parametrize("of_a_table", ["owner", "provider", "location", "option.subscribe"])
-def test_a_table_of_sparks_catalog_is_refused_by_what_spark_hands_over_of_it(of_a_table):
+@pytest.mark.parametrize("more", [{}, {"subscribe": "t", "option.subscribe": "t"}, {"path": "/t", "location": "/t"}])
+def test_a_table_of_sparks_catalog_is_refused_by_what_spark_hands_over_of_it(more):
     with pytest.raises(LithifyError, match="a table of Spark's catalog") as refused:
-        read_options({"subscribe": "t", of_a_table: "x"})
+        read_options({"owner": "root", **more, "provider": "lithify"})
     assert "CREATE TEMPORARY VIEW" in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize("name", ["location", "comment", "owner"])
+def test_an_option_is_no_table_of_sparks_catalog(name):
+    with pytest.raises(LithifyError, match=f"unknown option '{name}'"):
+        read_options({"subscribe": "t", name: "x"})
