@@ -62,10 +62,12 @@ def environment_of(version: str) -> Path:
 
 def _link_pyspark(environment: Path) -> None:
     (packages,) = environment.glob("lib/python3.*/site-packages")
-    for source in Path(pyspark.__file__).resolve().parent.parent.glob("pyspark*"):  # its metadata too
-        if (link := packages / source.name).is_symlink():
-            link.unlink()  # of a checkout that shared this environment, and may be gone
-        if not link.exists():
+    sources = set(Path(pyspark.__file__).resolve().parent.parent.glob("pyspark*"))  # its metadata too
+    for link in packages.glob("pyspark*"):
+        if link.is_symlink() and link.readlink() not in sources:
+            link.unlink()  # of another version, or of a checkout that shared this environment, and may be gone
+    for source in sources:
+        if not (link := packages / source.name).exists():
             link.symlink_to(source)
 
 

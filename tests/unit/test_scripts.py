@@ -73,9 +73,12 @@ def test_a_link_to_the_pyspark_of_a_checkout_that_is_gone_is_made_anew(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (packages := tmp_path / "lib" / "python3.12" / "site-packages").mkdir(parents=True)
-    for checkout in ("first", "second"):
-        (tmp_path / checkout / "pyspark").mkdir(parents=True)
+    for checkout, version in (("first", "4.1"), ("second", "4.2")):
+        names = ["pyspark", f"pyspark-{version}.dist-info"]
+        for name in names:
+            (tmp_path / checkout / name).mkdir(parents=True)
         monkeypatch.setattr(pyspark, "__file__", str(tmp_path / checkout / "pyspark" / "__init__.py"))
         other_pythons._link_pyspark(tmp_path)
-        assert (packages / "pyspark").readlink() == tmp_path / checkout / "pyspark"
+        links = {link.name: link.readlink() for link in packages.iterdir()}
+        assert links == {name: tmp_path / checkout / name for name in names}
         shutil.rmtree(tmp_path / checkout)
