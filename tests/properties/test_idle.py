@@ -128,7 +128,7 @@ def grow(draw: st.DrawFn, log: PureLog, settings: TopicSettings, now_ms: int) ->
             log.state = records_deleted(ID, log.state, before, log.segments)
         case "retain" if settings.deletes:
             gone = gone_segments(log.state, log.segments, settings, now_ms)
-            log.state = retained(log.state, gone, log.segments[len(gone) :], settings, now_ms)
+            log.state = retained(log.state, gone, log.segments[len(gone) :], settings)
             log.segments = log.segments[len(gone) :]
         case _:
             pass

@@ -104,7 +104,7 @@ class Rounds(RuleBasedStateMachine):
         gone = gone_segments(self.log.state, self.log.segments, settings, self.now_ms)
         if gone:
             left = self.log.segments[len(gone) :]
-            self.log.state = retained(self.log.state, gone, left, settings, self.now_ms)
+            self.log.state = retained(self.log.state, gone, left, settings)
             self.log.segments = left
 
     @rule(

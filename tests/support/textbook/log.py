@@ -161,7 +161,7 @@ class TextbookLog:
         gone = self.gone(segments, settings, now_ms)
         start = max(self.start, *(s.end_offset for s in gone)) if gone else self.start
         moved = replace(self, start=start, dirty_from=max(start, self.dirty_from), epoch=self.epoch + bool(gone))
-        return moved._aged(settings, now_ms)
+        return moved._uncovered(settings)
 
     def horizon(self, segments: tuple[Segment, ...], settings: TopicSettings, now_ms: int) -> int:
         """H (C14), over the segments that retention leaves."""
@@ -402,15 +402,15 @@ class TextbookLog:
         since = [d for d in self.dropped if d.epoch > epoch and offset and (compacted or not d.of_view)]
         return any(d.last >= offset for d in since), any(d.below > offset for d in since)
 
-    def _aged(self, settings: TopicSettings, now_ms: int) -> TextbookLog:
-        """C19: expired steps may become the newest of them; those at or below S cover nothing any more."""
+    def _uncovered(self, settings: TopicSettings) -> TextbookLog:
+        """C19: steps at or below S cover nothing any more."""
         below = self.deleted_below if settings.side_by_side else self.start
+        return replace(self, low=tuple(c for c in self.low if c.end > below))
+
+    def _aged(self, settings: TopicSettings, now_ms: int) -> TextbookLog:
+        """C19: in a round, expired steps may become the newest of them."""
         expired = [c for c in self.high if c.time_ms + longest_ms(settings) <= now_ms]
-        return replace(
-            self,
-            low=tuple(c for c in self.low if c.end > below),
-            high=(*expired[-1:], *self.high[len(expired) :]),
-        )
+        return replace(self._uncovered(settings), high=(*expired[-1:], *self.high[len(expired) :]))
 
 
 def _hiding(records: Records) -> bool:

@@ -28,7 +28,7 @@ def beside(**changes):
 
 def retain(state, count, **config):
     settings = some_settings(cleanup_policy="compact,delete", **config)
-    return retained(state, LOG.segments[:count], LOG.segments[count:], settings, 150)
+    return retained(state, LOG.segments[:count], LOG.segments[count:], settings)
 
 
 @pytest.mark.parametrize("offset", [1.5, 4.0, float("nan"), "4", None])

@@ -20,6 +20,7 @@ from support.checked.places import PLACES
 from support.checked.topic import NAME, CheckedTopic
 from support.checked.trouble import RandomPlace
 from support.engines.phased import PhasedEngine
+from support.topics.memory_topic import MemoryTopic
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -154,6 +155,21 @@ def test_tombstones_go_where_each_round_is_by_a_clock_that_is_behind(place: Rand
         place.clock.set(right_ms + HOUR_MS)
     steps = place.warehouse.store.load(NAME).log(0).steps
     assert sum(step.tombstones for step in steps) == 24 + 3
+
+
+def test_tombstones_go_where_retention_is_by_another_clock_than_rounds() -> None:
+    """C18, C19, C46: that one is right, and drops a segment after each round of one that is behind."""
+    settings = {"delete_retention_ms": 4 * HOUR_MS, "retention_ms": 12 * HOUR_MS, "segment_bytes": 1024}
+    topic = MemoryTopic(now_ms=YEARS_MS, cleanup_policy="compact,delete", **settings)
+    for hour in range(24):
+        for record in (Record(b"v%d" % hour, bytes(900), 0), Record(b"k%d" % hour, None, 0)):
+            topic.append([record._replace(timestamp=topic.clock.now_ms())])
+        topic.clock.advance(-3 * HOUR_MS)
+        topic.compact()
+        topic.clock.advance(3 * HOUR_MS)
+        assert retain(topic.warehouse, NAME).changed == (hour > 12)
+        topic.clock.advance(HOUR_MS)
+    assert topic.log().tombstones == 4 + 3
 
 
 def test_undo_brings_no_time_to_come_back(place: RandomPlace) -> None:

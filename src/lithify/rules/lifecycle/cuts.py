@@ -23,21 +23,25 @@ from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.log import TRUNCATIONS_KEPT, LastRecord, LogState
 from lithify.rules.compaction.eligible.required import carried_reason, deletion_reason
 from lithify.rules.compaction.eligible.retention import start_after
-from lithify.rules.compaction.tombstones import Steps, folded, held_at_most_ms, with_drop, without_view
+from lithify.rules.compaction.tombstones import Steps, with_drop, without_view
 from lithify.rules.lifecycle.copies.ids import copied_after_cut
 from lithify.rules.lifecycle.copies.missed_deletes import begun_after_cut
 
 
 def retained(
-    state: LogState, gone: tuple[Segment, ...], left: tuple[Segment, ...], settings: TopicSettings, now_ms: int
+    state: LogState, gone: tuple[Segment, ...], left: tuple[Segment, ...], settings: TopicSettings
 ) -> LogState:
-    """The state once the segments `gone` are no longer in the log and `left` are."""
+    """The state once the segments `gone` are no longer in the log and `left` are.
+
+    Only rounds fold steps (C19): were those that have expired by this clock made one, a round by another clock that is
+    behind would find them younger each time, and drop none of their tombstones.
+    """
     start = start_after(state, gone)
     steps = state.steps
     if not settings.side_by_side:  # else the steps are those of the view, which retention does not change
         # Records deleted below S in the first remaining segment are still stored there, and counted.
         stored_from = min(start, left[0].base_offset) if left else start
-        steps = folded(steps, log_start=stored_from, held_ms=held_at_most_ms(settings), now_ms=now_ms)
+        steps = tuple(step for step in steps if step.end_offset > stored_from)
     moved = replace(
         state,
         log_start_offset=start,

@@ -186,7 +186,7 @@ def _verdict(
         what = f"whole segments can go: {len(gone)}, of {volume_of(gone).size_bytes} bytes"
         # A log whose oldest segments expire before each look would never have a round otherwise.
         left = segments[len(gone) :]
-        after = _assessed_at(retained(state, gone, left, settings, now_ms), left, settings, now_ms, reads)
+        after = _assessed_at(retained(state, gone, left, settings), left, settings, now_ms, reads)
         return Due(True, what, now_ms, by_retention=True, by_round=after.verdict.due)
     if not settings.compacts:
         return assessment.verdict

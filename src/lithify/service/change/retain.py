@@ -60,7 +60,7 @@ def retain(
             read_below = reads.of(log.partition).backlog_below
             gone = gone_segments(log, here, newest.settings, judged_ms, read_below)
             if gone:
-                logs[log.partition] = retained(log, gone, here[len(gone) :], newest.settings, judged_ms)
+                logs[log.partition] = retained(log, gone, here[len(gone) :], newest.settings)
                 removed += gone
                 cuts.append(log_cut(log, logs[log.partition], gone))
         if not logs:
