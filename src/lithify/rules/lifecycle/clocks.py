@@ -64,6 +64,16 @@ def logs_without_times_to_come(state: TopicState, now_ms: int) -> dict[int, LogS
     return {partition: log for partition, log in cut.items() if log != state.log(partition)}
 
 
+def as_confirmed(log: LogState, then: TopicState, newest: TopicState) -> LogState:
+    """A log of an earlier version, without the times to come that a confirmed clock has set back since.
+
+    Nothing else sets the trusted time back. Once that is as late again, so is the clock, and they are not to come.
+    """
+    if newest.clock_ms is None or then.clock_ms is None or then.clock_ms <= newest.clock_ms:
+        return log
+    return _without_times_to_come(log, newest.clock_ms)
+
+
 def _without_times_to_come(log: LogState, now_ms: int) -> LogState:
     """The log with every stored time of a commit that is later than `now_ms` set to that (C18, C14)."""
     return replace(

@@ -17,6 +17,7 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.cut import CutReport, LogCut, log_cut
 from lithify.reports.rounds.round import LogReport
+from lithify.rules.lifecycle.clocks import as_confirmed
 from lithify.rules.lifecycle.replicas import check_own
 from lithify.rules.lifecycle.undoing import LogFiles, files_after, obstacle, state_after_undo
 from lithify.service.commit import commit
@@ -119,7 +120,8 @@ class _Edit:
     def _taken_back(self, round_: LogReport) -> LogState:
         """The state of one log without the round."""
         partition = round_.partition
-        log, before = self._newest.log(partition), self._target.then.log(partition)
+        log, then_log = self._newest.log(partition), self._target.then.log(partition)
+        before = as_confirmed(then_log, self._target.then, self._newest)
         reason = obstacle(log, before, round_, self._target.run_id)
         if reason is not None:
             raise NothingToUndoError(

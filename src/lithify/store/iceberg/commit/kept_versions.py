@@ -106,6 +106,7 @@ def closing_record(state: TopicState, edit: TopicEdit, no_longer_named: Iterable
         "version": state.version,
         "closed_ms": edit.closed_at_ms,
         "closed_by": edit.run_id,
+        **({} if state.clock_ms is None else {"clock_ms": state.clock_ms}),
         "settings": to_stored(state.settings),
         "own_settings": sorted(state.own_settings),
         **({} if (origin := origin_text(state.origin)) is None else {"copy_of": origin}),
@@ -140,12 +141,13 @@ def closings(
 def closed_state(newest: TopicState, path: str, record: Mapping[str, Any]) -> TopicState:
     """The state of a kept version, from its record. Raises `DamagedError`."""
     with readable(f"{path}: the record of a version"):
-        settings = stored_settings(record["settings"])
+        settings, clock_ms = stored_settings(record["settings"]), record.get("clock_ms")
         return replace(
             newest,
             version=record["version"],
             settings=settings,
             own_settings=own_names(record.get("own_settings"), settings),
             logs=tuple(log_from_json(partition, data) for partition, data in enumerate(record["logs"])),
+            clock_ms=newest.clock_ms if clock_ms is None else int(clock_ms),
             replica=replica_from_json(record.get("replica")),
         )
