@@ -13,7 +13,7 @@ from lithify.ports.source import StopAsked
 from lithify.ports.topic import OpenTopic
 from lithify.service.snapshot.consumer_narration import TellNote
 from lithify.service.snapshot.lake_and_live import LakeAndLive
-from lithify.service.snapshot.lake_consumer import SYSTEM, LakeTopic
+from lithify.service.snapshot.lake_consumer import SYSTEM, LakeAlone
 from lithify.service.snapshot.position import PositionText, StartAt, StoredPosition
 
 BUSY_MS = 30_000
@@ -56,7 +56,7 @@ def hydrate(
     run = Hydration(warehouse, name, where, positions, None if continuous else BUSY_MS, stops, tell, notes)
 
     def consumer_at(start: StoredPosition) -> LakeAndLive:
-        return LakeAndLive(warehouse, name, LakeTopic(warehouse, name), None, StartAt(start))
+        return LakeAlone(warehouse, name, None, StartAt(start))
 
     with suppress(StopAsked):
         run.run(consumer_at, NoPatience(continuous))

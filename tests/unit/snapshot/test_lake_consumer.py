@@ -10,6 +10,7 @@ from lithify.api.lake import open_lake
 from lithify.errors import LithifyError, LogTruncatedError, RefusedError
 from lithify.model.record import Record
 from lithify.model.topic.state import NewTopic
+from lithify.service.snapshot.lake_consumer import LakeConsumer
 from lithify.testing.fake_clock import FakeClock
 from support.engines.kernel import compact_without_spark
 
@@ -121,6 +122,19 @@ def test_a_log_that_went_back_is_an_error_for_running_and_for_continued_consumer
             consumer.poll()
     with pytest.raises(LithifyError, match=r"truncated|recreated|ends at"):
         topic.fill({}, position=tmp_path / "position")
+
+
+@pytest.mark.parametrize("asks", [LakeConsumer.poll, LakeConsumer.caught_up, lambda consumer: consumer.fill({})])
+@pytest.mark.parametrize(("change", "records"), [(truncated_and_filled, 5), (recreated, 4)])
+def test_a_log_that_went_back_and_ends_where_it_ended_is_an_error_though_nothing_is_new(topic, change, records, asks):
+    """C7, C49."""
+    put(topic, " ".join(f"{number}=1" for number in range(records)))
+    with topic.consumer() as consumer:
+        assert len(taken(consumer)) == records
+        change(topic)
+        assert topic.state().log(0).log_end_offset == records
+        with pytest.raises(LogTruncatedError, match=r"truncated|recreated"):
+            asks(consumer)
 
 
 def test_a_burst_in_one_of_many_partitions_takes_a_few_loads(topic, monkeypatch):

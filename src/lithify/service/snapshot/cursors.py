@@ -86,12 +86,21 @@ class Cursors:
     def offset(self, partition: int) -> int:
         return self._cursors[partition].offset
 
+    def check_at_end(self, partition: int, state: TopicState, read: int) -> None:
+        """Raises `LogTruncatedError` where a log still ends where the consumer has read to, and it cannot continue
+        there: the log was cut, recreated or restored, and filled again. Nobody would look, as there is nothing to read.
+        """
+        if self._seen[partition][0].log_end_offset == read == log_of(state, partition).log_end_offset:
+            self._check(partition, state, read)
+
     def see(self, partition: int, state: TopicState, settled: int, read: int) -> None:
         """Takes a newer version of the log. Raises `LogTruncatedError` where the consumer cannot continue in it."""
-        cursor = advanced(self._cursors[partition], *self._seen[partition], settled)
-        check_continues(advanced(cursor, *self._seen[partition], read), state, partition)
-        self._cursors[partition] = cursor
+        self._check(partition, state, read)
+        self._cursors[partition] = advanced(self._cursors[partition], *self._seen[partition], settled)
         self._seen[partition] = log_of(state, partition), state.version
+
+    def _check(self, partition: int, state: TopicState, read: int) -> None:
+        check_continues(advanced(self._cursors[partition], *self._seen[partition], read), state, partition)
 
     def see_all(self, newest: Newest, settled: Mapping[int, int]) -> None:
         """Loads the newest version. A failure is ignored: records come from the cluster without the lake."""

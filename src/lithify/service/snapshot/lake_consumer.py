@@ -22,12 +22,29 @@ from lithify.service.snapshot.cursors import log_of
 from lithify.service.snapshot.lake_and_live import LakeAndLive
 from lithify.service.snapshot.live import Reached
 from lithify.service.snapshot.newest import Newest
+from lithify.service.snapshot.position import PositionStore
 from lithify.service.snapshot.position_file import PositionFile
 
 SYSTEM = "Lithify"
 
 
-class LakeConsumer(LakeAndLive):
+class LakeAlone(LakeAndLive):
+    """`LakeAndLive` of a topic of the lake. Raises also where nothing is new, but the topic another one, or cut."""
+
+    def __init__(
+        self, warehouse: Warehouse, name: TopicName, partitions: Sequence[int] | None, file: PositionStore | None
+    ) -> None:
+        live = LakeTopic(warehouse, name)
+        super().__init__(warehouse, name, live, partitions, file)
+        live.newest = Newest(warehouse, name, self._check_continues)
+
+    def _check_continues(self, state: TopicState) -> None:
+        """Raises `LogTruncatedError` where a log was read whole, and is another one that ends at the same offset."""
+        for partition, at in self._reading.reached.items():
+            self._cursors.check_at_end(partition, state, at.offset)
+
+
+class LakeConsumer(LakeAlone):
     """Iterate over it for the records of a topic, endlessly: the compacted ones, then new ones as they are appended.
 
     `partitions` are those to read, by default all. `position` is the path of a file: the consumer stores its cursors
@@ -44,7 +61,7 @@ class LakeConsumer(LakeAndLive):
         position: str | PathLike[str] | None = None,
     ) -> None:
         file = None if position is None else PositionFile(Path(position), str(name), str(name), SYSTEM)
-        super().__init__(warehouse, name, LakeTopic(warehouse, name), partitions, file)
+        super().__init__(warehouse, name, partitions, file)
 
 
 class LakeTopic:
@@ -55,14 +72,14 @@ class LakeTopic:
 
     def __init__(self, warehouse: Warehouse, name: TopicName) -> None:
         self.topic = str(name)
-        self._warehouse, self._newest = warehouse, Newest(warehouse, name)
+        self._warehouse, self.newest = warehouse, Newest(warehouse, name)
 
     def check_same(self, known: str) -> None: ...
 
     def check_copy(self, state: TopicState) -> None: ...
 
     def partitions(self) -> int:
-        return len(self._newest.load().logs)
+        return len(self.newest.load().logs)
 
     def begin(self, partition: int, log: LogState, at: Reached) -> Reached | None:
         return None
@@ -75,13 +92,13 @@ class LakeTopic:
         return {}
 
     def ends(self, partitions: Collection[int]) -> Mapping[int, Reached]:
-        state = self._newest.load()
+        state = self.newest.load()
         return {partition: Reached(log_of(state, partition).log_end_offset) for partition in partitions}
 
     def missing(self, partition: int, at: Reached) -> LithifyError | None:
-        end = log_of(self._newest.recent(), partition).log_end_offset
+        end = log_of(self.newest.recent(), partition).log_end_offset
         if at.offset > end:  # the consumer may have read a later version
-            end = log_of(self._newest.load(), partition).log_end_offset
+            end = log_of(self.newest.load(), partition).log_end_offset
         if at.offset < end:
             return SourceLostError(f"{self.topic}-{partition}: records from {at.offset} on are in the lake")
         if at.offset > end:

@@ -54,7 +54,7 @@ class LakeThenLive:
 
     def reached_by(self, records: Iterable[Record]) -> dict[int, Reached]:
         """By partition, behind the last of these records, which were read."""
-        ahead = self.read if self.tail is None else self.tail.reached
+        ahead = self.reached
         last = {record.partition: record for record in records}
         return {p: Reached.by(record, ahead[p].epoch) for p, record in last.items() if p is not None}
 
@@ -64,10 +64,15 @@ class LakeThenLive:
             tail, self.tail = self.tail, None
             tail.close()
 
+    @property
+    def reached(self) -> Mapping[int, Reached]:
+        """How far it has read, from the lake or the cluster."""
+        return self.read if self.tail is None else self.tail.reached
+
     def has_read(self, ends: Mapping[int, Reached]) -> bool:
         """Whether everything up to these ends was read, from the cluster or the lake."""
-        read = self.read if self.tail is None else self.tail.reached
-        return all(read[partition].has(end) for partition, end in ends.items())
+        reached = self.reached
+        return all(reached[partition].has(end) for partition, end in ends.items())
 
     def _endless(self) -> Iterator[Sequence[Record]]:
         while True:  # again whenever the topic got more partitions
