@@ -39,7 +39,7 @@ class LakeReplicas:
     warehouse: Warehouse
     coordination_url: str | None = None
 
-    def add(
+    def add(  # noqa: PLR0913 - the flags of the verb, by name
         self,
         what: str,
         to: str,

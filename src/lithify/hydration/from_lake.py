@@ -32,7 +32,7 @@ class NoPatience:
     def succeeded(self) -> None: ...
 
 
-def hydrate(
+def hydrate(  # noqa: PLR0913 - the flags of the verb, by name
     topic: OpenTopic,
     to: str,
     *,

@@ -13,6 +13,7 @@ import pytest
 from lithify.cli.records import text_lines
 from lithify.columnar.arrivals.partitioner import partition_of
 from lithify.columnar.parquet import bounded_batches
+from lithify.store.iceberg.store import IcebergStore
 
 
 def records(lithify, topic="orders", *flags):
@@ -55,6 +56,16 @@ def test_the_ranges_written_are_printed(orders, masked):
         ],
         "records": 1,
     }
+
+
+def test_the_topic_is_loaded_twice_before_the_first_batch_and_twice_for_each(orders, monkeypatch):
+    """By its name, to be appended to; before a batch is staged, and at its commit."""
+    monkeypatch.setattr(text_lines, "BATCH_LINES", 2)
+    calls = []
+    load = IcebergStore.load
+    monkeypatch.setattr(IcebergStore, "load", lambda store, name: calls.append(name) or load(store, name))
+    orders("produce", "orders", stdin="".join(a_line(f"k{n}") for n in range(6)))
+    assert len(calls) == 2 + 3 * 2
 
 
 def test_nothing_in_nothing_written(orders):

@@ -32,7 +32,7 @@ from lithify.reports.page.wording import count
 @click.option("--partition", type=int, metavar="P", help="Move only the position in this partition. Default: all.")
 @click.option("--yes", is_flag=True, help="Move the positions. Without --yes, only show the new ones.")
 @parameters.members
-def reset(
+def reset(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
     invocation: Invocation,
     group: str,
     topic_name: str,

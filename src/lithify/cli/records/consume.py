@@ -58,7 +58,7 @@ _TO_ALONE = "--to goes without --group, --follow and --version"
 @parameters.members
 @click.option("--key", metavar="KEY", help="Only records of this key.")
 @encodings
-def consume(
+def consume(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
     invocation: Invocation,
     topic_name: str,
     start: Start,
@@ -143,7 +143,7 @@ def _member(topic: Topic, group: str, members: Members, where: tuple[int | None,
 @click.option("--version", type=int, metavar="VERSION", help="Read a kept version instead of the newest.")
 @click.option("--key", metavar="KEY", help="Only records of this key.")
 @encodings
-def table(
+def table(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
     invocation: Invocation,
     topic_name: str,
     point: int | AtTime | None,

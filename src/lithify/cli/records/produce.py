@@ -35,6 +35,9 @@ from lithify.reports.page.wording import count
 
 if TYPE_CHECKING:
     from lithify.api.topic import Topic
+    from lithify.model.settings.topic_settings import TopicSettings
+    from lithify.model.topic.state import TopicState
+    from lithify.ports.clock import Clock
 
 
 @dataclass(slots=True)
@@ -142,15 +145,18 @@ def produce(invocation: Invocation, topic_name: str, files: tuple[str, ...], **g
       lithify consume orders | lithify produce copy --keep-offsets
       tail -f changes.jsonl | lithify produce orders --linger 200ms
     """
+    from lithify.service.creation import load_or_create
+
     flags = ProduceFlags(**given)
     topic, partition = invocation.open_topic(topic_name)
-    topic.append([])  # creates it, where its stream says so
-    _check_takes_records(topic)
+    state = load_or_create(topic.warehouse, topic.topic_name)
+    _check_takes_records(state)
     sources = _sources(files, flags)
-    written = Written(topic.name, topic.state().version, invocation)
+    form = _form(flags, state.settings, topic.warehouse.clock)
+    written = Written(topic.name, state.version, invocation)
     written.say_if_interrupted()
     try:
-        _append_all(topic, partition, sources, flags, written)
+        _append_all(topic, partition, sources, form, written, keep_offsets=flags.keep_offsets)
     except LithifyError as error:
         _say_how_far(error, written)
         raise
@@ -159,13 +165,21 @@ def produce(invocation: Invocation, topic_name: str, files: tuple[str, ...], **g
     say(f"{written.topic}: {plural(written.records, 'record')} written, version {written.version}")
 
 
-def _append_all(
-    topic: Topic, partition: int | None, sources: list[tuple[str, Format]], flags: ProduceFlags, written: Written
-) -> None:
-    most = most_line_bytes(topic.state().settings.max_message_bytes)
-    limits = LineLimits(most, flags.linger_ms, topic.warehouse.clock.now_ms)
+def _form(flags: ProduceFlags, settings: TopicSettings, clock: Clock) -> TextForm:
+    limits = LineLimits(most_line_bytes(settings.max_message_bytes), flags.linger_ms, clock.now_ms)
     null_marker = None if flags.null_marker is None else os.fsencode(flags.null_marker)
-    form = TextForm(flags.encodings, flags.encodings.key_bytes(flags.key), null_marker, limits)
+    return TextForm(flags.encodings, flags.encodings.key_bytes(flags.key), null_marker, limits)
+
+
+def _append_all(
+    topic: Topic,
+    partition: int | None,
+    sources: list[tuple[str, Format]],
+    form: TextForm,
+    written: Written,
+    *,
+    keep_offsets: bool,
+) -> None:
     typed = any(path == STDIN for path, _ in sources) and sys.stdin is not None and sys.stdin.isatty()
     if typed:
         say("reading records from the terminal, one a line; Ctrl-D ends")
@@ -175,15 +189,15 @@ def _append_all(
                 with interrupts(lambda text: written.invocation.note("interrupted", text)) as taken:
                     taken.wait("until this batch is appended")
                     written.say_if_interrupted(appending=True)
-                    _append(topic, batch, partition, written, keep_offsets=flags.keep_offsets)
+                    _append(topic, batch, partition, written, keep_offsets=keep_offsets)
                     written.say_if_interrupted()
                 advance(len(batch.numbers))
 
 
-def _check_takes_records(topic: Topic) -> None:
-    if topic.state().settings.message_ids == "pulsar":
+def _check_takes_records(state: TopicState) -> None:
+    if state.settings.message_ids == "pulsar":
         raise RefusedError(
-            f"{topic.name}: message.ids=pulsar, and produced records have no message ids",
+            f"{state.name}: message.ids=pulsar, and produced records have no message ids",
             hint="`lithify pulsar ingest` copies a topic of a Pulsar cluster; nothing was written",
         )
 

@@ -17,7 +17,7 @@ from lithify.cli.terminal.output import say
 @click.option("--sync-groups/--no-sync-groups", default=None, help="Copy the positions of consumer groups as well.")
 @click.option("--compact/--no-compact", default=None, help="Compact the replica's topics themselves, or no longer.")
 @parameters.coordination_url
-def edit(
+def edit(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
     invocation: Invocation,
     name: str,
     throttle: str | None,

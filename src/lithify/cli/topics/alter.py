@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 )
 @click.option("--delete-config", default="", metavar="NAME,...", help="Settings to unset, as kafka-configs takes them.")
 @click.option("--partitions", type=int, metavar="N", help="New number of partitions; it cannot decrease.")
-def alter(
+def alter(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
     invocation: Invocation,
     topic_name: str,
     config: dict[str, str],

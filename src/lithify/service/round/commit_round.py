@@ -30,6 +30,15 @@ MakeReport = Callable[[int, tuple[int, ...]], RoundReport]
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedAt:
+    """Of which version, and at what time, epoch ms, plans were made. `is_given`: it is that of `--now`."""
+
+    version: TopicState
+    now_ms: int
+    is_given: bool
+
+
+@dataclass(frozen=True, slots=True)
 class CommittedRound:
     """The newest version, the partitions committed, and the logs left out, with the reason, to be planned again."""
 
@@ -40,20 +49,18 @@ class CommittedRound:
 
 def commit_round(
     warehouse: Warehouse,
-    planned_on: TopicState,
+    planned: PlannedAt,
     outcomes: Mapping[int, LogOutcome],
     *,
     run_id: str,
-    judged_ms: int,
-    now_ms: int | None,
     make_report: MakeReport,
 ) -> CommittedRound:
     """Commits what can be committed of `outcomes`. Raises what `commit` raises, or `ClockError`.
 
-    `judged_ms` is the time of the plans. `now_ms` is the time given with `--now`; without it the clock is read just
-    before the swap, since tombstones age from the commit on (C18), and one that is behind those of earlier commits
-    counts as theirs.
+    Without `--now` the clock is read just before the swap, since tombstones age from the commit on (C18), and one that
+    is behind those of earlier commits counts as theirs.
     """
+    planned_on = planned.version
     left_out: dict[int, str] = {}
 
     def decide(newest: TopicState) -> TopicEdit | None:
@@ -66,9 +73,9 @@ def commit_round(
         if not good:
             return None
         commit_ms = warehouse.clock.now_ms()
-        if now_ms is None:
+        if not planned.is_given:
             check_clock(warehouse.clock, newest, commit_ms)  # it may have leapt since the plan (C46)
-        times = _times(newest, commit_ms, judged_ms, now_ms)
+        times = _times(newest, commit_ms, planned)
         put_report(warehouse.store, newest, run_id, make_report(newest.version + 1, tuple(good)))
         results = good.values()
         return TopicEdit(
@@ -141,10 +148,10 @@ def _late(newest: TopicState, outcomes: Mapping[int, LogOutcome], segments: tupl
     return {partition: reason for partition, reason in reasons.items() if reason is not None}
 
 
-def _times(newest: TopicState, commit_ms: int, judged_ms: int, given_ms: int | None) -> RoundTimes:
-    if given_ms is not None:
-        return RoundTimes(given_ms, given_ms)
-    return RoundTimes(min(judged_ms, commit_ms), max(commit_ms, newest.clock_ms or 0))
+def _times(newest: TopicState, commit_ms: int, planned: PlannedAt) -> RoundTimes:
+    if planned.is_given:
+        return RoundTimes(planned.now_ms, planned.now_ms)
+    return RoundTimes(min(planned.now_ms, commit_ms), max(commit_ms, newest.clock_ms or 0))
 
 
 def _new_state(

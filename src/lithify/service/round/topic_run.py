@@ -35,7 +35,7 @@ from lithify.rules.lifecycle.replicas import check_takes_rounds
 from lithify.service.clock_check import check_clock
 from lithify.service.documents import rates_note
 from lithify.service.group_reads import read_groups
-from lithify.service.round.commit_round import commit_round, overtaken
+from lithify.service.round.commit_round import PlannedAt, commit_round, overtaken
 from lithify.service.round.stopwatch import Stopwatch
 
 LATE_APPENDS = 2
@@ -200,15 +200,8 @@ class TopicRun:
             made = self._report(version, tuple(outcome_report(changed[p], self.watch.phases_ms) for p in logs))
             return replace(made, run_id=run_id)
 
-        committed = commit_round(
-            self.warehouse,
-            self.state,
-            changed,
-            run_id=run_id,
-            judged_ms=self.now_ms,
-            now_ms=self.given_now_ms,
-            make_report=report,
-        )
+        planned = PlannedAt(self.state, self.now_ms, self.given_now_ms is not None)
+        committed = commit_round(self.warehouse, planned, changed, run_id=run_id, make_report=report)
         self.state, self.left_out = committed.state, dict(committed.left_out)
         self.late.update(p for p, reason in self.left_out.items() if reason == LATE_APPEND)
 
