@@ -160,6 +160,15 @@ def test_each_segment_becomes_what_its_count_says(decision, message):
     )
 
 
+def test_a_segment_with_one_survivor_is_not_dropped():
+    """C1."""
+    outcome = a_round()
+    *others, _ = outcome.applied
+    one_left = replace(outcome.findings, survivors={**outcome.findings.survivors, "s2": 1})
+    applied = (*others, Applied(Drop(outcome.plan.dirty[0]), ()))
+    assert "s2 has survivors and was dropped" in broken(replace(outcome, findings=one_left, applied=applied))
+
+
 def test_a_message_stays_readable_however_much_is_broken():
     outcome = a_round()
     rewrites = [Rewrite((CountedSegment(segment, 99),)) for segment in outcome.plan.sources]

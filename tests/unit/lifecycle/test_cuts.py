@@ -212,6 +212,21 @@ def test_a_truncation_below_what_was_once_compacted_asks_first():
     assert truncation(ID, SET_BACK, 4, below_compacted=False) == Truncation(4, 0, 0)
 
 
+def test_a_truncation_of_what_was_never_compacted_leaves_no_note():
+    """C49: nobody has skipped a value."""
+    never = LOG.state()
+    for losers_removed, view in ((False, None), (True, None), (True, View())):
+        state = replace(never, losers_removed=losers_removed, view=view)
+        assert truncated(state, Truncation(0, 0, 0), Cut((), None)).dropped == ()
+
+
+def test_a_truncation_of_a_compacted_log_tells_readers_of_deletes_that_are_gone():
+    """C49: those that records truncated now had superseded."""
+    state = replace(STATE, losers_removed=True)
+    note = DroppedDeletes(STATE.next_epoch, 4, of_view=False, restored=True)
+    assert truncated(state, Truncation(3, 3, 4), Cut(LOG.segments[:1], None)).dropped == (note,)
+
+
 def test_a_truncation_lowers_what_was_once_compacted_and_tells_readers_of_the_view():
     """C26, C49: values that readers of the dropped view have skipped are current again."""
     after = truncated(SET_BACK, Truncation(3, 0, 0), Cut(LOG.segments[:1], None))

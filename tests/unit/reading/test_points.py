@@ -8,6 +8,7 @@ import pytest
 
 from lithify.model.missed import DroppedDeletes
 from lithify.model.topic.log import LogState, View
+from lithify.rules.reading.pieces import Reading
 from lithify.rules.reading.points import points_of
 from support.topics.memory_topic import MemoryTopic
 
@@ -57,6 +58,26 @@ def test_where_a_compacted_log_was_cut_only_earlier_versions_have_what_counted_t
     assert covered(replace(lossy, first_dirty_offset=7)) == [range(7, 10)]
     assert covered(replace(lossy, log_start_offset=4)) == [range(4, 10)]
     assert covered(replace(lossy, log_end_offset=4)) == []
+
+
+def test_only_a_restored_note_of_the_log_above_the_cut_keeps_the_cut_from_being_covered() -> None:
+    cut = replace(LOG, first_dirty_offset=4, generation=1, truncated=(4,))
+    for note in (
+        DroppedDeletes(5, 6, of_view=False),
+        DroppedDeletes(5, 6, of_view=True, restored=True),
+        DroppedDeletes(5, 4, of_view=False, restored=True),
+    ):
+        assert covered(replace(cut, dropped=(note,))) == [range(4, 10)]
+
+
+@pytest.mark.parametrize("losers_removed", [(True, False), (False, True), (False, False)])
+def test_a_view_has_all_records_only_if_no_round_has_taken_any(losers_removed: tuple[bool, bool]) -> None:
+    of_log, of_view = losers_removed
+    state = MemoryTopic(compaction_mode="side-by-side").state
+    log = replace(VIEWED, losers_removed=of_log, view=View(losers_removed=of_view))
+    state = replace(state, logs=(log,))
+    points = [p for p in points_of(state, 0, state, compacted=True) if p.how == Reading(compacted=True)]
+    assert [p.whole for p in points] == [not any(losers_removed)]
 
 
 @pytest.mark.parametrize("of_view", [False, True])

@@ -96,6 +96,17 @@ def test_cleaners_share_the_logs_of_a_large_topic(logs, size_bytes, cleaners, pa
     assert shares == parts
 
 
+def test_a_share_of_a_topic_has_its_share_of_the_volume():
+    required = work("large", size_bytes=900 * MIB, records=900, logs=3).required
+    assert required.only([0, 2]).volume == Volume(600, 600 * MIB)
+    assert required.only([0, 1, 2, 3]) is required
+
+
+def test_a_batch_has_no_more_logs_than_one_job_takes():
+    works = [work("a", logs=BATCH_LOGS - 2), work("b", logs=2), work("c", logs=1)]
+    assert names(next_batch(works)) == ["a", "b"]
+
+
 def a_topic(name: str, priorities, size_bytes: int = MIB) -> TopicWork:
     """A topic whose logs, by partition, have these priorities."""
     due = sorted(zip(priorities, range(len(priorities)), strict=True))

@@ -93,6 +93,12 @@ def test_a_log_that_cannot_be_read_is_left_out_until_it_may_be_tried():
     assert required(topic, {0: failure(NOW_MS + 500)}, without=0).rounds == (1,)
 
 
+def test_a_failing_log_that_cannot_be_read_is_looked_at_each_time():
+    topic = a_topic()
+    looks = [required(topic, failed, without=0).look_at_ms for failed in ({0: failure(NOW_MS + 500)}, {})]
+    assert looks == [NOW_MS, None]
+
+
 def test_the_most_overdue_log_of_a_topic_comes_first():
     """C29: then the others that are overdue, then the dirtiest, and of equals the lower partition."""
     topic = MemoryTopic(partitions=5, now_ms=NOW_MS, max_compaction_lag_ms=100, min_cleanable_dirty_ratio=0.1)
