@@ -28,6 +28,7 @@ from lithify.reports.status import TopicStatus
 from lithify.reports.topics import TopicInfo, VersionReport
 from lithify.rules.reading.message_positions import check_has_ids, message_position
 from lithify.rules.reading.pieces import Reading
+from lithify.service.creation import load_or_create
 from lithify.service.documents import reports_of, throttle
 from lithify.service.last_record import last_position
 from lithify.service.look.status import kept_versions, topic_info, topic_status
@@ -59,6 +60,10 @@ class Topic(TopicCuts):
     def state(self) -> TopicState:
         """The newest version of its metadata. Raises `UnknownTopicError`."""
         return self.warehouse.store.load(self.topic_name)
+
+    def load_or_create(self) -> TopicState:
+        """The same for appends: they create the topic where its stream says so, and refuse a copy (C64, C70)."""
+        return load_or_create(self.warehouse, self.topic_name)
 
     def info(self) -> TopicInfo:
         """Partitions, size, location and settings of the topic."""

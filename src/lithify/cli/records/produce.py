@@ -145,11 +145,9 @@ def produce(invocation: Invocation, topic_name: str, files: tuple[str, ...], **g
       lithify consume orders | lithify produce copy --keep-offsets
       tail -f changes.jsonl | lithify produce orders --linger 200ms
     """
-    from lithify.service.creation import load_or_create
-
     flags = ProduceFlags(**given)
     topic, partition = invocation.open_topic(topic_name)
-    state = load_or_create(topic.warehouse, topic.topic_name)
+    state = topic.load_or_create()
     _check_takes_records(state)
     sources = _sources(files, flags)
     form = _form(flags, state.settings, topic.warehouse.clock)
