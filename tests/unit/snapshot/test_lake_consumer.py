@@ -125,6 +125,17 @@ def test_a_log_that_went_back_is_an_error_for_running_and_for_continued_consumer
 
 
 @pytest.mark.parametrize("asks", [LakeConsumer.poll, LakeConsumer.caught_up, lambda consumer: consumer.fill({})])
+def test_a_log_that_was_cut_and_ends_before_what_was_read_is_an_error(topic, asks):
+    """C7, C49. A table would keep what was cut."""
+    put(topic, "a=1 b=1 c=1")
+    with topic.consumer() as consumer:
+        assert len(taken(consumer)) == 3
+        topic.truncate(0, 1)
+        with pytest.raises(LogTruncatedError, match="truncated"):
+            asks(consumer)
+
+
+@pytest.mark.parametrize("asks", [LakeConsumer.poll, LakeConsumer.caught_up, lambda consumer: consumer.fill({})])
 @pytest.mark.parametrize(("change", "records"), [(truncated_and_filled, 5), (recreated, 4)])
 def test_a_log_that_went_back_and_ends_where_it_ended_is_an_error_though_nothing_is_new(topic, change, records, asks):
     """C7, C49."""

@@ -87,10 +87,10 @@ class Cursors:
         return self._cursors[partition].offset
 
     def check_at_end(self, partition: int, state: TopicState, read: int) -> None:
-        """Raises `LogTruncatedError` where a log still ends where the consumer has read to, and it cannot continue
-        there: the log was cut, recreated or restored, and filled again. Nobody would look, as there is nothing to read.
+        """Raises `LogTruncatedError` where a log ends where the consumer has read to, or before, and it cannot continue
+        there: the log was cut, recreated or restored. Nobody would look, as there is nothing to read.
         """
-        if self._seen[partition][0].log_end_offset == read == log_of(state, partition).log_end_offset:
+        if self._seen[partition][0].log_end_offset == read >= log_of(state, partition).log_end_offset:
             self._check(partition, state, read)
 
     def see(self, partition: int, state: TopicState, settled: int, read: int) -> None:
