@@ -132,6 +132,14 @@ def test_a_daemon_that_nobody_hears_ends_and_has_failed(lithify, lost):
     assert run(["replica", "run"], stderr=lost) == 1
 
 
+def test_a_run_that_ends_by_itself_does_all_of_its_work_where_nobody_hears_it(orders, lost, tmp_path):
+    """As in `lithify replica run --once 2>&1 | head -1`, which copied nothing."""
+    orders("replica", "add", "orders", "--to", tmp_path / "backup", "--name", "r")
+    assert run(["replica", "run", "--once"], stderr=lost) == 0
+    assert orders("replica", "run", "--once", "--json").lines[1]["event"] == "stopped"
+    assert run(["cleaner", "run", "--once"], stderr=lost) == 0
+
+
 def test_the_lost_connection_of_a_server_is_no_reader_that_has_gone(monkeypatch, capsys):
     def broken(*_):
         raise BrokenPipeError(32, "Broken pipe")

@@ -90,7 +90,8 @@ def run(invocation: Invocation, once: bool, **given: Any) -> int:
             failed[:] = [event.kind]
         if not invocation.printed(event):
             say(accented(event.line()))
-        flush(err=not invocation.json)
+        if not once:  # a daemon that nobody hears ends, for its supervisor to start it again
+            flush(err=not invocation.json)
 
     def tell_fact(kind: str, facts: Mapping[str, Any]) -> None:
         from lithify.api.wiring import machine

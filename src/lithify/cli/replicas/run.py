@@ -69,7 +69,8 @@ def run(invocation: Invocation, once: bool, coordination_url: str | None, **give
     def tell(event: ReplicaEvent) -> None:
         if not invocation.printed(event):
             say(accented(event.line()))
-        flush(err=not invocation.json)
+        if not once:  # a daemon that nobody hears ends, for its supervisor to start it again
+            flush(err=not invocation.json)
 
     def tell_beginning(kind: str, facts: Mapping[str, Any]) -> None:
         from lithify.api.wiring import machine
