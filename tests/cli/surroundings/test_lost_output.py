@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -138,6 +139,20 @@ def test_a_run_that_ends_by_itself_does_all_of_its_work_where_nobody_hears_it(or
     assert run(["replica", "run", "--once"], stderr=lost) == 0
     assert orders("replica", "run", "--once", "--json").lines[1]["event"] == "stopped"
     assert run(["cleaner", "run", "--once"], stderr=lost) == 0
+
+
+def test_a_terminal_that_hangs_up_fails_no_work(orders):
+    """As after `disown`: the records were written, and then their bar could not be taken away."""
+    kept, shown = pty.openpty()
+    command, env = [*PROGRAM, "produce", "orders"], {**os.environ, "TERM": "xterm"}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=shown, env=env
+    ) as producing:
+        os.close(shown)
+        os.read(kept, 1)
+        os.close(kept)
+        producing.communicate(A_LINE.encode())
+    assert producing.returncode == 0
 
 
 def test_the_lost_connection_of_a_server_is_no_reader_that_has_gone(monkeypatch, capsys):

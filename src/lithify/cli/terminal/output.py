@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import click
 
@@ -112,8 +112,41 @@ def _print(text: str, *, err: bool = False) -> None:
     try:
         click.echo(text, err=err)
     except OSError as error:
-        _lost[err] = error
-        _discard(stream)
+        _lose(error, err=err)
+
+
+def _lose(error: OSError, *, err: bool) -> None:
+    _lost[err] = error
+    _discard(sys.stderr if err else sys.stdout)
+
+
+class _Screen:
+    """Stderr for what draws on it. A terminal that has hung up ends no work either."""
+
+    @property
+    def encoding(self) -> str | None:
+        return sys.stderr.encoding
+
+    def isatty(self) -> bool:
+        return sys.stderr.isatty()
+
+    def write(self, text: str) -> int:
+        return self._kept(lambda: sys.stderr.write(text))
+
+    def flush(self) -> None:
+        self._kept(sys.stderr.flush)
+
+    def _kept(self, act: Callable[[], int | None]) -> int:
+        try:
+            return act() or 0
+        except OSError as error:
+            _lose(error, err=True)
+            return 0
+
+
+def screen() -> TextIO:
+    """The stderr that bars are drawn on."""
+    return cast(TextIO, _Screen())
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from lithify.cli.terminal.output import on_terminal, printing_above
+from lithify.cli.terminal.output import on_terminal, printing_above, screen
 from lithify.model.settings.units import format_bytes, format_duration, plural
 from lithify.ports.engine import IN_BYTES, OVER, SPARK_STARTED, START_SPARK, STARTING_SPARK, WAITS
 from lithify.reports.page.wording import count
@@ -175,7 +175,7 @@ def _bars() -> Iterator[Bars]:
         TextColumn("{task.fields[figures]}"),
         TimeElapsedColumn(),
     )
-    console = Console(stderr=True)
+    console = Console(file=screen())
 
     def print_above(text: str) -> None:
         console.print(Text.from_ansi(text), soft_wrap=True)
