@@ -11,7 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from lithify.cli.invocation import Invocation
-from lithify.cli.terminal.output import flush, print_page, say, say_json
+from lithify.cli.terminal.output import print_page, say, say_json
 from lithify.cli.terminal.progress import Bar, later_progress, record_progress
 from lithify.cli.terminal.starting import begun
 from lithify.cli.terminal.stopping import end_spark
@@ -130,10 +130,7 @@ class Telling:
 
     def batch(self, batch: IngestBatch) -> None:
         """Prints a batch that was committed."""
-        if not self._invocation.printed(batch) and batch.records:
-            say(batch.text)
-        if self._continuous:  # one that nobody hears ends, for its supervisor to start it again
-            flush(err=not self._invocation.json)
+        self._invocation.tell(batch, batch.text if batch.records else "", endless=self._continuous)
         self._records += batch.records
         self._drawn(batch.topic, batch.lag)
 

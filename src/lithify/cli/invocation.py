@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import click
 
 from lithify.cli.completing import names
-from lithify.cli.terminal.output import print_json, say, say_error, say_json, say_lines
+from lithify.cli.terminal.output import flush, print_json, say, say_error, say_json, say_lines
 from lithify.errors import RefusedError
 from lithify.errors.redaction import error_text
 from lithify.model.names import parse_topic
@@ -119,6 +119,16 @@ class Invocation:
         for result in results if self.json else ():
             print_json(result.to_json())
         return self.json
+
+    def tell(self, result: Result, text: str, *, endless: bool) -> None:
+        """Prints what work does as it goes: as JSON, or its text on stderr if there is one.
+
+        Raises `OSError` where the work is `endless` and nobody hears it: it ends, for its supervisor to start it again.
+        """
+        if not self.printed(result) and text:
+            say(text)
+        if endless:
+            flush(err=not self.json)
 
 
 def the_partition(topic_name: str, named: int | None, given: int | None) -> int | None:

@@ -14,7 +14,6 @@ from lithify.cli import parameters
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import DurationType
 from lithify.cli.terminal.drawing import accented
-from lithify.cli.terminal.output import flush, say
 from lithify.cli.terminal.progress import waits_noted
 from lithify.cli.terminal.starting import TellBeginning, begun, on_signals
 from lithify.errors.defects import as_lithify_error
@@ -88,10 +87,7 @@ def run(invocation: Invocation, once: bool, **given: Any) -> int:
     def tell(event: CleanerEvent) -> None:
         if event.kind in (EventKind.FAILED, EventKind.QUARANTINED, EventKind.TROUBLE):
             failed[:] = [event.kind]
-        if not invocation.printed(event):
-            say(accented(event.line()))
-        if not once:  # a daemon that nobody hears ends, for its supervisor to start it again
-            flush(err=not invocation.json)
+        invocation.tell(event, accented(event.line()), endless=not once)
 
     def tell_fact(kind: str, facts: Mapping[str, Any]) -> None:
         from lithify.api.wiring import machine

@@ -12,7 +12,6 @@ from lithify.cli.cleaner.run import begun_daemon, run_to_end
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import DurationType
 from lithify.cli.terminal.drawing import accented
-from lithify.cli.terminal.output import flush, say
 from lithify.ports.leases import LEAST_LEASE_MS
 
 if TYPE_CHECKING:
@@ -67,10 +66,7 @@ def run(invocation: Invocation, once: bool, coordination_url: str | None, **give
     """
 
     def tell(event: ReplicaEvent) -> None:
-        if not invocation.printed(event):
-            say(accented(event.line()))
-        if not once:  # a daemon that nobody hears ends, for its supervisor to start it again
-            flush(err=not invocation.json)
+        invocation.tell(event, accented(event.line()), endless=not once)
 
     def tell_beginning(kind: str, facts: Mapping[str, Any]) -> None:
         from lithify.api.wiring import machine
