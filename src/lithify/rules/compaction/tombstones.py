@@ -95,6 +95,11 @@ def with_round(steps: Steps, *, horizon: int, now_ms: int, tombstones: int) -> S
     return (*steps, TombstoneStep(horizon, time_ms, tombstones))
 
 
+def above(steps: Steps, log_start: int) -> Steps:
+    """The steps that cover anything: those that end above the log start (C19)."""
+    return tuple(step for step in steps if step.end_offset > log_start)
+
+
 def folded(steps: Steps, *, log_start: int, held_ms: int | None, now_ms: int) -> Steps:
     """The steps merged into fewer: a tombstone's time may become later, never unknown (C19).
 
@@ -104,7 +109,7 @@ def folded(steps: Steps, *, log_start: int, held_ms: int | None, now_ms: int) ->
     - a step without a tombstone left is removed, as the next one covers it;
     - of more than `STEPS_KEPT`, those of one stretch of time become the latest of them.
     """
-    kept = [s for s in steps if s.end_offset > log_start]
+    kept = [*above(steps, log_start)]
     expired = [s for s in kept if held_ms is not None and s.time_ms + held_ms <= now_ms]
     if expired:
         kept = [replace(expired[-1], tombstones=sum(s.tombstones for s in expired)), *kept[len(expired) :]]

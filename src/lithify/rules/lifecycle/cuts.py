@@ -23,7 +23,7 @@ from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.log import TRUNCATIONS_KEPT, LastRecord, LogState
 from lithify.rules.compaction.eligible.required import carried_reason, deletion_reason
 from lithify.rules.compaction.eligible.retention import start_after
-from lithify.rules.compaction.tombstones import Steps, with_drop, without_view
+from lithify.rules.compaction.tombstones import Steps, above, with_drop, without_view
 from lithify.rules.lifecycle.copies.ids import copied_after_cut
 from lithify.rules.lifecycle.copies.missed_deletes import begun_after_cut
 
@@ -41,7 +41,7 @@ def retained(
     if not settings.side_by_side:  # else the steps are those of the view, which retention does not change
         # Records deleted below S in the first remaining segment are still stored there, and counted.
         stored_from = min(start, left[0].base_offset) if left else start
-        steps = tuple(step for step in steps if step.end_offset > stored_from)
+        steps = above(steps, stored_from)
     moved = replace(
         state,
         log_start_offset=start,
