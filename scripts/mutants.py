@@ -233,8 +233,9 @@ def noticed_of(drawn: Sequence[Mutant | None], tests: Sequence[Path]) -> int:
 
 
 def near_tests(file: Path, tests: Iterable[tuple[int, Path]]) -> Iterator[Path]:
-    """Unit tests that import a file of the rules, and those of its folder that import what imports it."""
-    folder = UNIT / file.relative_to(RULES).parts[0]
+    """Unit tests that import a file, and those of its folder that import what imports it."""
+    parts = file.relative_to(RULES.parent).parts
+    folder = UNIT / parts[file.is_relative_to(RULES)]  # tests of `rules/lifecycle` are in `unit/lifecycle`
     for far, test in tests:
         if (far <= NEAR and test.is_relative_to(UNIT)) or (far <= NEAR + 1 and test.is_relative_to(folder)):
             yield test
