@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from lithify.pulsar import compact_entries
-from lithify.pulsar.format.entry import RawEntry
-from lithify.pulsar.format.framing import unframed
 from support.pulsar.clients import send
 from support.pulsar.java_client import java_read
 from support.pulsar.live_topics import (
@@ -17,14 +14,11 @@ from support.pulsar.live_topics import (
     opened,
     produce,
     raw,
+    reference,
     view,
     view_ledgers,
 )
 from support.pulsar.server import PulsarServer
-
-
-def reference(entries: list[RawEntry]) -> list[RawEntry]:
-    return [unframed(data) for *_, data in compact_entries(entries)]
 
 
 @pytest.fixture

@@ -16,11 +16,8 @@ import lithify
 from lithify.api.pulsar import LiveTopic
 from lithify.errors import BrokerError
 from lithify.model.message import MessageId
-from lithify.pulsar import compact_entries
 from lithify.pulsar.bookkeeper import LedgerReader, LedgerWriter, MetadataStore, TopicLedgers, kept_jvms
 from lithify.pulsar.client import Admin, Cluster, TopicReader
-from lithify.pulsar.format.entry import RawEntry
-from lithify.pulsar.format.framing import unframed
 from lithify.pulsar_consumer import PulsarSnapshotConsumer
 from lithify.reports.pulsar.rounds import TopicRoundReport
 from support.pulsar.bookies import a_writer, java_parts, spoil
@@ -28,7 +25,7 @@ from support.pulsar.clients import send
 from support.pulsar.copies import COPIED_S, PulsarCopy, namespace_retention
 from support.pulsar.jars import pulsar_jars
 from support.pulsar.large_topics import ENTRIES, empty_copy, first_of, ids_of_all, large_topic, rest_of
-from support.pulsar.live_topics import a_round, compacted_values, look, produce, raw, view, view_ledgers
+from support.pulsar.live_topics import a_round, compacted_values, look, produce, raw, reference, view, view_ledgers
 from support.pulsar.server import PulsarServer
 from support.pulsar.survivors import Place, Survives, survivors_of
 from support.servers.tcp_proxy import wait_until
@@ -188,10 +185,6 @@ def a_damaged_entry(at: Place) -> Generator[None]:
     (report,) = LiveTopic(topic, config).compact(spark=at.session, jars=str(pulsar_jars())).partitions
     assert f"{topic}: at the beginning of ledger {ledger}: " in str(report.error)
     assert (report.compacted_ledger, view_ledgers(server, topic)) == (None, [])
-
-
-def reference(entries: list[RawEntry]) -> list[RawEntry]:
-    return [unframed(data) for *_, data in compact_entries(entries)]
 
 
 def a_view(at: Place) -> Generator[None]:

@@ -8,9 +8,10 @@ import lithify
 from lithify.api.topic import Topic
 from lithify.model.message import MessageId
 from lithify.model.record import Record
-from lithify.pulsar.client import ClientConfig, Cluster
+from lithify.pulsar.client import Cluster
 from lithify.pulsar_consumer import PulsarSnapshotConsumer
 from support.pulsar.clients import a_client
+from support.pulsar.live_topics import config_of
 from support.pulsar.server import PulsarServer
 
 ENTRIES = 40
@@ -27,7 +28,7 @@ def large_topic(server: PulsarServer) -> tuple[str, MessageId]:
                 producer.send_async(bytes(1 << 20), None)
             producer.flush()
         server.unload(topic)
-    last = Cluster(ClientConfig(server.service_url, server.admin_url)).last_id(topic)
+    last = Cluster(config_of(server)).last_id(topic)
     assert last is not None
     return topic, last
 

@@ -16,10 +16,12 @@ import pulsar
 from lithify.api.pulsar import LiveTopic
 from lithify.model.message import MessageId
 from lithify.ports.pulsar.pulsar_cluster import TopicLook
+from lithify.pulsar import compact_entries
 from lithify.pulsar.client import ClientConfig, TopicReader
 from lithify.pulsar.client.patience import retried
 from lithify.pulsar.format.batch import value_of
 from lithify.pulsar.format.entry import RawEntry, entry_of
+from lithify.pulsar.format.framing import unframed
 from lithify.pulsar.live.live_cluster import LiveCluster
 from lithify.reports.pulsar.rounds import TopicRoundReport
 from support.pulsar.bookies import a_writer
@@ -33,6 +35,11 @@ LOOK_S = 20.0
 
 def config_of(server: PulsarServer, **how: Any) -> ClientConfig:
     return ClientConfig(server.service_url, server.admin_url, **how)
+
+
+def reference(entries: list[RawEntry]) -> list[RawEntry]:
+    """What a view of these entries has."""
+    return [unframed(data) for *_, data in compact_entries(entries)]
 
 
 def produce(server: PulsarServer, topic: str, seed: int, messages: int, *, keys: int = 40) -> None:
