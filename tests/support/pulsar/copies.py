@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,13 @@ from lithify.reports.ingest import IngestReport
 from support.processes.programs import PROGRAM
 from support.pulsar.clients import READ_MS, a_client
 from support.pulsar.server import PulsarServer
-from support.servers.tcp_proxy import wait_until
+from support.servers.tcp_proxy import POLL_S
 
 COPIED_S = 180.0
+SETTLED_S = 60.0
 TRIMMED_S = 180.0
+Stats = Mapping[str, Any]
+"""The internal statistics of a topic."""
 Message = tuple[MessageId, bytes | None, bytes, tuple[tuple[str, bytes], ...], int]
 """Id, key, payload, properties, publish time."""
 
@@ -113,16 +116,36 @@ def namespace_retention(server: PulsarServer, topic: str, minutes: int) -> None:
 
 
 def trim(copy: PulsarCopy) -> None:
-    """Ends the ledger, and waits until the broker has deleted it."""
-    before = {ledger["ledgerId"] for ledger in copy.server.internal_stats(copy.topic)["ledgers"]}
+    """Ends the ledger, and waits until the broker has deleted it.
+
+    What a cursor is told while it gets a ledger of its own is lost if the topic is unloaded meanwhile: it stands where
+    it stood before, and keeps the topic's ledger until the next acknowledgement. So that is waited for.
+    """
+
+    def settled(stats: Stats) -> bool:
+        return all(cursor["state"] != "SwitchingLedger" for cursor in stats["cursors"].values())
+
+    before = _ledgers(_stats_when(copy, settled, "a cursor gets no ledger", SETTLED_S))
     copy.server.unload(copy.topic)
 
-    def gone() -> bool:
+    def gone(stats: Stats) -> bool:
         copy.server.admin("POST", f"{copy.topic.replace('://', '/')}/trim")
-        left = {ledger["ledgerId"] for ledger in copy.server.internal_stats(copy.topic)["ledgers"]}
-        return not before & left
+        return not before & _ledgers(stats)
 
-    wait_until(gone, "nothing is trimmed", TRIMMED_S)
+    _stats_when(copy, gone, "nothing is trimmed", TRIMMED_S)
+
+
+def _ledgers(stats: Stats) -> set[int]:
+    return {ledger["ledgerId"] for ledger in stats["ledgers"]}
+
+
+def _stats_when(copy: PulsarCopy, ready: Callable[[Stats], bool], what: str, timeout_s: float) -> Stats:
+    """The topic's internal statistics, once they are so. The failure has them."""
+    deadline = time.monotonic() + timeout_s
+    while not ready(stats := copy.server.internal_stats(copy.topic)):
+        assert time.monotonic() < deadline, f"{what}: ledgers {stats['ledgers']}, cursors {stats['cursors']}"
+        time.sleep(POLL_S)
+    return stats
 
 
 def ingest_program(folder: Path, server: PulsarServer, *arguments: str) -> subprocess.Popen[bytes]:
