@@ -23,7 +23,7 @@ from lithify.errors.defects import as_lithify_error
 from lithify.errors.redaction import HIDDEN, KNOWN, KNOWN_SECRETS, LONGEST, error_text, keep_secret, one_line, redacted
 from lithify.model.settings.secrets import keep
 from lithify.reports.page.html import text_html
-from lithify.store.iceberg.error_mapping import reaching
+from lithify.store.iceberg.reaching import reaching
 
 SECRET = "Qz7 one/two+three%"
 

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import socket
 import struct
-
-from sqlalchemy import URL
+from typing import TYPE_CHECKING
 
 from lithify.errors.extras import postgres_driver
 from lithify.waits.deadline import within
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
 
 ASKED_S = 3.0
 """For the address, the connection and the answer together."""

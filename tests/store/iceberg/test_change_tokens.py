@@ -12,7 +12,7 @@ from sqlalchemy import event
 
 from lithify.errors import WarehouseError
 from lithify.model.names import TopicName
-from lithify.store.iceberg import layout
+from lithify.store.iceberg.table_columns import SCHEMA
 from lithify.testing.fake_clock import FakeClock
 from support.store.builders import ORDERS, Place, an_iceberg_place
 from support.store.catalogs import NotingFileIO, NotingSource
@@ -60,7 +60,7 @@ def test_tables_of_another_catalog_in_the_same_database_are_not_seen(iceberg: Pl
     folder = tmp_path / "warehouse"
     other = SqlCatalog("another", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/other")
     other.create_namespace("default")
-    other.create_table("default.theirs", layout.SCHEMA)
+    other.create_table("default.theirs", SCHEMA)
     other.close()
 
     assert [name for name, _ in iceberg.store.change_tokens()] == [ORDERS]

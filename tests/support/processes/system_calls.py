@@ -8,11 +8,20 @@ Python itself reports these calls (audit events), so the code under test is what
 
 from __future__ import annotations
 
+import pkgutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 from threading import get_ident
 from typing import ClassVar
+
+import lithify.columnar
+import lithify.store
+
+for package in (lithify.columnar, lithify.store):  # imported within a piece of work they would be steps of it
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        import_module(module.name)
 
 EVENTS = frozenset(
     {

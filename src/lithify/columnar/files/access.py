@@ -1,7 +1,7 @@
 """Opens files of a warehouse on a local disk or any store that PyIceberg supports.
 
 A `FileAccess` is a small value that is serialised to Spark tasks. Local paths are opened directly, so
-that a task on a local warehouse need not import PyIceberg.
+that a task on a local warehouse need not import PyIceberg, nor a verb that reads small files alone PyArrow.
 """
 
 from __future__ import annotations
@@ -13,9 +13,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-import pyarrow as pa
-from pyarrow import fs
 
 from lithify.errors import DamagedError
 from lithify.model.settings.secrets import keep
@@ -38,12 +35,20 @@ class FileAccess:
         """Opens a file for seekable reads. Raises `FileNotFoundError`, `OSError`, or `DamagedError` for a non-file."""
         local = local_path(path)
         if local is not None:
+            import pyarrow
+
             check_file(path, Path(local).stat())
-            return pa.OSFile(local, "rb")
+            return pyarrow.OSFile(local, "rb")
         return self._io(path).new_input(path).open(seekable=True)
 
     def read(self, path: str) -> bytes:
         """The content of a small file. Raises as `open` does, and `DamagedError` above `SMALL_BYTES` (C48)."""
+        local = local_path(path)
+        if local is not None:
+            status = Path(local).stat()
+            check_file(path, status)
+            check_small(path, status.st_size)
+            return Path(local).read_bytes()
         with self.open(path) as source:
             check_small(path, source.seek(0, 2))
             source.seek(0)
@@ -58,6 +63,8 @@ class FileAccess:
         local = local_path(path)
         if local is None:
             return self._io(path).new_output(path).create(overwrite=True)
+        from pyarrow import fs
+
         make_folders(Path(local))
         os.close(os.open(local, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
         return fs.LocalFileSystem().open_output_stream(local)

@@ -1,6 +1,6 @@
 """Topics as Apache Iceberg tables, through PyIceberg.
 
-layout     tables, folders, names            catalog/    where tables are found
+layout     folders, names of files           catalog/    where tables are found
 store      `LogStore`                        state/      the state in a table's properties
 files      `SegmentFiles`                    manifests/  segments as manifest entries
 salvage    what is left of a damaged topic   commit/     the commit of an edit, what it closes

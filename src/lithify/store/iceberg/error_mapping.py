@@ -11,8 +11,6 @@ from __future__ import annotations
 import errno
 import re
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from pydantic import ValidationError
 from pyiceberg.exceptions import (
@@ -26,12 +24,10 @@ from pyiceberg.exceptions import (
     ServiceUnavailableError,
     UnauthorizedError,
 )
-from requests.exceptions import ConnectionError as UnconnectedError
-from requests.exceptions import SSLError, Timeout
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from lithify.errors import LithifyError, WarehouseError
+from lithify.errors import WarehouseError
 from lithify.errors.extras import POSTGRES_URL, lacks_postgres
 from lithify.errors.redaction import one_line
 from lithify.waits.postgres import sqlstate
@@ -156,26 +152,6 @@ def warehouse_error(where: str, error: Exception) -> WarehouseError:
     return unreachable
 
 
-@contextmanager
-def reaching(where: str) -> Iterator[None]:
-    """Turns everything that goes wrong with files and catalog into a `WarehouseError`."""
-    try:
-        yield
-    except LithifyError:
-        raise
-    except Exception as error:
-        raise warehouse_error(where, error) from error
-
-
-@contextmanager
-def writing(where: str) -> Iterator[None]:
-    """Turns an `OSError` of writing a file into a `WarehouseError`."""
-    try:
-        yield
-    except OSError as error:
-        raise warehouse_error(where, error) from error
-
-
 def _known(error: Exception) -> tuple[str, str] | None:
     if (driver := lacks_postgres(error)) is not None:
         return f"the driver of its database, {driver}, is not installed", f"{POSTGRES_URL}; nothing was changed"
@@ -193,6 +169,9 @@ def _known(error: Exception) -> tuple[str, str] | None:
 
 def _is_outage(error: Exception) -> bool:
     """Whether a catalog or store is away, and perhaps only for a while. Not a host that nobody knows, nor wrong TLS."""
+    from requests.exceptions import ConnectionError as UnconnectedError  # only here, as commits import this module
+    from requests.exceptions import SSLError, Timeout
+
     match error:
         case ServiceUnavailableError() | TimeoutError() | ConnectionError() | Timeout():
             return True

@@ -36,12 +36,12 @@ from lithify.store.iceberg.catalog.folder_names import name_of, other_entries, o
 from lithify.store.iceberg.catalog.newest_state import topic_state
 from lithify.store.iceberg.catalog.tables import TopicTables
 from lithify.store.iceberg.commit.other_commits import other_commit_of
-from lithify.store.iceberg.error_mapping import reaching, writing
 from lithify.store.iceberg.io.checksums import ManifestList, check_branches, check_refs
 from lithify.store.iceberg.io.documents import read_document
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.store.iceberg.io.folders import stored_files
 from lithify.store.iceberg.manifests.segment_entries import read_segments
+from lithify.store.iceberg.reaching import reaching, writing
 from lithify.store.iceberg.state import lineage
 from lithify.store.iceberg.state.table_shape import check_writable
 from lithify.store.iceberg.state.topic_codec import pinned_location

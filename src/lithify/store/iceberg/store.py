@@ -6,6 +6,8 @@
 
 `segments` reads an older state also after other commits: its manifest list is remembered, since the
 next commit removes snapshots without a branch or tag from the metadata.
+
+PyIceberg takes a third of a second to import, so only what needs it does, when it is first called.
 """
 
 from __future__ import annotations
@@ -13,11 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-
-from pyiceberg.io import load_file_io
-from pyiceberg.table import Table
-from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.refs import MAIN_BRANCH
+from typing import TYPE_CHECKING
 
 from lithify.columnar.files.access import local_path
 from lithify.errors import DamagedError, LithifyError, UnknownTopicError
@@ -35,17 +33,18 @@ from lithify.store.iceberg.catalog.lock import turn_lock
 from lithify.store.iceberg.catalog.newest_state import Lists, named_lists, read_newest, topic_state
 from lithify.store.iceberg.catalog.streams import CatalogStreams
 from lithify.store.iceberg.commit.kept_versions import check_view, closed_state, tag, view_gone, view_tag
-from lithify.store.iceberg.commit.swap import send, stage
-from lithify.store.iceberg.error_mapping import reaching
 from lithify.store.iceberg.io.checksums import ManifestList
 from lithify.store.iceberg.io.documents import read_document
 from lithify.store.iceberg.io.file_cache import FILE_CACHE, Recent
 from lithify.store.iceberg.io.folders import create_folder
-from lithify.store.iceberg.manifests.segment_entries import read_segments
+from lithify.store.iceberg.reaching import reaching
 from lithify.store.iceberg.state import topic_codec
 from lithify.store.iceberg.state.replica_codec import created
-from lithify.store.iceberg.state.table_shape import check_writable
 from lithify.store.iceberg.topic_folders import TopicFolders
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadata
 
 REQUESTS_AT_ONCE = 12
 """A few less than the connections that an SQL catalog opens at most (`configured`)."""
@@ -184,6 +183,9 @@ class IcebergStore(TopicFolders):
 
     def commit(self, state: TopicState, edit: TopicEdit) -> TopicState:
         """Raises `StaleVersionError`, `CommitUnknownError`, `WarehouseError` or `DamagedError`."""
+        from lithify.store.iceberg.commit.swap import send, stage
+        from lithify.store.iceberg.state.table_shape import check_writable
+
         try:
             table = self._tables.load(state.name)
         except UnknownTopicError as error:
@@ -248,7 +250,7 @@ class IcebergStore(TopicFolders):
         """Notes the manifest lists of the newest version, or of a kept one; None if it is neither."""
         newest = metadata.current_snapshot()
         if newest is not None and newest.sequence_number == version:
-            log, view = MAIN_BRANCH, layout.VIEW_BRANCH
+            log, view = layout.MAIN_BRANCH, layout.VIEW_BRANCH
         else:
             log, view = tag(version), view_tag(version)
         lists = named_lists(metadata, file, log, view)
@@ -271,6 +273,10 @@ class IcebergStore(TopicFolders):
         return lists
 
     def _read(self, state: TopicState, listed: ManifestList, partitions: Sequence[int] | None) -> tuple[Segment, ...]:
+        from pyiceberg.io import load_file_io
+
+        from lithify.store.iceberg.manifests.segment_entries import read_segments
+
         try:
             return read_segments(load_file_io(dict(self._source.io_properties), listed.path), listed, partitions)
         except DamagedError:

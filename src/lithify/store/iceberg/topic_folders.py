@@ -15,9 +15,7 @@ catalog has lost.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
-
-from pyiceberg.table import Table
+from typing import TYPE_CHECKING, Any
 
 from lithify.columnar.files.access import FileAccess
 from lithify.errors import DamagedError, RefusedError
@@ -31,14 +29,15 @@ from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.catalog.newest_state import topic_state
 from lithify.store.iceberg.catalog.stated_format import CheckedSource, state_format, stated_format
 from lithify.store.iceberg.catalog.tables import TopicTables
-from lithify.store.iceberg.commit.other_commits import other_commit, other_commit_of
-from lithify.store.iceberg.commit.referenced import all_closings, looks_with, named_files
-from lithify.store.iceberg.error_mapping import reaching, writing
 from lithify.store.iceberg.io.documents import read_document_if_there, write_document
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.store.iceberg.io.folders import delete_files, is_missing, remove_empty_folders, stored_files, within
+from lithify.store.iceberg.reaching import reaching, writing
 from lithify.store.iceberg.state import topic_codec
 from lithify.store.iceberg.state.lineage import claimed_version
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
 
 
 class TopicFolders:
@@ -74,6 +73,8 @@ class TopicFolders:
         return tuple(file.path for file in listed if file.kind is FileKind.FOREIGN)
 
     def _refuse_other_commits(self, name: TopicName, location: str, listed: Sequence[StoredFile]) -> None:
+        from lithify.store.iceberg.commit.other_commits import other_commit_of
+
         table = self._tables.load(name)
         other = other_commit_of(table, location, [file.path for file in listed], self._access)
         if other is not None:
@@ -129,14 +130,20 @@ class TopicFolders:
             return self._named(name, newest)  # what was read may have been superseded and swept meanwhile
 
     def _named(self, name: TopicName, table: Table) -> NamedFiles:
+        from lithify.store.iceberg.commit.referenced import named_files
+
         return named_files(table, topic_state(name, table.metadata, table.metadata_location).location)
 
     def other_commit(self, state: TopicState, stored: Sequence[StoredFile], named: NamedFiles) -> OtherCommit | None:
         """Raises `WarehouseError`."""
+        from lithify.store.iceberg.commit.other_commits import other_commit
+
         return other_commit(state.location, state.identity, [file.path for file in stored], named.all, self._access)
 
     def note_named(self, state: TopicState, stored: Sequence[StoredFile], named: NamedFiles, now_ms: int) -> None:
         """Raises `DamagedError` or `WarehouseError`."""
+        from lithify.store.iceberg.commit.referenced import looks_with
+
         looks = looks_with(state, stored, named, self._access, now_ms)
         if looks is not None:
             path = layout.superseded_file(state.location)
@@ -145,6 +152,8 @@ class TopicFolders:
 
     def closings(self, state: TopicState, stored: Sequence[StoredFile], now_ms: int) -> Mapping[str, Closing]:
         """Raises `DamagedError` or `WarehouseError`."""
+        from lithify.store.iceberg.commit.referenced import all_closings
+
         return all_closings(state, stored, self._access, now_ms)
 
     def delete_files(self, state: TopicState, paths: Sequence[str]) -> None:

@@ -16,10 +16,6 @@ does each request to a REST catalog `REQUEST_S`: PyIceberg gives its client no t
 An SQL catalog opens at most 15 connections for all threads of a process (SQLAlchemy's own bound),
 and a thread waits at most 30 s for one; one in PostgreSQL as many again for turns of committers
 (`lock`). Files: see `remote_io`.
-
-Which class opens a table's files is what the catalog's configuration says, never the table: PyIceberg lets a
-table's properties name a Python class, which it imports and calls, and another server with other credentials. A
-user who may set properties of a table must not thereby run code in the programs that read it.
 """
 
 from __future__ import annotations
@@ -29,17 +25,16 @@ from functools import cached_property, partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from pyiceberg.io import PY_IO_IMPL, FileIO, load_file_io
-from pyiceberg.typedef import EMPTY_DICT, Properties
+from pyiceberg.io import PY_IO_IMPL
 from requests import PreparedRequest, Response, Session
 from requests.adapters import HTTPAdapter
 from requests.exceptions import ReadTimeout
-from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
 from lithify.errors import WarehouseError
 from lithify.model.names import nearest
 from lithify.store.configuration import WAREHOUSE, check_described
-from lithify.store.iceberg.error_mapping import already_exists, reaching
+from lithify.store.iceberg.catalog.opening import by_configuration, retrying
+from lithify.store.iceberg.reaching import reaching
 from lithify.waits.deadline import within
 from lithify.waits.postgres import with_driver
 from lithify.waits.sql import bound_answers, connect_with_retries, while_restarting
@@ -53,9 +48,6 @@ REMOTE_IO = "lithify.store.iceberg.io.remote_io.RemoteFileIO"  # by name: import
 
 SHOWN = 10
 """Names of catalogs that an error lists."""
-
-OPENINGS = 10
-"""Attempts to open a catalog that another process may be creating."""
 
 LIBPQ_DRIVERS = ("postgresql", "postgresql+psycopg2", "postgresql+psycopg")
 CONNECTING = {
@@ -146,14 +138,13 @@ class NamedCatalog:
         from pyiceberg.utils.config import Config
         from sqlalchemy import make_url
 
-        retrying = Retrying(retry=retry_if_exception(already_exists), stop=stop_after_attempt(OPENINGS), reraise=True)
         with reaching(self.where):
             described = self._described(Config())
             check_described(described)
             if (uri := str(described.get("uri", ""))) and _is_database(uri):
                 _check_address(self.where, uri)
             given = described | _left_open(described)
-            opens = partial(retrying, load_catalog, self._name, **given)
+            opens = partial(retrying(), load_catalog, self._name, **given)
             if uri and _is_libpq(uri):  # it makes its tables at once, on an engine that only then can be told
                 opens = partial(while_restarting, make_url(uri), opens)
             catalog = within(OPENING_S, opens)
@@ -242,16 +233,6 @@ def _bound_transactions(engine: Engine) -> None:
         connection.exec_driver_sql(statement)
 
     event.listen(engine, "begin", begin)
-
-
-def by_configuration(catalog: Catalog) -> Catalog:
-    """The catalog, changed to open files of all its tables by its own properties."""
-
-    def load(properties: Properties = EMPTY_DICT, location: str | None = None) -> FileIO:
-        return load_file_io(catalog.properties, location)
-
-    catalog._load_file_io = load  # type: ignore[method-assign]
-    return catalog
 
 
 def bound_session(session: Session) -> None:

@@ -12,18 +12,17 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
-from pyiceberg.io import PY_IO_IMPL
-
 from lithify.columnar.files.access import local_path
 from lithify.errors import WarehouseError
 from lithify.model.stored_file import local_folder
-from lithify.store.iceberg.catalog.configured import OPENINGS, NamedCatalog, by_configuration
-from lithify.store.iceberg.error_mapping import already_exists, reaching
-from lithify.store.iceberg.io.local_io import IMPLEMENTATION
+from lithify.store.iceberg.reaching import reaching
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from sqlalchemy import Engine
+
+LOCAL_IO = {"py-io-impl": "lithify.store.iceberg.io.local_io.LocalFileIO"}
+"""By names, since PyIceberg takes a third of a second to import."""
 
 CATALOG_FILE = "catalog.db"
 CATALOG_NAME = "lithify"
@@ -89,7 +88,7 @@ class EmbeddedCatalog:
 
     @property
     def io_properties(self) -> Mapping[str, str]:
-        return {PY_IO_IMPL: IMPLEMENTATION}
+        return LOCAL_IO
 
     @property
     def turns(self) -> None:
@@ -180,15 +179,15 @@ class EmbeddedCatalog:
         from pyiceberg.catalog.sql import SqlCatalog, SqlCatalogBaseTable
         from sqlalchemy import create_engine
         from sqlalchemy.pool import NullPool
-        from tenacity import Retrying, retry_if_exception, stop_after_attempt
+
+        from lithify.store.iceberg.catalog.opening import by_configuration, retrying
 
         # `rw` makes no file: an empty catalog would take its place where its disk is unmounted while it is used.
         uri = f"sqlite:///file://{self._folder}/{CATALOG_FILE}?timeout={BUSY_TIMEOUT_S}&mode=rw&uri=true"
-        retrying = Retrying(retry=retry_if_exception(already_exists), stop=stop_after_attempt(OPENINGS), reraise=True)
         # A connection per statement: nothing stays open behind a program's back, nor crosses a fork.
         engine = create_engine(uri, poolclass=NullPool)
         with reaching(self.where):
-            retrying(SqlCatalogBaseTable.metadata.create_all, engine)
+            retrying()(SqlCatalogBaseTable.metadata.create_all, engine)
             catalog = SqlCatalog(CATALOG_NAME, uri=uri, warehouse=self.root, **self.io_properties)
             catalog.engine.dispose()
             catalog.engine = engine
@@ -203,6 +202,8 @@ def catalog_source(warehouse: str | None, catalog: str | None) -> CatalogSource:
     if (warehouse is None) == (catalog is None):
         raise WarehouseError("name a warehouse or a catalog, one of the two", hint="--warehouse DIR or --catalog NAME")
     if catalog is not None:
+        from lithify.store.iceberg.catalog.configured import NamedCatalog  # imports what servers need
+
         return NamedCatalog(catalog)
     assert warehouse is not None
     if warehouse.lower().startswith("file:/"):  # case means nothing in the name of a scheme

@@ -16,12 +16,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filelock import FileLock, Timeout
-
 from lithify.columnar.files.access import local_path
 from lithify.model.names import TopicName
 from lithify.store.iceberg.layout import lock_file
-from lithify.waits.sql import let_wait
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -45,6 +42,8 @@ def turn_lock(source: CatalogSource, name: TopicName) -> AbstractContextManager[
 
 @contextmanager
 def _file_turn(path: Path) -> Iterator[None]:
+    from filelock import FileLock, Timeout
+
     lock = FileLock(path, timeout=MAX_WAIT_S, poll_interval=POLL_S)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -62,6 +61,8 @@ def _file_turn(path: Path) -> Iterator[None]:
 def _database_turn(engine: Engine, what: str) -> Iterator[None]:
     """A transaction that does nothing but hold the lock: a pooler such as PgBouncer keeps it together."""
     from sqlalchemy.exc import SQLAlchemyError
+
+    from lithify.waits.sql import let_wait
 
     number = int.from_bytes(blake2b(what.encode(), digest_size=8).digest(), "big", signed=True)
     bounds = {"lock_timeout": MAX_WAIT_S, "idle_in_transaction_session_timeout": HELD_S}

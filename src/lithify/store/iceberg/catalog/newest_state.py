@@ -10,10 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
-from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.refs import MAIN_BRANCH
+from typing import TYPE_CHECKING, Any
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.files.sealed import parsed_object
@@ -30,8 +27,11 @@ from lithify.store.iceberg.io.checksums import (
     stands,
     stated_refs,
 )
-from lithify.store.iceberg.layout import VIEW_BRANCH
+from lithify.store.iceberg.layout import MAIN_BRANCH, VIEW_BRANCH
 from lithify.store.iceberg.state import topic_codec
+
+if TYPE_CHECKING:
+    from pyiceberg.table.metadata import TableMetadata
 
 
 @dataclass(frozen=True, slots=True)

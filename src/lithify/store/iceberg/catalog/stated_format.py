@@ -22,9 +22,9 @@ from lithify.model.formats.warehouse import WarehouseFormat, check_supported
 from lithify.ports.documents import DocumentKind
 from lithify.store.errors import no_warehouse
 from lithify.store.iceberg.catalog.embedded import CatalogSource
-from lithify.store.iceberg.error_mapping import reaching, writing
 from lithify.store.iceberg.io.documents import read_document_if_there, write_document
 from lithify.store.iceberg.layout import catalog_document_file
+from lithify.store.iceberg.reaching import reaching, writing
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog

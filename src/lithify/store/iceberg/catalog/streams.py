@@ -23,7 +23,7 @@ from lithify.store.iceberg.catalog.identity import has_identity
 from lithify.store.iceberg.catalog.listing import all_namespaces
 from lithify.store.iceberg.catalog.stated_format import says_format
 from lithify.store.iceberg.catalog.tables import TopicTables
-from lithify.store.iceberg.error_mapping import reaching
+from lithify.store.iceberg.reaching import reaching
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog

@@ -1,11 +1,10 @@
-"""The tables of topics in a catalog: creating, finding and listing them."""
+"""The tables of topics in a catalog: finding, listing and dropping them; `table_creation` creates them."""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from pyiceberg.exceptions import (
@@ -15,8 +14,6 @@ from pyiceberg.exceptions import (
     TableAlreadyExistsError,
     ValidationError,
 )
-from pyiceberg.table import CreateTableTransaction, Table
-from pyiceberg.table.refs import MAIN_BRANCH
 
 from lithify.errors import ConflictError, DamagedError, LithifyError, UnknownTopicError, WarehouseError
 from lithify.model.names import TopicName
@@ -26,16 +23,13 @@ from lithify.store.errors import outside, topic_exists, unknown_topic
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.catalog.listing import table_locations, tables_of
-from lithify.store.iceberg.error_mapping import reaching, reason_of
-from lithify.store.iceberg.io.checksums import ref_checksum, sealing
-from lithify.store.iceberg.io.folders import create_folder, is_below, stored_files
-from lithify.store.iceberg.manifests.adapter import first_snapshot
+from lithify.store.iceberg.io.folders import is_below
+from lithify.store.iceberg.reaching import reaching
 from lithify.store.iceberg.state import topic_codec
-from lithify.store.iceberg.state.lineage import rebuilt
-from lithify.store.iceberg.state.topic_codec import located
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table
 
 T = TypeVar("T")
 
@@ -62,13 +56,13 @@ class TopicTables:
 
     def create(self, name: TopicName, properties: Mapping[str, str], new_id: Callable[[], str]) -> None:
         """Creates the table of a topic, in a new folder. Raises `TopicExistsError`."""
+        from lithify.store.iceberg.catalog.table_creation import create_table
+
         if self._is_there(name):  # a creation that the catalog refuses leaves a file in a folder of its own
             raise topic_exists(name)
-        catalog = self._source.created()
         try:
             with reaching(self._source.where):
-                _make_namespace(catalog, name.stream)
-                _make(self._staged(name, properties, new_id()), "create")
+                create_table(self._source, name, properties, new_id)
         except WarehouseError as error:
             if isinstance(error.__cause__, TableAlreadyExistsError | CommitFailedException):
                 raise topic_exists(name) from error
@@ -76,19 +70,10 @@ class TopicTables:
 
     def recreate(self, state: TopicState, segments: Sequence[Segment], replaces: Sequence[str]) -> None:
         """Recreates the table of a topic in the folder of `state`, with its logs and segments, in one commit."""
-        name = state.name
+        from lithify.store.iceberg.catalog.table_creation import recreate_table
+
         with reaching(self._source.where):
-            catalog = self._source.created()
-            _make_namespace(catalog, name.stream)
-            creation = catalog.create_table_transaction(
-                layout.identifier(name),
-                layout.schema_of(state.settings),
-                location=state.location,
-                partition_spec=layout.PARTITION_SPEC,
-                sort_order=layout.SORT_ORDER,
-                properties={**layout.TABLE_PROPERTIES, **rebuilt(state, replaces)},
-            )
-            _make(creation, "repair", tuple(segments))
+            recreate_table(self._source, state, segments, replaces)
 
     def forget(self, name: TopicName, was: str) -> bool:
         """Whether the catalog has nothing under the name any more, where it had the metadata `was`; files stay.
@@ -118,32 +103,6 @@ class TopicTables:
         with suppress(LithifyError):
             return self.load(name).metadata_location == was
         return True  # an unreadable table has not been repaired
-
-    def _staged(self, name: TopicName, properties: Mapping[str, str], new_id: str) -> CreateTableTransaction:
-        """The creation of the table, begun."""
-        stage = partial(
-            self._source.created().create_table_transaction,
-            layout.identifier(name),
-            layout.schema_of(topic_codec.settings_in(properties)),
-            partition_spec=layout.PARTITION_SPEC,
-            sort_order=layout.SORT_ORDER,
-            properties={**layout.TABLE_PROPERTIES, **properties},
-        )
-        root = self._source.root
-        if root is None:  # the catalog gives the location, and to a recreated table the same one
-            wanted = layout.own_location(stage().table_metadata.location, new_id)
-        else:
-            wanted = layout.new_location(root, name, new_id)
-        layout.check_lasting(wanted, name, self._source.where)
-        staged = stage(location=wanted)
-        given = staged.table_metadata.location
-        if given != wanted and next(stored_files(given, self._source.io_properties), None) is not None:
-            raise WarehouseError(
-                f"{name}: {self._source.where} puts it into {given}, which has files already",
-                hint="move them away, or let the catalog take the place that a table asks for; nothing was changed",
-            )
-        create_folder(given)
-        return staged
 
     def drop(self, table: Table, look: Callable[[], T]) -> T:
         """Removes a table from the catalog; returns the result of `look` right before.
@@ -222,6 +181,8 @@ class TopicTables:
 
     def _damaged(self, name: TopicName, error: Exception) -> DamagedError:
         """Names the file, where the catalog tells."""
+        from lithify.store.iceberg.error_mapping import reason_of
+
         where = dict(self.metadata_files()).get(name)
         file = "" if where is None else f" in {where}"
         return DamagedError(f"{name}: the table's metadata cannot be read: {reason_of(error)}{file}", hint=_RESTORE)
@@ -275,19 +236,3 @@ def _forgotten(catalog: Catalog, table: tuple[str, ...], was: str) -> bool:
     )
     with catalog.engine.begin() as connection:
         return connection.execute(row).rowcount == 1
-
-
-def _make(creation: CreateTableTransaction, run_id: str, segments: tuple[Segment, ...] = ()) -> None:
-    """Ends the creation of a table. Every version is a snapshot on main, the first one as well."""
-    creation.set_properties(located({}, creation.table_metadata.location))
-    table, snapshot = first_snapshot(creation, run_id, segments)
-    creation.set_properties(sealing(table, table.metadata.properties, {MAIN_BRANCH: ref_checksum(snapshot)}))
-    creation.commit_transaction()
-
-
-def _make_namespace(catalog: Catalog, stream: str) -> None:
-    try:
-        catalog.create_namespace_if_not_exists((stream,))
-    except Exception:
-        if not catalog.namespace_exists((stream,)):  # else another process made it at the same time
-            raise

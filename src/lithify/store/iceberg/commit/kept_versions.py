@@ -13,11 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
-
-from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.refs import MAIN_BRANCH
-from pyiceberg.table.snapshots import Snapshot
+from typing import TYPE_CHECKING, Any
 
 from lithify.errors import DamagedError
 from lithify.errors.defects import readable
@@ -30,9 +26,13 @@ from lithify.model.topic.log import View
 from lithify.model.topic.state import TopicState
 from lithify.rules.lifecycle.clocks import BEHIND_MS
 from lithify.store.iceberg.io import checksums
-from lithify.store.iceberg.layout import VIEW_BRANCH
+from lithify.store.iceberg.layout import MAIN_BRANCH, VIEW_BRANCH
 from lithify.store.iceberg.state.log_codec import log_from_json, log_to_json
 from lithify.store.iceberg.state.replica_codec import replica_from_json, replica_to_json
+
+if TYPE_CHECKING:
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.snapshots import Snapshot
 
 _VIEW = "-view"
 

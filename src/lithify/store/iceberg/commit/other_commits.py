@@ -30,8 +30,8 @@ from lithify.columnar.files.sealed import parsed_object
 from lithify.errors import DamagedError
 from lithify.model.stored_file import OtherCommit
 from lithify.store.iceberg.commit.referenced import data_files, named_files, stored_records
-from lithify.store.iceberg.error_mapping import reaching
 from lithify.store.iceberg.layout import VIEW_BRANCH
+from lithify.store.iceberg.reaching import reaching
 from lithify.store.iceberg.state.lineage import claimed_version, metadata_paths, replaced
 
 Named = Callable[[], Collection[str]]

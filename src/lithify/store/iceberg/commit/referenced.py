@@ -28,7 +28,6 @@ from lithify.model.stored_file import Closing, FileKind, NamedFiles, StoredFile
 from lithify.model.topic.state import TopicState
 from lithify.ports.documents import DocumentKind
 from lithify.store.iceberg.commit.kept_versions import closings
-from lithify.store.iceberg.error_mapping import reaching
 from lithify.store.iceberg.io.checksums import ManifestList, check_refs
 from lithify.store.iceberg.io.documents import read_document, read_document_if_there
 from lithify.store.iceberg.io.folders import stored_files, within
@@ -39,6 +38,7 @@ from lithify.store.iceberg.layout import (
     versions_folder,
 )
 from lithify.store.iceberg.manifests.segment_entries import read_entries, read_manifests
+from lithify.store.iceberg.reaching import reaching
 from lithify.store.iceberg.state.topic_codec import closed_versions, report_ids
 
 LOOKS_PER_RETENTION = 8

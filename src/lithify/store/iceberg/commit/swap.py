@@ -46,13 +46,14 @@ from lithify.ports.store import CommitUnknownError, StaleVersionError
 from lithify.rules.lifecycle.expiring import unexpired, without_restored
 from lithify.store.errors import check_removed
 from lithify.store.iceberg.commit.kept_versions import closing_record, stated_refs_after, tag, view_gone, view_tag
-from lithify.store.iceberg.error_mapping import moved_on, never_landed, warehouse_error, writing
+from lithify.store.iceberg.error_mapping import moved_on, never_landed, warehouse_error
 from lithify.store.iceberg.io import checksums
 from lithify.store.iceberg.io.checksums import ManifestList
 from lithify.store.iceberg.io.documents import write_document
 from lithify.store.iceberg.layout import VIEW_BRANCH, version_file, version_record
 from lithify.store.iceberg.manifests.adapter import Exchange, SegmentProducer, delete_old_metadata
 from lithify.store.iceberg.manifests.segment_entries import read_segments
+from lithify.store.iceberg.reaching import writing
 from lithify.store.iceberg.state import topic_codec
 
 

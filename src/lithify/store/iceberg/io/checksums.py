@@ -17,14 +17,16 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-
-from pyiceberg.table import Table
-from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.refs import MAIN_BRANCH
-from pyiceberg.table.snapshots import Snapshot
+from typing import TYPE_CHECKING
 
 from lithify.columnar.files.sealed import CHECKSUM_DIGITS, checksum_of, checksum_of_json, parsed_object
 from lithify.errors import DamagedError
+from lithify.store.iceberg.layout import MAIN_BRANCH
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.snapshots import Snapshot
 
 PREFIX = "lithify."
 CHECKSUM = "lithify.checksum"

@@ -18,8 +18,6 @@ from lithify.columnar.files.access import FileAccess, local_path, make_folders
 from lithify.columnar.files.looks import padded, read_sealed
 from lithify.columnar.files.replaced import sync_folder
 from lithify.columnar.files.sealed import sealed
-from lithify.columnar.segment.segment_reader import damage_named
-from lithify.store.iceberg.io.local_io import LocalOutput
 
 ATTEMPTS = 3
 """Times that a document is written before it counts as a failure that it was gone when it was to be renamed."""
@@ -33,6 +31,8 @@ def write_document(access: FileAccess, path: str, content: Mapping[str, Any]) ->
         with access.create(path) as sink:
             sink.write(padded(text))
         return
+    from lithify.store.iceberg.io.local_io import LocalOutput  # imports PyIceberg
+
     part = f"{local}.{os.getpid()}-{get_ident()}.part"  # two may write one document at a time
     for attempt in count(1):
         make_folders(Path(local))
@@ -49,6 +49,8 @@ def write_document(access: FileAccess, path: str, content: Mapping[str, Any]) ->
 
 def read_document(access: FileAccess, path: str) -> dict[str, Any]:
     """Raises `DamagedError`, which names the file."""
+    from lithify.columnar.segment.segment_reader import damage_named  # imports PyArrow
+
     with damage_named(path):
         return read_sealed(access, path)
 

@@ -10,12 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pyiceberg.io import load_file_io
-
 from lithify.columnar.files.access import local_path, normal_form
 from lithify.model.stored_file import StoredFile
-from lithify.store.iceberg.error_mapping import writing
 from lithify.store.iceberg.layout import kind_of
+from lithify.store.iceberg.reaching import writing
 
 DELETIONS_AT_ONCE = 16
 """Concurrent requests when files of a remote warehouse are deleted."""
@@ -87,6 +85,8 @@ def _delete(path: str, properties: Mapping[str, str]) -> None:
         if local is not None:
             Path(local).unlink()
         else:
+            from pyiceberg.io import load_file_io
+
             load_file_io(dict(properties), path).delete(path)
 
 

@@ -20,9 +20,6 @@ from pyiceberg.io import InputFile, OutputFile
 from lithify.columnar.files.access import check_file, check_small, local_path, make_folders
 from lithify.columnar.files.replaced import sync_folder
 
-IMPLEMENTATION = f"{__name__}.LocalFileIO"
-"""Its name for PyIceberg's property `py-io-impl`."""
-
 _LAST_OF_A_COMMIT = ".metadata.json"
 
 

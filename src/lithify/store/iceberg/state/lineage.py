@@ -11,9 +11,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
-
-from pyiceberg.table.metadata import TableMetadata
+from typing import TYPE_CHECKING, Any
 
 from lithify.columnar.files.access import local_path
 from lithify.errors import LithifyError, RefusedError
@@ -27,6 +25,9 @@ from lithify.store.iceberg import layout
 from lithify.store.iceberg.state import topic_codec
 from lithify.store.iceberg.state.log_codec import log_from_json
 from lithify.store.iceberg.state.replica_codec import replica_from_json
+
+if TYPE_CHECKING:
+    from pyiceberg.table.metadata import TableMetadata
 
 REPLACES = "lithify.replaces"
 """Table property: JSON list of the identities of topics that had this folder before a repair."""

@@ -17,8 +17,9 @@ from pyiceberg.table.metadata import TableMetadata
 
 from lithify.errors import WarehouseError
 from lithify.model.names import TopicName
-from lithify.store.iceberg.layout import NO_RETRIES, PARTITION_SPEC, schema_of
+from lithify.store.iceberg.layout import NO_RETRIES
 from lithify.store.iceberg.state.topic_codec import settings_in
+from lithify.store.iceberg.table_columns import PARTITION_SPEC, schema_of
 
 ELSEWHERE = (
     "write.py-location-provider.impl",
