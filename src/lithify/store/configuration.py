@@ -14,6 +14,9 @@ from typing import Any
 from lithify.errors import UnusableEnvironmentError, WarehouseError
 from lithify.model.settings.secrets import keep
 
+_HOME, _FILE, _VARIABLES = "PYICEBERG_HOME", ".pyiceberg.yaml", "pyiceberg_"
+"""Where PyIceberg is described: the folder and name of a file, and how variables begin in any case."""
+
 WAREHOUSE = "warehouse"
 """The property of a catalog that says where it keeps files."""
 _WITH_USER = re.compile(r"s3[an]?://[^/]*[@:]", re.I)  # no bucket has a colon in its name, and a secret key has slashes
@@ -21,9 +24,11 @@ _WITH_USER = re.compile(r"s3[an]?://[^/]*[@:]", re.I)  # no bucket has a colon i
 
 def check_configuration() -> None:
     """Raises `WarehouseError` for a `.pyiceberg.yaml`, or variables in its place, that PyIceberg cannot read."""
-    from pyiceberg.utils.config import Config
-
     try:
+        if not _describes_any():
+            return  # without importing PyIceberg, which takes a third of a second
+        from pyiceberg.utils.config import Config
+
         Config()
     except Exception as error:  # of the YAML parser, of decoding, of the disk, or of an unexpected structure
         if isinstance(error, FileNotFoundError) and error.filename is None:  # of no file: it looks in `os.getcwd()`
@@ -50,12 +55,21 @@ def check_described(catalog: Mapping[str, Any]) -> None:
         )
 
 
+def _describes_any() -> bool:
+    """Whether there is anything that PyIceberg reads, looked for as it does (`os.path`).
+
+    Raises `FileNotFoundError` where there is no working folder.
+    """
+    if any(name.lower().startswith(_VARIABLES) for name in os.environ):  # one of them names another folder
+        return True
+    folders = (os.path.expanduser("~"), os.getcwd())  # noqa: PTH109, PTH111
+    return any(os.path.isfile(os.path.join(folder, _FILE)) for folder in folders)  # noqa: PTH113, PTH118
+
+
 def _file() -> Path | None:
     """The file that PyIceberg reads: the first that exists."""
-    from pyiceberg.utils.config import PYICEBERG_HOME, PYICEBERG_YML
-
-    folders = (os.environ.get(PYICEBERG_HOME), Path("~").expanduser(), Path())
-    files = (Path(folder).absolute() / PYICEBERG_YML for folder in folders if folder)
+    folders = (os.environ.get(_HOME), Path("~").expanduser(), Path())
+    files = (Path(folder).absolute() / _FILE for folder in folders if folder)
     return next((file for file in files if file.is_file()), None)
 
 

@@ -183,7 +183,7 @@ def test_one_deleted_and_made_again_by_others_is_not_deleted_a_second_time(
         place = places()
         before = place.store.load(ORDERS)
         with Stop(STEPS, dies) as loading:
-            place.store.load(ORDERS)
+            place.store.load_version(ORDERS, before.version)  # opens the catalog, as a deletion does first
         with Stop(step, replace_it) as stop, suppress(LithifyError):
             place.store.drop_topic(ORDERS)
         if not stop.reached:

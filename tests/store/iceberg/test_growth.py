@@ -9,6 +9,7 @@ import pytest
 from pyiceberg.catalog import Catalog
 
 from lithify.columnar.files.access import FileAccess
+from lithify.errors import DamagedError
 from lithify.model.topic.edit import TopicEdit
 from lithify.store.iceberg.layout import METADATA_FILES_KEPT
 from lithify.store.iceberg.manifests import adapter
@@ -105,12 +106,26 @@ def test_merged_manifests_can_be_taken_apart_again(iceberg: Place, foreign: Cata
     assert len({entry["snapshot_id"] for entry in entries if entry["status"] != 2}) == len(left)
 
 
-def test_loading_is_one_metadata_read(noting: Place) -> None:
+def test_loading_is_one_metadata_read(noting: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     state = noting.round(noting.append(noting.create(), some_records("a")))
     ((_, token),) = noting.store.change_tokens()
     NotingFileIO.read.clear()
+    read, by_itself = FileAccess.read, list[str]()
+    monkeypatch.setattr(FileAccess, "read", lambda access, path: by_itself.append(path) or read(access, path))
 
     assert noting.store.load(ORDERS) == state
+
+    assert (by_itself, NotingFileIO.read) == ([token], [])
+
+
+def test_without_what_a_metadata_file_needs_it_is_read_by_pyiceberg(noting: Place) -> None:
+    state = noting.append(noting.create(), some_records("a"))
+    ((_, token),) = noting.store.change_tokens()
+    Path(str(token).removeprefix("file://")).write_text("{}")
+    NotingFileIO.read.clear()
+
+    with pytest.raises(DamagedError, match="metadata cannot be read"):
+        noting.store.load(state.name)
 
     assert NotingFileIO.read == [token]
 

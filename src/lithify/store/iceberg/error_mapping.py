@@ -159,8 +159,9 @@ def _known(error: Exception) -> tuple[str, str] | None:
         return _FILE_ERRORS.get(error.errno)
     if isinstance(error, OSError) and (match := _S3_ERROR.search(str(error))):
         return _S3_ERRORS.get(match["code"])
-    if isinstance(error, DBAPIError) and isinstance(error.orig, sqlite3.Error):
-        code = getattr(error.orig, "sqlite_errorcode", None)
+    of_driver = error.orig if isinstance(error, DBAPIError) else error
+    if isinstance(of_driver, sqlite3.Error):
+        code = getattr(of_driver, "sqlite_errorcode", None)
         if code in _SQLITE_WRITES:
             return _NOT_WRITTEN
         return None if code is None else _SQLITE_ERRORS.get(code) or _SQLITE_ERRORS.get(code & 0xFF)

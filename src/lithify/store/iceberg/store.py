@@ -43,7 +43,6 @@ from lithify.store.iceberg.state.replica_codec import created
 from lithify.store.iceberg.topic_folders import TopicFolders
 
 if TYPE_CHECKING:
-    from pyiceberg.table import Table
     from pyiceberg.table.metadata import TableMetadata
 
 REQUESTS_AT_ONCE = 12
@@ -90,7 +89,7 @@ class IcebergStore(TopicFolders):
 
     def check_is_there(self) -> None:
         """Raises `WarehouseError`."""
-        if self._source.existing() is None:
+        if self._source.rows() is None and self._source.existing() is None:
             raise no_warehouse(self.where)
 
     def create_warehouse(self) -> None:
@@ -138,18 +137,11 @@ class IcebergStore(TopicFolders):
 
     def load(self, name: TopicName) -> TopicState:
         """Raises `UnknownTopicError`, `UnsupportedFormatError`, `DamagedError` or `WarehouseError`."""
-        table = self._tables.load(name)
-        return self._state(name, table.metadata, table.metadata_location)
+        return self._newest(name)[0]
 
     def load_at(self, name: TopicName, token: str | None) -> TopicState:
         """Raises what `load` raises."""
-        newest = None if token is None else read_newest(self._access, name, token)
-        if newest is None:
-            return self.load(name)
-        state, lists = newest
-        self._tables.check_is_here(name, state.location)
-        self._manifest_lists.put((state.identity, state.version), lists)
-        return state
+        return self._newest_at(name, token)[0]
 
     def load_version(self, name: TopicName, version: int) -> TopicState:
         """Raises what `load` raises, or `UnknownVersionError`."""
@@ -210,11 +202,11 @@ class IcebergStore(TopicFolders):
 
     def versions(self, name: TopicName) -> tuple[KeptVersion, ...]:
         """Newest first. Raises what `load` raises."""
-        return topic_codec.kept_versions(self._table(name).metadata.properties)
+        return topic_codec.kept_versions(self._newest(name)[1])
 
     def report_ids(self, name: TopicName) -> tuple[str, ...]:
         """Newest first. Raises what `load` raises."""
-        return topic_codec.report_ids(self._table(name).metadata.properties)
+        return topic_codec.report_ids(self._newest(name)[1])
 
     def clear_file_cache(self) -> None:
         FILE_CACHE.clear()
@@ -235,11 +227,19 @@ class IcebergStore(TopicFolders):
             raise CommitUnknownError(f"{state.name}: a conflict, perhaps with itself")
         return newest if outcome is Landing.LANDED else None
 
-    def _table(self, name: TopicName) -> Table:
-        """The table of a topic, with metadata that the last commit wrote."""
-        table = self._tables.load(name)
-        self._state(name, table.metadata, table.metadata_location)
-        return table
+    def _newest(self, name: TopicName) -> tuple[TopicState, Mapping[str, str]]:
+        """The newest state of a topic, and the properties of its table."""
+        return self._newest_at(name, self._tables.metadata_file(name))
+
+    def _newest_at(self, name: TopicName, file: str | None) -> tuple[TopicState, Mapping[str, str]]:
+        """The same, from a metadata file if one is given and can be read without PyIceberg."""
+        newest = None if file is None else read_newest(self._access, name, file)
+        if newest is None:
+            table = self._tables.load(name)
+            return self._state(name, table.metadata, table.metadata_location), table.metadata.properties
+        self._tables.check_is_here(name, newest.state.location)
+        self._manifest_lists.put((newest.state.identity, newest.state.version), newest.lists)
+        return newest.state, newest.properties
 
     def _state(self, name: TopicName, metadata: TableMetadata, file: str) -> TopicState:
         state = topic_state(name, metadata, file)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from lithify.columnar.files.access import local_path
 from lithify.errors import WarehouseError
 from lithify.model.stored_file import local_folder
+from lithify.store.iceberg.catalog.catalog_rows import CatalogRows
 from lithify.store.iceberg.reaching import reaching
 
 if TYPE_CHECKING:
@@ -58,6 +59,10 @@ class CatalogSource(Protocol):
         """Whether there are files of topics, and no catalog any more."""
         ...
 
+    def rows(self) -> CatalogRows | None:
+        """What can be read of the catalog without opening it; None if it has to be. Raises `WarehouseError`."""
+        ...
+
     def recovered(self) -> Catalog:
         """The catalog, recreated if it is lost. Raises `WarehouseError`."""
         ...
@@ -77,6 +82,7 @@ class EmbeddedCatalog:
     def __init__(self, directory: str) -> None:
         self._folder = local_folder(directory)
         self._catalog: Catalog | None = None
+        self._rows: CatalogRows | None = None
 
     @property
     def where(self) -> str:
@@ -97,6 +103,13 @@ class EmbeddedCatalog:
     @property
     def lost(self) -> bool:
         return not self._has_bytes()
+
+    def rows(self) -> CatalogRows | None:
+        if self._rows is None and self._is_warehouse():
+            rows = CatalogRows(f"file://{self._folder}/{CATALOG_FILE}?mode=rw", CATALOG_NAME, BUSY_TIMEOUT_S)
+            with reaching(self.where):
+                self._rows = rows if rows.is_whole() else None
+        return self._rows
 
     def recovered(self) -> Catalog:
         if self._catalog is None and self.lost and self._folder.is_dir():

@@ -35,6 +35,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Newest:
+    """The newest version of a topic as its metadata file has it."""
+
+    state: TopicState
+    lists: Lists
+    properties: Mapping[str, str]
+    """Of the table."""
+
+
+@dataclass(frozen=True, slots=True)
 class Lists:
     """The manifest lists of a version: of the log, and of the compacted views if there are any."""
 
@@ -72,8 +82,8 @@ def topic_state(name: TopicName, metadata: TableMetadata, file: str) -> TopicSta
     )
 
 
-def read_newest(access: FileAccess, name: TopicName, where: str) -> tuple[TopicState, Lists] | None:
-    """The state in a metadata file; None if it is missing, or cannot be read in this way."""
+def read_newest(access: FileAccess, name: TopicName, where: str) -> Newest | None:
+    """What a metadata file says; None if it is missing, or cannot be read in this way."""
     try:
         metadata = parsed_object(where, access.read(where))
         snapshots = {snapshot["snapshot-id"]: snapshot for snapshot in metadata["snapshots"]}
@@ -88,7 +98,7 @@ def read_newest(access: FileAccess, name: TopicName, where: str) -> tuple[TopicS
         checksums = stated_refs(properties)
         if view is not None and checksums is not None and checksums.get(VIEW_BRANCH) != _checksum(view):
             view = None
-        return state, Lists(_list(main), None if view is None else _list(view))
+        return Newest(state, Lists(_list(main), None if view is None else _list(view)), properties)
     except Exception:  # damaged bytes fail in any way here; the usual way reports them
         return None
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyiceberg.exceptions import NoSuchNamespaceError
 
@@ -21,6 +21,7 @@ from lithify.errors.defects import readable
 from lithify.model.formats.warehouse import WarehouseFormat, check_supported
 from lithify.ports.documents import DocumentKind
 from lithify.store.errors import no_warehouse
+from lithify.store.iceberg.catalog.catalog_rows import CatalogRows
 from lithify.store.iceberg.catalog.embedded import CatalogSource
 from lithify.store.iceberg.io.documents import read_document_if_there, write_document
 from lithify.store.iceberg.layout import catalog_document_file
@@ -29,6 +30,8 @@ from lithify.store.iceberg.reaching import reaching, writing
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from sqlalchemy import Engine
+
+T = TypeVar("T")
 
 NAMESPACE = ("lithify",)
 PROPERTY = "lithify.warehouse-format"
@@ -126,6 +129,10 @@ class CheckedSource:
     def lost(self) -> bool:
         return self._source.lost
 
+    def rows(self) -> CatalogRows | None:
+        rows = self._source.rows()
+        return None if rows is None else self._supported(rows)
+
     def recovered(self) -> Catalog:
         return self._supported(self._source.recovered())
 
@@ -136,7 +143,7 @@ class CheckedSource:
     def created(self) -> Catalog:
         return self._supported(self._source.created())
 
-    def _supported(self, catalog: Catalog) -> Catalog:
+    def _supported(self, catalog: T) -> T:
         """Asks once: formats only go up, and a topic that needs a newer one says so itself."""
         if not self._checked:
             content = stated_format(self._source)

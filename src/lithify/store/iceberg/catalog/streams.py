@@ -9,7 +9,7 @@ stream for levels when it lists namespaces, and a namespace as existing when one
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -72,11 +72,14 @@ class CatalogStreams:
 
     def attributes(self, streams: Collection[str]) -> dict[str, dict[str, str]]:
         """Raises `WarehouseError`."""
-        catalog = self._source.existing()
-        if catalog is None or not streams:
-            return {}
+        by_stream: dict[str, dict[str, str]] = {}
         with reaching(self._source.where):
-            by_stream = self._properties(catalog, streams)
+            if not streams:
+                pass
+            elif (rows := self._source.rows()) is not None:
+                by_stream = _by_stream(rows.properties(_KNOWN), streams)
+            elif (catalog := self._source.existing()) is not None:
+                by_stream = self._properties(catalog, streams)
         return {stream: _attributes(properties) for stream, properties in by_stream.items()}
 
     def topics(self, stream: str) -> tuple[TopicName, ...]:
@@ -160,10 +163,15 @@ def _in_database(catalog: Catalog, streams: Collection[str] | None) -> dict[str,
     )
     if streams is not None and len(streams) == 1:
         query = query.where(Row.namespace.in_(streams))
-    by_stream: dict[str, dict[str, str]] = {}
     with catalog.engine.connect() as connection:
-        for stream, key, value in connection.execute(query):
-            by_stream.setdefault(stream, {})[key] = value
+        return _by_stream(connection.execute(query), streams)
+
+
+def _by_stream(rows: Iterable[Sequence[str]], streams: Collection[str] | None) -> dict[str, dict[str, str]]:
+    """The properties of those of the streams that were created or changed; None are all."""
+    by_stream: dict[str, dict[str, str]] = {}
+    for stream, key, value in rows:
+        by_stream.setdefault(stream, {})[key] = value
     return {
         s: properties
         for s, properties in by_stream.items()

@@ -137,11 +137,21 @@ class TopicTables:
 
     def metadata_files(self) -> tuple[tuple[TopicName, str | None], ...]:
         """Every table of the catalog, and where its metadata is if the catalog tells. Raises `WarehouseError`."""
-        catalog = self._source.existing()
-        if catalog is None:
-            return ()
+        located: list[tuple[tuple[str, ...], str | None]] = []
         with reaching(self._source.where):
-            return tuple((layout.topic_name(table), location) for table, location in table_locations(catalog))
+            if (rows := self._source.rows()) is not None:
+                located = rows.locations()
+            elif (catalog := self._source.existing()) is not None:
+                located = table_locations(catalog)
+            return tuple((layout.topic_name(table), location) for table, location in located)
+
+    def metadata_file(self, name: TopicName) -> str | None:
+        """Where the newest metadata is of a table, if that is told before the catalog is opened."""
+        rows = self._source.rows()
+        if rows is None:
+            return None
+        with reaching(self._source.where):
+            return rows.location(name.stream, name.topic)
 
     def load(self, name: TopicName) -> Table:
         """The table as it is now.
