@@ -1,24 +1,23 @@
-"""The Python API of one topic: what changes it, and removes records or files of it, on demand."""
+"""The Python API of one topic: what changes it, and removes records or files of it, on demand.
+
+Its methods import the service that does it, so that a program that only reads loads none of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from lithify.api.shown import topic_html, topic_text
 from lithify.model.names import TopicName
 from lithify.model.topic.edit import Verb
 from lithify.ports.store import Warehouse
-from lithify.reports.changed_settings import AlterReport
-from lithify.reports.cut import CutReport
-from lithify.reports.topic_space import SweepReport
-from lithify.service.change.alter import alter, plan_uncompact, uncompact
-from lithify.service.change.cut import delete_records, plan_delete_records, plan_truncate, truncate
-from lithify.service.change.expire import expire_versions, versions_to_expire
-from lithify.service.change.retain import retain
-from lithify.service.change.sweep import refuse_sweep, sweep
-from lithify.service.change.undo import plan_undo, undo
-from lithify.service.clock_check import trust_clock
+
+if TYPE_CHECKING:
+    from lithify.reports.changed_settings import AlterReport
+    from lithify.reports.cut import CutReport
+    from lithify.reports.topic_space import SweepReport
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -45,6 +44,8 @@ class TopicCuts:
 
         Raises `InvalidSettingError`, or `PolicyError` where a compacted view would be in the way.
         """
+        from lithify.service.change.alter import alter
+
         return alter(self.warehouse, self.topic_name, config or {}, unset_names=unset, partitions=partitions)
 
     def retain(self, *, now_ms: int | None = None, allow_clock_jump: bool = False) -> CutReport:
@@ -52,19 +53,27 @@ class TopicCuts:
 
         Raises `ClockError` where the clock is years from the commits of the topic, unless it is allowed (C46).
         """
+        from lithify.service.change.retain import retain
+
         self._trust_clock(allow_clock_jump, Verb.RETAIN)
         return retain(self.warehouse, self.topic_name, now_ms=now_ms)
 
     def plan_delete_records(self, partition: int, before: int) -> CutReport:
         """What `delete_records` would do now; raises what it raises."""
+        from lithify.service.change.cut import plan_delete_records
+
         return plan_delete_records(self.warehouse, self.topic_name, partition, before)
 
     def delete_records(self, partition: int, before: int) -> CutReport:
         """Makes records below offset `before` unreadable at once (C26). Raises `OffsetOutOfRangeError`."""
+        from lithify.service.change.cut import delete_records
+
         return delete_records(self.warehouse, self.topic_name, partition, before)
 
     def plan_truncate(self, partition: int, to: int, *, below_compacted: bool = False) -> CutReport:
         """What `truncate` would do now; raises what it raises."""
+        from lithify.service.change.cut import plan_truncate
+
         return plan_truncate(self.warehouse, self.topic_name, partition, to, below_compacted=below_compacted)
 
     def truncate(self, partition: int, to: int, *, below_compacted: bool = False) -> CutReport:
@@ -72,22 +81,32 @@ class TopicCuts:
 
         Raises `OffsetOutOfRangeError`, or `PolicyError` below the first dirty offset.
         """
+        from lithify.service.change.cut import truncate
+
         return truncate(self.warehouse, self.topic_name, partition, to, below_compacted=below_compacted)
 
     def plan_uncompact(self, *, lose_trimmed: bool = False) -> CutReport:
         """What `uncompact` would do now; raises what it raises."""
+        from lithify.service.change.alter import plan_uncompact
+
         return plan_uncompact(self.warehouse, self.topic_name, lose_trimmed=lose_trimmed)
 
     def uncompact(self, *, lose_trimmed: bool = False) -> CutReport:
         """Drops the compacted view (C35). Raises `PolicyError`."""
+        from lithify.service.change.alter import uncompact
+
         return uncompact(self.warehouse, self.topic_name, lose_trimmed=lose_trimmed)
 
     def plan_undo(self) -> CutReport:
         """What `undo` would do now; raises what it raises."""
+        from lithify.service.change.undo import plan_undo
+
         return plan_undo(self.warehouse, self.topic_name)
 
     def undo(self) -> CutReport:
         """Undoes the last round (C7). Raises `NothingToUndoError`, which says why it cannot."""
+        from lithify.service.change.undo import undo
+
         return undo(self.warehouse, self.topic_name)
 
     def sweep(
@@ -97,6 +116,9 @@ class TopicCuts:
 
         Raises `ClockError` or `UnusualSweepError`.
         """
+        from lithify.service.change.expire import expire_versions, versions_to_expire
+        from lithify.service.change.sweep import refuse_sweep, sweep
+
         self._trust_clock(allow_clock_jump, Verb.SWEEP)
         warehouse, name = self.warehouse, self.topic_name
         expired = versions_to_expire(warehouse, warehouse.store.load(name), warehouse.clock.now_ms())
@@ -109,4 +131,6 @@ class TopicCuts:
 
     def _trust_clock(self, allowed: bool, verb: Verb) -> None:
         if allowed:
+            from lithify.service.clock_check import trust_clock
+
             trust_clock(self.warehouse, self.topic_name, verb)

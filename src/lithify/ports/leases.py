@@ -22,6 +22,8 @@ from lithify.model.cleaner_note import CleanerNote
 
 LEAST_LEASE_MS = 1_000
 """Shorter ones would be over while a database is busy."""
+NOTES_TABLE = "lithify_cleaners"
+"""The table of the notes of cleaners, where they share a database."""
 NOTES_KEPT_MS = 86_400_000
 """Age at which notes of cleaners that did not end in order are removed. Clocks differ by minutes, not by a day."""
 

@@ -33,15 +33,18 @@ def modules(*arguments: str) -> list[str]:
 @pytest.mark.parametrize(
     ("command", "own", "all_of_them"),  # but for Python's own
     [
-        ("--version", 40, 60),
-        ("--help", 130, 160),
-        ("compact --help", 75, 95),
-        ("topic list", 252, 825),
-        ("status", 262, 855),
-        ("consume orders", 257, 830),
-        ("versions orders", 253, 825),
-        ("group list", 275, 865),
-        ("produce orders /dev/null", 258, 1150),
+        ("--version", 40, 56),
+        ("--help", 119, 147),
+        ("compact --help", 69, 87),
+        ("topic list", 210, 242),
+        ("topic describe orders", 211, 243),
+        ("status", 215, 247),
+        ("consume orders", 222, 530),
+        ("versions orders", 211, 243),
+        ("history orders", 211, 243),
+        ("compact orders --plan", 232, 445),
+        ("group list", 239, 605),
+        ("produce orders /dev/null", 216, 248),
     ],
 )
 def test_a_small_command_imports_little(lithify, command, own, all_of_them):

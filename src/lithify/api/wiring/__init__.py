@@ -15,11 +15,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lithify.api.wiring.place import default_place
-from lithify.api.wiring.scopes import check_stored, database_of, scope_of, source_of
+from lithify.api.wiring.scopes import check_stored, database_of, lacks, scope_of, source_of
 from lithify.api.wiring.spark_choice import SparkChoice
 from lithify.api.wiring.system_clock import SystemClock
 from lithify.columnar.files.ambient_secrets import keep_ambient_secrets
 from lithify.errors import BrokerError
+from lithify.ports.leases import NOTES_TABLE
 from lithify.ports.store import Warehouse
 
 if TYPE_CHECKING:
@@ -278,15 +279,15 @@ def status_watch(warehouse: Warehouse) -> StatusWatch:
 
 
 def cleaner_notes(warehouse: Warehouse, url: str | None) -> tuple[CleanerNote, ...] | None:
-    """The notes of a warehouse's cleaners; None where they share no database.
-
-    Creates no table. Raises `CoordinationError`.
-    """
+    """The notes of cleaners of a warehouse, None where they share no database. Raises `CoordinationError`."""
     if warehouse.doubles is not None:
         return None
+    source = source_of(warehouse)
+    if url is None and lacks(source, NOTES_TABLE):
+        return ()
     from lithify.coordination.leases.sql_coordination import open_coordination
 
-    coordination = open_coordination(url, database_of(source_of(warehouse).existing()), makes_table=False)
+    coordination = open_coordination(url, database_of(source.existing()), makes_table=False)
     if not coordination.shared:
         return None
     scope = scope_of(warehouse)

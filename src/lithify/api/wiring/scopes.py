@@ -64,6 +64,20 @@ def database_of(catalog: Catalog | None) -> Engine | None:
     return catalog.engine if isinstance(catalog, SqlCatalog) else None
 
 
+def lacks(source: CatalogSource, table: str) -> bool:
+    """Whether a table is certainly not in the catalog's database: told without SQLAlchemy, of a catalog that is a file.
+
+    Raises `WarehouseError`.
+    """
+    from lithify.store.iceberg.reaching import reaching
+
+    rows = source.rows()
+    if rows is None:
+        return False
+    with reaching(source.where):
+        return not rows.has(table)
+
+
 def _store(warehouse: Warehouse) -> IcebergStore:
     from lithify.store.iceberg import IcebergStore
 

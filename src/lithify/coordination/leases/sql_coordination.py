@@ -44,7 +44,7 @@ from lithify.coordination.leases.lease_transactions import (
 from lithify.coordination.leases.memory import MemoryCoordination
 from lithify.coordination.leases.stored_rows import checked
 from lithify.model.cleaner_note import CleanerNote
-from lithify.ports.leases import NOTES_KEPT_MS, Coordination, Lease
+from lithify.ports.leases import NOTES_KEPT_MS, NOTES_TABLE, Coordination, Lease
 
 
 def table_of_leases(name: str) -> Table:
@@ -60,7 +60,7 @@ def table_of_leases(name: str) -> Table:
 
 LEASES = table_of_leases("lithify_leases")
 NOTES = Table(
-    "lithify_cleaners",
+    NOTES_TABLE,
     MetaData(),
     Column("cleaner", String, primary_key=True),
     Column("scope", String, nullable=False),

@@ -22,7 +22,7 @@ from pyiceberg.types import (
     StructType,
 )
 
-from lithify.columnar.segment.schema import (
+from lithify.columnar.segment.column_names import (
     BATCH_INDEX,
     ENTRY_ID,
     ENVELOPE_FIELD_IDS,

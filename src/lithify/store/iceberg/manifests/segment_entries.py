@@ -25,7 +25,7 @@ from pyiceberg.typedef import Record
 
 from lithify.columnar.files.access import check_small
 from lithify.columnar.files.sealed import checksum_of
-from lithify.columnar.segment.schema import (
+from lithify.columnar.segment.column_names import (
     ENTRY_ID,
     ENVELOPE_FIELD_IDS,
     FIELD_IDS,
