@@ -131,7 +131,7 @@ def test_a_stored_warehouse_stays_of_its_format_until_it_is_upgraded(archive, la
     done = lake.upgrade()
     assert (done.changed, done.format_before, done.format) == (True, 3, 4)
     again = lithify.open(lake.warehouse.store.where)
-    assert (again.info().format, again.info().features) == (4, ("compacted-logs",))
+    assert (again.info().format, again.info().features) == (4, ("compacted-logs", "masks"))
     assert again.info().topics_by_format == before.topics_by_format
     assert not again.upgrade().changed
     again.delete_topic("another")

@@ -2,6 +2,10 @@
 
     offsets   base_offset ................ end_offset (exclusive)
     file      |  records, ascending offsets, gaps allowed  |
+    mask      |    x          x x             x            |      the positions of dead records, if it has one
+
+A round that finds few dead records in a segment leaves the file as it is, and writes a mask. Iceberg calls it a
+position delete file. All readers pass over masked records: a segment has the other ones.
 
 The facts of a segment that the table's manifests have, so that its file need not be opened.
 """
@@ -9,20 +13,33 @@ The facts of a segment that the table's manifests have, so that its file need no
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lithify.model.message import EnvelopeFacts
 
 
 @dataclass(frozen=True, slots=True)
+class Mask:
+    """The file with the dead positions of one segment: so many, all that there are. It goes with its segment."""
+
+    path: str
+    size_bytes: int
+    dead: int
+
+
+@dataclass(frozen=True, slots=True)
 class Segment:
-    """The facts of one data file. Sizes in bytes (compressed), timestamps in epoch ms."""
+    """The facts of one data file. Sizes in bytes (compressed), timestamps in epoch ms.
+
+    Bounds and numbers of nulls are those of the file: of a segment with a mask there may be fewer.
+    """
 
     path: str
     partition: int
     base_offset: int
     end_offset: int
     records: int
+    """Those that are not masked."""
     size_bytes: int
     scan_bytes: int
     """Compressed size of the columns that the key pass reads: key, offset, value size."""
@@ -41,6 +58,27 @@ class Segment:
     only_chunks: bool = field(default=False, compare=False)
     """All that is passed through are chunks (C53). False: not all, or it is not known: manifests that earlier versions
     have written do not say it, so it is no reason for two segments to differ."""
+    mask: Mask | None = None
+
+    @property
+    def id(self) -> str:
+        """What tells it from all others, also from the same file with another mask: the path of its newest file."""
+        return self.path if self.mask is None else self.mask.path
+
+    @property
+    def records_in_file(self) -> int:
+        """With those that are masked."""
+        return self.records + (0 if self.mask is None else self.mask.dead)
+
+    @property
+    def mask_bytes(self) -> int:
+        """What is read to know which records are left."""
+        return 0 if self.mask is None else self.mask.size_bytes
+
+    @property
+    def unmasked(self) -> Segment:
+        """Its file, with all records."""
+        return replace(self, records=self.records_in_file, mask=None)
 
     @property
     def passed_through(self) -> int:
@@ -92,9 +130,9 @@ class Volume:
 
 
 def without(segments: tuple[Segment, ...], others: tuple[Segment, ...]) -> tuple[Segment, ...]:
-    """`segments` without those of `others`: the same path is the same segment."""
-    paths = {segment.path for segment in others}
-    return tuple(segment for segment in segments if segment.path not in paths)
+    """`segments` without those of `others`; a segment with another mask is another one."""
+    ids = {segment.id for segment in others}
+    return tuple(segment for segment in segments if segment.id not in ids)
 
 
 def volume_of(segments: tuple[Segment, ...]) -> Volume:
@@ -112,5 +150,10 @@ def segments_of(segments: tuple[Segment, ...], partition: int) -> tuple[Segment,
 
 
 def sizes_of(segments: Iterable[Segment]) -> dict[str, int]:
-    """By path, the sizes of the files of these segments, each once."""
-    return {segment.path: segment.size_bytes for segment in segments}
+    """By path, the sizes of the files of these segments and of their masks, each once."""
+    sizes: dict[str, int] = {}
+    for segment in segments:
+        sizes[segment.path] = segment.size_bytes
+        if segment.mask is not None:
+            sizes[segment.mask.path] = segment.mask.size_bytes
+    return sizes

@@ -16,6 +16,8 @@ class WarehouseInfo(Report):
     features: tuple[str, ...]
     newest_format: int
     """The highest that this version knows."""
+    lacks: tuple[str, ...]
+    """The features that an upgrade adds."""
     topics: int
     topics_by_format: dict[str, int]
     """By format version, of those that can be read."""

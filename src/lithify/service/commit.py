@@ -33,6 +33,7 @@ from lithify.errors import (
     UnknownTopicError,
 )
 from lithify.model.names import TopicName
+from lithify.model.segment import sizes_of
 from lithify.model.topic.edit import KEEPS_EPOCH, TopicEdit, Verb
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import CommitUnknownError, StaleVersionError, Warehouse
@@ -183,8 +184,8 @@ def check_written(warehouse: Warehouse, newest: TopicState, edit: TopicEdit) -> 
     Files that exist now exist until the swap: a sweep that deletes them abandons the run first, which
     makes a new version. Raises `RunExpiredError`, or `DamagedError` if a file is missing.
     """
-    check_not_abandoned(newest, (run_of(segment.path) for segment in edit.written))
-    missing = warehouse.files.missing([segment.path for segment in edit.written])
+    check_not_abandoned(newest, (run_of(segment.id) for segment in edit.written))
+    missing = warehouse.files.missing(list(sizes_of(edit.written)))
     if missing:
         raise DamagedError(
             f"{missing[0]}: a file that was written for this commit was deleted before it",

@@ -12,6 +12,7 @@ from dataclasses import replace
 from lithify.errors import DamagedError
 from lithify.errors.defects import readable
 from lithify.model.failure import LogFailure, failures_from_json, failures_to_json
+from lithify.model.formats.features import MASKS
 from lithify.model.formats.warehouse import UNSTATED_FORMAT, WarehouseFormat, check_supported
 from lithify.model.names import TopicName
 from lithify.model.settings.rates import Rates, RatesDocument, RatesNote, cleaners_from_json
@@ -174,6 +175,14 @@ def warehouse_format(store: LogStore) -> WarehouseFormat:
         stated_format = WarehouseFormat.from_json(content)
     check_supported(store.where, stated_format)
     return stated_format
+
+
+def may_have_masks(store: LogStore, topic: TopicState) -> bool:
+    """Whether rounds of a topic may write masks: not in a warehouse that an earlier Lithify uses as well (C66).
+
+    Raises what `warehouse_format` raises, which it asks of a topic without masks.
+    """
+    return MASKS in topic.features or MASKS in warehouse_format(store).features
 
 
 def put_heartbeat(store: Documents, topic: TopicState, run_id: str) -> None:

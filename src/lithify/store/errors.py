@@ -86,6 +86,6 @@ def check_removed(edit: TopicEdit, remove: Iterable[Segment], named: Iterable[Se
 
     That is a defect of the caller, so nothing is committed.
     """
-    absent = {segment.path for segment in remove}.difference(segment.path for segment in named)
+    absent = {segment.id for segment in remove}.difference(segment.id for segment in named)
     if absent:
         raise ValueError(f"run {edit.run_id} removes a segment that the version does not name: {min(absent)}")

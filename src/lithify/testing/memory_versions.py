@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lithify.model.formats.features import format_with
+from lithify.model.formats.features import features_after, format_with
 from lithify.model.segment import Segment, sizes_of, without
 from lithify.model.sources.origin import OWN
 from lithify.model.topic.edit import KeptVersion, TopicEdit, Verb
@@ -35,7 +35,7 @@ def edited(before: Version, edit: TopicEdit) -> Version:
     """The version that an edit makes of `before`."""
     logs = {log.partition: log for log in before.state.logs} | dict(edit.logs)
     version = before.state.version + 1
-    features = before.state.features if edit.features is None else edit.features
+    features = features_after(before.state.features, edit)
     state = replace(
         before.state,
         version=version,

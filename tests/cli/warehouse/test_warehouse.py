@@ -25,12 +25,12 @@ def test_a_new_warehouse_is_of_the_newest_format(lithify):
     assert plain(lithify("warehouse", "info").out) == [
         str(lithify.warehouse),
         "format 4",
-        "features compacted-logs",
+        "features compacted-logs, masks",
         "topics 1",
         "of format 3 1",
     ]
     said = lithify("warehouse", "upgrade").err
-    assert said == f"{lithify.warehouse}: it is of format 4 already\n"
+    assert said == f"{lithify.warehouse}: it has all features of this version already\n"
 
 
 def test_an_earlier_one_stays_as_it_is_until_it_is_upgraded(earlier):
@@ -41,21 +41,38 @@ def test_an_earlier_one_stays_as_it_is_until_it_is_upgraded(earlier):
         "format": 3,
         "features": [],
         "newest_format": 4,
+        "lacks": ["compacted-logs", "masks"],
         "topics": 2,
         "topics_by_format": {"3": 2},
         "unreadable": {},
     }
-    assert plain(earlier("warehouse", "info").out)[1] == "format 3; `lithify warehouse upgrade --yes` makes it 4"
+    assert plain(earlier("warehouse", "info").out)[1:3] == [
+        "format 3; an upgrade makes it 4",
+        "features (none); `lithify warehouse upgrade` adds compacted-logs, masks",
+    ]
     assert earlier.error("warehouse", "upgrade") == (
-        f"{earlier.warehouse}: nothing was changed (--yes makes the warehouse one of format 4; earlier versions of "
-        "Lithify then refuse topics that get a feature)"
+        f"{earlier.warehouse}: nothing was changed (--yes lets its topics have compacted-logs, masks; earlier versions "
+        "of Lithify then refuse the warehouse, or the topics that get a feature)"
     )
     assert earlier("warehouse", "info", "--json").json == before
     assert earlier("warehouse", "upgrade", "--yes").err.splitlines() == [
         f"{earlier.warehouse}: upgraded from format 3 to 4",
-        "  its topics may have: compacted-logs",
+        "  its topics may have: compacted-logs, masks",
     ]
-    assert earlier("warehouse", "info", "--json").json == {**before, "format": 4, "features": ["compacted-logs"]}
+    after = {**before, "format": 4, "features": ["compacted-logs", "masks"], "lacks": []}
+    assert earlier("warehouse", "info", "--json").json == after
+
+
+def test_one_with_some_features_gets_the_others_only_when_asked(lithify):
+    lithify("topic", "create", "orders")
+    file = lithify.warehouse / ".lithify" / "format.json"
+    file.write_text(json.dumps({"version": 4, "features": ["compacted-logs"]}))
+    assert "adds masks" in lithify("warehouse", "info").out
+    assert "nothing was changed (--yes lets its topics have masks; " in lithify.error("warehouse", "upgrade")
+    assert lithify("warehouse", "upgrade", "--yes").err.splitlines() == [
+        f"{lithify.warehouse}: upgraded",
+        "  its topics may have: compacted-logs, masks",
+    ]
 
 
 def test_an_upgrade_as_json_and_again(earlier):
@@ -64,7 +81,7 @@ def test_an_upgrade_as_json_and_again(earlier):
         "changed": True,
         "format_before": 3,
         "format": 4,
-        "features": ["compacted-logs"],
+        "features": ["compacted-logs", "masks"],
     }
     assert earlier("warehouse", "upgrade", "--yes", "--json").json == done
     assert earlier("warehouse", "upgrade", "--json").json == {**done, "changed": False, "format_before": 4}
@@ -102,8 +119,8 @@ def test_one_of_a_newer_lithify_is_neither_read_nor_written(earlier, verb):
         "(use a newer Lithify; nothing was changed)"
     )
     assert {path: path.stat().st_mtime_ns for path in earlier.warehouse.rglob("*")} == files
-    file.write_text(json.dumps({"version": 4, "features": ["compacted-logs", "masks"]}))
-    assert "has the feature masks, which this version does not know" in earlier.error(*verb, code=1)
+    file.write_text(json.dumps({"version": 4, "features": ["compacted-logs", "fast-logs"]}))
+    assert "has the feature fast-logs, which this version does not know" in earlier.error(*verb, code=1)
 
 
 @pytest.mark.parametrize("verb", [("topic", "list"), ("warehouse", "info"), ("warehouse", "upgrade", "--yes")])

@@ -100,7 +100,7 @@ def test_a_new_warehouse_says_it_before_its_first_topic_and_asks_no_more(tmp_pat
     file = tmp_path / ".lithify" / "format.json"
     assert {name: value for name, value in json.loads(file.read_text()).items() if name != "checksum"} == {
         "version": 4,
-        "features": ["compacted-logs"],
+        "features": ["compacted-logs", "masks"],
     }
     file.unlink()
     lake.create_topic("clicks")

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.model.topic.edit import TopicEdit
+from lithify.model.segment import Mask
+from lithify.model.topic.edit import TopicEdit, Verb
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.rules.lifecycle.landing import Landing, landing
@@ -28,6 +29,14 @@ def test_the_runs_of_a_log_say_it(runs: tuple[str, ...], expected: Landing) -> N
     newest = replace(BASE, logs=(replace(OLD, run_ids=runs),))
     assert landed(newest) is expected
     assert landed(replace(newest, identity="recreated")) is Landing.UNKNOWN
+
+
+def test_a_new_mask_tells_it_and_not_the_file_that_was_there() -> None:
+    whole = a_segment("s")
+    edit = replace(EDIT, add=(replace(whole, mask=Mask("mask", 100, 1)),), remove=(whole,), verb=Verb.COMPACT)
+    newest = replace(BASE, logs=(replace(OLD, run_ids=("others",)),))
+    for there, expected in ((edit.add, Landing.LANDED), (edit.remove, Landing.NOT_LANDED)):
+        assert landing(edit, BASE, newest, lambda _, there=there: there) is expected  # type: ignore[misc]
 
 
 def test_a_partition_that_the_commit_adds_was_not_there_before() -> None:

@@ -27,7 +27,7 @@ def info(invocation: Invocation) -> None:
         return
     facts = [
         ("format", _format(warehouse_info)),
-        ("features", ", ".join(warehouse_info.features) or "(none)"),
+        ("features", _features(warehouse_info)),
         ("topics", count(warehouse_info.topics)),
         *((f"of format {version}", count(number)) for version, number in warehouse_info.topics_by_format.items()),
         *(("unreadable", error) for error in warehouse_info.unreadable.values()),
@@ -35,10 +35,16 @@ def info(invocation: Invocation) -> None:
     show([heading(warehouse_info.warehouse), *fields(facts)])
 
 
+def _features(warehouse_info: WarehouseInfo) -> str:
+    features = ", ".join(warehouse_info.features) or "(none)"
+    added = ", ".join(warehouse_info.lacks)
+    return f"{features}; `lithify warehouse upgrade` adds {added}" if added else features
+
+
 def _format(warehouse_info: WarehouseInfo) -> str:
     newer = warehouse_info.format < warehouse_info.newest_format
     return (
-        f"{warehouse_info.format}; `lithify warehouse upgrade --yes` makes it {warehouse_info.newest_format}"
+        f"{warehouse_info.format}; an upgrade makes it {warehouse_info.newest_format}"
         if newer
         else f"{warehouse_info.format}"
     )

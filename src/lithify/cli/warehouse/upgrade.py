@@ -12,11 +12,11 @@ from lithify.cli.terminal.output import say
 @verb("upgrade")
 @click.option("--yes", is_flag=True, help="Upgrade the warehouse. Without --yes, only show what would change.")
 def upgrade(invocation: Invocation, yes: bool) -> None:
-    """Enable the features of this version of Lithify, such as replicas of compacted topics.
+    """Enable the features of this version of Lithify, such as masks and replicas of compacted topics.
 
-    No topic is changed, and earlier versions of Lithify go on with those that they know. They refuse the topics
-    that get a feature from then on. A warehouse cannot be set back. Replication that has failed for want
-    of a feature resumes by itself. Repeating it changes nothing.
+    No topic is changed. Versions of Lithify that know no features go on with the topics that have none; versions
+    that know some, but not those that are added, refuse the warehouse. A warehouse cannot be set back.
+    Replication that has failed for want of a feature resumes by itself. Repeating it changes nothing.
 
     \b
     Examples:
@@ -25,17 +25,20 @@ def upgrade(invocation: Invocation, yes: bool) -> None:
       lithify warehouse upgrade --catalog backup --yes
     """
     lake = invocation.open_lake()
-    if not yes and (info := lake.info()).format < info.newest_format:
+    if not yes and (info := lake.info()).lacks:
         refuse(
             f"{info.warehouse}: nothing was changed",
-            f"makes the warehouse one of format {info.newest_format}; earlier versions of Lithify then refuse topics "
-            "that get a feature",
+            f"lets its topics have {', '.join(info.lacks)}; earlier versions of Lithify then refuse the warehouse, or "
+            "the topics that get a feature",
         )
     report = lake.upgrade()
     if invocation.printed(report):
         return
     if report.changed:
-        say(f"{report.warehouse}: upgraded from format {report.format_before} to {report.format}")
+        newer = (
+            f" from format {report.format_before} to {report.format}" if report.format_before < report.format else ""
+        )
+        say(f"{report.warehouse}: upgraded{newer}")
         say(f"  its topics may have: {', '.join(report.features)}")
     else:
-        say(f"{report.warehouse}: it is of format {report.format} already")
+        say(f"{report.warehouse}: it has all features of this version already")

@@ -6,6 +6,9 @@
 `compacted-logs` is a copy of logs from which rounds have removed records. Earlier versions know no copies: they would
 append to it and compact it, and readers of the source could not continue at it. A copy of a log that still has
 all of its records needs no feature, whatever its settings say.
+
+`masks` is a topic with a segment that has a mask, or that had one: earlier versions would read masked records, and take
+the file of a mask for one of their own that nothing names. It stays, since kept versions may have masks.
 """
 
 from __future__ import annotations
@@ -13,11 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lithify.errors import UnsupportedFormatError
+from lithify.model.segment import Segment
+from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 
 COMPACTED_LOGS = "compacted-logs"
-KNOWN_FEATURES = frozenset({COMPACTED_LOGS})
+MASKS = "masks"
+KNOWN_FEATURES = frozenset({COMPACTED_LOGS, MASKS})
 
 TOPIC_FORMAT = 3
 """The format of topics without features. The next commit upgrades a topic of an earlier format to it."""
@@ -35,7 +41,20 @@ def needs_compacted_logs(state: TopicState) -> bool:
 
 def features_of_copy(state: TopicState) -> tuple[str, ...]:
     """The features that a copy of a topic has to have."""
-    return (COMPACTED_LOGS,) if needs_compacted_logs(state) else ()
+    compacted = (COMPACTED_LOGS,) if needs_compacted_logs(state) else ()
+    return (*compacted, MASKS) if MASKS in state.features else compacted
+
+
+def features_after(features: tuple[str, ...], edit: TopicEdit) -> tuple[str, ...]:
+    """Those of a topic with these features after an edit: `masks` from the first mask on."""
+    after = features if edit.features is None else edit.features
+    masks = (MASKS,) if MASKS in features else features_of((*edit.add, *edit.view_add))
+    return tuple(sorted({*after, *masks}))
+
+
+def features_of(segments: Iterable[Segment]) -> tuple[str, ...]:
+    """The features that a topic with these segments has to have."""
+    return (MASKS,) if any(segment.mask is not None for segment in segments) else ()
 
 
 def format_with(features: Iterable[str]) -> int:

@@ -46,8 +46,8 @@ def landing(edit: TopicEdit, base: TopicState, newest: TopicState, segments: Seg
         return Landing.LANDED
     if any(_remembers(now, before) for before, now in logs):
         return Landing.NOT_LANDED
-    ours = {segment.path for segment in edit.add}
-    if ours and any(segment.path in ours for segment in segments(list(edit.logs))):
+    ours = {segment.id for segment in edit.add}
+    if ours and any(segment.id in ours for segment in segments(list(edit.logs))):
         return Landing.LANDED
     shows = bool(ours) or edit.verb not in KEEPS_EPOCH  # in files that stay, or in the epoch itself
     same_epochs = all(before.epoch == now.epoch for before, now in logs)

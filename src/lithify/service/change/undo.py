@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from lithify.errors import NothingToUndoError
 from lithify.model.names import LogId, TopicName
-from lithify.model.segment import Segment, segments_of, without
+from lithify.model.segment import Segment, segments_of, sizes_of, without
 from lithify.model.topic.edit import TopicEdit, Verb
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
@@ -144,7 +144,7 @@ class _Edit:
         return state
 
     def _check_there(self, partition: int, segments: tuple[Segment, ...]) -> None:
-        missing = self._warehouse.files.missing([segment.path for segment in segments])
+        missing = self._warehouse.files.missing(list(sizes_of(segments)))
         if missing:
             raise NothingToUndoError(
                 f"{LogId(self._newest.name, partition)}: {missing[0]} is missing, so the round cannot be undone"

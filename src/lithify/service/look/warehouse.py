@@ -31,6 +31,7 @@ def warehouse_info(warehouse: Warehouse) -> WarehouseInfo:
         format=warehouse_format.version,
         features=tuple(sorted(warehouse_format.features)),
         newest_format=NEWEST_FORMAT.version,
+        lacks=warehouse_format.lacking(NEWEST_FORMAT.features),
         topics=formats.total() + len(unreadable),
         topics_by_format={str(version): formats[version] for version in sorted(formats)},
         unreadable=unreadable,

@@ -115,7 +115,7 @@ def superseded_file(location: str) -> str:
 
 
 _GIVEN = re.compile(
-    r"(?:data/)?partition=\d+/\d{20}-[\w-]+\.parquet"  # rounds of format 1 wrote beside data/
+    r"(?:data/)?partition=\d+/\d{20}-[\w-]+(?:\.deletes)?\.parquet"  # rounds of format 1 wrote beside data/
     r"|metadata/[\w.-]+\.(?:metadata\.json|avro)"  # Iceberg names these, for us and for others
     r"|lithify/(?:\w+/)?[\w-]+\.json(?:\.\d+-\d+\.part)?"
 )

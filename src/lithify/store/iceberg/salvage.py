@@ -28,7 +28,7 @@ from lithify.columnar.segment.writer import SegmentSpec
 from lithify.errors import ConflictError, DamagedError, LithifyError, RefusedError, UnknownTopicError
 from lithify.model.names import TopicName
 from lithify.model.remains import Entry, MetadataFile, Remains
-from lithify.model.segment import Segment
+from lithify.model.segment import Segment, sizes_of
 from lithify.model.topic.state import TopicState
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.catalog.embedded import CatalogSource
@@ -222,11 +222,11 @@ class IcebergSalvage:
             view = self._segments(metadata, layout.VIEW_BRANCH)
             assert newest.state is not None
             runs = lineage.known_runs(metadata, newest.state)
-            missing = tuple(s.path for s in named + view if s.path not in there)
+            missing = tuple(path for path in sizes_of(named + view) if path not in there)
             remains = replace(
                 remains,
-                named=tuple(s for s in named if s.path in there),
-                view=tuple(s for s in view if s.path in there),
+                named=lineage.as_left(named, there),
+                view=lineage.as_left(view, there),
                 missing=missing,
                 closed=lineage.no_longer_named(lineage.landed(records.values(), runs)),
             )

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from lithify.errors import UnsupportedFormatError
-from lithify.model.formats.features import COMPACTED_LOGS, check_known, features_of_copy, needs_compacted_logs
+from lithify.model.formats.features import (
+    COMPACTED_LOGS,
+    MASKS,
+    check_known,
+    features_after,
+    features_of_copy,
+    needs_compacted_logs,
+)
+from lithify.model.formats.warehouse import WarehouseFormat
+from lithify.model.segment import Mask
+from lithify.model.topic.edit import TopicEdit
 from lithify.service.change.alter import alter, uncompact
 from lithify.service.change.cut import delete_records, truncate
 from lithify.service.change.retain import retain
 from lithify.service.change.undo import undo
+from lithify.service.documents import may_have_masks, put_warehouse_format
 from support.builders import a_log
 from support.topics.memory_topic import ORDERS, MemoryTopic
 
@@ -92,7 +104,30 @@ def test_values_that_a_round_drops_one_by_one_for_their_age_are_missing() -> Non
     assert needs(topic)
 
 
+def test_a_topic_has_masks_from_the_first_one_on() -> None:
+    """C66: kept versions have them when the newest has none any more; so has a copy, and it has had them."""
+    topic = a_topic()
+    whole = topic.segments()[0]
+    masked = replace(whole, records=2, mask=Mask("mask", 100, 1))
+    edit = TopicEdit("run", 0, {})
+    assert features_after((), replace(edit, add=(whole,), remove=(masked,))) == ()
+    assert features_after((), replace(edit, add=(masked,))) == (MASKS,)
+    assert features_after((COMPACTED_LOGS,), replace(edit, view_add=(masked,))) == (COMPACTED_LOGS, MASKS)
+    assert features_after((COMPACTED_LOGS, MASKS), replace(edit, features=())) == (MASKS,)
+    assert features_of_copy(replace(topic.state, features=(MASKS,))) == (MASKS,)
+
+
+def test_rounds_write_masks_only_where_every_program_knows_them() -> None:
+    """C66: a warehouse of an earlier version has none before an upgrade, but a topic that has some may have more."""
+    topic = a_topic()
+    store = topic.warehouse.store
+    for features, masks in (([], False), ([COMPACTED_LOGS], False), ([COMPACTED_LOGS, MASKS], True)):
+        put_warehouse_format(store, WarehouseFormat(4, frozenset(features)))
+        assert may_have_masks(store, topic.state) == masks
+        assert may_have_masks(store, replace(topic.state, features=(MASKS,)))
+
+
 def test_a_feature_that_is_not_known_is_named() -> None:
     check_known("orders", [COMPACTED_LOGS])
-    with pytest.raises(UnsupportedFormatError, match="orders: has the feature masks, which this version does not"):
-        check_known("orders", ["masks", COMPACTED_LOGS])
+    with pytest.raises(UnsupportedFormatError, match="orders: has the feature fast-logs, which this version does not"):
+        check_known("orders", ["fast-logs", COMPACTED_LOGS])

@@ -33,8 +33,8 @@ def test_a_format_of_a_newer_lithify_is_refused_by_its_number_or_its_feature() -
         check_supported("w", known)
     with pytest.raises(UnsupportedFormatError, match=r"w: the warehouse is of format 5, .* up to 4 \(use a newer"):
         check_supported("w", WarehouseFormat(5))
-    with pytest.raises(UnsupportedFormatError, match="w: has the feature masks"):
-        check_supported("w", WarehouseFormat(4, frozenset({"masks"})))
+    with pytest.raises(UnsupportedFormatError, match="w: has the feature fast-logs"):
+        check_supported("w", WarehouseFormat(4, frozenset({"fast-logs"})))
 
 
 def test_an_earlier_warehouse_holds_what_needs_no_feature_and_asks_for_an_upgrade_otherwise() -> None:

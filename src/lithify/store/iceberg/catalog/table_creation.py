@@ -43,7 +43,7 @@ def recreate_table(
         location=state.location,
         partition_spec=PARTITION_SPEC,
         sort_order=SORT_ORDER,
-        properties={**TABLE_PROPERTIES, **rebuilt(state, replaces)},
+        properties={**TABLE_PROPERTIES, **rebuilt(state, segments, replaces)},
     )
     _make(creation, "repair", tuple(segments))
 

@@ -109,7 +109,7 @@ def _needed(table: Table, location: str) -> Iterator[str]:
 
 
 def data_files(io: FileIO, snapshots: Iterable[Snapshot]) -> Iterator[str]:
-    """The segments that these name. Raises `DamagedError`."""
+    """The segments and masks that these name. Raises `DamagedError`."""
     for snapshot in snapshots:
         for manifest in read_manifests(io, ManifestList.of(snapshot)):
             yield from (entry.data_file.file_path for entry in read_entries(io, manifest))

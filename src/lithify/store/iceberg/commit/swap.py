@@ -18,7 +18,7 @@ stale properties and deletes manifests where it believes that the commit failed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -51,7 +51,8 @@ from lithify.store.iceberg.io import checksums
 from lithify.store.iceberg.io.checksums import ManifestList
 from lithify.store.iceberg.io.documents import write_document
 from lithify.store.iceberg.layout import VIEW_BRANCH, version_file, version_record
-from lithify.store.iceberg.manifests.adapter import Exchange, SegmentProducer, delete_old_metadata
+from lithify.store.iceberg.manifests.adapter import SegmentProducer, delete_old_metadata
+from lithify.store.iceberg.manifests.exchange import Exchange
 from lithify.store.iceberg.manifests.segment_entries import read_segments
 from lithify.store.iceberg.reaching import writing
 from lithify.store.iceberg.state import topic_codec
@@ -146,7 +147,7 @@ def _staged_view(
     branch = table.metadata.refs.get(VIEW_BRANCH)
     head = None if branch is None else branch.snapshot_id
     if all(log.view is None for log in after):
-        check_removed(edit, edit.view_remove, _named(table, VIEW_BRANCH, edit.view_remove))
+        check_removed(edit, edit.view_remove, _beside(table, VIEW_BRANCH, edit.view_remove))
         gone = RemoveSnapshotRefUpdate.model_validate({"ref-name": VIEW_BRANCH})
         return ((gone,) if branch is not None else ()), {VIEW_BRANCH: None}
     had = any(log.view is not None for log in before)
@@ -161,14 +162,12 @@ def _staged_view(
 
 def _no_longer_named(table: Table, edit: TopicEdit) -> dict[str, int]:
     """By path, the sizes of files that the commit removes from the log or the view and the other one does not name."""
-    removed, view_removed = _paths(edit.remove), _paths(edit.view_remove)
-    still = _paths((*edit.add, *edit.view_add))
-    # A segment removed from one branch can be in the other one, which is read only for that.
-    still |= _paths(_named(table, VIEW_BRANCH, edit.remove)) - view_removed
-    still |= _paths(_named(table, MAIN_BRANCH, edit.view_remove)) - removed
-    return {
-        path: size for path, size in sorted(sizes_of((*edit.remove, *edit.view_remove)).items()) if path not in still
-    }
+    removed, view_removed = sizes_of(edit.remove), sizes_of(edit.view_remove)
+    still = {*sizes_of((*edit.add, *edit.view_add))}
+    # A file removed from one branch can be in the other one, which is read only for that.
+    still |= sizes_of(_beside(table, VIEW_BRANCH, edit.remove)).keys() - view_removed.keys()
+    still |= sizes_of(_beside(table, MAIN_BRANCH, edit.view_remove)).keys() - removed.keys()
+    return {path: size for path, size in sorted((removed | view_removed).items()) if path not in still}
 
 
 def _restored_bytes(table: Table, edit: TopicEdit) -> int:
@@ -176,22 +175,17 @@ def _restored_bytes(table: Table, edit: TopicEdit) -> int:
     if edit.verb is not Verb.UNDO:
         return 0
     added = (*edit.add, *edit.view_add)
-    named = _paths(_named(table, MAIN_BRANCH, added)) | _paths(_named(table, VIEW_BRANCH, added))
+    named = sizes_of((*_beside(table, MAIN_BRANCH, added), *_beside(table, VIEW_BRANCH, added)))
     return sum(size for path, size in sizes_of(added).items() if path not in named)
 
 
-def _named(table: Table, branch: str, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
-    """Those of some segments that a branch names."""
+def _beside(table: Table, branch: str, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    """The segments that a branch has of the logs of these."""
     snapshot = table.metadata.snapshot_by_name(branch)
     if snapshot is None or not segments:
         return ()
     partitions = sorted({segment.partition for segment in segments})
-    named = _paths(read_segments(table.io, ManifestList.of(snapshot), partitions))
-    return tuple(segment for segment in segments if segment.path in named)
-
-
-def _paths(segments: Iterable[Segment]) -> set[str]:
-    return {segment.path for segment in segments}
+    return read_segments(table.io, ManifestList.of(snapshot), partitions)
 
 
 def _tags(before: Versions, kept: Versions, refs: Mapping[str, int]) -> dict[str, int | None]:

@@ -6,19 +6,26 @@ segment once, and keeps manifests few by merging small ones.
     manifests of a branch [1][1][1] ... [1]   [16 files]   [270 files]
     merged by size class   └──── 16 of one class become one of the next ────┘
 
-so an entry is rewritten only a few times, for any number of segments.
+so an entry is rewritten only a few times, for any number of segments. Masks have manifests of their own, which are
+merged in the same way.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from pyiceberg.catalog import Catalog
-from pyiceberg.io import InputFile, OutputFile
-from pyiceberg.manifest import ManifestEntry, ManifestEntryStatus, ManifestFile, write_manifest_list
+from pyiceberg.io import OutputFile
+from pyiceberg.manifest import (
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+    ManifestWriter,
+    ManifestWriterV2,
+    write_manifest_list,
+)
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
@@ -31,14 +38,16 @@ from lithify.model.segment import Segment
 from lithify.model.topic.edit import TopicEdit
 from lithify.store.errors import check_removed
 from lithify.store.iceberg.io.checksums import LIST, MANIFESTS, ManifestList, Stated
+from lithify.store.iceberg.manifests.exchange import Exchange
+from lithify.store.iceberg.manifests.mask_entries import mask_of
 from lithify.store.iceberg.manifests.segment_entries import (
     Manifest,
     checksum_on_trust,
-    data_file,
     may_hold,
     read_entries,
     read_manifests,
 )
+from lithify.store.iceberg.manifests.whole_output import WholeOutput
 from lithify.store.iceberg.state.topic_codec import RUN
 
 MANIFESTS_PER_CLASS = 16
@@ -56,64 +65,15 @@ class UnstagedTransaction(Transaction):
         return self._table.metadata
 
 
-class WholeOutput(OutputFile):
-    """Writes to `output` in one piece when it is closed, and calls `note` with its path and these bytes (C48)."""
+class MaskWriter(ManifestWriterV2):
+    """A manifest of masks."""
 
-    def __init__(self, output: OutputFile, note: Callable[[str, bytes], None]) -> None:
-        super().__init__(output.location)
-        self._output = output
-        self._note = note
+    def content(self) -> ManifestContent:
+        return ManifestContent.DELETES
 
-    def __len__(self) -> int:
-        return len(self._output)
-
-    def exists(self) -> bool:
-        return self._output.exists()
-
-    def to_input_file(self) -> InputFile:
-        return self._output.to_input_file()
-
-    def create(self, overwrite: bool = False) -> Any:
-        return _Buffer(self, overwrite)
-
-    def put(self, content: bytes, overwrite: bool) -> None:
-        with self._output.create(overwrite=overwrite) as stream:
-            stream.write(content)
-        self._note(self.location, content)
-
-
-class _Buffer:
-    """Not an `io` stream: Python closes a discarded one, which would write this file."""
-
-    def __init__(self, output: WholeOutput, overwrite: bool) -> None:
-        self._output = output
-        self._overwrite = overwrite
-        self._pieces: list[bytes] = []
-        self._size = 0
-        self._closed = False
-
-    def write(self, piece: bytes) -> int:
-        self._pieces.append(bytes(piece))
-        self._size += len(piece)
-        return len(piece)
-
-    def tell(self) -> int:
-        return self._size
-
-    def close(self) -> None:
-        if not self._closed:
-            self._closed = True
-            self._output.put(b"".join(self._pieces), self._overwrite)
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """The segments that an edit removes from the snapshot `head` of a branch and adds to it; None is an empty one."""
-
-    branch: str
-    head: int | None
-    add: tuple[Segment, ...]
-    remove: tuple[Segment, ...]
+    @property
+    def _meta(self) -> dict[str, str]:
+        return {**super()._meta, "content": "deletes"}
 
 
 class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
@@ -124,7 +84,9 @@ class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
     """
 
     def __init__(self, table: Table, edit: TopicEdit, exchange: Exchange) -> None:
-        operation = Operation.OVERWRITE if exchange.remove else Operation.APPEND
+        self._masks = exchange.added(ManifestContent.DELETES)
+        self._removed = {content: exchange.removed(content) for content in ManifestContent}
+        operation = Operation.OVERWRITE if exchange.remove or self._masks else Operation.APPEND
         super().__init__(
             operation,
             UnstagedTransaction(table),
@@ -136,11 +98,12 @@ class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
         self._edit = edit
         self._exchange = exchange
         self._kept: list[Manifest] = []
+        self._masks_gone: list[ManifestEntry] = []
         self._stated: dict[str, Stated] = {}
-        for segment in exchange.add:
-            self.append_data_file(data_file(segment))
-        for segment in exchange.remove:
-            self.delete_data_file(data_file(segment))
+        for file in exchange.added(ManifestContent.DATA):
+            self.append_data_file(file)
+        for file in self._removed[ManifestContent.DATA]:
+            self.delete_data_file(file)
 
     def staged(self) -> tuple[Snapshot, tuple[TableUpdate, ...]]:
         """Writes manifests and a manifest list; returns the snapshot, and what is to be committed."""
@@ -190,9 +153,11 @@ class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
         return path
 
     def _summary(self, snapshot_properties: dict[str, str] = EMPTY_DICT) -> Summary:
-        """Its totals continue those of the branch, also without a parent."""
+        """Its totals continue those of the branch, also without a parent, and count masks, which have been written."""
         parent = self._parent_snapshot_id
         self._parent_snapshot_id = self._exchange.head
+        self._added_data_files += self._masks
+        self._deleted_data_files.update(self._removed[ManifestContent.DELETES])
         try:
             return super()._summary(snapshot_properties)
         finally:
@@ -200,43 +165,64 @@ class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
 
     def _deleted_entries(self) -> list[ManifestEntry]:
         """The base class calls this before `_existing_manifests`; both come from one reading."""
-        removed = {segment.path for segment in self._exchange.remove}
-        partitions = frozenset(segment.partition for segment in self._exchange.remove)
         deleted: list[ManifestEntry] = []
+        named = set[str]()
+        masks = dict[str, str]()
         for manifest in self._live_manifests():
-            if not removed or not may_hold(manifest.file, partitions):
+            if not self._exchange.remove or not may_hold(manifest.file, self._exchange.partitions):
                 self._kept.append(manifest)
                 continue
             entries = read_entries(self._io, manifest)
-            gone = [entry for entry in entries if entry.data_file.file_path in removed]
-            deleted += gone
-            if not gone:
-                self._kept.append(manifest)
-            elif len(gone) < len(entries):
-                self._kept.append(self._written(e for e in entries if e.data_file.file_path not in removed))
-        paths = {entry.data_file.file_path for entry in deleted}
-        check_removed(self._edit, self._exchange.remove, (s for s in self._exchange.remove if s.path in paths))
+            if manifest.file.content == ManifestContent.DELETES:
+                known = map(mask_of, (entry.data_file for entry in entries))
+                masks |= {entry.segment: entry.mask.path for entry in known}
+                self._masks_gone += self._taken(manifest, entries)
+            else:
+                named |= {entry.data_file.file_path for entry in entries}
+                deleted += self._taken(manifest, entries)
+        there = (s for s in self._exchange.remove if s.path in named and masks.get(s.path, s.path) == s.id)
+        check_removed(self._edit, self._exchange.remove, there)
         return [self._marked(entry, ManifestEntryStatus.DELETED) for entry in deleted]
+
+    def _taken(self, manifest: Manifest, entries: Sequence[ManifestEntry]) -> list[ManifestEntry]:
+        """The entries of a manifest that are to go; the other ones are kept, in this manifest or in a new one."""
+        content = manifest.file.content
+        removed = {file.file_path for file in self._removed[content]}
+        gone = [entry for entry in entries if entry.data_file.file_path in removed]
+        if not gone:
+            self._kept.append(manifest)
+        elif len(gone) < len(entries):
+            self._kept.append(self._written(content, (e for e in entries if e.data_file.file_path not in removed)))
+        return gone
 
     def _existing_manifests(self) -> list[ManifestFile]:
         return [manifest.file for manifest in self._kept]
 
     def _process_manifests(self, manifests: list[ManifestFile]) -> list[ManifestFile]:
-        """Merges manifests of earlier commits, class by class, while one is full."""
+        """Writes the masks, and merges manifests of earlier commits."""
         earlier = {manifest.path for manifest in self._kept}
+        new = [manifest for manifest in manifests if manifest.manifest_path not in earlier]
+        if self._masks or self._masks_gone:
+            new.append(self._masks_written())
+        merged = (manifest for content in ManifestContent for manifest in self._merged(content))
+        return [*new, *(manifest.file for manifest in merged)]
+
+    def _merged(self, content: ManifestContent) -> list[Manifest]:
+        """The kept manifests with this content, merged class by class while one is full."""
         classes: dict[int, list[Manifest]] = defaultdict(list)
         for manifest in self._kept:
-            classes[_size_class(manifest.file)].append(manifest)
+            if manifest.file.content == content:
+                classes[_size_class(manifest.file)].append(manifest)
         level = 0
         while level <= max(classes, default=-1):
             full = classes[level]
             if len(full) >= MANIFESTS_PER_CLASS:
-                merged = self._written(entry for manifest in full for entry in read_entries(self._io, manifest))
+                entries = (entry for manifest in full for entry in read_entries(self._io, manifest))
+                merged = self._written(content, entries)
                 classes[level] = []
                 classes[max(level + 1, _size_class(merged.file))].append(merged)
             level += 1
-        new = (manifest for manifest in manifests if manifest.manifest_path not in earlier)
-        return [*new, *(manifest.file for level in sorted(classes) for manifest in classes[level])]
+        return [manifest for level in sorted(classes) for manifest in classes[level]]
 
     def _live_manifests(self) -> list[Manifest]:
         """Manifests of the snapshot before it that still name a segment, with their checksums."""
@@ -249,14 +235,28 @@ class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
         # Commits in a format before 3 stored no checksums.
         return [m if m.checksum else Manifest(m.file, checksum_on_trust(self._io, m)) for m in live]
 
-    def _written(self, entries: Iterable[ManifestEntry]) -> Manifest:
+    def _written(self, content: ManifestContent, entries: Iterable[ManifestEntry]) -> Manifest:
         """A manifest of entries of earlier commits."""
         entries = list(entries)  # read before the writer is opened, which hides what fails within it
-        with self.new_manifest_writer(self.spec(0)) as writer:
+        with self._writer(content) as writer:
             for entry in entries:
                 writer.add_entry(self._marked(entry, ManifestEntryStatus.EXISTING))
         file = writer.to_manifest_file()
         return Manifest(file, self._stated[file.manifest_path].checksum)
+
+    def _masks_written(self) -> ManifestFile:
+        """The manifest of the masks that come and go with this commit."""
+        with self._writer(ManifestContent.DELETES) as writer:
+            for file in self._masks:
+                writer.add(ManifestEntry.from_args(sequence_number=None, data_file=file))
+            for entry in self._masks_gone:
+                writer.add_entry(self._marked(entry, ManifestEntryStatus.DELETED))
+        return writer.to_manifest_file()
+
+    def _writer(self, content: ManifestContent) -> ManifestWriter:
+        if content == ManifestContent.DATA:
+            return self.new_manifest_writer(self.spec(0))
+        return MaskWriter(self.spec(0), self.schema(), self.new_manifest_output(), self._snapshot_id, self._compression)
 
     def _marked(self, entry: ManifestEntry, status: ManifestEntryStatus) -> ManifestEntry:
         deleted = status is ManifestEntryStatus.DELETED

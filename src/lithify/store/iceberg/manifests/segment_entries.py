@@ -15,12 +15,13 @@ The column size of `key` is that of all columns of the key pass together (`scan_
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 from pyiceberg.io import FileIO
-from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestEntry, ManifestFile
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestContent, ManifestEntry, ManifestFile
 from pyiceberg.typedef import Record
 
 from lithify.columnar.files.access import check_small
@@ -47,6 +48,7 @@ from lithify.store.iceberg.io.checksums import MANIFESTS, RESTORE, ManifestList,
 from lithify.store.iceberg.io.file_cache import FILE_CACHE, Recent
 from lithify.store.iceberg.layout import SORT_ORDER_ID
 from lithify.store.iceberg.manifests.avro import decoded_entries, decoded_list
+from lithify.store.iceberg.manifests.mask_entries import MaskEntry, mask_of, masked
 
 _INT_BYTES, _LONG_BYTES = 4, 8
 _FALSE = b"\x00"
@@ -58,9 +60,18 @@ _COUNTED = (_PARTITION, _OFFSET, _TIMESTAMP, FIELD_IDS[TIMESTAMP_TYPE], _KEY, _V
 ENTRIES_KEPT = 100_000
 """Entries of manifests that stay decoded, in all topics of a process: some 70 MB."""
 
-_ByPartition = Mapping[int, tuple[Segment, ...]]
-_DECODED: Recent[str, _ByPartition] = Recent(ENTRIES_KEPT, lambda named: max(1, sum(map(len, named.values()))))
+T = TypeVar("T")
+_ByPartition = Mapping[int, tuple[T, ...]]
+_Decoded = Recent[str, _ByPartition[T]]
 """By the checksum of a manifest, which is that of its bytes, what they say."""
+
+
+def _size(named: _ByPartition[T]) -> int:
+    return max(1, sum(map(len, named.values())))
+
+
+_DECODED: _Decoded[Segment] = Recent(ENTRIES_KEPT, _size)
+_DECODED_MASKS: _Decoded[MaskEntry] = Recent(ENTRIES_KEPT, _size)
 
 
 def data_file(segment: Segment) -> DataFile:
@@ -86,7 +97,7 @@ def data_file(segment: Segment) -> DataFile:
     if (known := segment.envelopes) is not None:
         lower |= {_LEDGER: _bound(_LONG_BYTES, known.min_ledger), _ENTRY: _bound(_LONG_BYTES, known.min_entry)}
         upper |= {_LEDGER: _bound(_LONG_BYTES, known.max_ledger), _ENTRY: _bound(_LONG_BYTES, known.max_entry)}
-        null_counts[_PASSED] = segment.records - known.passed_through
+        null_counts[_PASSED] = segment.records_in_file - known.passed_through
         if segment.only_chunks:
             lower[_PASSED] = _FALSE
     file = DataFile.from_args(
@@ -94,10 +105,10 @@ def data_file(segment: Segment) -> DataFile:
         file_path=segment.path,
         file_format=FileFormat.PARQUET,
         partition=Record(segment.partition),
-        record_count=segment.records,
+        record_count=segment.records_in_file,
         file_size_in_bytes=segment.size_bytes,
         column_sizes={_KEY: segment.scan_bytes},
-        value_counts=dict.fromkeys(counted, segment.records),
+        value_counts=dict.fromkeys(counted, segment.records_in_file),
         null_value_counts={**dict.fromkeys(counted, 0), **null_counts},
         nan_value_counts={},
         lower_bounds=lower,
@@ -167,28 +178,38 @@ def read_segments(io: FileIO, manifest_list: ManifestList, partitions: Sequence[
     """
     wanted = None if partitions is None else frozenset(partitions)
     segments: list[Segment] = []
+    masks: list[MaskEntry] = []
     for manifest in read_manifests(io, manifest_list):
-        if wanted is None or may_hold(manifest.file, wanted):
-            named = _segments(io, manifest)
-            for partition in named if wanted is None else wanted & named.keys():
-                segments += named[partition]
+        if wanted is not None and not may_hold(manifest.file, wanted):
+            continue
+        if manifest.file.content == ManifestContent.DELETES:
+            masks += _of(wanted, _named(io, manifest, mask_of, _DECODED_MASKS))
+        else:
+            segments += _of(wanted, _named(io, manifest, segment_of, _DECODED))
+    if masks:
+        segments = masked(segments, masks)
     return tuple(sorted(segments, key=lambda s: (s.partition, s.base_offset)))
 
 
-def _segments(io: FileIO, manifest: Manifest) -> _ByPartition:
-    """The segments that a manifest names. Its bytes are read and checked each time, and decoded once."""
+def _of(wanted: frozenset[int] | None, named: _ByPartition[T]) -> Iterator[T]:
+    for partition in named if wanted is None else wanted & named.keys():
+        yield from named[partition]
+
+
+def _named(io: FileIO, manifest: Manifest, said: Callable[[DataFile], T], decoded: _Decoded[T]) -> _ByPartition[T]:
+    """What is `said` by the entries of a manifest. Its bytes are read and checked each time, and decoded once."""
     content = _read(io, manifest)
-    known = None if manifest.checksum is None else _DECODED.get(manifest.checksum)
+    known = None if manifest.checksum is None else decoded.get(manifest.checksum)
     if known is not None:
         return known
     entries = _entries(manifest, content)
-    named: dict[int, list[Segment]] = defaultdict(list)
+    named: dict[int, list[T]] = defaultdict(list)
     with _damage_named(manifest.path):
         for entry in entries:
-            named[entry.data_file.partition[0]].append(segment_of(entry.data_file))
-    by_partition = {partition: tuple(segments) for partition, segments in named.items()}
+            named[entry.data_file.partition[0]].append(said(entry.data_file))
+    by_partition = {partition: tuple(files) for partition, files in named.items()}
     if manifest.checksum is not None and len(entries) <= ENTRIES_KEPT:
-        _DECODED.put(manifest.checksum, by_partition)
+        decoded.put(manifest.checksum, by_partition)
     return by_partition
 
 

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 from lithify.columnar.files.access import local_path
 from lithify.errors import LithifyError, RefusedError
 from lithify.errors.redaction import one_line
+from lithify.model.formats.features import features_of
 from lithify.model.remains import ClosedState
+from lithify.model.segment import Segment
 from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.sources.origin import origin_of, origin_text
@@ -38,16 +40,24 @@ Record = Mapping[str, Any]
 """A record of a closed version."""
 
 
-def rebuilt(state: TopicState, replaces: Iterable[str]) -> dict[str, str]:
-    """The properties of a recreated topic, in the folder of those that it replaces."""
+def rebuilt(state: TopicState, segments: Iterable[Segment], replaces: Iterable[str]) -> dict[str, str]:
+    """The properties of a topic recreated with these segments, in the folder of those that it replaces."""
+    features = features_of(segments)
     return {
         **topic_codec.new_topic(
             NewTopic(state.name, state.original_name, state.settings, 0, state.created_ms, state.own_settings)
         ),
         **topic_codec.changed(topic_codec.FIRST_VERSION, state.settings, state.logs, None),
+        **(topic_codec.featured(features) if features else {}),
         **({} if (origin := origin_text(state.origin)) is None else {topic_codec.COPY_OF: origin}),
         REPLACES: json.dumps(sorted(replaces)),
     }
+
+
+def as_left(segments: Iterable[Segment], there: Collection[str]) -> tuple[Segment, ...]:
+    """Segments as far as their files are there: one whose mask is lost has all of its records again."""
+    left = (segment for segment in segments if segment.path in there)
+    return tuple(s.unmasked if s.mask is not None and s.mask.path not in there else s for s in left)
 
 
 def replaced(properties: Mapping[str, str]) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ from typing import Any
 from lithify.columnar.files.access import normal_form
 from lithify.errors import DamagedError, LocationChangedError, UnknownTopicError, UnsupportedFormatError
 from lithify.errors.defects import readable
-from lithify.model.formats.features import FEATURES_FORMAT, TOPIC_FORMAT, check_known, format_with
+from lithify.model.formats.features import FEATURES_FORMAT, TOPIC_FORMAT, check_known, features_after, format_with
 from lithify.model.names import TopicName
 from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import TopicSettings, stored_settings, to_stored
@@ -146,10 +146,10 @@ def edited(properties: Properties, version: int, edit: TopicEdit, kept: tuple[Cl
     if edit.own_settings is not None:
         new[_OWN_SETTINGS] = _text(sorted(edit.own_settings))
     known = _features(properties)
-    features = known if edit.features is None else edit.features
+    features = features_after(known, edit)
     new[_FORMAT] = str(format_with(features))
     if features != known:
-        new[_FEATURES] = _text(features)
+        new |= featured(features)
     if edit.origin is not None and (origin := origin_text(edit.origin)) is not None:
         new[COPY_OF] = origin
     if edit.abandon is not None:
@@ -159,6 +159,11 @@ def edited(properties: Properties, version: int, edit: TopicEdit, kept: tuple[Cl
     if edit.report_id is not None:
         new[_REPORTS] = _text((edit.report_id, *report_ids(properties))[:REPORTS_KEPT])
     return new
+
+
+def featured(features: tuple[str, ...]) -> dict[str, str]:
+    """The properties of a topic that say which features it has."""
+    return {_FORMAT: str(format_with(features)), _FEATURES: _text(features)}
 
 
 def state_of(name: TopicName, facts: TableFacts) -> TopicState:
