@@ -1,5 +1,7 @@
 """Copies records of segments, in order, to new segments: a round's survivors, what a cut leaves, a union.
 
+Or leaves a segment where it is, and writes a mask of its dead records.
+
     sources   [ a: row groups 0 1 2 ][ b: row groups 0 1 ]
     dead           2, 5 to 9              none
     result    [          a and b without the dead         ]      (more than one above `segment.bytes`)
@@ -15,20 +17,22 @@ Records are copied as Arrow columns; at most one row group of a source and one o
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyroaring import BitMap
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.pace import unthrottled
-from lithify.columnar.segment.dead_records import DeadPositions
+from lithify.columnar.segment.dead_records import DeadPositions, bitmap_of
+from lithify.columnar.segment.mask_file import masked_with, read_mask, write_mask
 from lithify.columnar.segment.schema import HEADERS, OFFSET
 from lithify.columnar.segment.segment_reader import SegmentReader, read_segment
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
-from lithify.errors import DamagedError
+from lithify.errors import DamagedError, EngineError
 from lithify.model.segment import Segment
 
 
@@ -70,10 +74,10 @@ def cut(access: FileAccess, spec: SegmentSpec, segment: Segment, end_offset: int
     """Copies the records of `segment` below `end_offset`, one row group at a time (C26).
 
     Returns no segment if there are no such records. One run may cut a segment of the log and one of its view
-    with the same base offset, so file names contain a hash of the source's path. Raises `DamagedError`,
+    with the same base offset, so file names contain a hash of what identifies the source. Raises `DamagedError`,
     which names the segment.
     """
-    origin = hashlib.blake2b(f"{segment.path} {end_offset}".encode(), digest_size=6).hexdigest()
+    origin = hashlib.blake2b(f"{segment.id} {end_offset}".encode(), digest_size=6).hexdigest()
     with SegmentWriter(access, spec, attempt=origin) as writer, SegmentReader(access, segment) as reader:
         for group in range(reader.row_groups):
             table = reader.read(group, _columns_with_data(reader, group))
@@ -83,12 +87,48 @@ def cut(access: FileAccess, spec: SegmentSpec, segment: Segment, end_offset: int
         return writer.close()
 
 
+def mask(
+    access: FileAccess, spec: SegmentSpec, source: Source, *, attempt: str, throttles: Throttles = Throttles()
+) -> tuple[Segment, int]:
+    """Hides the dead records of a segment, with those that its mask hid before; its own file is not opened.
+
+    Returns the segment with its new mask, and the compressed bytes read. Raises `DamagedError`, which names the mask
+    before, `EngineError` if others are dead than were counted, `OSError` or `WarehouseError`.
+    """
+    segment = source.segment
+    throttles.read(segment.mask_bytes)
+    masked = masked_with(read_mask(access, segment), source.dead, segment.records_in_file)
+    left = segment.records_in_file - len(masked)
+    if left != source.survivors:
+        raise EngineError(
+            f"{segment.path}: {source.survivors} records should survive, its mask would leave {left}",
+            hint="nothing was committed; the log is as it was before",
+        )
+    new = write_mask(access, spec, segment, masked, attempt=attempt, acquire=throttles.write)
+    return replace(segment, records=left, mask=new), segment.mask_bytes
+
+
+def mask_offsets(access: FileAccess, spec: SegmentSpec, segment: Segment, offsets: Collection[int]) -> Segment:
+    """Hides the records of a segment at these offsets, with those that its mask hid before. Raises as `mask` does."""
+    dead, left_before = BitMap(), 0
+    wanted = np.fromiter(offsets, np.int64, len(offsets))
+    for table in read_segment(access, segment, columns=[OFFSET]):
+        dead |= bitmap_of(np.flatnonzero(np.isin(table.column(OFFSET).to_numpy(), wanted)) + left_before)
+        left_before += table.num_rows
+    named = hashlib.blake2b(segment.id.encode() + dead.serialize(), digest_size=6).hexdigest()
+    source = Source(segment, left_before - len(dead), DeadPositions(dead))
+    return mask(access, spec, source, attempt=named)[0]
+
+
 def _copy(access: FileAccess, source: Source, writer: SegmentWriter, acquire: Callable[[int], None]) -> int:
     """Copies the survivors of one source and returns the compressed bytes read."""
-    bytes_read = position = survivors = 0
+    position = survivors = 0
+    bytes_read = source.segment.mask_bytes
+    if bytes_read:
+        acquire(bytes_read)
     with SegmentReader(access, source.segment) as reader:
         for group in range(reader.row_groups):
-            records = reader.footer().row_group(group).num_rows
+            records = reader.records(group)
             live = ~source.dead.flags(position, position + records)
             position += records
             left = int(live.sum())

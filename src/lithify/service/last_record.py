@@ -18,17 +18,32 @@ from lithify.rules.reading.pieces import Reading
 
 
 def last_record(warehouse: Warehouse, segments: tuple[Segment, ...], known: LastRecord | None) -> LastRecord | None:
-    """The last record of `segments`, which are in offset order; the file is read only if it is not `known`."""
+    """The last record of `segments`, which are in offset order; the file is read only if it is not `known`.
+
+    A mask may hide the last records of its segment: then more of it is read, twice as much each time.
+    """
     if not segments:
         return None
-    offset = segments[-1].end_offset - 1
-    if known is not None and known.offset == offset:
+    segment = segments[-1]
+    offset = segment.end_offset - 1
+    if known is not None and known.offset == offset and segment.mask is None:
         return known
-    for batch in warehouse.files.read(segments[-1], offset):
-        for record in batch.records():
-            assert record.timestamp is not None  # every stored record has one
-            return LastRecord(offset, record.timestamp, None if record.envelope is None else record.envelope.id)
-    raise DamagedError(f"{segments[-1].path}: its last record, at offset {offset}, cannot be read")
+    last, size = _last_from(warehouse, segment, offset), 1
+    while last is None and segment.mask is not None and offset - size >= segment.base_offset:
+        size *= 2
+        last = _last_from(warehouse, segment, max(segment.base_offset, offset + 1 - size))
+    if last is None:
+        raise DamagedError(f"{segment.path}: its last record, at offset {offset}, cannot be read")
+    return last
+
+
+def _last_from(warehouse: Warehouse, segment: Segment, offset: int) -> LastRecord | None:
+    last = None
+    for batch in warehouse.files.read(segment, offset):
+        *_, record = batch.records()
+        assert record.offset is not None and record.timestamp is not None  # every stored record has them
+        last = LastRecord(record.offset, record.timestamp, None if record.envelope is None else record.envelope.id)
+    return last
 
 
 def last_position(warehouse: Warehouse, state: TopicState, partition: int, how: Reading) -> MessagePosition:

@@ -21,14 +21,14 @@ from lithify.columnar.keypass.key_scan import KeyScan, LogScan, keys_schema
 from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.tally import Tally, log_findings
 from lithify.columnar.keypass.winners import WinnerFinder
-from lithify.columnar.rewrite import Source, rewrite
+from lithify.columnar.rewrite import Source, mask, rewrite
 from lithify.columnar.segment.dead_records import DeadPositions, DeadRecords, Integers, ordinal_starts
 from lithify.columnar.segment.writer import SegmentSpec
 from lithify.errors import LithifyError
 from lithify.model.names import LogId
 from lithify.ports.engine import PlannedLog, Progress, Rewrites, Rewritten, RunLimits, Written
 from lithify.reports.rounds.round import RoundReport
-from lithify.rules.compaction.decisions import CountedSegment, Rewrite
+from lithify.rules.compaction.decisions import AddMask, CountedSegment, Rewrite
 from lithify.rules.compaction.key_pass_shape import KeyPassShape
 from lithify.rules.compaction.outcome import LogFindings
 from lithify.rules.compaction.planner import LogPlan
@@ -106,9 +106,12 @@ class KernelRound:
         self._dead |= {log.segments[i].path: positions for i, positions in dead.by_segment().items()}
         return log_findings(plan, tallies, {path: positions.change for path, positions in self._dead.items()})
 
-    def _rewrite(self, log: LogId, number: int, decided: Rewrite) -> Rewritten | LithifyError:
+    def _rewrite(self, log: LogId, number: int, decided: Rewrite | AddMask) -> Rewritten | LithifyError:
         spec = SegmentSpec.of(self._logs[log].topic, decided.partition, self._run_id)
         try:
+            if isinstance(decided, AddMask):
+                masked, read = mask(self._engine.access, spec, self._source(decided.source), attempt=str(number))
+                return Rewritten((masked,), read)
             sources = [self._source(s) for s in decided.sources]
             return Rewritten(*rewrite(self._engine.access, spec, sources, attempt=str(number)))
         except LithifyError as error:

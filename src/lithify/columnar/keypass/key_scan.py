@@ -120,8 +120,12 @@ class KeyScan:
     def _segment(self, segment: Segment, ordinal: int, portion: Portion) -> Iterator[pa.RecordBatch]:
         scanned = ScannedSegment(segment, portion, self._log.rules, self._log.step_ends)
         wanted = scanned.columns()
+        self._acquire(segment.mask_bytes)
+        self.tally.bytes_read += segment.mask_bytes
         with SegmentReader(self._access, segment) as reader:
             for group in range(reader.row_groups):
+                if reader.records(group) == 0:
+                    continue
                 columns = [name for name in wanted if name != HEADERS or reader.has_headers(group)]
                 size = reader.compressed_bytes(group, columns)
                 self._acquire(size)

@@ -1,6 +1,6 @@
 """The dead records of a segment, as a compressed bitmap of positions.
 
-    records of a segment    0   1   2   3   4   5        position: the row number in the file
+    records of a segment    0   1   2   3   4   5        position: the row number in the file, without masked rows
     clean segment           .   x   .   .   .   .        lists its dead records, which are few
     dirty segment           x   x   x   .   x   x        lists its live records, which are few
 
@@ -126,15 +126,15 @@ class DeadRecords:
             cuts = np.searchsorted(ordinals, self._starts)
             for index in np.flatnonzero(np.diff(cuts)):
                 positions = ordinals[cuts[index] : cuts[index + 1]] - self._starts[index]
-                self.add_part(int(index), DeadPositions(BitMap(_unsigned(positions)), all_but))
+                self.add_part(int(index), DeadPositions(bitmap_of(positions), all_but))
         self._pending_count = 0
 
 
 _NONE = np.zeros(0, np.int64)
 
 
-def _unsigned(positions: Integers) -> array[int]:
-    # The only sequence type that a bitmap reads without creating an int per element.
-    unsigned = array("I")
+def bitmap_of(positions: Integers) -> BitMap:
+    """A bitmap of positions below 2**32."""
+    unsigned = array("I")  # the only sequence type that a bitmap reads without creating an int per element
     unsigned.frombytes(positions.astype(np.uint32).tobytes())
-    return unsigned
+    return BitMap(unsigned)

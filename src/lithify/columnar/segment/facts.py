@@ -75,7 +75,8 @@ def facts(path: str, partition: int, metadata: pq.FileMetaData, size_bytes: int)
 
 
 def wrong_facts(named: Segment, actual_facts: Segment) -> Iterator[Finding]:
-    """Findings for facts that differ between a manifest and the file that it names."""
+    """Findings for facts that differ between a manifest and the file that it names, apart from its mask."""
+    named = named.unmasked
     for fact in fields(Segment):
         named_fact, actual_fact = getattr(named, fact.name), getattr(actual_facts, fact.name)
         unsaid = fact.name == "only_chunks" and not named_fact  # an earlier version wrote the manifest

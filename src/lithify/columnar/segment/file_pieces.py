@@ -7,8 +7,9 @@ from contextlib import suppress
 
 from lithify.columnar.files.access import FileAccess, local_path
 from lithify.columnar.files.durable import make_lasting
+from lithify.columnar.segment.checked_file import RESTORE, damage_named
 from lithify.columnar.segment.facts import wrong_facts
-from lithify.columnar.segment.segment_reader import RESTORE, SegmentReader, damage_named
+from lithify.columnar.segment.segment_reader import SegmentReader
 from lithify.errors import DamagedError, LithifyError
 from lithify.model.segment import Segment
 
@@ -41,7 +42,7 @@ def checked_pieces(access: FileAccess, segment: Segment) -> Iterator[bytes]:
 
     Raises `DamagedError`; once the last piece was taken, the file was what the metadata says.
     """
-    with SegmentReader(access, segment) as reader:
+    with SegmentReader(access, segment.unmasked) as reader:
         for finding in wrong_facts(segment, reader.facts()):
             raise DamagedError(finding.message, hint=RESTORE)
         sums = reader.page_sums()

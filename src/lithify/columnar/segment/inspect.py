@@ -15,10 +15,12 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyroaring import BitMap
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment.chunk_keys import CHUNK_KEY, chunk_keys, has_only_chunks
 from lithify.columnar.segment.facts import wrong_facts
+from lithify.columnar.segment.mask_file import read_mask
 from lithify.columnar.segment.schema import (
     ENVELOPE_COLUMNS,
     KEY,
@@ -85,17 +87,38 @@ def inspect_segment(
     count: TombstoneCount | None,
     acquire: Callable[[int], None] = lambda _count: None,
 ) -> Iterator[Piece]:
-    """Yields findings about the file, its `DIGESTS` by row group, and its tombstones if `count` is given.
+    """Yields findings about the file and its mask, its `DIGESTS` by row group, and its tombstones if `count` is given.
 
-    `headers` names the headers that hold orders; with None there are no digests. Damage is yielded as a
-    finding, not raised. `acquire`, a throttle, is called with the compressed bytes of each row group before it is read.
+    If the mask is damaged, it is not known which records are left, and only the file is checked. `headers` names the
+    headers that hold orders; with None there are no digests. Damage is yielded as a finding, not raised. `acquire`, a
+    throttle, is called with the compressed bytes of the mask, and of each row group, before they are read.
     """
+    if segment.mask is not None:
+        acquire(segment.mask.size_bytes)
+    try:
+        masked = read_mask(access, segment)
+    except DamagedError as error:
+        yield _damage(segment.partition, segment.id, error)
+        yield from inspect_segment(access, segment.unmasked, None, None, acquire)
+        return
+    yield from _inspect(access, segment, masked, headers, count, acquire)
+
+
+def _inspect(
+    access: FileAccess,
+    segment: Segment,
+    masked: BitMap,
+    headers: Sequence[str] | None,
+    count: TombstoneCount | None,
+    acquire: Callable[[int], None],
+) -> Iterator[Piece]:
+    """The records of a segment, apart from those that are masked."""
     tombstones = np.zeros(0 if count is None else len(count.step_ends) + 1, np.int64)
     digesting: AbstractContextManager[duckdb.DuckDBPyConnection | None] = (
         nullcontext() if headers is None else duckdb.connect(config=_IN_MEMORY)  # which takes longer than small files
     )
     try:
-        with SegmentReader(access, segment) as reader, digesting as connection:
+        with SegmentReader(access, segment, masked) as reader, digesting as connection:
             yield from wrong_facts(segment, reader.facts())
             has_envelopes = PASSED_THROUGH in reader.schema.names
             digest = _DIGEST.format(
@@ -108,6 +131,8 @@ def inspect_segment(
             for group in range(reader.row_groups):
                 acquire(reader.compressed_bytes(group, reader.schema.names))
                 records = reader.read(group, reader.schema.names)
+                if not records.num_rows:
+                    continue
                 yield from _wrong_rows(segment, records, last)
                 last = records.column(OFFSET)[-1].as_py()
                 if count is not None:
@@ -118,12 +143,16 @@ def inspect_segment(
                     connection.register("records", records)
                     yield connection.execute(digest).to_arrow_table().cast(DIGESTS)
     except DamagedError as error:
-        missing = isinstance(error.__cause__, FileNotFoundError)
-        kind = FindingKind.FILE_MISSING if missing else FindingKind.FILE_DAMAGED
-        yield Finding(segment.partition, kind, error.message, path=segment.path)
+        yield _damage(segment.partition, segment.path, error)
     else:
         if count is not None:
             yield TombstonesOf(segment.partition, tuple(tombstones.tolist()))
+
+
+def _damage(partition: int, path: str, error: DamagedError) -> Finding:
+    missing = isinstance(error.__cause__, FileNotFoundError)
+    kind = FindingKind.FILE_MISSING if missing else FindingKind.FILE_DAMAGED
+    return Finding(partition, kind, error.message, path=path)
 
 
 def _quoted(text: str) -> str:

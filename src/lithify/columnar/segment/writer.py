@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.files.durable import make_lasting, start_writing
+from lithify.columnar.segment.checked_file import OWN_PATH, own_path
 from lithify.columnar.segment.chunk_keys import has_only_chunks
 from lithify.columnar.segment.facts import ONLY_CHUNKS, facts
 from lithify.columnar.segment.schema import (
@@ -45,8 +46,6 @@ from lithify.model.topic.state import TopicState
 
 ROW_GROUP_RECORDS = 128 * 1024
 ROW_GROUP_BYTES = 64 * 2**20
-OWN_PATH = "lithify.path"
-"""Key in the footer's metadata: the file's path, from the topic's folder on, to detect a swapped file."""
 HEADER_KEY_PATH = "headers.list.element.key"
 """The Parquet column of header names; its null count shows whether any record has headers."""
 
@@ -181,7 +180,7 @@ class SegmentWriter:
             write_page_checksum=True,
             metadata_collector=collected,
         )
-        writer.add_key_value_metadata({OWN_PATH: path.removeprefix(f"{spec.location.rpartition('/')[0]}/")})
+        writer.add_key_value_metadata({OWN_PATH: own_path(path, spec.location)})
         return _OpenFile(path, sink, writer, collected)
 
     def _end_file(self) -> None:

@@ -213,7 +213,7 @@ class VersionReader:
             yield from self._warehouse.files.read(piece.segment, max(start_offset, piece.start_offset))
         except DamagedError as error:
             hint = f"open a new reader; this one was at {self._position}"
-            swept = swept_error(self._warehouse, self._id, self._state.version, piece.segment.path, hint)
+            swept = swept_error(self._warehouse, self._id, self._state.version, piece.segment.id, hint)
             if swept is None:
                 raise
             raise swept from error

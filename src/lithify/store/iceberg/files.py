@@ -9,7 +9,7 @@ What a method does it imports itself: PyArrow and NumPy take a quarter of a seco
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
@@ -119,6 +119,14 @@ class IcebergFiles:
         with writing(str(state.name)):
             return cut(self.access, SegmentSpec.of(state, segment.partition, run_id), segment, end_offset)
 
+    def masked(self, state: TopicState, segment: Segment, dead: Collection[int], run_id: str) -> Segment:
+        """Raises `DamagedError`, or `WarehouseError` where nothing can be written."""
+        from lithify.columnar.rewrite import mask_offsets
+        from lithify.columnar.segment.writer import SegmentSpec
+
+        with writing(str(state.name)):
+            return mask_offsets(self.access, SegmentSpec.of(state, segment.partition, run_id), segment, dead)
+
     def pieces(self, segment: Segment) -> Iterator[bytes]:
         """Raises `DamagedError`."""
         from lithify.columnar.segment.file_pieces import stored_pieces
@@ -141,7 +149,7 @@ class IcebergFiles:
         return replace(segment, path=path)
 
     def findings(self, segment: Segment) -> tuple[Finding, ...]:
-        """What is wrong with a file: its pages are checked against their checksums, its facts against the metadata."""
+        """What is wrong with a file and its mask: pages are checked by their checksums, facts by the metadata."""
         from lithify.columnar.segment.inspect import inspect_segment  # starts DuckDB
 
         return tuple(one for one in inspect_segment(self.access, segment, None, None) if isinstance(one, Finding))

@@ -49,7 +49,7 @@ def write_document(access: FileAccess, path: str, content: Mapping[str, Any]) ->
 
 def read_document(access: FileAccess, path: str) -> dict[str, Any]:
     """Raises `DamagedError`, which names the file."""
-    from lithify.columnar.segment.segment_reader import damage_named  # imports PyArrow
+    from lithify.columnar.segment.checked_file import damage_named  # imports PyArrow
 
     with damage_named(path):
         return read_sealed(access, path)
