@@ -17,7 +17,16 @@ from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.log import LogState, TombstoneStep
-from lithify.rules.compaction.decisions import CountedSegment, Decision, Drop, Keep, Rewrite, decide, segments_of
+from lithify.rules.compaction.decisions import (
+    AddMask,
+    CountedSegment,
+    Decision,
+    Drop,
+    Keep,
+    Rewrite,
+    decide,
+    segments_of,
+)
 from lithify.rules.compaction.planner import plan_log
 from lithify.rules.compaction.survivors import survivors
 
@@ -107,6 +116,8 @@ def fate_of(decision: Decision) -> str:
     match decision:
         case Keep():
             return "untouched"
+        case AddMask():
+            return "masked"
         case Rewrite((_,)):
             return "rewritten"
         case Rewrite():

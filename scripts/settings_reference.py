@@ -43,6 +43,11 @@ for all.
 """
 
 _DIFFERENCES = """
+Masked records are in no reader's way, but their bytes stay in the files until the segment is rewritten. Where what was
+deleted or superseded has to leave the storage with the next round, as for a right to erasure, set
+`segment.max.dead.ratio=0`: the next round then also rewrites every segment that has a mask, and `sweep` deletes the
+old files once `versions.retention.ms` is over.
+
 Where a preset differs from the system that it is named after:
 
 - **kafka**: a topic is compacted (`cleanup.policy=compact`), where Kafka's default is `delete`: `--config

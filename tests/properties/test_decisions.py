@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lithify.model.segment import Mask
 from lithify.rules.compaction.decisions import (
     MANY_SMALL,
+    AddMask,
     CountedSegment,
     Decision,
     Drop,
     Keep,
+    MaskLimits,
     Rewrite,
     decide,
-    rewrites_of,
     segments_of,
+    work_of,
 )
 from support.builders import a_segment
 
@@ -78,14 +83,14 @@ def test_what_has_no_loser_stays_and_what_is_empty_goes(case):
     assert {d.segment for d in decisions if isinstance(d, Drop)} == {c.segment for c in case[0] if c.survivors == 0}
     kept = [d.segment for d in decisions if isinstance(d, Keep)]
     assert all(c.segment not in kept for c in case[0] if c.has_losers)
-    assert all(d.sources[0].has_losers for d in rewrites_of(decisions) if len(d.sources) == 1)
+    assert all(d.sources[0].has_losers for d in work_of(decisions) if len(d.sources) == 1)
 
 
 @given(CASES)
 def test_only_neighbours_merge_and_only_as_the_rule_says(case):
     """C39: order is kept, so the offsets of two segments never interleave."""
     left = [counted.segment for counted in case[0] if counted.survivors]
-    for rewrite in rewrites_of(decisions_of(case)):
+    for rewrite in work_of(decisions_of(case)):
         places = [left.index(segment) for segment in rewrite.segments]
         assert places == list(range(places[0], places[0] + len(places)))
         if len(places) > 1:
@@ -128,6 +133,42 @@ def test_the_work_of_merging_a_growing_log_stays_bounded(heads):
             CountedSegment(a_segment(f"s{i}", 10 * i, 10 * i + 10, size_bytes=size), 10) for i, size in enumerate(log)
         )
         decisions = decide(counted, segment_bytes=1000, moves=True)
-        written += sum(rewrite.bytes_left for rewrite in rewrites_of(decisions))
+        written += sum(rewrite.bytes_left for rewrite in work_of(decisions))
         log = [sum(piece) for piece in pieces(decisions)]
     assert written <= 11 * sum(heads)  # log2(1000), and one
+
+
+@st.composite
+def with_masks(draw: st.DrawFn) -> tuple[CountedSegment, ...]:
+    """Segments of a hundred records in their files, some of which are masked already, and some more dead."""
+    counted = []
+    for index, size in enumerate(draw(st.lists(st.sampled_from([1, 10, 60, 100, 130]), max_size=12))):
+        hidden, lost = draw(st.sampled_from([0, 0, 5, 30])), draw(st.sampled_from([0, 0, 1, 20, 70]))
+        segment = a_segment(f"s{index}", 100 * index, 100 * index + 100, size_bytes=size, records=100 - hidden)
+        mask = Mask(f"m{index}", 1, hidden) if hidden else None
+        counted.append(CountedSegment(replace(segment, mask=mask), 100 - hidden - lost))
+    return tuple(counted)
+
+
+@given(with_masks(), st.booleans(), st.sampled_from([0.0, 0.1, 0.3, 1.0]))
+def test_what_masks_hide_is_bounded_and_stays_so(case, moves, ratio):
+    """C39, C41: of each segment, of all together, and deciding again changes nothing."""
+    limits = MaskLimits(ratio, from_bytes=5)
+    decisions = decide(case, segment_bytes=LIMIT, moves=moves, masks=limits)
+    left = [
+        source for d in decisions for source in case if not isinstance(d, Drop) and source.segment in segments_of(d)
+    ]
+    stay = [c for d in decisions if isinstance(d, Keep | AddMask) for c in left if c.segment in segments_of(d)]
+    assert all(c.dead_share <= ratio for c in stay)
+    assert all(c.segment.size_bytes >= 5 for c in stay if c.has_losers)
+    if moves or any(c.has_losers for c in case):
+        assert (
+            sum(c.dead_bytes for c in stay) <= sum(c.bytes_left + (c in stay) * c.dead_bytes for c in left) * ratio / 2
+        )
+    again = tuple(
+        CountedSegment(
+            replace(c.segment, records=c.survivors, mask=Mask("m", 1, c.dead) if c.dead else None), c.survivors
+        )
+        for c in stay
+    )
+    assert not changes(decide(again, segment_bytes=0, moves=False, masks=limits))

@@ -20,7 +20,7 @@ from lithify.model.log_arithmetic import measured, view_of
 from lithify.model.names import LogId, TopicName
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
-from lithify.rules.compaction.decisions import rewrites_of
+from lithify.rules.compaction.decisions import work_of
 from lithify.rules.compaction.eligible.retention import gone_segments
 from lithify.rules.compaction.outcome import LogOutcome
 from lithify.rules.lifecycle.cuts import records_deleted, retained
@@ -50,13 +50,17 @@ class Rounds(RuleBasedStateMachine):
     @initialize(
         retention=DURATIONS,
         empty=st.sampled_from(["value", "tombstone"]),
-        size=st.sampled_from([1024, 10**6]),
+        size=st.sampled_from([100, 1024, 10**6]),
         strategy=STRATEGIES,
         mode=st.sampled_from(["in-place", "in-place", "side-by-side"]),
         limits=st.sampled_from([(-1, -1), (-1, -1), (960, -1), (-1, 150), (980, 100)]),
+        dead=st.sampled_from([0, 0.5, 1, 1]),
     )
-    def choose(self, retention: int, empty: str, size: int, strategy: str, mode: str, limits: tuple[int, int]) -> None:
+    def choose(
+        self, retention: int, empty: str, size: int, strategy: str, mode: str, limits: tuple[int, int], dead: float
+    ) -> None:
         self.config = {
+            "segment_max_dead_ratio": dead,
             "delete_retention_ms": retention,
             "empty_value": empty,
             "segment_bytes": size,
@@ -125,7 +129,7 @@ class Rounds(RuleBasedStateMachine):
         assert outcome.plan.horizon.offset == done.horizon
         self.textbook = planned.with_round(done, settings, self.now_ms, self.now_ms, "")
         assert self.log.state.log_start_offset == self.textbook.start
-        below = [self.log.records[s.path] for s in outcome.result]
+        below = [self.log.records[s.id] for s in outcome.result]
         assert all(at(r) >= outcome.plan.rules.log_start for records in below for r in records)
         if sealed <= self.textbook.sealed:  # C53
             self.check_second_round(settings)
@@ -146,7 +150,7 @@ class Rounds(RuleBasedStateMachine):
     def check_bounds(self, outcome: LogOutcome) -> None:
         """C30: the plan was an upper bound."""
         bounds = outcome.plan.bounds(1)
-        rewritten = [s for one in rewrites_of(done.decision for done in outcome.applied) for s in one.segments]
+        rewritten = [s for one in work_of(done.decision for done in outcome.applied) for s in one.segments]
         assert len(rewritten) <= bounds.segments_rewritten
         assert sum(s.size_bytes for s in outcome.written) <= bounds.bytes_written
         assert sum(s.size_bytes for s in rewritten) + outcome.bytes_read <= bounds.bytes_read

@@ -51,15 +51,18 @@ class TopicMachine(RuleBasedStateMachine):
         empty_value=st.sampled_from(["value", "tombstone"]),
         retention=st.sampled_from([0, 7, 30]),
         lag=st.sampled_from([0, 0, 970]),
+        dead=st.sampled_from([0, 0.5, 1]),
+        size=st.sampled_from([100, 1024]),
     )
-    def create(self, null_key: str, empty_value: str, retention: int, lag: int) -> None:
+    def create(self, null_key: str, empty_value: str, retention: int, lag: int, dead: float, size: int) -> None:
         self.topic = MemoryTopic(
             partitions=PARTITIONS,
             null_key=null_key,
             empty_value=empty_value,
             delete_retention_ms=retention,
             min_compaction_lag_ms=lag,
-            segment_bytes=1024,
+            segment_bytes=size,
+            segment_max_dead_ratio=dead,
         )
         self.logs = [Expected(TextbookLog(place)) for place in range(PARTITIONS)]
         self.rounds_committed = 0

@@ -49,7 +49,8 @@ CONFIG = st.fixed_dictionaries(
         "retention_bytes": st.sampled_from([-1, 400]),
         "min_compaction_lag_ms": st.sampled_from([0, 0, 40]),
         "min_compaction_lag_bytes": st.sampled_from([0, 0, 200]),
-        "segment_bytes": st.just(1024),
+        "segment_bytes": st.sampled_from([64, 1024]),
+        "segment_max_dead_ratio": st.sampled_from([0, 0.5, 1, 1]),
     }
 )
 OFFSETS = st.floats(0, 1)

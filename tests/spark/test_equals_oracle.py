@@ -11,7 +11,7 @@ from lithify.model.message import Envelope, MessageId
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.ports.engine import RunLimits
-from lithify.rules.compaction.decisions import rewrites_of
+from lithify.rules.compaction.decisions import work_of
 from lithify.rules.compaction.key_pass_shape import KeyPassShape
 from lithify.rules.compaction.survivor_rules import Cause
 from spark.engines import engine_without_session
@@ -249,7 +249,7 @@ def test_small_neighbours_without_losers_merge_in_order(engine, topic):
     for i in range(8):
         topic.append(0, [Record(b"%d-%d" % (i, j), b"v") for j in range(5)])
     outcome = topic.round(engine)[0]
-    assert len(rewrites_of(done.decision for done in outcome.applied)) == 1
+    assert len(work_of(done.decision for done in outcome.applied)) == 1
     assert len(topic.segments[0]) == 1
 
 

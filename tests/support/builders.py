@@ -27,7 +27,7 @@ from lithify.model.topic.log import LastRecord, LogState, TombstoneStep
 from lithify.model.topic.state import TopicState
 from lithify.rules.compaction.planner import LogPlan, plan_log
 from lithify.rules.compaction.survivor_rules import SurvivorRules
-from lithify.testing.memory_files import segment_of
+from lithify.testing.memory_segments import segment_of
 from support.chunks import chunk_metadata
 
 WHOLE = "□"
@@ -114,8 +114,10 @@ def with_id(record: Record) -> Record:
 
 
 def some_settings(**config: object) -> TopicSettings:
-    """Settings by Kafka's names, with underscores for dots."""
-    return settings_of({name.replace("_", "."): value for name, value in config.items()})
+    """Settings by Kafka's names, with underscores for dots; segments may be as small as a record."""
+    small = {name: size for name, size in config.items() if name == "segment_bytes" and isinstance(size, int)}
+    named = {name.replace("_", "."): value for name, value in config.items() if name not in small}
+    return replace(settings_of(named), **small)  # type: ignore[arg-type]
 
 
 def some_rules(horizon: int, **changes: object) -> SurvivorRules:

@@ -20,7 +20,7 @@ from lithify.model.names import LogId
 from lithify.model.segment import Segment
 from lithify.model.settings.rates import RatesNote
 from lithify.model.topic.state import TopicState
-from lithify.rules.compaction.decisions import Rewrite
+from lithify.rules.compaction.decisions import AddMask, Rewrite
 from lithify.rules.compaction.outcome import LogFindings
 from lithify.rules.compaction.planner import LogPlan
 
@@ -81,14 +81,14 @@ class PlannedLog:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """What one `Rewrite` came to: its new segments in offset order, and the bytes read for them."""
+    """What came of a `Rewrite`, its new segments in offset order, or of an `AddMask`, and the bytes read for it."""
 
     segments: tuple[Segment, ...]
     bytes_read: int
 
 
-Rewrites = Mapping[LogId, Sequence[Rewrite]]
-"""By log, what to rewrite."""
+Rewrites = Mapping[LogId, Sequence[Rewrite | AddMask]]
+"""By log, what to rewrite and to mask."""
 
 Written = Mapping[LogId, tuple[Rewritten | LithifyError, ...]]
 """By log, the result of each of its rewrites, in their order."""
@@ -102,7 +102,7 @@ class Round(Protocol):
         ...
 
     def rewrite(self, rewrites: Rewrites) -> Written:
-        """Writes the survivors of each."""
+        """Writes the survivors of each, or the mask that hides the others."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from lithify.model.finding import Finding
@@ -100,6 +100,13 @@ class SegmentFiles(Protocol):
 
     def cut(self, state: TopicState, segment: Segment, end_offset: int, run_id: str) -> tuple[Segment, ...]:
         """New segments with the records of `segment` below `end_offset`; none if there are none."""
+        ...
+
+    def masked(self, state: TopicState, segment: Segment, dead: Collection[int], run_id: str) -> Segment:
+        """The segment with a new mask, which hides the records at these offsets and those hidden before.
+
+        Raises `DamagedError`, or `WarehouseError` where nothing can be written.
+        """
         ...
 
     def pieces(self, segment: Segment) -> Iterator[Any]:

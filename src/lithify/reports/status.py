@@ -116,6 +116,8 @@ class LogStatus:
     error_code: str | None = None
     quarantined: bool = False
     """Whether cleaners skip it until it is released; since `failed_ms`."""
+    masked_records: int = 0
+    """Dead records that masks hide in `segments`: their files still have them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import assert_never
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -22,19 +23,21 @@ from lithify.columnar.segment.writer import SegmentSpec
 from lithify.errors import EngineError, LithifyError
 from lithify.model.names import LogId
 from lithify.ports.engine import PlannedLog, Progress, Rewrites, Rewritten, RunLimits, Written
-from lithify.rules.compaction.decisions import CountedSegment, Rewrite
+from lithify.rules.compaction.decisions import AddMask, CountedSegment, Rewrite
 from lithify.rules.compaction.key_pass_shape import key_pass_shapes
 from lithify.rules.compaction.outcome import LogFindings
 from lithify.rules.compaction.planner import LogPlan
 from lithify.spark.keypass.job import LogWork, key_pass_job
 from lithify.spark.keypass.results import Counts, collect_counts
-from lithify.spark.rewrite_job import RewriteTask, SourceTask, collect_outcomes, rewritten
+from lithify.spark.rewrite_job import MaskTask, RewriteTask, SourceTask, WriteTask, collect_outcomes, rewritten
 from lithify.spark.session.ended_session import JVM_GONE
 from lithify.spark.session.job_progress import Watch, watched
 from lithify.spark.tasks import TaskPace, Workers, job_errors, partitions, spread
 
 FULL_BYTES = 16 * 2**20
 """Rewrites of fewer bytes share a Spark task."""
+RECORDS_PER_BYTE = 4
+"""Of a segment that gets a mask, which take as long as one byte of a rewrite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ class SparkRound:
         self._engine = engine
         self._job = job
         scanned = (segment for plan in job.plans for segment in plan.scanned)
-        self._numbers = {segment.path: number for number, segment in enumerate(scanned)}
+        self._numbers = {segment.id: number for number, segment in enumerate(scanned)}
         self._dead: DataFrame | None = None
 
     def find_survivors(self) -> Mapping[LogId, LogFindings | LithifyError]:
@@ -100,16 +103,16 @@ class SparkRound:
         written = iter(self._rewritten(every))
         return {log.id: tuple(next(written) for _ in rewrites[log.id]) for log in self._job.logs if log.id in rewrites}
 
-    def _rewritten(self, every: Sequence[tuple[PlannedLog, Rewrite]]) -> Sequence[Rewritten | LithifyError]:
+    def _rewritten(self, every: Sequence[tuple[PlannedLog, Rewrite | AddMask]]) -> Sequence[Rewritten | LithifyError]:
         """The outcome of each rewrite, in order; all run in one job."""
         if not every:
             return ()
-        parts = self._spread([one for _, one in every])
+        costs = [_cost(one) for _, one in every]
+        parts = self._spread(costs)
         pace = self._engine.workers.task_pace(self._job.limits, partitions(parts))
         tasks = [self._task(number, log, one, pace) for number, (log, one) in enumerate(every)]
         session = self._engine.session()
-        size_bytes = sum(segment.size_bytes for _, one in every for segment in one.segments)
-        watch = self._watch("rewrite", (partitions(parts),), size_bytes)
+        watch = self._watch("rewrite", (partitions(parts),), sum(costs))
         with job_errors(), watched(session, watch):
             outcomes = collect_outcomes(rewritten(session, tasks, parts, self._dead))
         if sorted(outcomes) != list(range(len(every))):
@@ -127,34 +130,49 @@ class SparkRound:
     def _logs(self) -> list[LogWork]:
         shapes = key_pass_shapes(self._job.plans, self._job.limits.task_memory_bytes, self._engine.workers.slots)
         return [
-            LogWork(unit, self._numbers[plan.scanned[0].path], plan, shape)
+            LogWork(unit, self._numbers[plan.scanned[0].id], plan, shape)
             for unit, (plan, shape) in enumerate(zip(self._job.plans, shapes, strict=True))
             if plan.scanned
         ]
 
     def _findings(self, unit: int, plan: LogPlan, counts: Counts) -> LogFindings | LithifyError:
-        changes = {s.path: counts.changes.get(self._numbers[s.path], 0) for s in plan.scanned}
+        changes = {s.path: counts.changes.get(self._numbers[s.id], 0) for s in plan.scanned}
         return log_findings(plan, counts.tallies.get(unit, ()), changes)
 
-    def _spread(self, rewrites: Sequence[Rewrite]) -> list[int]:
-        """The Spark partition of each rewrite.
+    def _spread(self, costs: Sequence[int]) -> list[int]:
+        """The Spark partition of each rewrite, by their costs.
 
         With a rate limit there are at most as many partitions as slots, so that all tasks together keep to it
         however many the cluster runs at once (C40).
         """
         limits = self._job.limits
         limited = limits.read_rate_bytes is not None or limits.write_rate_bytes is not None
-        costs = [sum(segment.size_bytes for segment in one.segments) for one in rewrites]
         return spread(costs, FULL_BYTES, self._engine.workers.slots if limited else None)
 
-    def _task(self, number: int, log: PlannedLog, rewrite: Rewrite, pace: TaskPace) -> RewriteTask:
-        spec = SegmentSpec.of(log.topic, rewrite.partition, self._job.run_id)
-        sources = tuple(self._source(counted) for counted in rewrite.sources)
-        return RewriteTask(number, self._engine.workers.access, spec, sources, pace)
+    def _task(self, number: int, log: PlannedLog, one: Rewrite | AddMask, pace: TaskPace) -> WriteTask:
+        spec, access = SegmentSpec.of(log.topic, one.partition, self._job.run_id), self._engine.workers.access
+        match one:
+            case AddMask(source):
+                return MaskTask(number, access, spec, self._source(source), pace)
+            case Rewrite(sources):
+                return RewriteTask(number, access, spec, tuple(map(self._source, sources)), pace)
+            case _:
+                assert_never(one)
 
     def _source(self, counted: CountedSegment) -> SourceTask:
-        number = self._numbers.get(counted.segment.path) if counted.has_losers else None
+        number = self._numbers.get(counted.segment.id) if counted.has_losers else None
         return SourceTask(counted.segment, counted.survivors, number)
 
     def _watch(self, phase: str, stages: tuple[int, ...], size_bytes: int) -> Watch:
         return Watch(f"{self._job.run_id}-{phase}", phase, stages, size_bytes, self._job.progress)
+
+
+def _cost(one: Rewrite | AddMask) -> int:
+    """Bytes to read; to find the places in a file that a mask names takes as long as reading some."""
+    match one:
+        case AddMask(source):
+            return source.segment.mask_bytes + source.segment.records_in_file // RECORDS_PER_BYTE
+        case Rewrite():
+            return sum(segment.size_bytes for segment in one.segments)
+        case _:
+            assert_never(one)

@@ -1,4 +1,4 @@
-"""Rewrites on Spark: one task per `Rewrite`, which copies the survivors (C39).
+"""Rewrites on Spark: one task per `Rewrite`, which copies the survivors (C39), or `AddMask`, which writes the mask.
 
     rewrites ─► (part, payload) ───────────────┐
     dead     ─► joined by segment number ──────┴─► Spark partition `part` ─► facts of new files
@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from lithify.columnar.files.access import FileAccess
-from lithify.columnar.rewrite import Source, Throttles, rewrite
+from lithify.columnar.rewrite import Source, Throttles, mask, rewrite
 from lithify.columnar.segment.dead_records import DeadPositions
 from lithify.columnar.segment.writer import SegmentSpec
 from lithify.errors import LithifyError
@@ -55,8 +55,26 @@ class RewriteTask:
     pace: TaskPace
 
 
+@dataclass(frozen=True, slots=True)
+class MaskTask:
+    """One segment that gets a mask, number `number` of the run."""
+
+    number: int
+    access: FileAccess
+    spec: SegmentSpec
+    source: SourceTask
+    pace: TaskPace
+
+    @property
+    def sources(self) -> tuple[SourceTask, ...]:
+        return (self.source,)
+
+
+WriteTask = RewriteTask | MaskTask
+
+
 def rewritten(
-    session: SparkSession, tasks: Sequence[RewriteTask], parts: Sequence[int], dead: DataFrame | None
+    session: SparkSession, tasks: Sequence[WriteTask], parts: Sequence[int], dead: DataFrame | None
 ) -> DataFrame:
     """A lazy frame (rewrite, outcome); `parts` is the Spark partition of each task.
 
@@ -78,7 +96,7 @@ def collect_outcomes(results: DataFrame) -> dict[int, Rewritten | LithifyError]:
     return {number: pickle.loads(outcome) for number, outcome in columns(iter(rows.to_batches()), REWRITE, OUTCOME)}
 
 
-def _places(session: SparkSession, tasks: Sequence[RewriteTask], parts: Sequence[int]) -> DataFrame:
+def _places(session: SparkSession, tasks: Sequence[WriteTask], parts: Sequence[int]) -> DataFrame:
     """(segment, part): the Spark partition that needs the dead positions of a segment."""
     numbers, at = [], []
     for task, part in zip(tasks, parts, strict=True):
@@ -91,7 +109,7 @@ def _places(session: SparkSession, tasks: Sequence[RewriteTask], parts: Sequence
 
 @in_worker
 def _run_rewrites(batches: Batches, unpack: Unpacking) -> Batches:
-    tasks: list[RewriteTask] = []
+    tasks: list[WriteTask] = []
     dead: dict[int, DeadPositions] = {}
     for payload, number, blob in columns(batches, PAYLOAD, SEGMENT, DEAD):
         if payload is not None:
@@ -105,13 +123,16 @@ def _run_rewrites(batches: Batches, unpack: Unpacking) -> Batches:
         yield pa.RecordBatch.from_pylist([{REWRITE: task.number, OUTCOME: pickle.dumps(outcome)}], schema=_RESULT)
 
 
-def _run(task: RewriteTask, dead: dict[int, DeadPositions], throttles: Throttles) -> Rewritten | LithifyError:
+def _run(task: WriteTask, dead: dict[int, DeadPositions], throttles: Throttles) -> Rewritten | LithifyError:
     none = DeadPositions()
     sources = [
         Source(s.segment, s.survivors, none if s.number is None else dead.get(s.number, none)) for s in task.sources
     ]
     name = f"{task.number}-{attempt()}"
     try:
+        if isinstance(task, MaskTask):
+            masked, bytes_read = mask(task.access, task.spec, sources[0], attempt=name, throttles=throttles)
+            return Rewritten((masked,), bytes_read)
         segments, bytes_read = rewrite(task.access, task.spec, sources, attempt=name, throttles=throttles)
     except LithifyError as error:
         return error

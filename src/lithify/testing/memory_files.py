@@ -9,7 +9,7 @@ time, in the order of the batch; sizes are plain sums.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,10 +21,9 @@ from lithify.columnar.segment.convert import to_records
 from lithify.columnar.segment.schema import TIMESTAMP_TYPE
 from lithify.errors import DamagedError
 from lithify.model.finding import Finding, FindingKind
-from lithify.model.message import EnvelopeFacts
 from lithify.model.record import TIMESTAMP_TYPES, Record
 from lithify.model.replicas.file_names import copied_name
-from lithify.model.segment import Segment
+from lithify.model.segment import Mask, Segment
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.stored_file import FileKind, StoredFile
 from lithify.model.topic.state import TopicState
@@ -42,14 +41,16 @@ from lithify.rules.lifecycle.admission import (
 from lithify.rules.lifecycle.sweeping import run_of
 from lithify.rules.reading.group_lag import Left
 from lithify.testing.memory_batches import RecordArrivals, RecordBatch, offset_of
+from lithify.testing.memory_segments import RECORD_BYTES, segment_of
 
-RECORD_BYTES = 16
-"""What a record takes in this store beyond its payload."""
+MASKED_BYTES = 8
+"""What one takes in a mask."""
 _KINDS = range(len(TIMESTAMP_TYPES))
 
 
 class MemoryFiles:
-    """`SegmentFiles` in memory. `data` is what there is, by path; tests may damage it.
+    """`SegmentFiles` in memory. `data` is what there is, by path, `masks` the offsets that masks hide; tests may
+    damage both.
 
     With `converts` it refuses and converts records as a stored lake does, and keeps nothing that a program may change;
     without, it takes them as they are, which costs less.
@@ -58,6 +59,7 @@ class MemoryFiles:
     def __init__(self, now_ms: Callable[[], int] = lambda: 0, *, converts: bool = False) -> None:
         self._converts = converts
         self.data: dict[str, tuple[Record, ...]] = {}
+        self.masks: dict[str, frozenset[int]] = {}
         self._now_ms = now_ms
         self._written_ms: dict[str, int] = {}
         self._heartbeats: dict[str, int] = {}
@@ -118,9 +120,9 @@ class MemoryFiles:
 
     def read(self, segment: Segment, start_offset: int) -> Iterator[RecordBatch]:
         """Raises `DamagedError`."""
-        records = self.data.get(segment.path)
+        records = self.records_of(segment)
         if records is None:
-            raise DamagedError(f"{segment.path}: the file is missing", hint="restore it; nothing was changed")
+            raise DamagedError(f"{segment.id}: the file is missing", hint="restore it; nothing was changed")
         if len(records) != segment.records:
             raise DamagedError(
                 f"{segment.path}: holds {len(records)} records, the metadata says {segment.records}",
@@ -129,6 +131,14 @@ class MemoryFiles:
         wanted = tuple(r for r in records if offset_of(r) >= start_offset)
         if wanted:
             yield RecordBatch(wanted)
+
+    def records_of(self, segment: Segment) -> tuple[Record, ...] | None:
+        """Those that its mask does not hide; None where a file is missing."""
+        records, hidden = self.data.get(segment.path), self._hidden(segment)
+        return None if records is None or hidden is None else tuple(r for r in records if r.offset not in hidden)
+
+    def _hidden(self, segment: Segment) -> frozenset[int] | None:
+        return frozenset() if segment.mask is None else self.masks.get(segment.mask.path)
 
     def left(self, segment: Segment, start_offset: int) -> Left:
         """Raises `DamagedError`."""
@@ -149,6 +159,18 @@ class MemoryFiles:
         origin = segment.path.rpartition("/")[2]
         return self.write_records(state, records, f"{run_id}-{origin}-{end_offset}")
 
+    def masked(self, state: TopicState, segment: Segment, dead: Collection[int], run_id: str) -> Segment:
+        """Raises `DamagedError`."""
+        hidden = self._hidden(segment)
+        if hidden is None:
+            raise DamagedError(f"{segment.id}: the file is missing", hint="restore it; nothing was changed")
+        hidden |= frozenset(dead)
+        path = f"{segment.path.rpartition('/')[0]}/{segment.base_offset:020d}-{run_id}-{len(hidden)}.mask"
+        self.masks[path] = hidden
+        self._written_ms[path] = self._now_ms()
+        mask = Mask(path, len(hidden) * MASKED_BYTES, len(hidden))
+        return replace(segment, records=segment.records_in_file - len(hidden), mask=mask)
+
     def pieces(self, segment: Segment) -> Iterator[bytes]:
         """The records of a segment, pickled. Raises `DamagedError`."""
         for batch in self.read(segment, 0):
@@ -168,17 +190,20 @@ class MemoryFiles:
 
     def findings(self, segment: Segment) -> tuple[Finding, ...]:
         """What is wrong with a segment, by its records."""
-        records = self.data.get(segment.path)
-        if records is None:
-            message = f"{segment.path}: the file is missing"
-            return (Finding(segment.partition, FindingKind.FILE_MISSING, message, path=segment.path),)
-        if segment_of(segment.path, records) != segment:
+        records, hidden = self.data.get(segment.path), self._hidden(segment)
+        if records is None or hidden is None:
+            path = segment.path if records is None else segment.id
+            return (Finding(segment.partition, FindingKind.FILE_MISSING, f"{path}: the file is missing", path=path),)
+        if (
+            segment_of(segment.path, records) != segment.unmasked
+            or len(hidden) != segment.unmasked.records - segment.records
+        ):
             message = f"{segment.path}: it does not hold what the metadata says"
             return (Finding(segment.partition, FindingKind.WRONG_METADATA, message, path=segment.path),)
         return ()
 
     def missing(self, paths: Sequence[str]) -> tuple[str, ...]:
-        return tuple(path for path in paths if path not in self.data)
+        return tuple(path for path in paths if path not in self.data and path not in self.masks)
 
     def free_bytes(self, state: TopicState) -> int | None:
         return None
@@ -189,6 +214,10 @@ class MemoryFiles:
             if path.startswith(f"{location}/"):
                 size = sum(r.size_bytes + RECORD_BYTES for r in records)
                 yield StoredFile(path, size, self._written_ms.get(path, 0), run_id=run_of(path))
+        for path, hidden in list(self.masks.items()):
+            if path.startswith(f"{location}/"):
+                written_ms = self._written_ms.get(path, 0)
+                yield StoredFile(path, len(hidden) * MASKED_BYTES, written_ms, run_id=run_of(path))
         for path, heartbeat_ms in list(self._heartbeats.items()):
             if path.startswith(f"{location}/"):
                 yield StoredFile(path, 0, heartbeat_ms, FileKind.HEARTBEAT, path.rpartition("/")[2])
@@ -200,53 +229,12 @@ class MemoryFiles:
     def delete(self, paths: Sequence[str]) -> None:
         for path in paths:
             self.data.pop(path, None)
+            self.masks.pop(path, None)
             self._heartbeats.pop(path, None)
 
     def drop(self, location: str) -> None:
         """Deletes all files of a topic."""
-        for path in [path for path in self.data if path.startswith(f"{location}/")]:
-            del self.data[path]
-
-
-def segment_of(path: str, records: Sequence[Record]) -> Segment:
-    """The facts of a segment that holds these records."""
-    timestamps = [r.timestamp for r in records if r.timestamp is not None]
-    keys = [r.key for r in records if r.key is not None]
-    sizes = [len(r.value) for r in records if r.value is not None]
-    partition = records[0].partition
-    assert partition is not None
-    return Segment(
-        path=path,
-        partition=partition,
-        base_offset=offset_of(records[0]),
-        end_offset=offset_of(records[-1]) + 1,
-        records=len(records),
-        size_bytes=sum(r.size_bytes + RECORD_BYTES for r in records),
-        scan_bytes=sum(len(r.key or b"") + RECORD_BYTES for r in records),
-        min_timestamp_ms=min(timestamps),
-        max_timestamp_ms=max(timestamps),
-        null_keys=len(records) - len(keys),
-        null_values=len(records) - len(sizes),
-        min_value_size=min(sizes, default=None),
-        min_key=min(keys, default=None),
-        max_key=max(keys, default=None),
-        envelopes=_envelope_facts(records),
-        only_chunks=_only_chunks(records),
-    )
-
-
-def _envelope_facts(records: Sequence[Record]) -> EnvelopeFacts | None:
-    ids = [r.envelope.id for r in records if r.envelope is not None]
-    if not ids:
-        return None
-    ledgers, entries = [i.ledger for i in ids], [i.entry for i in ids]
-    passed_through = sum(r.passed_through for r in records)
-    return EnvelopeFacts(min(ledgers), max(ledgers), min(entries), max(entries), passed_through)
-
-
-def _only_chunks(records: Sequence[Record]) -> bool:
-    whole = [r for r in records if r.passed_through]
-    return bool(whole) and all(r.chunk is not None for r in whole)
+        self.delete([path for path in (*self.data, *self.masks) if path.startswith(f"{location}/")])
 
 
 def _refusal(

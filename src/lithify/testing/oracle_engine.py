@@ -17,7 +17,7 @@ from lithify.model.record import Record, is_tombstone
 from lithify.model.segment import Segment
 from lithify.ports.engine import PlannedLog, Progress, Rewrites, Rewritten, RunLimits, Written
 from lithify.ports.files import SegmentFiles
-from lithify.rules.compaction.decisions import Rewrite
+from lithify.rules.compaction.decisions import AddMask, Rewrite
 from lithify.rules.compaction.outcome import LogFindings
 from lithify.rules.compaction.planner import LogPlan
 from lithify.rules.compaction.survivor_rules import SurvivorRules
@@ -76,8 +76,16 @@ class OracleRound:
         self._survivors[log] = outcome
         return findings_of(plan, records, outcome)
 
-    def _rewrite(self, log: LogId, rewrite: Rewrite) -> Rewritten | LithifyError:
+    def _rewrite(self, log: LogId, rewrite: Rewrite | AddMask) -> Rewritten | LithifyError:
         state = self._logs[log].topic
+        if isinstance(rewrite, AddMask):
+            left = {r.offset for r in self._survivors[log].records}
+            segment = rewrite.source.segment
+            try:
+                dead = [r.offset or 0 for r in records_of(self._files, segment) if r.offset not in left]
+                return Rewritten((self._files.masked(state, segment, dead, self._run_id),), 0)
+            except LithifyError as error:
+                return error
         first, last = rewrite.segments[0], rewrite.segments[-1]
         inside = range(first.base_offset, last.end_offset)
         records = [r for r in self._survivors[log].records if r.offset in inside]

@@ -18,7 +18,8 @@ from lithify.rules.compaction.survivor_rules import SurvivorRules
 from lithify.rules.compaction.survivors import survivors
 from lithify.rules.proof.inspection import InspectedSegment
 from lithify.rules.proof.transition import Proof
-from lithify.testing.memory_files import MemoryFiles, segment_of
+from lithify.testing.memory_files import MemoryFiles
+from lithify.testing.memory_segments import segment_of
 
 ByOffset = dict[int, list[Record]]
 
@@ -41,10 +42,12 @@ class OracleInspector:
         return InspectionResult(tuple(findings), tuple(records[: most + 1]), self._tombstones(segments))
 
     def _file_findings(self, segment: Segment) -> Iterator[Finding]:
-        return file_findings(segment, self._files.data.get(segment.path))
+        yield from file_findings(segment.unmasked, self._files.data.get(segment.path))
+        if segment.mask is not None and self._files.records_of(segment) is None:
+            yield Finding(segment.partition, FindingKind.FILE_MISSING, "the mask is missing", path=segment.mask.path)
 
     def _records(self, segment: Segment) -> Sequence[Record]:
-        return self._files.data.get(segment.path, ())
+        return self._files.records_of(segment) or ()
 
     def _tombstones(self, segments: Sequence[InspectedSegment]) -> dict[int, tuple[int, ...]]:
         totals: dict[int, list[int]] = {}

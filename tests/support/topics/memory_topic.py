@@ -16,6 +16,7 @@ from lithify.model.topic.state import NewTopic, TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.rounds.round import RoundReport
 from lithify.rules.reading.pieces import Reading
+from lithify.service.creation import create_warehouse
 from lithify.service.read.fetch import LogReader, open_log
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import AppendResult, append
@@ -50,6 +51,7 @@ class MemoryTopic:
         self.warehouse = Warehouse(memory.store, memory.files, self.clock, self.groups)
         """What verbs go through; a test may put something in between."""
         self.engine: Any = OracleEngine(memory.files)
+        create_warehouse(memory.store)
         memory.store.create_topic(NewTopic(ORDERS, "orders", some_settings(**config), partitions, now_ms))
 
     def make_again(self) -> None:

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field, replace
 
 from lithify.model.log_arithmetic import measured
 from lithify.model.record import Record
-from lithify.model.segment import Segment
+from lithify.model.segment import Mask, Segment
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.log import LastRecord, LogState
 from lithify.rules.compaction.audit import audit
-from lithify.rules.compaction.decisions import Rewrite, rewrites_of
+from lithify.rules.compaction.decisions import AddMask, CountedSegment, Rewrite, work_of
 from lithify.rules.compaction.outcome import LogOutcome, applied, decisions_of
 from lithify.rules.compaction.planner import LogPlan, plan_log
 from lithify.rules.compaction.round_commit import After, RoundTimes, state_after
 from lithify.rules.compaction.survivors import survivors
-from lithify.testing.memory_files import segment_of
+from lithify.testing.memory_segments import segment_of
 from lithify.testing.oracle_engine import findings_of
 from support.builders import a_log
 
@@ -50,7 +50,7 @@ class PureLog:
         return (*view, *(r for r in self.contents if (r.offset or 0) >= state.first_dirty_offset))
 
     def records_in(self, segments: Sequence[Segment]) -> tuple[Record, ...]:
-        return tuple(record for segment in segments for record in self.records[segment.path])
+        return tuple(record for segment in segments for record in self.records[segment.id])
 
     def append(self, records: Sequence[Record]) -> None:
         """One segment more; records without an offset go on from the log end."""
@@ -91,19 +91,18 @@ class PureLog:
     ) -> LogOutcome:
         """A round planned at `now_ms` and committed at `commit_ms`, after what others did `meanwhile`."""
         plan = self.plan(settings, now_ms)
-        scanned = {s.path: self.records[s.path] for s in plan.scanned}
+        scanned = {s.path: self.records[s.id] for s in plan.scanned}
         above_horizon = [r for r in self.records_in(plan.above_horizon) if (r.offset or 0) >= plan.horizon.offset]
-        chunks = [r for s in plan.chunks if s.path not in scanned for r in self.records[s.path] if r.passed_through]
+        chunks = [r for s in plan.chunks if s.path not in scanned for r in self.records[s.id] if r.passed_through]
         read = [r for records in scanned.values() for r in records]
         found = survivors([*read, *chunks, *above_horizon], plan.rules)
         findings = findings_of(plan, scanned, found)
         stays = set(offsets(found.records))
         decisions = decisions_of(plan, findings)
-        written: dict[Rewrite, tuple[Segment, ...]] = {}
-        for rewrite in rewrites_of(decisions):
-            paths = [segment.path for segment in rewrite.segments]
-            kept = [r for path in paths for r in self.records[path] if path not in scanned or r.offset in stays]
-            written[rewrite] = (self._write(kept),)
+        written: dict[Rewrite | AddMask, tuple[Segment, ...]] = {}
+        for one in work_of(decisions):
+            kept = [r for s in one.segments for r in self.records[s.id] if s.path not in scanned or r.offset in stays]
+            written[one] = (self._masked(one.source, kept) if isinstance(one, AddMask) else self._write(kept),)
         outcome = LogOutcome(plan, findings, applied(decisions, written), findings.bytes_read)
         audit("log 0", outcome)
         meanwhile()
@@ -112,9 +111,9 @@ class PureLog:
         return outcome
 
     def _commit(self, outcome: LogOutcome, settings: TopicSettings, now_ms: int) -> None:
-        removed = {s.path for s in outcome.removed}
-        assert removed <= {s.path for s in self.segments}
-        left = [s for s in self.segments if s.path not in removed]
+        removed = {s.id for s in outcome.removed}
+        assert removed <= {s.id for s in self.segments}
+        left = [s for s in self.segments if s.id not in removed]
         self.segments = tuple(sorted((*left, *outcome.added), key=lambda s: s.base_offset))
         self.view = outcome.result if outcome.plan.view is not None else ()
         after = After(self.segments, self._last(self.segments), self._last(self.view))
@@ -124,8 +123,14 @@ class PureLog:
     def _last(self, segments: Sequence[Segment]) -> LastRecord | None:
         if not segments:
             return None
-        last = self.records[segments[-1].path][-1]
+        last = self.records[segments[-1].id][-1]
         return LastRecord(last.offset or 0, last.timestamp or 0)
+
+    def _masked(self, source: CountedSegment, left: Sequence[Record]) -> Segment:
+        path = f"m{self.written}"
+        self.written += 1
+        self.records[path] = tuple(left)
+        return replace(source.segment, records=len(left), mask=Mask(path, 8 * source.dead, source.dead))
 
     def _write(self, records: Sequence[Record]) -> Segment:
         path = f"s{self.written}"

@@ -29,7 +29,7 @@ from lithify.model.topic.log import LastRecord, LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.engine import PlannedLog, Progress, RewriteEngine, Rewritten, RunLimits
 from lithify.rules.compaction.audit import audit
-from lithify.rules.compaction.decisions import Decision, rewrites_of
+from lithify.rules.compaction.decisions import Decision, work_of
 from lithify.rules.compaction.outcome import LogFindings, LogOutcome, applied, decisions_of
 from lithify.rules.compaction.planner import LogPlan, plan_log
 from lithify.rules.compaction.round_commit import After, RoundTimes, state_after
@@ -117,7 +117,7 @@ class StoredTopic:
                     raise findings
                 self._compare_findings(plan, findings)
                 decisions[plan.partition] = decisions_of(plan, findings)
-            rewrites = {log.id: mine for log in logs if (mine := rewrites_of(decisions[log.id.partition]))}
+            rewrites = {log.id: mine for log in logs if (mine := work_of(decisions[log.id.partition]))}
             written = {log.partition: results for log, results in round_.rewrite(rewrites).items()}
         outcomes = {}
         for plan in plans:
@@ -154,7 +154,7 @@ class StoredTopic:
         expected = survivors([*sources, *above_horizon], plan.rules).records + tuple(
             r for s in above for r in records_in(s)
         )
-        new = dict(zip(rewrites_of(decisions), (result.segments for result in results), strict=True))
+        new = dict(zip(work_of(decisions), (result.segments for result in results), strict=True))
         read = findings.bytes_read + sum(result.bytes_read for result in results)
         outcome = LogOutcome(plan, findings, applied(decisions, new), read)
         audit(f"t-{partition}", outcome)

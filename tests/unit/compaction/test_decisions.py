@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from lithify.rules.compaction.decisions import MANY_SMALL, CountedSegment, Drop, Keep, Rewrite, decide, rewrites_of
+from lithify.model.segment import Mask
+from lithify.rules.compaction.decisions import (
+    MANY_SMALL,
+    AddMask,
+    CountedSegment,
+    Drop,
+    Keep,
+    MaskLimits,
+    Rewrite,
+    decide,
+    work_of,
+)
 from support.builders import a_segment
 
 LIMIT = 1000
@@ -26,7 +37,7 @@ def decided(*drawn, moves=True):
     number = {f"s{n}": n for n in range(len(drawn))}
     return (
         [number[d.segment.path] for d in decisions if isinstance(d, Keep)],
-        [[number[s.path] for s in d.segments] for d in rewrites_of(decisions)],
+        [[number[s.path] for s in d.segments] for d in work_of(decisions)],
         [number[d.segment.path] for d in decisions if isinstance(d, Drop)],
     )
 
@@ -74,6 +85,52 @@ def test_a_round_that_moves_nothing_merges_only_if_it_removes_something(second, 
 def test_neighbours_merge_unless_one_outweighs_the_others(sizes, groups):
     """C39: so that a large segment is not rewritten for every small head."""
     assert decided(*sizes)[1] == groups
+
+
+def masked(*drawn, ratio=0.4, moves=True, **limits):
+    """Numbers of the segments that get masks, and of those that are rewritten; drawn as (size, survivors, of)."""
+    counted = tuple(
+        CountedSegment(a_segment(f"s{n}", 10 * n, 10 * n + 10, size_bytes=size, records=records, **more), survivors)
+        for n, (size, survivors, records, more) in enumerate((*one, {})[:4] for one in drawn)
+    )
+    decisions = decide(counted, segment_bytes=LIMIT, moves=moves, masks=MaskLimits(ratio, **limits))
+    numbers = {
+        kind: [int(s.path[1:]) for d in decisions if isinstance(d, kind) for s in d.segments]
+        for kind in (AddMask, Rewrite)
+    }
+    return numbers[AddMask], numbers[Rewrite]
+
+
+MASK = {"mask": Mask("m", 10, 3)}
+MASK_CASES = {
+    "few dead are masked": ([(900, 8, 10)], ([0], [])),
+    "more than the ratio are rewritten": ([(900, 5, 10)], ([], [0])),
+    "what a mask hides already counts": ([(900, 6, 7, MASK), (900, 5, 7, MASK), (900, 10, 10)], ([0], [1])),
+    "a segment with a mask and no loser stays": ([(900, 7, 7, MASK), (900, 10, 10)], ([], [])),
+    "one with keyless records is rewritten": ([(900, 9, 10, {"null_keys": 1})], ([], [0])),
+    "small neighbours merge, masked or not": ([(300, 7, 7, MASK), (300, 10, 10), (300, 9, 10)], ([], [0, 1, 2])),
+    "all dead together may be half the ratio: the most dead go first": (
+        [(900, 7, 10), (900, 8, 10), (900, 6, 7, MASK)],
+        ([0, 1], [2]),
+    ),
+    "also if they have no loser": ([(900, 7, 10), (900, 65, 65, {"mask": Mask("m", 10, 35)})], ([0], [1])),
+}
+
+
+@pytest.mark.parametrize(("drawn", "expected"), MASK_CASES.values(), ids=MASK_CASES)
+def test_which_segments_get_masks(drawn, expected):
+    """C39: what masks hide is bounded, for each segment and for all together."""
+    assert masked(*drawn) == expected
+
+
+def test_limits_of_masks():
+    """C26: what lies below the log start is taken out of storage."""
+    assert masked((900, 8, 10), from_bytes=901) == ([], [0])
+    assert masked((900, 8, 10), from_bytes=900) == ([0], [])
+    assert masked((900, 8, 10), log_start=1) == ([], [0])
+    assert masked((900, 8, 10), ratio=0.0) == ([], [0])
+    assert masked((900, 7, 7, MASK), ratio=0.2, moves=False) == ([], [0])
+    assert masked((900, 7, 7, MASK), (900, 7, 7, MASK), moves=False) == ([], [])  # C41
 
 
 def test_decisions_are_in_the_order_of_their_first_segments():

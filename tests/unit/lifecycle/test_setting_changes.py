@@ -51,6 +51,7 @@ CHANGES = [
     ({"cleanup_policy": "compact,delete"}, {"cleanup_policy": "compact,delete", "retention_ms": 5}),
     ({"cleanup_policy": "compact,delete"}, {"cleanup_policy": "compact,delete", "retention_bytes": 5}),
     ({}, {"segment_bytes": 1024}),
+    ({}, {"segment_max_dead_ratio": 0.5}),
     ({}, {"compression_type": "gzip"}),
     ({}, {"message_timestamp_type": "LogAppendTime"}),
     ({}, {"message_timestamp_after_max_ms": 5}),

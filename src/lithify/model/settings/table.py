@@ -237,6 +237,12 @@ _TABLE = (
     Setting("retention.bytes", doc="With policy delete: how large a log may get.", **_size(NO_LIMIT)),
     Setting("segment.bytes", doc="Size of a written segment, compressed.", **_size(1024)),
     Setting(
+        "segment.max.dead.ratio",
+        accepts="a number from 0 to 1",
+        doc="A round hides up to this share of a segment's records by a mask instead of rewriting it. 0: it rewrites.",
+        parse=_ratio,
+    ),
+    Setting(
         "compression.type",
         doc="Codec of the segments that are written from now on.",
         **_choice("zstd", "snappy", "gzip", "lz4", "none"),

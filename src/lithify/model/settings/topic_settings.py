@@ -41,6 +41,7 @@ class TopicSettings:
     retention_ms: int = 604_800_000
     retention_bytes: int = NO_LIMIT
     segment_bytes: int = 134_217_728
+    segment_max_dead_ratio: float = 0.33
     compression_type: str = "zstd"
     message_timestamp_type: Literal["CreateTime", "LogAppendTime"] = "CreateTime"
     message_timestamp_after_max_ms: int = 3_600_000
@@ -183,7 +184,15 @@ _HEADER = "compaction.strategy.header"
 _SHOWN = 200
 """Characters of a refused value that are repeated."""
 
-_STORED_IF_SET = frozenset({"message.ids", "tombstone.hold.groups", "tombstone.hold.max.ms", "backlog.trim.groups"})
+_STORED_IF_SET = frozenset(
+    {
+        "message.ids",
+        "tombstone.hold.groups",
+        "tombstone.hold.max.ms",
+        "backlog.trim.groups",
+        "segment.max.dead.ratio",
+    }
+)
 """Every setting that format 3 did not have: earlier versions refuse a topic that stores a name they do not know."""
 
 

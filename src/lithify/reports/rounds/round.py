@@ -62,6 +62,8 @@ class LogReport:
     segments_kept: int = 0
     segments_rewritten: int = 0
     segments_merged: int = 0
+    segments_masked: int = 0
+    """Those that stay, with a mask that hides their dead records."""
     segments_written: int = 0
     bytes_in: int = 0
     bytes_out: int = 0

@@ -41,6 +41,7 @@ _LOG: _Fields = {
     "segments_kept": _INT,
     "segments_rewritten": _INT,
     "segments_merged": _INT,
+    "segments_masked": _INT,
     "segments_written": _INT,
     "bytes_in": _INT,
     "bytes_out": _INT,

@@ -6,12 +6,13 @@ A violation means a defect or damaged data: the log stays as it is (C6).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import assert_never
 
 from lithify.errors import AuditError
 from lithify.model.segment import Segment
-from lithify.rules.compaction.decisions import Drop, Keep, Rewrite
+from lithify.rules.compaction.decisions import AddMask, Drop, Keep, Rewrite
 from lithify.rules.compaction.outcome import LogOutcome
 from lithify.rules.compaction.survivor_rules import Cause
 
@@ -104,6 +105,8 @@ def _each_as_decided(outcome: LogOutcome) -> Iterator[str]:
                     yield f"{segment.path} has losers and was kept"
             case Rewrite() as rewrite:
                 yield from _rewritten(rewrite, done.segments)
+            case AddMask() as masked:
+                yield from _masked(masked, done.segments)
             case Drop(segment):
                 if done.segments or survivors.get(segment.path, segment.records) > 0:
                     yield f"{segment.path} has survivors and was dropped"
@@ -120,6 +123,15 @@ def _rewritten(rewrite: Rewrite, written: tuple[Segment, ...]) -> Iterator[str]:
         yield f"what was written for {first.path} is of another partition"
     if any(s.base_offset < first.base_offset or s.end_offset > last.end_offset for s in written):
         yield f"what was written for {first.path} has offsets that its sources do not have"
+
+
+def _masked(masked: AddMask, written: tuple[Segment, ...]) -> Iterator[str]:
+    before, dead = masked.source.segment, masked.source.dead
+    mask = written[0].mask if len(written) == 1 else None
+    if mask is None or mask.dead != dead or written != (replace(before, records=masked.survivors, mask=mask),):
+        yield f"{before.path} was to stay with a mask of {dead} records"
+    elif written[0].id == before.id:
+        yield f"{before.path} has the mask that it had before"
 
 
 _LAWS: tuple[Callable[[LogOutcome], Iterator[str]], ...] = (

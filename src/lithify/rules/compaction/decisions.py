@@ -1,16 +1,14 @@
 """What becomes of every segment below the horizon, once its losers are counted: one value each (C39).
 
-    before     [ a ][ b ][c][d][e][ f ]      b has losers, c to e are small, nothing of f is left
-    decided     Keep  Rewrite(b)  Rewrite(c, d, e)  Drop(f)
-    after      [ a ][ b'][   cde  ]
+    before     [ a ][ b ][c][d][e][ f ][ g ]     b has losers, g few, c to e are small, nothing of f is left
+    decided     Keep  Rewrite(b)  Rewrite(c, d, e)  Drop(f)  AddMask(g)
+    after      [ a ][ b'][   cde  ][ g: mask ]
 
-Order is kept and only neighbours merge, so the offsets of two segments never interleave.
+Order is kept and only neighbours merge, so the offsets of two segments never interleave. What masks hide still takes
+space: at most `segment.max.dead.ratio` of a segment, and half of that of all segments together.
 
 Five match on it: `segments_of` here (which segments), `outcome.applied` (what replaces them), a law of the audit
-(what must be left), the report (what is counted as what) and the picture in `scripts`. A segment that
-stays but hides its dead records is one more case, `Mask(segment, dead)`: `decide` gives it instead of a
-`Rewrite`, the type checker names these five, and a function beside `rewrites_of` hands it to the engine,
-which knows the dead positions.
+(what must be left), the report (what is counted as what) and the picture in `scripts`.
 """
 
 from __future__ import annotations
@@ -20,9 +18,13 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from lithify.model.segment import Segment
+from lithify.model.settings.topic_settings import TopicSettings
 
 MANY_SMALL = 8
 """So many neighbours merge even if one of them is larger than the others together (C39)."""
+
+MASKED_FROM = 100
+"""A segment of less than this part of `segment.bytes` is rewritten: a mask would save little, and is one file more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +39,26 @@ class CountedSegment:
         return self.survivors < self.segment.records
 
     @property
+    def dead(self) -> int:
+        """Its losers, and the records that its mask hides already."""
+        return self.segment.records_in_file - self.survivors
+
+    @property
+    def dead_share(self) -> float:
+        """The part of the records in its file, from 0 to 1."""
+        return self.dead / self.segment.records_in_file
+
+    @property
     def bytes_left(self) -> int:
-        """Its size without the losers: exact if it has none, else in proportion."""
-        if not self.has_losers:
+        """Its size without the dead: exact if it has none, else in proportion."""
+        if not self.dead:
             return self.segment.size_bytes
-        return -(-self.segment.size_bytes * self.survivors // self.segment.records)
+        return -(-self.segment.size_bytes * self.survivors // self.segment.records_in_file)
+
+    @property
+    def dead_bytes(self) -> int:
+        """The size of the dead, in proportion."""
+        return self.segment.size_bytes - self.bytes_left
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +92,61 @@ class Rewrite:
 
 
 @dataclass(frozen=True, slots=True)
+class AddMask:
+    """The segment stays, and a mask hides its losers, with what its mask before hid."""
+
+    source: CountedSegment
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        return (self.source.segment,)
+
+    @property
+    def partition(self) -> int:
+        return self.source.segment.partition
+
+    @property
+    def survivors(self) -> int:
+        return self.source.survivors
+
+
+@dataclass(frozen=True, slots=True)
 class Drop:
     """Nothing of the segment survives: it goes, and nothing is written in its place."""
 
     segment: Segment
 
 
-Decision = Keep | Rewrite | Drop
+Decision = Keep | Rewrite | AddMask | Drop
 
 
-def decide(counted: Iterable[CountedSegment], *, segment_bytes: int, moves: bool) -> tuple[Decision, ...]:
+@dataclass(frozen=True, slots=True)
+class MaskLimits:
+    """Which segments may have masks, and what these may hide: nothing, by default."""
+
+    max_dead_ratio: float = 0.0
+    from_bytes: int = 0
+    log_start: int = 0
+    """Records below it are to be taken out of storage (C26)."""
+
+    @staticmethod
+    def of(settings: TopicSettings, log_start: int) -> MaskLimits:
+        """Those of a topic."""
+        return MaskLimits(settings.segment_max_dead_ratio, settings.segment_bytes // MASKED_FROM, log_start)
+
+    def allow(self, source: CountedSegment) -> bool:
+        """Whether a mask may hide the losers of a segment, as far as it alone goes.
+
+        Metadata of a file tells how many keyless records are in it: with a mask it would not tell how many are left.
+        """
+        segment = source.segment
+        fits = segment.base_offset >= self.log_start and segment.null_keys == 0
+        return fits and segment.size_bytes >= self.from_bytes and source.dead_share <= self.max_dead_ratio
+
+
+def decide(
+    counted: Iterable[CountedSegment], *, segment_bytes: int, moves: bool, masks: MaskLimits = MaskLimits()
+) -> tuple[Decision, ...]:
     """What becomes of `counted`, the segments of one log in offset order; in the order of their beginnings.
 
     `moves`: the round moves the first dirty offset. A round that neither moves it nor removes a
@@ -93,13 +155,41 @@ def decide(counted: Iterable[CountedSegment], *, segment_bytes: int, moves: bool
     counted = tuple(counted)
     left = tuple(c for c in counted if c.survivors > 0)
     merges = moves or any(c.has_losers for c in counted)
-    pieces = _pieces(left, segment_bytes) if merges else ((c,) for c in left)
-    decisions = [*map(_decision, pieces), *(Drop(c.segment) for c in counted if c.survivors == 0)]
+    pieces = tuple(_pieces(left, segment_bytes) if merges else ((c,) for c in left))
+    written = _too_dead(pieces, masks, together=merges)
+    decided = (_decision(piece, piece[0] in written) for piece in pieces)
+    decisions = [*decided, *(Drop(c.segment) for c in counted if c.survivors == 0)]
     return tuple(sorted(decisions, key=lambda decision: segments_of(decision)[0].base_offset))
 
 
-def _decision(piece: tuple[CountedSegment, ...]) -> Decision:
-    return Rewrite(piece) if len(piece) > 1 or piece[0].has_losers else Keep(piece[0].segment)
+def _decision(piece: tuple[CountedSegment, ...], written: bool) -> Decision:
+    if len(piece) > 1 or written:
+        return Rewrite(piece)
+    (source,) = piece
+    return AddMask(source) if source.has_losers else Keep(source.segment)
+
+
+def _too_dead(
+    pieces: Iterable[tuple[CountedSegment, ...]], masks: MaskLimits, *, together: bool
+) -> set[CountedSegment]:
+    """The segments that do not merge and are rewritten, as no mask may hide their dead.
+
+    All dead `together` are limited, too. The segments with the largest shares of them go first, so that what is
+    rewritten is spread over the rounds.
+    """
+    alone = [piece[0] for piece in pieces if len(piece) == 1 and piece[0].dead]
+    written = {c for c in alone if c.dead_share > masks.max_dead_ratio or (c.has_losers and not masks.allow(c))}
+    if not together:
+        return written
+    masked = sorted((c for c in alone if c not in written), key=lambda c: c.dead_share)
+    dead_bytes = sum(c.dead_bytes for c in masked)
+    size_bytes = dead_bytes + sum(c.bytes_left for piece in pieces for c in piece)
+    while masked and dead_bytes > size_bytes * masks.max_dead_ratio / 2:
+        most = masked.pop()
+        written.add(most)
+        dead_bytes -= most.dead_bytes
+        size_bytes -= most.dead_bytes
+    return written
 
 
 def segments_of(decision: Decision) -> tuple[Segment, ...]:
@@ -107,15 +197,17 @@ def segments_of(decision: Decision) -> tuple[Segment, ...]:
     match decision:
         case Keep(segment) | Drop(segment):
             return (segment,)
+        case AddMask():
+            return decision.segments
         case Rewrite():
             return decision.segments
         case _:
             assert_never(decision)
 
 
-def rewrites_of(decisions: Iterable[Decision]) -> tuple[Rewrite, ...]:
+def work_of(decisions: Iterable[Decision]) -> tuple[Rewrite | AddMask, ...]:
     """What an engine has to write for them, in their order."""
-    return tuple(decision for decision in decisions if isinstance(decision, Rewrite))
+    return tuple(decision for decision in decisions if isinstance(decision, Rewrite | AddMask))
 
 
 def _pieces(counted: tuple[CountedSegment, ...], segment_bytes: int) -> Iterator[tuple[CountedSegment, ...]]:

@@ -13,7 +13,16 @@ from typing import assert_never
 
 from lithify.model.segment import Segment, volume_of, without
 from lithify.model.topic.log import HeldTombstones
-from lithify.rules.compaction.decisions import CountedSegment, Decision, Drop, Keep, Rewrite, decide, segments_of
+from lithify.rules.compaction.decisions import (
+    AddMask,
+    CountedSegment,
+    Decision,
+    Drop,
+    Keep,
+    Rewrite,
+    decide,
+    segments_of,
+)
 from lithify.rules.compaction.planner import LogPlan, may_expire
 from lithify.rules.compaction.survivor_rules import Cause
 
@@ -56,19 +65,23 @@ class Applied:
 def decisions_of(plan: LogPlan, findings: LogFindings) -> tuple[Decision, ...]:
     """What becomes of the segments of a plan; one whose keys were not read has no loser."""
     counted = (CountedSegment(s, findings.survivors.get(s.path, s.records)) for s in plan.sources)
-    return decide(counted, segment_bytes=plan.segment_bytes, moves=plan.moves)
+    return decide(counted, segment_bytes=plan.segment_bytes, moves=plan.moves, masks=plan.masks)
 
 
-def applied(decisions: Iterable[Decision], written: Mapping[Rewrite, tuple[Segment, ...]]) -> tuple[Applied, ...]:
-    """The decisions, done; `written` has the new segments of each rewrite in offset order."""
+Done = Mapping[Rewrite | AddMask, tuple[Segment, ...]]
+"""The new segments of each rewrite in offset order, and each segment with its new mask."""
+
+
+def applied(decisions: Iterable[Decision], written: Done) -> tuple[Applied, ...]:
+    """The decisions, done."""
     return tuple(Applied(decision, _left_by(decision, written)) for decision in decisions)
 
 
-def _left_by(decision: Decision, written: Mapping[Rewrite, tuple[Segment, ...]]) -> tuple[Segment, ...]:
+def _left_by(decision: Decision, written: Done) -> tuple[Segment, ...]:
     match decision:
         case Keep(segment):
             return (segment,)
-        case Rewrite():
+        case Rewrite() | AddMask():
             return written[decision]
         case Drop():
             return ()
@@ -92,7 +105,7 @@ class LogOutcome:
 
     @property
     def written(self) -> tuple[Segment, ...]:
-        """The new segments, in offset order."""
+        """The new segments and those with new masks, in offset order."""
         return tuple(segment for done in self._changed for segment in done.segments)
 
     @property

@@ -18,6 +18,7 @@ from lithify.model.groups.reads import NONE_NAMED, LogReads
 from lithify.model.segment import Segment, volume_of
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.log import LogState
+from lithify.rules.compaction.decisions import MaskLimits
 from lithify.rules.compaction.eligible.horizon import Horizon, compaction_horizon
 from lithify.rules.compaction.eligible.required import round_clears
 from lithify.rules.compaction.eligible.retention import gone_segments, may_age, start_after, values_expire_before_ms
@@ -47,6 +48,7 @@ class LogPlan:
     dirty: tuple[Segment, ...]
     looked_at: tuple[Segment, ...]
     segment_bytes: int
+    masks: MaskLimits = MaskLimits()
     gone: tuple[Segment, ...] = ()
     """The front of the log, dropped whole and unread (C24, C26)."""
     above_horizon: tuple[Segment, ...] = ()
@@ -116,13 +118,8 @@ class LogPlan:
 
     def bounds(self, key_reads: int) -> PlanBounds:
         """Upper bounds of what the run costs if it reads the keys `key_reads` times (C30)."""
-        touched = self._touched if self.moves or self.scanned else ()
-        whole = sum(s.size_bytes for s in touched)
-        return PlanBounds(
-            segments_rewritten=len(touched),
-            bytes_read=whole + key_reads * self.key_bytes,
-            bytes_written=whole + FOOTER_BYTES * len(touched),
-        )
+        whole, touched = sum(s.size_bytes for s in self._touched), len(self._touched)
+        return PlanBounds(touched, whole + key_reads * self.key_bytes, whole + FOOTER_BYTES * touched)
 
     @property
     def key_bytes(self) -> int:
@@ -137,9 +134,11 @@ class LogPlan:
 
     @property
     def _touched(self) -> tuple[Segment, ...]:
-        """What the run may rewrite: to remove a loser from it, or to merge it with another (C39)."""
+        """What the run may rewrite: to remove the dead from it, or to merge it with another (C39)."""
+        if not (self.moves or self.scanned):
+            return tuple(s for s in self.sources if s.mask)
         scanned = {segment.path for segment in self.scanned}
-        return tuple(s for s in self.sources if s.path in scanned or s.size_bytes < self.segment_bytes)
+        return tuple(s for s in self.sources if s.path in scanned or s.mask or s.size_bytes < self.segment_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +189,7 @@ def plan_log(
         dirty=dirty,
         looked_at=looked_at,
         segment_bytes=settings.segment_bytes,
+        masks=MaskLimits.of(settings, rules.log_start),
         gone=gone,
         above_horizon=_above_horizon(left, looked_at + dirty, rules),
         chunks=_with_chunks(clean + dirty, looked_at + dirty, rules),

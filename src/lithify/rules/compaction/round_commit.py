@@ -43,11 +43,11 @@ def conflict(
         return "an earlier version was restored, and written to"
     if current.first_dirty_offset != plan.base.first_dirty_offset and not _start_moved(plan, current):
         return "another round was committed"
-    if plan.view is not None and [s.path for s in plan.view] != [s.path for s in view]:
+    if plan.view is not None and [s.id for s in plan.view] != [s.id for s in view]:
         return "the compacted view was changed"
-    here = {segment.path for segment in segments}
-    there = here | {segment.path for segment in view}
-    missing = [s.path for s in plan.gone if s.path not in here] + [s.path for s in plan.sources if s.path not in there]
+    here = {segment.id for segment in segments}
+    there = here | {segment.id for segment in view}
+    missing = [s.path for s in plan.gone if s.id not in here] + [s.path for s in plan.sources if s.id not in there]
     gone = next(iter(missing), None)
     if gone is not None:
         return f"a segment was replaced in the meantime: {gone}"

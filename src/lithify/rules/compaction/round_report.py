@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from typing import assert_never
 
 from lithify.errors import LithifyError
-from lithify.model.segment import volume_of
+from lithify.model.segment import sizes_of, volume_of
 from lithify.model.topic.log import LogState
 from lithify.reports.rounds.plan import LogPlanReport
 from lithify.reports.rounds.round import LogReport, Losers
-from lithify.rules.compaction.decisions import Decision, Drop, Keep, Rewrite
+from lithify.rules.compaction.decisions import AddMask, Decision, Drop, Keep, Rewrite
 from lithify.rules.compaction.outcome import LogFindings, LogOutcome, applied
 from lithify.rules.compaction.planner import LogPlan
 from lithify.rules.compaction.survivor_rules import Cause
@@ -55,11 +55,12 @@ def outcome_report(outcome: LogOutcome, phases_ms: Mapping[str, int]) -> LogRepo
         segments_kept=fates["kept"],
         segments_rewritten=fates["rewritten"],
         segments_merged=fates["merged"],
-        segments_written=len(outcome.written),
+        segments_masked=fates["masked"],
+        segments_written=len(outcome.written) - fates["masked"],
         bytes_in=sum(s.size_bytes for s in sources),
         bytes_out=sum(s.size_bytes for s in outcome.result),
         bytes_read=outcome.bytes_read,
-        bytes_written=sum(s.size_bytes for s in outcome.written),
+        bytes_written=sum(sizes_of(outcome.written)[s.id] for s in outcome.written),
         tombstones_expire_below=plan.rules.tombstones_expire_below,
         tombstones_read_below=plan.reads.tombstones_below if plan.reads.holding else None,
         held_by=plan.held_by,
@@ -78,6 +79,8 @@ def _fates(decisions: Iterable[Decision]) -> Counter[str]:
         match decision:
             case Keep():
                 fates["kept"] += 1
+            case AddMask():
+                fates["masked"] += 1
             case Rewrite((_,)):
                 fates["rewritten"] += 1
             case Rewrite(sources):

@@ -84,10 +84,13 @@ def _last_record(log: _Log) -> Problems:
 
 
 def _last(segments: tuple[Segment, ...], stored: LastRecord | None) -> LastRecord | None:
-    """Where segments end; their bounds do not tell the rest of the last record."""
+    """Where segments end; their bounds do not tell the rest of the last record, nor the offset if there is a mask."""
     if not segments:
         return None
-    offset = segments[-1].end_offset - 1
+    segment = segments[-1]
+    if segment.mask is not None and stored is not None and segment.base_offset <= stored.offset < segment.end_offset:
+        return stored
+    offset = segment.end_offset - 1
     return LastRecord(offset, 0) if stored is None else replace(stored, offset=offset)
 
 

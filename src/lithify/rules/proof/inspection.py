@@ -1,7 +1,7 @@
 """Which files `verify` reads, and which proofs the records of each are part of.
 
 proofs: before ─┐
-        after  ─┼─► each file once, with its part in every proof that its records can fail
+        after  ─┼─► each segment once, with its part in every proof that its records can fail
 newest version ─┘
 """
 
@@ -37,17 +37,17 @@ class InspectedSegment:
 def inspected(
     proofs: Sequence[Proof], current: Sequence[Segment], counts: Mapping[str, TombstoneCount]
 ) -> tuple[InspectedSegment, ...]:
-    """Every file of the proofs and of the newest version once; `counts` goes by path."""
-    segments = {segment.path: segment for segment in current}
+    """Every segment of the proofs and of the newest version once; `counts` goes by their ids."""
+    segments = {segment.id: segment for segment in current}
     members: dict[str, dict[int, Membership]] = {}
     for number, proof in enumerate(proofs):
         for membership, segment in _memberships(number, proof):
-            segments[segment.path] = segment
-            known = members.setdefault(segment.path, {}).get(number)
-            members[segment.path][number] = membership if known is None else _both(known, membership)
+            segments[segment.id] = segment
+            known = members.setdefault(segment.id, {}).get(number)
+            members[segment.id][number] = membership if known is None else _both(known, membership)
     return tuple(
-        InspectedSegment(segment, tuple(_that_matter(segment, members.get(path, {}), proofs)), counts.get(path))
-        for path, segment in segments.items()
+        InspectedSegment(segment, tuple(_that_matter(segment, members.get(one, {}), proofs)), counts.get(one))
+        for one, segment in segments.items()
     )
 
 

@@ -155,7 +155,7 @@ class _Cutter:
         return _Pieces(whole + written, removed, written)
 
     def _written(self, state: TopicState, segment: Segment, end_offset: int) -> tuple[Segment, ...]:
-        key = segment.path, end_offset
+        key = segment.id, end_offset
         if key not in self.written:
             self.written[key] = self.warehouse.files.cut(state, segment, end_offset, self.run_id)
         return self.written[key]

@@ -131,6 +131,7 @@ def _log_status(
         records=log.volume.records,
         bytes=log.volume.size_bytes,
         segments=len(segments),
+        masked_records=sum(s.records_in_file - s.records for s in segments),
         clean_bytes=dirt.clean_bytes,
         dirty_bytes=dirt.dirty_bytes,
         dirty_ratio=round(dirt.ratio, 4),

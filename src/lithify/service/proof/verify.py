@@ -17,7 +17,7 @@ from dataclasses import replace
 from lithify.errors import DamagedError, VersionSweptError
 from lithify.model.finding import Finding, FindingKind, TombstoneCount
 from lithify.model.names import LogId, TopicName
-from lithify.model.segment import Segment
+from lithify.model.segment import Segment, sizes_of
 from lithify.model.topic.log import LastRecord
 from lithify.model.topic.state import TopicState
 from lithify.ports.engine import Progress
@@ -73,7 +73,7 @@ def verify(
     findings += _miscounted(newest, result)
     findings += result.files
     findings += _named(state.name, whole, _unexplained(result, whole))
-    current = {s.path: s for s in newest.segments + newest.view}
+    current = {s.id: s for s in newest.segments + newest.view}
     return VerifyReport(
         topic=str(name),
         version=state.version,
@@ -106,7 +106,7 @@ def _versions(
 
 def _check_kept(warehouse: Warehouse, newest: VersionSeen, trail: Trail, result: InspectionResult) -> None:
     """Raises `VersionSweptError` for missing files of a version that expired meanwhile: they are no damage (C7)."""
-    needed = {s.path for s in newest.segments + newest.view}
+    needed = sizes_of(newest.segments + newest.view)
     missing = [f.path for f in result.files if f.kind is FindingKind.FILE_MISSING and f.path not in needed]
     if not missing:
         return
@@ -136,7 +136,7 @@ def _by_metadata(warehouse: Warehouse, newest: VersionSeen, result: InspectionRe
         files = newest.log(log.partition).files
         yield from metadata_findings(newest.state, log, files.segments, files.view)
         for segments, stored in ((files.segments, log.last_record), (files.view, log.view and log.view.last_record)):
-            if stored is None or not segments or segments[-1].path in unreadable:
+            if stored is None or not segments or not unreadable.isdisjoint(sizes_of(segments[-1:])):
                 continue
             actual = _last_record(warehouse, segments)
             if actual is not None and actual != stored:
@@ -153,7 +153,7 @@ def _last_record(warehouse: Warehouse, segments: tuple[Segment, ...]) -> LastRec
 
 
 def _counts(newest: VersionSeen) -> dict[str, TombstoneCount]:
-    """By path, which tombstones to count: those below the first dirty offset, which the steps also count (C19)."""
+    """By segment, which tombstones to count: those below the first dirty offset, which the steps also count (C19)."""
     counts: dict[str, TombstoneCount] = {}
     for log in newest.state.logs:
         if log.uncovered:
@@ -166,7 +166,7 @@ def _counts(newest: VersionSeen) -> dict[str, TombstoneCount]:
             empty_is_tombstone=settings.empty_is_tombstone,
         )
         compacted = files.view if settings.side_by_side else files.segments
-        counts |= {s.path: count for s in compacted if s.base_offset < count.end}
+        counts |= {s.id: count for s in compacted if s.base_offset < count.end}
     return counts
 
 
@@ -199,8 +199,8 @@ def _unexplained(result: InspectionResult, whole: Sequence[Proof]) -> Iterator[R
     gone: dict[int, list[range]] = {}
     winners_unknown: set[int] = set()
     for number, proof in enumerate(whole):
-        before = [source.segment for source in proof.before if source.segment.path in broken]
-        after = [segment for segment in proof.after if segment.path in broken]
+        before = [source.segment for source in proof.before if not broken.isdisjoint(sizes_of([source.segment]))]
+        after = [segment for segment in proof.after if not broken.isdisjoint(sizes_of([segment]))]
         gone[number] = [range(s.base_offset, s.end_offset) for s in (*before, *after)]
         if before:
             winners_unknown.add(number)

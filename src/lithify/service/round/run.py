@@ -35,7 +35,7 @@ from lithify.ports.engine import (
 from lithify.ports.store import Warehouse
 from lithify.reports.rounds.plan import space_needed
 from lithify.rules.compaction.audit import audit
-from lithify.rules.compaction.decisions import Decision, rewrites_of
+from lithify.rules.compaction.decisions import Decision, work_of
 from lithify.rules.compaction.outcome import LogFindings, LogOutcome, applied, decisions_of
 from lithify.rules.compaction.round_report import idle_outcome
 from lithify.service.heartbeats import Heartbeats
@@ -186,7 +186,7 @@ def _execute(logs: Sequence[PlannedLog], round_: Round, watch: Stopwatch) -> Out
         for log in logs
         if isinstance(findings := survivors[log.id], LogFindings)
     }
-    rewrites = {log: mine for log, decided in decisions.items() if (mine := rewrites_of(decided))}
+    rewrites = {log: mine for log, decided in decisions.items() if (mine := work_of(decided))}
     with watch.phase("rewrite"):
         written = round_.rewrite(rewrites) if rewrites else {}
     outcomes: dict[LogId, LogOutcome | LithifyError] = {}
@@ -210,7 +210,7 @@ def _audited(
     outcome = LogOutcome(
         log.plan,
         findings,
-        applied(decisions, dict(zip(rewrites_of(decisions), (one.segments for one in written), strict=True))),
+        applied(decisions, dict(zip(work_of(decisions), (one.segments for one in written), strict=True))),
         bytes_read=findings.bytes_read + sum(one.bytes_read for one in written),
     )
     try:

@@ -33,7 +33,7 @@ from lithify.rules.compaction.round_report import failed_report, outcome_report
 from lithify.rules.compaction.tombstones import keeping_tombstones
 from lithify.rules.lifecycle.replicas import check_takes_rounds
 from lithify.service.clock_check import check_clock
-from lithify.service.documents import rates_note
+from lithify.service.documents import may_have_masks, rates_note
 from lithify.service.group_reads import read_groups
 from lithify.service.round.commit_round import PlannedAt, commit_round, overtaken
 from lithify.service.round.stopwatch import Stopwatch
@@ -261,9 +261,12 @@ def plan_rounds(
         state.check_partition(partition)
     segments = warehouse.store.segments(state, wanted)
     view = warehouse.store.view(state, wanted) if state.settings.side_by_side else ()
+    given = state.round_settings
+    if given.segment_max_dead_ratio and not may_have_masks(warehouse.store, state):
+        given = replace(given, segment_max_dead_ratio=0.0)
 
     def planned(p: int) -> LogPlan:
-        settings = keeping_tombstones(state.round_settings) if p in keeping else state.round_settings
+        settings = keeping_tombstones(given) if p in keeping else given
         return plan_log(state.log(p), segments_of(segments, p), settings, now_ms, segments_of(view, p), reads.of(p))
 
     plans = map(planned, wanted)

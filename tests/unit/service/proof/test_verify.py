@@ -25,7 +25,7 @@ from lithify.service.change.sweep import sweep
 from lithify.service.change.undo import undo
 from lithify.service.proof.verify import verify
 from lithify.service.round import commit_round
-from lithify.testing.memory_files import segment_of
+from lithify.testing.memory_segments import segment_of
 from lithify.testing.oracle_inspector import OracleInspector
 from support.builders import a_log, with_id
 from support.topics.memory_topic import ORDERS, MemoryTopic
