@@ -128,6 +128,7 @@ def test_limits_of_masks():
     assert masked((900, 8, 10), from_bytes=901) == ([], [0])
     assert masked((900, 8, 10), from_bytes=900) == ([0], [])
     assert masked((900, 8, 10), log_start=1) == ([], [0])
+    assert masked((900, 7, 7, MASK), log_start=1, moves=False) == ([], [0])  # only what it hides lies below
     assert masked((900, 8, 10), ratio=0.0) == ([], [0])
     assert masked((900, 7, 7, MASK), ratio=0.2, moves=False) == ([], [0])
     assert masked((900, 7, 7, MASK), (900, 7, 7, MASK), moves=False) == ([], [])  # C41

@@ -134,14 +134,17 @@ class MaskLimits:
         """Those of a topic."""
         return MaskLimits(settings.segment_max_dead_ratio, settings.segment_bytes // MASKED_FROM, log_start)
 
+    def still_allow(self, source: CountedSegment) -> bool:
+        """Whether what a mask hides may stay: below the log start it may not, also if no loser is left there."""
+        return source.segment.base_offset >= self.log_start and source.dead_share <= self.max_dead_ratio
+
     def allow(self, source: CountedSegment) -> bool:
         """Whether a mask may hide the losers of a segment, as far as it alone goes.
 
         Metadata of a file tells how many keyless records are in it: with a mask it would not tell how many are left.
         """
         segment = source.segment
-        fits = segment.base_offset >= self.log_start and segment.null_keys == 0
-        return fits and segment.size_bytes >= self.from_bytes and source.dead_share <= self.max_dead_ratio
+        return segment.null_keys == 0 and segment.size_bytes >= self.from_bytes and self.still_allow(source)
 
 
 def decide(
@@ -178,7 +181,7 @@ def _too_dead(
     rewritten is spread over the rounds.
     """
     alone = [piece[0] for piece in pieces if len(piece) == 1 and piece[0].dead]
-    written = {c for c in alone if c.dead_share > masks.max_dead_ratio or (c.has_losers and not masks.allow(c))}
+    written = {c for c in alone if not masks.still_allow(c) or (c.has_losers and not masks.allow(c))}
     if not together:
         return written
     masked = sorted((c for c in alone if c not in written), key=lambda c: c.dead_share)
