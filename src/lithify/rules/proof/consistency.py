@@ -88,6 +88,8 @@ def _last(segments: tuple[Segment, ...], stored: LastRecord | None) -> LastRecor
     if not segments:
         return None
     segment = segments[-1]
+    if segment.mask is not None and stored is None:
+        return LastRecord(segment.base_offset, 0)  # it may be there, and then nobody can read it
     if segment.mask is not None and stored is not None and segment.base_offset <= stored.offset < segment.end_offset:
         return stored
     offset = segment.end_offset - 1

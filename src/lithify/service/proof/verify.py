@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from lithify.errors import DamagedError, VersionSweptError
 from lithify.model.finding import Finding, FindingKind, TombstoneCount
+from lithify.model.log_arithmetic import last_readable
 from lithify.model.names import LogId, TopicName
 from lithify.model.segment import Segment, sizes_of
 from lithify.model.topic.log import LastRecord
@@ -135,11 +136,16 @@ def _by_metadata(warehouse: Warehouse, newest: VersionSeen, result: InspectionRe
     for log in newest.state.logs:
         files = newest.log(log.partition).files
         yield from metadata_findings(newest.state, log, files.segments, files.view)
-        for segments, stored in ((files.segments, log.last_record), (files.view, log.view and log.view.last_record)):
-            if stored is None or not segments or not unreadable.isdisjoint(sizes_of(segments[-1:])):
+        of_view = log.view and log.view.last_record
+        for segments, stored, start in (
+            (files.segments, log.last_record, log.log_start_offset),
+            (files.view, of_view, 0),
+        ):
+            if not segments or not unreadable.isdisjoint(sizes_of(segments[-1:])):
                 continue
-            actual = _last_record(warehouse, segments)
-            if actual is not None and actual != stored:
+            last = _last_record(warehouse, segments)
+            actual = last_readable(last, start)
+            if last is not None and actual != stored:
                 name = LogId(newest.state.name, log.partition)
                 message = f"{name}: the last record is said to be {stored}, it is {actual}"
                 yield Finding(log.partition, FindingKind.WRONG_METADATA, message, path=segments[-1].path)
