@@ -4,6 +4,9 @@
                      ▲ position
                      [ counted ]  whole      only the segment that the position is within has to be read
 
+Of a segment with a mask metadata tells how many records are left, but not when the oldest of them is from: it is read
+if that may be older than all others.
+
 Offsets that rounds have removed do not count. Positions of readers of compacted data count the view (C33).
 """
 
@@ -28,15 +31,28 @@ class Left:
         return Left(self.records + other.records, min(oldest, default=None))
 
 
+@dataclass(frozen=True, slots=True)
+class LeftByMetadata:
+    """What is left as far as metadata says, the parts of segments to count, and masked segments, the oldest first."""
+
+    left: Left
+    parts: tuple[Piece, ...]
+    masked: tuple[Segment, ...]
+    """Their records are in `left`, without a time: none of them is older than its segment says."""
+
+
 def left_from(
     log: LogState, segments: tuple[Segment, ...], view: tuple[Segment, ...], how: Reading, offset: int
-) -> tuple[Left, tuple[Piece, ...]]:
-    """What is left from `offset` on as far as metadata says, and the parts of segments that have to be counted."""
-    whole, parts = Left(), []
+) -> LeftByMetadata:
+    """What is left from `offset` on."""
+    left, parts, masked = Left(), [], []
     for piece in pieces_of(log, segments, view, how):
         segment, start = piece.segment, max(piece.start_offset, offset)
-        if start <= segment.base_offset:
-            whole += Left(segment.records, segment.min_timestamp_ms)
-        elif start < segment.end_offset:
-            parts.append(Piece(segment, start))
-    return whole, tuple(parts)
+        if start > segment.base_offset:
+            parts += [Piece(segment, start)] if start < segment.end_offset else []
+        elif segment.mask is None:
+            left += Left(segment.records, segment.min_timestamp_ms)
+        else:
+            left += Left(segment.records)
+            masked.append(segment)
+    return LeftByMetadata(left, tuple(parts), tuple(sorted(masked, key=lambda s: s.min_timestamp_ms)))

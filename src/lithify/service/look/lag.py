@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lithify.errors import DamagedError, LithifyError, UnknownTopicError, UnusableEnvironmentError
 from lithify.errors.defects import as_lithify_error
@@ -118,8 +118,12 @@ def _holds(look: _Look, log: LogState) -> bool:
 
 def _left(look: _Look, log: LogState, how: Reading, offset: int) -> Left:
     here, viewed = segments_of(look.segments, log.partition), segments_of(look.view, log.partition)
-    left, parts = left_from(log, here, viewed, how, offset)
-    return sum((look.warehouse.files.left(part.segment, part.start_offset) for part in parts), left)
+    found, files = left_from(log, here, viewed, how, offset), look.warehouse.files
+    left = sum((files.left(part.segment, part.start_offset) for part in found.parts), found.left)
+    for segment in found.masked:
+        if left.oldest_ms is None or segment.min_timestamp_ms < left.oldest_ms:
+            left += replace(files.left(segment, segment.base_offset), records=0)
+    return left
 
 
 def _lost(state: TopicState, position: Position) -> LithifyError | None:

@@ -9,6 +9,7 @@ import pytest
 from lithify.model.cursor import Cursor
 from lithify.model.groups.positions import Position
 from lithify.model.names import LogId
+from lithify.model.record import Record
 from lithify.ports.store import Warehouse
 from lithify.reports.groups import GroupLag
 from lithify.rules.reading.pieces import Reading
@@ -16,6 +17,7 @@ from lithify.service.change.cut import delete_records, truncate
 from lithify.service.look.lag import group_lag
 from lithify.service.read.fetch import open_log
 from support.faults.topics import IN_PLACE, MAKERS, NAME, SIDE_BY_SIDE, prepared
+from support.topics.memory_topic import ORDERS, MemoryTopic
 
 pytestmark = pytest.mark.long
 
@@ -84,3 +86,17 @@ def test_a_partition_that_the_recreated_topic_does_not_have(warehouse: Warehouse
     assert [lag.partition for lag in found] == [0, 1]
     strange = Position("g", LogId(NAME, 7), at(warehouse, 0).cursor, False, 5)
     assert "its topic was deleted or recreated" in (group_lag(warehouse, "g", NAME, [strange])[2].error or "")
+
+
+def test_the_oldest_record_is_one_that_no_mask_hides() -> None:
+    topic = MemoryTopic(now_ms=10_000, segment_max_dead_ratio=1, segment_bytes=1_000)
+    for first in (2_000, 1_000, 3_000):
+        topic.append([Record(b"%d" % (first + n), b"v" * 70, first + n) for n in range(9)])
+    topic.append([Record(b"%d" % key, b"w" * 600, 9_000) for key in (1_000, 1_001, 2_000)])
+    topic.compact()
+    assert [s.mask and s.mask.dead for s in topic.segments()] == [1, 2, None, None, None]
+    for offset in range(31):
+        left = list(topic.reader(0, offset))
+        (found,) = group_lag(topic.warehouse, "g", ORDERS, [at(topic.warehouse, offset)])
+        oldest_ms = min((r.timestamp or 0 for r in left), default=10_000)
+        assert (found.records_left, found.lag_ms) == (len(left), 10_000 - oldest_ms)
