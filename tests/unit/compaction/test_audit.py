@@ -9,7 +9,7 @@ import pytest
 from lithify.errors import AuditError
 from lithify.model.topic.log import TombstoneStep
 from lithify.rules.compaction.audit import audit
-from lithify.rules.compaction.decisions import CountedSegment, Drop, Keep, Rewrite
+from lithify.rules.compaction.decisions import AddMask, CountedSegment, Drop, Keep, Rewrite
 from lithify.rules.compaction.outcome import Applied
 from lithify.rules.compaction.survivor_rules import Cause
 from support.builders import some_settings
@@ -21,14 +21,14 @@ def a_round(**config):
 
     Kept: s0 (clean), rewritten: s1 (clean), s2 (dirty), each into a segment of its own.
     """
-    settings = some_settings(segment_bytes=1024, **config)
+    settings = some_settings(segment_bytes=1024, **{"segment_max_dead_ratio": 0, **config})
     log = a_pure_log("a=" + "x" * 900, "b=∅ c=" + "x" * 900)
     log.state = replace(log.state, first_dirty_offset=3, steps=(TombstoneStep(3, 1000, 1),))
     log.draw("b=2 d=∅ d=3 e=" + "x" * 900)
     outcome = log.round(settings, 2000)
     kept, first, second = outcome.applied
     assert kept.decision == Keep(log.segments[0])
-    assert [len(done.decision.sources) for done in (first, second)] == [1, 1]
+    assert [len(done.decision.segments) for done in (first, second)] == [1, 1]
     return outcome
 
 
@@ -45,6 +45,14 @@ def with_written(change):
     outcome = a_round()
     *others, last = outcome.applied
     return replace(outcome, applied=(*others, replace(last, segments=(replace(last.segments[0], **change),))))
+
+
+def with_mask(change):
+    """The same round where masks are allowed, with something else said of the segment that has one now."""
+    outcome = a_round(segment_max_dead_ratio=1)
+    *others, last = outcome.applied
+    assert isinstance(last.decision, AddMask)
+    return replace(outcome, applied=(*others, replace(last, segments=change(last.segments[0]))))
 
 
 def with_findings(**changes):
@@ -146,6 +154,35 @@ WRITTEN = {
 def test_what_was_written_is_what_survived(change, says):
     """C1, C4, C13, C14, C39."""
     assert says in broken(with_written(change))
+
+
+MASKED = {
+    "there is a mask": lambda s: (replace(s, mask=None),),
+    "it hides what was there before": lambda s: (replace(s, records=2),),
+    "it hides all dead": lambda s: (replace(s, mask=replace(s.mask, dead=2)),),
+    "it is of that segment": lambda s: (replace(s, path="s9"),),
+    "the file is as it was": lambda s: (replace(s, size_bytes=1),),
+    "there is one": lambda _: (),
+    "and no other": lambda s: (s, replace(s, base_offset=8, end_offset=9)),
+}
+
+
+@pytest.mark.parametrize("change", MASKED.values(), ids=MASKED)
+def test_a_segment_with_a_mask_is_the_segment_that_it_was(change):
+    """C1, C4, C39."""
+    assert "s2 was to stay with a mask of 1 records" in broken(with_mask(change))
+
+
+def test_a_mask_is_a_new_file():
+    """C6: no file is written again."""
+    outcome = with_mask(lambda s: (s,))
+    audit("orders-3", outcome)
+    *others, last = outcome.applied
+    source = last.decision.source
+    old = replace(source.segment, records=source.segment.records, mask=replace(last.segments[0].mask, dead=0))
+    decision = AddMask(replace(source, segment=old))
+    unchanged = replace(outcome, applied=(*others, Applied(decision, last.segments)))
+    assert "s2 has the mask that it had before" in broken(unchanged)
 
 
 @pytest.mark.parametrize(
