@@ -71,7 +71,8 @@ def read_mask(access: FileAccess, segment: Segment) -> BitMap:
             with damage_named(mask.path):
                 _check_path(rows.column(FILE_PATH), segment.path)
                 positions = rows.column(POSITION).to_numpy()
-                if not (np.diff(positions, prepend=last) > 0).all() or positions[-1] >= segment.records_in_file:
+                ascending = positions[0] > last and (positions[1:] > positions[:-1]).all()  # differences may overflow
+                if not ascending or positions[-1] >= segment.records_in_file:
                     raise UnsoundFileError("its positions are not those of records, in order and each once")
                 masked |= bitmap_of(positions)
             last = int(positions[-1])

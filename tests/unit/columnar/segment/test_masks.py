@@ -185,6 +185,7 @@ DAMAGE: dict[str, tuple[Callable[[Segment], Callable[[Path], None]], str]] = {
     "backwards": (lambda s: rows(s.path, [2, 1]), "its positions are not those of records"),
     "negative": (lambda s: rows(s.path, [-1, 1]), "its positions are not those of records"),
     "above the last": (lambda s: rows(s.path, [1, COUNT]), "its positions are not those of records"),
+    "too far apart": (lambda s: rows(s.path, [2**63 - 2, -(2**63)]), "its positions are not those of records"),
     "other columns": (
         lambda _: lambda to: pq.write_table(pa.table({POSITION: [1, 2]}), to, store_schema=False),
         "the file cannot be read",
