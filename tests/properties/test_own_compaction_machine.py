@@ -30,6 +30,7 @@ from lithify.rules.reading.pieces import Reading
 from lithify.service.change.alter import alter
 from lithify.service.change.expire import expire_versions
 from lithify.service.change.sweep import sweep
+from lithify.service.creation import create_warehouse
 from lithify.service.proof.verify import verify
 from lithify.service.read.fetch import open_log
 from lithify.service.replica.copied_files import MirrorRequest
@@ -48,6 +49,7 @@ from support.topics.source_verbs import append_keys, change, cut, three_warehous
 
 HOUR_MS = 3_600_000
 CALLS = st.integers(1, 30)
+MANY = [(key, True) for key in range(24)]  # of which later records make few dead, so that rounds write masks
 History = dict[int, Record]
 """Every record that a log ever had, by offset, but for those that truncations have removed."""
 COMPACTED = Reading(compacted=True)
@@ -57,9 +59,11 @@ class OwnCompactionMachine(RuleBasedStateMachine):
     """The three topics, two partitions each."""
 
     @initialize(
-        policy=st.sampled_from(["delete", "delete", "compact"]), lag_from=st.sampled_from(["timestamp", "commit"])
+        policy=st.sampled_from(["delete", "delete", "compact"]),
+        lag_from=st.sampled_from(["timestamp", "commit"]),
+        dead=st.sampled_from([0, 0.5, 1, 1]),
     )
-    def create(self, policy: str, lag_from: str) -> None:
+    def create(self, policy: str, lag_from: str, dead: float) -> None:
         self.warehouses, self.clock = three_warehouses("memory", Path())
         source = self.source
         config = {
@@ -70,7 +74,10 @@ class OwnCompactionMachine(RuleBasedStateMachine):
             "retention.ms": 5 * HOUR_MS,
             "min.compaction.lag.ms": HOUR_MS // 4,
             "min.compaction.lag.from": lag_from,
+            "segment.bytes": 1024,
+            "segment.max.dead.ratio": dead,
         }
+        create_warehouse(source.store)
         source.store.create_topic(NewTopic(NAME, "orders", settings_of(config), 2, self.clock.now_ms()))
         self.wanted = True
         self.histories: dict[int, list[History]] = {source.store.load(NAME).version: [{}, {}]}
@@ -80,6 +87,9 @@ class OwnCompactionMachine(RuleBasedStateMachine):
         self.tables: list[dict[bytes, Record]] = [{}, {}]
         self.cursors: list[Cursor | None] = [None, None]
         self.began = [0, 0]
+        for keys in (MANY, MANY[:3]):
+            append_keys(source, keys, self.clock.now_ms())
+        self.note()
 
     @property
     def source(self) -> Warehouse:

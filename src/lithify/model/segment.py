@@ -66,6 +66,11 @@ class Segment:
         return self.path if self.mask is None else self.mask.path
 
     @property
+    def id_bytes(self) -> int:
+        """The size of that file."""
+        return self.size_bytes if self.mask is None else self.mask.size_bytes
+
+    @property
     def records_in_file(self) -> int:
         """With those that are masked."""
         return self.records + (0 if self.mask is None else self.mask.dead)
@@ -147,6 +152,23 @@ def volume_of(segments: tuple[Segment, ...]) -> Volume:
 def segments_of(segments: tuple[Segment, ...], partition: int) -> tuple[Segment, ...]:
     """The segments of one log in offset order."""
     return tuple(sorted((s for s in segments if s.partition == partition), key=lambda s: s.base_offset))
+
+
+def by_file(segments: Iterable[Segment]) -> dict[str, Segment]:
+    """By path, the files of segments, each once: a data file as its segment without a mask, a mask as that with it."""
+    files: dict[str, Segment] = {}
+    for segment in segments:
+        files[segment.path] = segment.unmasked
+        files[segment.id] = segment
+    return files
+
+
+def records_left(segments: Iterable[Segment]) -> int:
+    """The records that segments have in all; of a file that several name, those of the one that has most of them."""
+    left: dict[str, int] = {}
+    for segment in segments:
+        left[segment.path] = max(segment.records, left.get(segment.path, 0))
+    return sum(left.values())
 
 
 def sizes_of(segments: Iterable[Segment]) -> dict[str, int]:

@@ -127,6 +127,18 @@ class SegmentFiles(Protocol):
         """
         ...
 
+    def hidden(self, segment: Segment) -> Any:
+        """What the mask of a segment hides: equal for the same records alone. Raises `DamagedError`, which names it."""
+        ...
+
+    def copy_mask(self, state: TopicState, segment: Segment, hidden: Any, run_id: str) -> Segment:
+        """Writes a mask that hides the same of `segment`, as the copy of its mask that a run makes in a topic (C65).
+
+        The segment is the one of the topic, with the mask of the source. Raises `WarehouseError` where nothing can be
+        written, with no file left.
+        """
+        ...
+
     def findings(self, segment: Segment) -> tuple[Finding, ...]:
         """What is wrong with a file, which is read whole: nothing, if it holds what its metadata says."""
         ...

@@ -188,6 +188,25 @@ class MemoryFiles:
         self._written_ms[path] = self._now_ms()
         return replace(segment, path=path)
 
+    def hidden(self, segment: Segment) -> frozenset[int]:
+        """Raises `DamagedError`."""
+        hidden = self._hidden(segment)
+        problem = f"{segment.id}: the file is missing"
+        if hidden is not None and segment.mask is not None and len(hidden) != segment.mask.dead:
+            problem = f"{segment.id}: hides {len(hidden)} records, the metadata says {segment.mask.dead}"
+        elif hidden is not None:
+            return hidden
+        raise DamagedError(problem, hint="restore it; nothing was changed") from (
+            FileNotFoundError(segment.id) if hidden is None else None
+        )
+
+    def copy_mask(self, state: TopicState, segment: Segment, hidden: frozenset[int], run_id: str) -> Segment:
+        assert segment.mask is not None
+        path = f"{state.location}/partition={segment.partition}/{copied_name(segment.mask.path, run_id)}"
+        self.masks[path] = hidden
+        self._written_ms[path] = self._now_ms()
+        return replace(segment, mask=replace(segment.mask, path=path))
+
     def findings(self, segment: Segment) -> tuple[Finding, ...]:
         """What is wrong with a segment, by its records."""
         records, hidden = self.data.get(segment.path), self._hidden(segment)

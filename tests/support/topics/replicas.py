@@ -84,6 +84,6 @@ def check_same(source: Warehouse, target: Warehouse, name: TopicName = NAME) -> 
     assert picture(target, name) == picture(source, name)
 
 
-def facts(segments: tuple[Segment, ...]) -> list[tuple[str, int, int, int, int]]:
-    """What a source and its replica have in common of their files."""
-    return [(origin(s.path), s.base_offset, s.end_offset, s.records, s.size_bytes) for s in segments]
+def facts(segments: tuple[Segment, ...]) -> list[tuple[str, str, int, int, int, int]]:
+    """What a source and its replica have in common of their files and masks."""
+    return [(origin(s.path), origin(s.id), s.base_offset, s.end_offset, s.records, s.size_bytes) for s in segments]

@@ -9,7 +9,7 @@ import pytest
 from lithify.errors import ConflictError, DamagedError, PolicyError
 from lithify.model.replicas.file_names import copied_name, origin
 from lithify.model.replicas.replica_of import ReplicaOf
-from lithify.model.segment import Segment
+from lithify.model.segment import Mask, Segment
 from lithify.model.stored_file import FileKind, StoredFile
 from lithify.model.topic.edit import Verb
 from lithify.model.topic.log import LogState
@@ -91,6 +91,59 @@ def test_the_commit_has_the_states_of_the_source_and_the_runs_of_the_replica_c63
     assert edit.replica == ReplicaOf("there", "s", 8)
 
 
+def with_mask(segment: Segment, name: str, dead: int = 1) -> Segment:
+    folder = segment.path.rpartition("/")[0]
+    path = f"{folder}/{segment.base_offset:020d}-{name}-0-0.deletes.parquet"
+    return replace(segment, records=segment.records - dead, mask=Mask(path, 100, dead))
+
+
+def copy_with_mask(segment: Segment, run: str = "c", size_bytes: int = 90) -> Segment:
+    assert segment.mask is not None
+    path = f"{copy_of(segment).path.rpartition('/')[0]}/{copied_name(segment.mask.path, run)}"
+    return replace(copy_of(segment), mask=Mask(path, size_bytes, segment.mask.dead))
+
+
+LARGE = replace(A, records=9)
+M, N = with_mask(LARGE, "m", 2), with_mask(LARGE, "n", 3)
+
+
+def test_a_file_is_copied_once_and_each_of_its_masks_c65() -> None:
+    difference = difference_of(TopicFiles((M, B), (N, B)), TopicFiles())
+    assert difference.to_copy == (LARGE, M, B, N)
+    assert difference.records_to_copy == 7 + 1
+    difference = difference_of(TopicFiles((LARGE,), (N,)), TopicFiles((copy_of(LARGE),), (copy_with_mask(M),)))
+    assert (difference.to_copy, difference.records_to_copy) == ((N,), 0)
+    assert (difference.add, difference.remove) == ((), ())
+    assert (difference.view_add, difference.view_remove) == ((N,), (copy_with_mask(M),))
+    assert not difference.needs_only({})
+    assert difference.needs_only({origin(N.id): copy_with_mask(N)})
+    assert not difference.needs_only({origin(N.id): replace(copy_with_mask(N), path="another copy")})
+
+
+def test_a_mask_may_be_of_another_size_at_the_replica_and_hides_as_many_of_the_same_file_c65() -> None:
+    assert difference_of(TopicFiles((M,)), TopicFiles((copy_with_mask(M),))).to_copy == ()
+    other = copy_with_mask(with_mask(LARGE, "m", 4))
+    elsewhere = replace(copy_with_mask(M), path=copy_of(D).path)
+    for wrong in (other, elsewhere):
+        with pytest.raises(DamagedError, match="does not say the same of it") as error:
+            difference_of(TopicFiles((M,)), TopicFiles((wrong,)))
+        assert wrong.id in error.value.message
+
+
+def test_a_commit_exchanges_masks_and_vouches_for_both_files_c45_c63() -> None:
+    log = LogState(0, log_end_offset=9, run_ids=("theirs",))
+    source, target = a_topic("s", 8, log), a_replica(3, LogState(0))
+    for there, copies in (
+        ((copy_with_mask(M),), {origin(N.id): copy_with_mask(N)}),
+        ((), {origin(N.id): copy_with_mask(N), origin(LARGE.path): copy_of(LARGE)}),
+    ):
+        difference = difference_of(TopicFiles((N,)), TopicFiles(there))
+        step = Step(source, target, replica_of(source, "there"))
+        edit = mirrored(step, Copied(difference, copies, there), "c", 99)
+        assert (edit.add, edit.remove) == ((copy_with_mask(N),), there)
+        assert set(edit.written) == set(copies.values())
+
+
 def stored(segment: Segment, size_bytes: int = 10, run: str = "c", kind: FileKind = FileKind.OUTPUT) -> StoredFile:
     return StoredFile(segment.path, size_bytes, 0, kind, run)
 
@@ -105,6 +158,10 @@ def test_what_earlier_copies_left_is_used_if_it_may_be_c65() -> None:
         stored(copy_of(a_segment("5"))),
     ]
     assert reusable(files, (A, B, C, D), ("gone",)) == (copy_of(A),)
+    left = copy_with_mask(M)
+    assert left.mask is not None
+    found = replace(M, mask=left.mask)
+    assert reusable([StoredFile(left.id, 90, 0, run_id="c")], (LARGE, M), ()) == (found,)  # of which file is not known
 
 
 def run(*run_ids: str) -> LogState:

@@ -9,8 +9,9 @@ Every reader of Iceberg leaves the records out. A later mask of the segment has 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,23 @@ def read_mask(access: FileAccess, segment: Segment) -> BitMap:
         file.close()
 
 
+def masked_by(access: FileAccess, path: str, segments: Mapping[str, Segment]) -> Segment | None:
+    """With a mask that no manifest names, the one of `segments` that it belongs to, by their paths; or None.
+
+    Raises `DamagedError`, or what reading a footer raises.
+    """
+    with access.open(path) as source:
+        size = source.seek(0, 2)
+        source.seek(0)
+        metadata = pq.ParquetFile(source).metadata
+    segment = segments.get(metadata.row_group(0).column(0).statistics.max)
+    if segment is None:
+        return None
+    found = replace(segment, records=segment.records - metadata.num_rows, mask=Mask(path, size, metadata.num_rows))
+    read_mask(access, found)
+    return found
+
+
 def _check_path(column: pa.ChunkedArray, path: str) -> None:
     for chunk in column.chunks:
         if chunk.dictionary.to_pylist() != [path] or chunk.indices.to_numpy().any():
@@ -113,6 +131,25 @@ def write_mask(
     """
     name = f"{segment.base_offset:020d}-{spec.run_id}-{attempt}-0.deletes.parquet"
     path = f"{spec.location}/data/partition={segment.partition}/{name}"
+    return _write(access, path, own_path(path, spec.location), segment, masked, acquire)
+
+
+def copy_mask(access: FileAccess, path: str, location: str, segment: Segment, masked: BitMap) -> Mask:
+    """Writes the same mask at `path`, in the folder `location` of a topic, for its own copy of the segment (C65).
+
+    After an error the file is removed, so that retries leave no heap. Raises `OSError` or `WarehouseError`.
+    """
+    try:
+        return _write(access, path, own_path(path, location), segment, masked, lambda _size: None)
+    except BaseException:
+        with suppress(OSError, LithifyError):
+            access.delete(path)
+        raise
+
+
+def _write(
+    access: FileAccess, path: str, own: str, segment: Segment, masked: BitMap, acquire: Callable[[int], None]
+) -> Mask:
     told = 0
     with _created(access, path) as sink:
         writer = pq.ParquetWriter(
@@ -125,7 +162,7 @@ def write_mask(
             write_page_checksum=True,
         )
         with _given_up_on_error(writer):
-            writer.add_key_value_metadata({OWN_PATH: own_path(path, spec.location)})
+            writer.add_key_value_metadata({OWN_PATH: own})
             for first in range(0, len(masked), PIECE_RECORDS):
                 positions = np.array(masked[first : first + PIECE_RECORDS].to_array(), np.int64)
                 paths = pa.repeat(pa.scalar(segment.path), len(positions))

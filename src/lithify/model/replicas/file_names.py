@@ -1,10 +1,11 @@
-"""The names of data files, and of their copies in replicas (C65).
+"""The names of data files and masks, and of their copies in replicas (C65).
 
     source     orders-1f0c93aa/data/partition=0/00000000000000000042-<run>-v3-0.parquet
     replica    orders-77b20de1/data/partition=0/00000000000000000042-<run of the copy>-of-1f0c93aa-<run>-v3-0.parquet
     origin     1f0c93aa/0/00000000000000000042-<run>-v3-0.parquet        of both, and of copies of the copy
 
-A file is never changed, so two files of one origin have the same content. `run_of` a copy is the run that copied it:
+A file is never changed, so two files of one origin have the same content; two masks the same positions, each with the
+path of its own data file. `run_of` a copy is the run that copied it:
 a sweep treats a copy as it treats what a round wrote (C45).
 """
 
@@ -49,7 +50,7 @@ def was_written_to(path: str, own: str) -> bool:
 
 
 def _parts(path: str) -> tuple[str, str, str]:
-    """Of a data file, what is unique in its topic's folder, its partition, and its name."""
+    """Of a file, what is unique in its topic's folder, its partition, and its name."""
     *folders, partition, name = path.split("/")
     topic = folders[-2] if folders[-1] == "data" else folders[-1]
     return _UNSAFE.sub("_", topic)[-FOLDER_DIGITS:], partition.removeprefix("partition="), name

@@ -4,6 +4,9 @@
     replica    log  a b c      view  a
                add  b'd   remove  b c   view: add  d          files to copy: b' d, each once
 
+A mask is a file with an origin of its own: its data file is not copied again for it. Only its size may be another one
+at the replica, as it has the path of the data file there.
+
 Only logs whose state differs are compared: whatever changes the files of a log changes its state, or at least the run
 that led to it. A view of the replica's own stays, or is dropped, as `own_views` has it.
 """
@@ -16,13 +19,14 @@ from dataclasses import dataclass, replace
 from lithify.errors import DamagedError
 from lithify.model.formats.features import features_of_copy
 from lithify.model.replicas.file_names import is_copy, origin
-from lithify.model.segment import Segment, segments_of, without
+from lithify.model.segment import Segment, by_file, records_left, segments_of, without
 from lithify.model.stored_file import FileKind, StoredFile
 from lithify.model.topic.edit import TopicEdit, Verb
 from lithify.model.topic.log import LogState
 from lithify.rules.lifecycle.own_views import LogFiles, Step, followed, keeps_view, last_run, same_log, settings_of_copy
 
 ByOrigin = Mapping[str, Segment]
+"""Data files, as segments without masks, and masks, as segments that have them, by the origins of these files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +50,24 @@ class Difference:
 
     @property
     def to_copy(self) -> tuple[Segment, ...]:
-        """The files of the source that the replica has no copy of, each once."""
-        wanted = {origin(segment.path): segment for segment in (*self.add, *self.view_add)}
+        """The files of the source that the replica has no copy of, each once: see `ByOrigin`."""
+        wanted = by_origin((*self.add, *self.view_add))
         return tuple(segment for key, segment in wanted.items() if key not in self.known)
+
+    def needs_only(self, copies: ByOrigin) -> bool:
+        """Whether nothing is lacking once these files are there: masks are those of the data files that are named."""
+        files = {**self.known, **copies}
+        return all(
+            (key := origin(segment.id)) in copies
+            and (file := files.get(origin(segment.path))) is not None
+            and copies[key].path == file.path
+            for segment in self.to_copy
+        )
+
+    @property
+    def records_to_copy(self) -> int:
+        """The records of data files that the replica has no copy of, without those that are masked at the source."""
+        return records_left(s for s in (*self.add, *self.view_add) if origin(s.path) not in self.known)
 
 
 def changed_logs(step: Step) -> tuple[int, ...]:
@@ -59,28 +78,26 @@ def changed_logs(step: Step) -> tuple[int, ...]:
 
 def difference_of(source: TopicFiles, target: TopicFiles) -> Difference:
     """Compares the files of logs. Raises `DamagedError` where a file and its copy are not the same."""
-    ours, ours_in_view = _by_origin(source.segments), _by_origin(source.view)
-    theirs, theirs_in_view = _by_origin(target.segments), _by_origin(target.view)
-    known = {**theirs_in_view, **theirs}
-    for key, segment in {**ours_in_view, **ours}.items():
-        if key in known and replace(known[key], path=segment.path) != segment:
+    known = by_origin((*target.view, *target.segments))
+    for key, segment in by_origin((*source.view, *source.segments)).items():
+        if key in known and not _is_copy_of(known[key], segment):
             raise DamagedError(
-                f"{known[key].path}: the metadata of the replica does not say the same of it as that of its source "
-                f"says of {segment.path}",
+                f"{known[key].id}: the metadata of the replica does not say the same of it as that of its source "
+                f"says of {segment.id}",
                 hint="`lithify replica verify` compares both; nothing was changed",
             )
     return Difference(
-        add=_without(ours, theirs),
-        remove=_without(theirs, ours),
-        view_add=_without(ours_in_view, theirs_in_view),
-        view_remove=_without(theirs_in_view, ours_in_view),
+        add=_without(source.segments, target.segments),
+        remove=_without(target.segments, source.segments),
+        view_add=_without(source.view, target.view),
+        view_remove=_without(target.view, source.view),
         known=known,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What a copy has found and made: what differs, the new files by origin, the replica's segments before it."""
+    """What a copy has found and made: what differs, the new files, and the replica's segments before it."""
 
     difference: Difference
     copies: ByOrigin
@@ -98,7 +115,7 @@ def mirrored(step: Step, copied: Copied, run_id: str, now_ms: int) -> TopicEdit:
     files = {**difference.known, **copied.copies}
 
     def named(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
-        return tuple(files[origin(segment.path)] for segment in segments)
+        return tuple(files[origin(segment.id)] for segment in segments)
 
     add = named(difference.add)
     moved = {p: segments_of((*add, *difference.remove), p) for p in changed_logs(step)}
@@ -129,14 +146,18 @@ def reusable(
 ) -> tuple[Segment, ...]:
     """Files of the replica's folder that may be copies of `wanted` ones, one of each, as segments.
 
-    Whether a version has ever named them, and what is in them, is still to be checked. A run that was abandoned can
-    no longer commit (C45).
+    Whether a version has ever named them, and what is in them, is still to be checked; of a mask also which data file
+    it belongs to: its segment has the path at the source. A run that was abandoned can no longer commit (C45).
     """
-    by_origin, copies = _by_origin(wanted), dict[str, Segment]()
+    files, copies = {origin(segment.id): segment for segment in wanted}, dict[str, Segment]()
     for file in stored:
         if file.kind is FileKind.OUTPUT and file.run_id not in abandoned and is_copy(file.path):
-            segment = by_origin.get(key := origin(file.path))
-            if segment is not None and segment.size_bytes == file.size_bytes:
+            segment = files.get(key := origin(file.path))
+            if segment is None:
+                continue
+            if segment.mask is not None:
+                copies[key] = replace(segment, mask=replace(segment.mask, path=file.path, size_bytes=file.size_bytes))
+            elif segment.size_bytes == file.size_bytes:
                 copies[key] = replace(segment, path=file.path)
     return tuple(copies.values())
 
@@ -158,9 +179,21 @@ def _changed_log(
     return replace(log, run_ids=(*own, last_run(theirs)))
 
 
-def _by_origin(segments: Iterable[Segment]) -> ByOrigin:
-    return {origin(segment.path): segment for segment in segments}
+def by_origin(segments: Iterable[Segment]) -> ByOrigin:
+    """The files of segments."""
+    return {origin(path): segment for path, segment in by_file(segments).items()}
 
 
-def _without(segments: ByOrigin, others: ByOrigin) -> tuple[Segment, ...]:
-    return tuple(segment for key, segment in segments.items() if key not in others)
+def _is_copy_of(ours: Segment, theirs: Segment) -> bool:
+    """Whether the metadata say the same of two files of one origin, and of the data file if they are masks."""
+    mask = ours.mask
+    if mask is not None and theirs.mask is not None:
+        mask = replace(theirs.mask, dead=mask.dead)
+    same_file = origin(ours.path) == origin(theirs.path)
+    return same_file and replace(ours, path=theirs.path, mask=mask) == theirs
+
+
+def _without(segments: Iterable[Segment], others: Iterable[Segment]) -> tuple[Segment, ...]:
+    """`segments` that are not copies of `others`, nor the other way round, with the same masks."""
+    there = {origin(segment.id) for segment in others}
+    return tuple(segment for segment in segments if origin(segment.id) not in there)

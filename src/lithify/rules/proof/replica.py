@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from lithify.model.finding import Finding, FindingKind
 from lithify.model.names import LogId
 from lithify.model.replicas.file_names import origin
-from lithify.model.segment import Segment
+from lithify.model.segment import Segment, by_file
 from lithify.model.topic.state import TopicState
-from lithify.rules.lifecycle.mirroring import TopicFiles
+from lithify.rules.lifecycle.mirroring import TopicFiles, by_origin
 from lithify.rules.lifecycle.own_views import (
     content_of_replica,
     content_of_source,
@@ -47,24 +47,27 @@ def state_findings(source: TopicState, replica: TopicState) -> Iterator[Finding]
 
 
 def file_findings(source: TopicFiles, replica: TopicFiles) -> Iterator[Finding]:
-    """Files that only one of two sides at the same version names, in logs and in views that were copied."""
+    """Files that only one of two sides at the same version names, in logs and in views that were copied.
+
+    Of a segment with another mask, or with one where the other side has none, that is the newest of its files.
+    """
     for theirs, ours, where in (
         (source.segments, replica.segments, "its log"),
         (source.view, replica.view, "its view"),
     ):
-        known, wanted = {origin(segment.path) for segment in ours}, {origin(segment.path) for segment in theirs}
+        known, wanted = {origin(segment.id) for segment in ours}, {origin(segment.id) for segment in theirs}
         for segment in theirs:
-            if origin(segment.path) not in known:
-                message = f"{segment.path}: {where} has no copy of it in the replica"
-                yield Finding(segment.partition, FindingKind.FILE_MISSING, message, path=segment.path)
+            if origin(segment.id) not in known:
+                message = f"{segment.id}: {where} has no copy of it in the replica"
+                yield Finding(segment.partition, FindingKind.FILE_MISSING, message, path=segment.id)
         for segment in ours:
-            if origin(segment.path) not in wanted:
-                message = f"{segment.path}: the source does not have it in {where}"
-                yield Finding(segment.partition, FindingKind.WRONG_METADATA, message, path=segment.path)
+            if origin(segment.id) not in wanted:
+                message = f"{segment.id}: the source does not have it in {where}"
+                yield Finding(segment.partition, FindingKind.WRONG_METADATA, message, path=segment.id)
 
 
 def copies_of(source: TopicFiles, replica: TopicFiles) -> dict[str, Segment]:
-    """By path of a file of the replica, what it is a copy of, if the source still names that."""
-    theirs = {origin(segment.path): segment for segment in (*source.segments, *source.view)}
-    ours = (*replica.segments, *replica.view)
-    return {segment.path: theirs[key] for segment in ours if (key := origin(segment.path)) in theirs}
+    """By path of a file of the replica, what it is a copy of, if the source still names that: see `ByOrigin`."""
+    theirs = by_origin((*source.segments, *source.view))
+    ours = by_file((*replica.segments, *replica.view))
+    return {path: theirs[key] for path in ours if (key := origin(path)) in theirs}

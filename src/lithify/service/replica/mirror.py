@@ -10,7 +10,7 @@ starts over with the newest version, and uses what it has. Of two copies into on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -26,15 +26,22 @@ from lithify.errors import (
 from lithify.model.formats.features import features_of_copy
 from lithify.model.formats.warehouse import check_holds
 from lithify.model.names import TopicName
-from lithify.model.replicas.file_names import origin
 from lithify.model.replicas.replica_of import NOTHING_COPIED, ReplicaOf
-from lithify.model.segment import Segment
+from lithify.model.segment import Segment, by_file
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.state import NewTopic, TopicState
 from lithify.ports.source import StopAsked
 from lithify.ports.store import Warehouse
 from lithify.reports.replicas import MirrorReport, ReplicaLag
-from lithify.rules.lifecycle.mirroring import Copied, Difference, TopicFiles, changed_logs, difference_of, mirrored
+from lithify.rules.lifecycle.mirroring import (
+    ByOrigin,
+    Copied,
+    Difference,
+    TopicFiles,
+    changed_logs,
+    difference_of,
+    mirrored,
+)
 from lithify.rules.lifecycle.own_views import Step
 from lithify.rules.lifecycle.replicas import check_replicates, check_still_there, is_current, replica_of
 from lithify.service.commit import commit
@@ -99,13 +106,13 @@ def lag(source: Warehouse, target: Warehouse, name: TopicName, where: str) -> Re
     if ours is not None and _version_of(ours) > theirs.version:  # a copy was faster, unless the source went back
         theirs = source.store.load(name)
     known = None if ours is None else check_replicates(theirs, where, ours).version
-    lacking = () if known == theirs.version else _lacking(source, target, theirs, ours)
+    lacking = None if known == theirs.version else _lacking(source, target, theirs, ours)
     return ReplicaLag(
         topic=str(name),
         source_version=theirs.version,
         replica_version=known,
-        lag_records=sum(segment.records for segment in lacking),
-        lag_bytes=sum(segment.size_bytes for segment in lacking),
+        lag_records=0 if lacking is None else lacking.records_to_copy,
+        lag_bytes=0 if lacking is None else sum(segment.id_bytes for segment in lacking.to_copy),
         source_clock_ms=theirs.clock_ms,
     )
 
@@ -129,8 +136,7 @@ class _Copy:
         _check_holds(self._target, theirs)
         compared = self._compared(ours)
         try:
-            wanted = compared.difference.to_copy
-            copies = copy_files(self._source, self._target, ours, wanted, self._run_id, self._request)
+            copies = copy_files(self._source, self._target, ours, compared.difference, self._run_id, self._request)
         except StopAsked:
             return replace(self._report(ours, Copies({}), []), stopped=True)
         self._copy_document()
@@ -149,7 +155,7 @@ class _Copy:
                 raise _OvertakenError
             # Rounds of the replica's own may have been committed meanwhile (C67).
             now = compared if newest == ours else self._compared(newest)
-            if not now.has_all(copies.by_origin):
+            if not now.difference.needs_only(copies.by_origin):
                 raise _OvertakenError
             edit = now.edit(copies.by_origin, self._run_id, self._target.clock.now_ms())
             committed.append(edit)
@@ -190,10 +196,10 @@ class _Copy:
             changed=bool(committed),
             stopped=False,
             files_copied=len(copies.copied),
-            bytes_copied=sum(segment.size_bytes for segment in copies.copied),
+            bytes_copied=sum(segment.id_bytes for segment in copies.copied),
             files_reused=len(copies.reused),
-            bytes_reused=sum(segment.size_bytes for segment in copies.reused),
-            files_removed=sum(len(edit.remove) + len(edit.view_remove) for edit in committed),
+            bytes_reused=sum(segment.id_bytes for segment in copies.reused),
+            files_removed=sum(_files_removed(edit) for edit in committed),
             duration_ms=0,
         )
 
@@ -201,6 +207,12 @@ class _Copy:
 def _version_of(state: TopicState) -> int:
     """The version of its source that a replica has."""
     return NOTHING_COPIED if state.replica is None else state.replica.version
+
+
+def _files_removed(edit: TopicEdit) -> int:
+    """A data file that gets another mask stays."""
+    changes = ((edit.remove, edit.add), (edit.view_remove, edit.view_add))
+    return sum(len(by_file(removed).keys() - by_file(added).keys()) for removed, added in changes)
 
 
 def _load_or_create(target: Warehouse, theirs: TopicState, where: str) -> TopicState:
@@ -240,11 +252,7 @@ class _Compared:
     difference: Difference
     segments: tuple[Segment, ...]
 
-    def has_all(self, copies: Mapping[str, Segment]) -> bool:
-        """Whether nothing is lacking once these files are there."""
-        return all(origin(segment.path) in copies for segment in self.difference.to_copy)
-
-    def edit(self, copies: Mapping[str, Segment], run_id: str, now_ms: int) -> TopicEdit:
+    def edit(self, copies: ByOrigin, run_id: str, now_ms: int) -> TopicEdit:
         return mirrored(self.step, Copied(self.difference, copies, self.segments), run_id, now_ms)
 
 
@@ -258,11 +266,11 @@ def _compared(source: Warehouse, target: Warehouse, step: Step) -> _Compared:
     return _Compared(step, difference, ours.segments)
 
 
-def _lacking(source: Warehouse, target: Warehouse, theirs: TopicState, ours: TopicState | None) -> tuple[Segment, ...]:
-    """The files that the replica, if there is one, lacks."""
+def _lacking(source: Warehouse, target: Warehouse, theirs: TopicState, ours: TopicState | None) -> Difference:
+    """What the replica, if there is one, lacks."""
     if ours is None or ours.replica is None:
-        return difference_of(_files(source, theirs, theirs.partitions), TopicFiles()).to_copy
-    return _compared(source, target, Step(theirs, ours, ours.replica)).difference.to_copy
+        return difference_of(_files(source, theirs, theirs.partitions), TopicFiles())
+    return _compared(source, target, Step(theirs, ours, ours.replica)).difference
 
 
 def _files(warehouse: Warehouse, state: TopicState, partitions: Sequence[int]) -> TopicFiles:

@@ -15,7 +15,7 @@ from threading import Lock
 from lithify.errors import DamagedError, UnknownVersionError, VersionSweptError
 from lithify.model.finding import Finding, FindingKind
 from lithify.model.names import TopicName
-from lithify.model.segment import Segment
+from lithify.model.segment import Segment, by_file, records_left
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.replicas import ReplicaVerification
@@ -69,7 +69,7 @@ def verify_replica(
         findings=tuple(sorted(set(findings), key=_by_place)[:FINDINGS_KEPT]),
         more_findings=len(findings) > FINDINGS_KEPT,
         files=len(work.files),
-        records=sum(segment.records for segment in work.files),
+        records=work.records,
         bytes_read=work.done_bytes,
         duration_ms=target.clock.monotonic_ms() - started_ms,
     )
@@ -104,7 +104,7 @@ class _Side:
 
     def check_not_swept(self, findings: list[Finding]) -> None:
         """Raises `VersionSweptError` for missing files of a version that is not the newest any more (C7)."""
-        there = {segment.path for segment in (*self.files.segments, *self.files.view)}
+        there = by_file((*self.files.segments, *self.files.view))
         missing = [f.path for f in findings if f.kind is FindingKind.FILE_MISSING and f.path in there]
         newest = self.warehouse.store.load(self.state.name) if missing else self.state
         if (newest.identity, newest.version) != (self.state.identity, self.state.version):
@@ -122,12 +122,14 @@ class _Work:
     """Reads every file of a replica, and those of its source that it is compared with."""
 
     def __init__(self, ours: _Side, theirs: _Side | None, tell: Callable[[int, int], None]) -> None:
-        self.files = tuple({s.path: s for s in (*ours.files.segments, *ours.files.view)}.values())
+        segments = (*ours.files.segments, *ours.files.view)
+        self.files = tuple(by_file(segments).values())
+        self.records = records_left(segments)
         self.done_bytes = 0
         self._ours, self._theirs = ours, theirs
         self._originals: Mapping[str, Segment] = {} if theirs is None else copies_of(theirs.files, ours.files)
         self._tell = tell
-        self._all_bytes = sum(s.size_bytes * (3 if s.path in self._originals else 1) for s in self.files)
+        self._all_bytes = sum(s.id_bytes * (3 if s.id in self._originals else 1) for s in self.files)
         self._lock = Lock()
 
     def findings(self) -> Iterator[Finding]:
@@ -136,33 +138,49 @@ class _Work:
             yield from findings
 
     def _of_file(self, segment: Segment) -> tuple[Finding, ...]:
-        findings = self._ours.warehouse.files.findings(segment)
-        self._read(segment.size_bytes)
-        original = self._originals.get(segment.path)
+        findings = self._by_itself(segment)
+        original = self._originals.get(segment.id)
         if original is None:
             return findings
         try:
-            same = self._checksum(self._theirs, original) == self._checksum(self._ours, segment)
+            same = self._content(self._theirs, original) == self._content(self._ours, segment)
         except DamagedError as error:  # one of them; what the replica's own check found says the same of it
-            missing = isinstance(error.__cause__, FileNotFoundError)
-            kind = FindingKind.FILE_MISSING if missing else FindingKind.FILE_DAMAGED
-            path = segment.path if segment.path in error.message else original.path
-            return findings or (Finding(segment.partition, kind, error.message, path=path),)
+            return findings or (_damage(error, segment, original),)
         if same:
             return findings
-        message = f"{segment.path}: it is not the same as {original.path} of the source"
-        return (*findings, Finding(segment.partition, FindingKind.FILE_DAMAGED, message, path=segment.path))
+        message = f"{segment.id}: it is not the same as {original.id} of the source"
+        return (*findings, Finding(segment.partition, FindingKind.FILE_DAMAGED, message, path=segment.id))
 
-    def _checksum(self, side: _Side | None, segment: Segment) -> int:
+    def _by_itself(self, segment: Segment) -> tuple[Finding, ...]:
+        if segment.mask is None:
+            findings = self._ours.warehouse.files.findings(segment)
+            self._read(segment.size_bytes)
+            return findings
+        try:
+            self._content(self._ours, segment)
+        except DamagedError as error:
+            return (_damage(error, segment, segment),)
+        return ()
+
+    def _content(self, side: _Side | None, segment: Segment) -> object:
+        """What is the same of a file and its copy: bytes, and of masks the positions, as the path is another one."""
         assert side is not None  # there are originals only with a source
-        crc32c = checksum(side.warehouse.files.pieces(segment))
-        self._read(segment.size_bytes)
-        return crc32c
+        files = side.warehouse.files
+        content = checksum(files.pieces(segment)) if segment.mask is None else files.hidden(segment)
+        self._read(segment.id_bytes)
+        return content
 
     def _read(self, size_bytes: int) -> None:
         with self._lock:
             self.done_bytes += size_bytes
             self._tell(self.done_bytes, self._all_bytes)
+
+
+def _damage(error: DamagedError, ours: Segment, theirs: Segment) -> Finding:
+    """What reading one of two files has found."""
+    missing = isinstance(error.__cause__, FileNotFoundError)
+    kind = FindingKind.FILE_MISSING if missing else FindingKind.FILE_DAMAGED
+    return Finding(ours.partition, kind, error.message, path=ours.id if ours.id in error.message else theirs.id)
 
 
 def _by_place(finding: Finding) -> tuple[int, str, str]:

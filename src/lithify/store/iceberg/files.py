@@ -30,6 +30,8 @@ from lithify.store.iceberg.io.folders import free_bytes
 from lithify.store.iceberg.reaching import writing
 
 if TYPE_CHECKING:
+    from pyroaring import BitMap
+
     from lithify.store.iceberg.batches import ArrowArrivals, ArrowBatch
 
 LOOKUPS_AT_ONCE = 16
@@ -147,6 +149,22 @@ class IcebergFiles:
         with writing(state.location):
             write_pieces(self.access, path, pieces)
         return replace(segment, path=path)
+
+    def hidden(self, segment: Segment) -> BitMap:
+        """Raises `DamagedError`."""
+        from lithify.columnar.segment.mask_file import read_mask
+
+        return read_mask(self.access, segment)
+
+    def copy_mask(self, state: TopicState, segment: Segment, hidden: BitMap, run_id: str) -> Segment:
+        """Raises `WarehouseError` where nothing can be written."""
+        from lithify.columnar.segment.mask_file import copy_mask
+
+        assert segment.mask is not None
+        name = copied_name(segment.mask.path, run_id)
+        path = f"{state.location}/data/partition={segment.partition}/{name}"
+        with writing(state.location):
+            return replace(segment, mask=copy_mask(self.access, path, state.location, segment, hidden))
 
     def findings(self, segment: Segment) -> tuple[Finding, ...]:
         """What is wrong with a file and its mask: pages are checked by their checksums, facts by the metadata."""
