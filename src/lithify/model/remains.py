@@ -81,13 +81,19 @@ class Remains:
     view: tuple[Segment, ...] = ()
     """Those of its compacted views."""
     missing: tuple[str, ...] = ()
-    """Those of them that are missing."""
+    """Files of them that are missing."""
+    missing_masks: frozenset[str] = frozenset()
+    """Those of the missing that are masks: their segments have all records again."""
     unnamed: tuple[Segment, ...] = ()
     """Segments in the folder that it does not name, as far as they may matter."""
+    masked: tuple[Segment, ...] = ()
+    """Those with masks that it does not name either: one for each mask."""
+    certain: frozenset[str] = frozenset()
+    """Of these masks, those that a version certainly had, and that no later commit may have let go, by such records."""
     unreadable: tuple[str, ...] = ()
-    """Data files that are damaged."""
+    """Data files and masks that are damaged."""
     closed: frozenset[str] = frozenset()
-    """Data files that a commit has certainly stopped naming, by records of closed versions."""
+    """Data files and masks that a commit has certainly stopped naming, by records of closed versions."""
     last_closed: ClosedState | None = None
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,6 +22,7 @@ from lithify.columnar.files.access import local_path
 from lithify.errors import PolicyError, RefusedError, TopicExistsError, UnknownTopicError
 from lithify.model.names import TopicName
 from lithify.model.record import Record
+from lithify.model.segment import Mask, Segment
 from lithify.model.sources.origin import KAFKA, CopyOf
 from lithify.model.topic.edit import TopicEdit
 from lithify.ports.store import Warehouse
@@ -29,8 +31,10 @@ from lithify.service.replica.copied_files import MirrorRequest
 from lithify.service.replica.mirror import mirror
 from lithify.store.iceberg import open_store
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
+from lithify.store.iceberg.state.lineage import certain_masks
 from lithify.testing.fake_clock import FakeClock
 from store.rest_catalog import a_rest_catalog
+from support.builders import a_segment
 from support.engines.kernel import compact_without_spark
 from support.store.builders import NOW_MS
 from support.store.catalogs import describe_catalog
@@ -401,3 +405,83 @@ def test_the_folder_of_a_creation_that_another_one_overtook_is_no_topic(tmp_path
     assert [record.key for record in lake.topic("orders").reader()] == [b"a"]
     lake.delete_topic("orders")
     assert lake.repairable() == ()
+
+
+def a_masked_topic(folder: Path) -> Topic:
+    """The value of `k0` is masked, and its delete is gone from storage."""
+    config = {"segment.bytes": 1024, "segment.max.dead.ratio": 0.3, "delete.retention.ms": 0}
+    config |= {"versions.retention.ms": 0, "sweep.grace.ms": 60_000}
+    topic = a_lake(folder).create_topic("orders", PARTITIONS, config=config)
+    topic.append([Record(b"k%d" % n, b"%d" % n * 60, partition=0) for n in range(40)])
+    topic.append([Record(b"k0", None, partition=0), Record(b"k1", b"new", partition=0)])
+    for n in range(2):
+        compact_without_spark(topic)
+        CLOCK.advance(1000)
+        topic.append([Record(b"z", b"%d" % n, partition=0), Record(b"z", b"%d" % n, partition=1)])
+    CLOCK.advance(100_000)
+    topic.sweep(delete=True)
+    assert (0, b"k0") not in latest(topic)
+    assert any(segment.mask is not None for segment in segments(topic))
+    return topic
+
+
+def segments(topic: Topic) -> tuple[Segment, ...]:
+    return topic.warehouse.store.segments(topic.state())
+
+
+@pytest.mark.parametrize("lose", [no_catalog, missing, no_metadata, no_manifests], ids=lambda lose: lose.__name__)
+def test_what_masks_hide_stays_so_where_it_is_certain_that_they_count(lose: Lose, tmp_path: Path) -> None:
+    expected = values(a_masked_topic(tmp_path))
+    lose(tmp_path)
+    done = repaired(tmp_path)
+    assert not [note for note in done.notes if "this mask" in note]
+    topic = a_lake(tmp_path).topic("orders")
+    assert values(topic) == expected
+    assert any(segment.mask is not None for segment in segments(topic))
+    goes_on(tmp_path, expected)
+
+
+def test_where_it_is_not_certain_what_masks_hid_is_back_and_the_plan_says_so(tmp_path: Path) -> None:
+    """Nothing says that their round was committed, and else what it hid would be lost."""
+    topic = a_masked_topic(tmp_path)
+    expected, (mask,) = values(topic), [s.mask for s in segments(topic) if s.mask is not None]
+    nothing_but_segments(tmp_path)
+    done = repaired(tmp_path)
+    (note,) = [note for note in done.notes if "this mask" in note]
+    assert note.startswith(mask.path)
+    assert "2 records of" in note
+    assert values(a_lake(tmp_path).topic("orders")) == expected | {(0, b"k0"): b"0" * 60}
+
+
+def test_a_damaged_mask_is_left_out(tmp_path: Path) -> None:
+    topic = a_masked_topic(tmp_path)
+    expected, (mask,) = values(topic), [s.mask for s in segments(topic) if s.mask is not None]
+    file = Path(local_path(mask.path) or "")
+    file.write_bytes(file.read_bytes()[:-9])
+    no_metadata(tmp_path)
+    assert f"{mask.path}: the file is damaged, and left out" in repaired(tmp_path).notes
+    assert expected.items() <= values(a_lake(tmp_path).topic("orders")).items()
+
+
+def test_masks_that_a_commit_may_have_let_go_are_not_certain() -> None:
+    file = a_segment("/w/orders-1/data/partition=0/00000000000000000000-a-0-0.parquet")
+    first, second = (
+        replace(file, mask=Mask(f"/w/orders-1/data/partition=0/{'0' * 20}-{run}-0-0.deletes.parquet", 1, 1))
+        for run in ("r1", "r2")
+    )
+    versions = [
+        {"version": 2, "closed_by": "r1", "logs": [{"runs": ["a"]}]},
+        {"version": 3, "closed_by": "b", "logs": [{"runs": ["a", "r1"]}]},
+    ]
+
+    def certain(*records: dict[str, object], masks: tuple[Segment, ...] = (first, second)) -> frozenset[str]:
+        return certain_masks([*versions, *records], masks)
+
+    def closes(run: str, *paths: str) -> dict[str, object]:
+        return {"version": 4, "closed_by": run, "logs": [{"runs": ["a", "r1", "b"]}], "no_longer_named": paths}
+
+    assert certain() == {first.id}
+    assert certain(closes("r2", first.id)) == {first.id}  # whether or not it landed: the second hides as much
+    assert certain(closes("c", first.id, file.path)) == {first.id}
+    assert certain(closes("undo", first.id)) == frozenset()
+    assert certain(closes("r2", first.id), masks=(first,)) == frozenset()

@@ -11,9 +11,10 @@ from lithify.model.names import TopicName
 from lithify.model.remains import ClosedState, Entry, MetadataFile, Remains
 from lithify.model.replicas.file_names import copied_name
 from lithify.model.replicas.replica_of import ReplicaOf
-from lithify.model.segment import Segment
+from lithify.model.segment import Mask, Segment
 from lithify.model.topic.log import LogState, View
 from lithify.model.topic.state import TopicState
+from lithify.rules.lifecycle.repaired_masks import with_masks
 from lithify.rules.lifecycle.repairing import Way, clusters, plan_repair
 from support.builders import a_segment, a_topic, some_settings
 
@@ -210,6 +211,51 @@ def test_files_that_are_copies_may_be_those_of_a_replica(last_closed: ClosedStat
 
     assert ("it may have been a replica" in plan.notes[-1]) == (last_closed is None)
     assert not any("replica" in note for note in plan.notes[:-1])
+
+
+def with_mask(segment: Segment, path: str, dead: int) -> Segment:
+    return replace(segment, records=segment.records - dead, mask=Mask(path, 1, dead))
+
+
+IN_PLACE = LogState(0, log_end_offset=20, log_start_offset=5, losers_removed=True)
+BESIDE = LogState(0, log_end_offset=20, log_start_offset=5, view=View())
+LOW, HIGH = a_segment("low", 0, 5), a_segment("high", 5, 20)
+
+
+@pytest.mark.parametrize(
+    ("log", "certain", "closed", "chosen", "told"),
+    [
+        (IN_PLACE, {"l", "h"}, (), {"l", "h"}, 0),
+        (IN_PLACE, {"h"}, (), {"low", "h"}, 1),
+        (IN_PLACE, {"h"}, {"l", "h"}, {"low", "high"}, 2),  # one that was let go may have come back with an undo
+        (IN_PLACE, {"l", "h", "h2"}, (), {"l", "high"}, 1),
+        (BESIDE, {"l", "h"}, (), {"l", "high"}, 0),  # the log itself has what is at and above its start
+        (replace(BESIDE, losers_removed=True), {"l", "h"}, (), {"l", "high"}, 1),
+        (None, {"l", "h"}, (), {"low", "high"}, 2),
+    ],
+)
+def test_without_metadata_masks_count_where_it_is_certain_that_the_log_has_them(
+    log: LogState | None, certain: set[str], closed: set[str], chosen: set[str], told: int
+) -> None:
+    masked = [with_mask(LOW, "l", 2), with_mask(HIGH, "h", 3)]
+    masked += [with_mask(HIGH, "h2", 4)] if "h2" in certain else []
+    known = None if log is None else ClosedState(6, some_settings(), (replace(log, log_start_offset=5),))
+    segments, notes = with_masks(
+        remains(masked=tuple(masked), certain=frozenset(certain), closed=frozenset(closed)), (LOW, HIGH), known
+    )
+    assert {segment.id for segment in segments} == chosen
+    assert len(notes) == told
+    assert all("values of keys that were deleted may be among them" in note for note in notes)
+
+
+def test_a_mask_that_is_missing_is_said_to_be_one() -> None:
+    lost = MetadataFile("m/9", 9, problem="the file is missing")
+    found = {"named": (a_segment(),), "missing": ("m",), "missing_masks": frozenset({"m"})}
+    registered, rebuilt = plan_repair(remains(whole(8, 10), **found)), plan_repair(remains(lost, whole(8, 10), **found))
+    assert (registered.way, registered.complete) == (Way.REGISTER, False)
+    assert registered.notes == ("m: the mask is missing, and its segment cannot be read without it",)
+    assert rebuilt.way is Way.REBUILD
+    assert rebuilt.notes[1].startswith("m: the mask is missing, and records that it had hidden are back")
 
 
 def test_with_nothing_to_go_by_it_is_refused() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment.schema import (
     ENTRY_ID,
     KEY,
@@ -30,6 +31,14 @@ ONLY_CHUNKS = b"lithify.only-chunks"
 
 KEY_BOUND_BYTES = 16
 """Key bounds are truncated to this length, as by Iceberg's metrics mode `truncate(16)`."""
+
+
+def facts_of_file(access: FileAccess, path: str, partition: int) -> Segment:
+    """The facts of a segment that no manifest names. Raises what reading a footer raises."""
+    with access.open(path) as source:
+        size = source.seek(0, 2)
+        source.seek(0)
+        return facts(path, partition, pq.ParquetFile(source).metadata, size)
 
 
 def facts(path: str, partition: int, metadata: pq.FileMetaData, size_bytes: int) -> Segment:

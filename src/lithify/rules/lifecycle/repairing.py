@@ -5,7 +5,8 @@
     its deletion had begun                                   FINISH     the deletion
     commits were made since a kept version was lost          NOTHING    the newest version is whole
 
-A rebuilt log has every segment that a version names or that fits into the log's order. It may have superseded
+A rebuilt log has every segment that a version names or that fits into the log's order; masks as `repaired_masks` has it
+where none names them. It may have superseded
 records, which the next round judges again, as D is S; the plan's notes say what may be missing. A version
 number must never mean two things, so a rebuilt topic has a new identity.
 """
@@ -26,6 +27,7 @@ from lithify.model.sources.origin import OWN, Origin
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.rules.lifecycle.copies.missed_deletes import begun_after_cut
+from lithify.rules.lifecycle.repaired_masks import with_masks
 
 
 class Way(StrEnum):
@@ -37,6 +39,7 @@ class Way(StrEnum):
     FINISH = "finish-deletion"
 
 
+_BACK = "records that it had hidden are back; values of keys that were deleted may be among them"
 _UNKEPT = "that kept version cannot be read until it expires, and commits were made since; the newest version is whole"
 
 
@@ -82,15 +85,22 @@ def plan_repair(remains: Remains) -> RepairPlan:
     # staged by runs that broke off: it was never acknowledged.
     vouched = not lost and any(file.path == remains.current for file in above)
     tails = {} if vouched else dict(_tails(remains, best))
-    notes = (*_left_out(above, lost), *_missing(remains))
+    notes = tuple(_left_out(above, lost))
     if not lost and not tails:
-        return RepairPlan(Way.REGISTER, best, complete=not remains.missing, notes=(*notes, *_unnamed(remains, ())))
+        notes = (*notes, *_missing(remains, "its segment cannot be read without it"), *_unnamed(remains, ()))
+        return RepairPlan(Way.REGISTER, best, complete=not remains.missing, notes=notes)
     assert best.state is not None
     logs = tuple(_rebuilt(log, (*_named(remains, log), *tails.get(log.partition, ()))) for log in best.state.logs)
     taken = [segment for tail in tails.values() for segment in tail]
-    notes = (*notes, *_appended(taken), *_unnamed(remains, taken), *_forgotten(best.state.version))
+    notes = (
+        *notes,
+        *_missing(remains, _BACK),
+        *_appended(taken),
+        *_unnamed(remains, taken),
+        *_forgotten(best.state.version),
+    )
     notes = (*notes, *_no_replica(best.state, taken))
-    whole = not lost and not remains.missing
+    whole = not lost and remains.missing_masks.issuperset(remains.missing)
     state = best.state
     return RepairPlan(Way.REBUILD, best, state.settings, state.own_settings, logs, whole, notes, state.origin)
 
@@ -118,7 +128,7 @@ def _tails(remains: Remains, best: MetadataFile) -> Iterator[tuple[int, tuple[Se
 def _from_segments(remains: Remains) -> RepairPlan:
     """Without intact metadata: all segments that no commit has certainly stopped naming."""
     known = _known(remains)
-    live = [s for s in remains.unnamed if s.path not in remains.closed]
+    live, masks = with_masks(remains, (s for s in remains.unnamed if s.path not in remains.closed), known)
     if not live and known is None:
         raise RefusedError(
             f"{remains.location}: there is no metadata, no segment and no record of a version to restore it from",
@@ -126,7 +136,7 @@ def _from_segments(remains: Remains) -> RepairPlan:
         )
     partitions = max([s.partition + 1 for s in live] + [len(known.logs) if known else 0])
     before = {log.partition: log for log in known.logs} if known else {}
-    logs = tuple(_rebuilt(before.get(p, LogState(p)), segments_of(tuple(live), p)) for p in range(partitions))
+    logs = tuple(_rebuilt(before.get(p, LogState(p)), segments_of(live, p)) for p in range(partitions))
     settings = known.settings if known else _settings_of(live)
     notes = [
         "no whole metadata is left: log ends, partitions without records and what was appended to them are not known",
@@ -134,7 +144,8 @@ def _from_segments(remains: Remains) -> RepairPlan:
         if known
         else "settings are not known: Kafka's defaults are taken",
         "what retention, delete-records, truncate or a round took away is back where its files are still there",
-        *_missing(remains),
+        *_missing(remains, _BACK),
+        *masks,
         *_unnamed(remains, live),
         *_no_replica(known, live),
     ]
@@ -202,8 +213,12 @@ def _left_out(above: Iterable[MetadataFile], lost: Sequence[MetadataFile]) -> It
         yield from (f"left out: {what}" for what in file.foreign)
 
 
-def _missing(remains: Remains) -> Iterator[str]:
-    yield from (f"{path}: the file is missing, and its records are lost" for path in remains.missing)
+def _missing(remains: Remains, without_mask: str) -> Iterator[str]:
+    for path in remains.missing:
+        if path in remains.missing_masks:
+            yield f"{path}: the mask is missing, and {without_mask}"
+        else:
+            yield f"{path}: the file is missing, and its records are lost"
     yield from (f"{path}: the file is damaged, and left out" for path in remains.unreadable)
 
 

@@ -16,14 +16,13 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-import pyarrow.parquet as pq
 from pyiceberg.io import load_file_io
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table.metadata import TableMetadata
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.rewrite import unite
-from lithify.columnar.segment.facts import facts
+from lithify.columnar.segment.facts import facts_of_file
 from lithify.columnar.segment.writer import SegmentSpec
 from lithify.errors import ConflictError, DamagedError, LithifyError, RefusedError, UnknownTopicError
 from lithify.model.names import TopicName
@@ -45,7 +44,7 @@ from lithify.store.iceberg.reaching import reaching, writing
 from lithify.store.iceberg.state import lineage
 from lithify.store.iceberg.state.table_shape import check_writable
 from lithify.store.iceberg.state.topic_codec import pinned_location
-from lithify.store.iceberg.topic_folders import delete_leftovers
+from lithify.store.iceberg.topic_folders import delete_leftovers, loose_masks
 
 _DATA = re.compile(r"(?:data/)?partition=(\d+)/(\d{20})-[\w-]+\.parquet")
 _FOLDER = re.compile(r"(.+?)/(?:metadata|data|lithify)/.*")
@@ -228,6 +227,7 @@ class IcebergSalvage:
                 named=lineage.as_left(named, there),
                 view=lineage.as_left(view, there),
                 missing=missing,
+                missing_masks=frozenset(missing).intersection(s.id for s in named + view if s.mask is not None),
                 closed=lineage.no_longer_named(lineage.landed(records.values(), runs)),
             )
         return remains
@@ -284,16 +284,15 @@ class IcebergSalvage:
             if best is not None and best.state is not None and base < _end(best.state, partition):
                 continue
             try:
-                unnamed.append(self._facts(path, partition))
+                unnamed.append(facts_of_file(self._access, path, partition))
             except Exception:  # as with metadata
                 unreadable.append(path)
-        return replace(remains, unnamed=tuple(unnamed), unreadable=tuple(unreadable))
-
-    def _facts(self, path: str, partition: int) -> Segment:
-        with self._access.open(path) as source:
-            size = source.seek(0, 2)
-            source.seek(0)
-            return facts(path, partition, pq.ParquetFile(source).metadata, size)
+        remains = replace(remains, unnamed=tuple(unnamed), unreadable=tuple(unreadable))
+        if best is not None:
+            return remains
+        masked, damaged = loose_masks(self._access, remains.location, paths, unnamed)
+        certain = lineage.certain_masks(dict(self._records(remains.location, paths)).values(), masked)
+        return replace(remains, masked=masked, certain=certain, unreadable=(*unreadable, *damaged))
 
 
 def _end(state: TopicState, partition: int) -> int:

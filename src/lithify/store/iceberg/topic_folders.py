@@ -14,12 +14,14 @@ catalog has lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lithify.columnar.files.access import FileAccess
 from lithify.errors import DamagedError, RefusedError
 from lithify.model.names import TopicName
+from lithify.model.segment import Segment
 from lithify.model.stored_file import Closing, FileKind, NamedFiles, OtherCommit, StoredFile
 from lithify.model.topic.state import TopicState
 from lithify.ports.documents import DocumentKind
@@ -38,6 +40,8 @@ from lithify.store.iceberg.state.lineage import claimed_version
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
+
+_MASK = re.compile(r"(?:data/)?partition=\d+/\d{20}-[\w-]+\.deletes\.parquet")
 
 
 class TopicFolders:
@@ -173,3 +177,23 @@ def delete_leftovers(location: str, listed: Sequence[StoredFile], io_properties:
     delete_files([path for path in ours if path != note], io_properties)
     delete_files([note], io_properties)
     remove_empty_folders(location)
+
+
+def loose_masks(
+    access: FileAccess, location: str, paths: Sequence[str], segments: Iterable[Segment]
+) -> tuple[tuple[Segment, ...], tuple[str, ...]]:
+    """Of the `paths` of a topic's folder the masks of these segments, which no metadata names, and damaged masks."""
+    from lithify.columnar.segment.mask_file import masked_by
+
+    by_path = {segment.path: segment for segment in segments}
+    masked: list[Segment] = []
+    damaged: list[str] = []
+    for path in paths:
+        if _MASK.fullmatch(path[len(location) + 1 :]):
+            try:
+                found = masked_by(access, path, by_path)
+            except Exception:  # damaged bytes fail in any way
+                damaged.append(path)
+            else:
+                masked += [] if found is None else [found]
+    return tuple(masked), tuple(damaged)

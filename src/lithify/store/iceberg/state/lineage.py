@@ -23,6 +23,7 @@ from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.sources.origin import origin_of, origin_text
 from lithify.model.topic.state import NewTopic, TopicState
+from lithify.rules.lifecycle.sweeping import run_of
 from lithify.store.iceberg import layout
 from lithify.store.iceberg.state import topic_codec
 from lithify.store.iceberg.state.log_codec import log_from_json
@@ -143,6 +144,28 @@ def landed(records: Collection[Record], runs: Collection[str]) -> Iterator[Recor
             _knows(later, run) for later in records if later.get("version", 0) > record.get("version", 0)
         ):
             yield record
+
+
+def certain_masks(records: Collection[Record], masked: Collection[Segment]) -> frozenset[str]:
+    """Of masks in a folder, those that the newest version has for certain, if these records tell the truth.
+
+    A version had them: a closed one knows their run. And no commit may have let them go, unless it let the segment go
+    as well, or wrote another mask of it, which has all positions of this one. Those of undone rounds are not certain.
+    """
+    known = {
+        (partition, run)
+        for record in records
+        for partition, log in enumerate(record.get("logs", ()))
+        for run in log.get("runs", ())
+    }
+    certain = {s.id: s for s in masked if (s.partition, run_of(s.id)) in known}
+    for record in records:
+        gone, run = record.get("no_longer_named", ()), record.get("closed_by", "")
+        again = {s.path for s in masked if run_of(s.id) == run}
+        for path in certain.keys() & set(gone):
+            if certain[path].path not in gone and certain[path].path not in again:
+                del certain[path]
+    return frozenset(certain)
 
 
 def known_runs(metadata: TableMetadata, state: TopicState) -> frozenset[str]:
