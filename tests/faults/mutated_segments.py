@@ -1,6 +1,7 @@
-"""Segment files with bytes that are not theirs, and every way in which a segment is read.
+"""Segment files and masks with bytes that are not theirs, and every way in which a segment is read.
 
 a segment ──► flipped, cut, grown, overwritten, replaced ──► each reading: the truth, or what told of the damage
+a mask    ──► the same
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import pyarrow.parquet as pq
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.keypass.winners import WinnerFinder, latest_offsets
-from lithify.columnar.rewrite import Source, cut, rewrite
+from lithify.columnar.rewrite import Source, cut, mask, rewrite
 from lithify.columnar.segment.convert import to_records
 from lithify.columnar.segment.dead_records import DeadPositions
 from lithify.columnar.segment.facts import facts
@@ -120,6 +121,30 @@ def read_mutated(folder: Path, seed: int, flips: int) -> list[str]:
             if problem := _problem(read, truth[name], other.path):
                 wrong.append(f"{what}: {name}: {problem}")
     return wrong
+
+
+def read_mutated_mask(folder: Path, seed: int, flips: int) -> list[str]:
+    """The same of the mask of a segment, of which each reading leaves out what it names."""
+    masked = a_masked_segment(folder)
+    path = Path(masked.id)
+    found = readings(masked, folder)
+    truth = {name: read() for name, read in found.items()}
+    assert len(truth["whole"]) == masked.records < masked.records_in_file  # type: ignore[arg-type]
+    wrong = []
+    for what, content in mutated(path.read_bytes(), seed, flips):
+        path.write_bytes(content)
+        for name, read in found.items():
+            if problem := _problem(read, truth[name], masked.id):
+                wrong.append(f"{what}: {name}: {problem}")
+    return wrong
+
+
+def a_masked_segment(folder: Path) -> Segment:
+    """The same with every third record dead."""
+    whole = a_segment(folder)
+    spec = SegmentSpec(str(folder), "masking", 0, 2**30, "zstd")
+    source = Source(whole, whole.records * 2 // 3, DeadPositions.of(range(0, whole.records, 3)))
+    return mask(ACCESS, spec, source, attempt="a")[0]
 
 
 def _problem(read: Callable[[], object], truth: object, named: str) -> str | None:
