@@ -13,8 +13,13 @@ import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.expressions import EqualTo, GreaterThan, GreaterThanOrEqual, IsNull, LessThan
 
+from lithify.api.lake import Lake
 from lithify.model.record import Record
-from support.store.builders import ORDERS, Place
+from lithify.model.segment import Segment
+from lithify.ports.store import Warehouse
+from support.engines.kernel import compact_without_spark
+from support.store.builders import NOW_MS, ORDERS, Place
+from support.store.masks import offsets_left
 
 KEYS = [b"", b"\x00", b"a" * 15, b"a" * 16, b"a" * 17, b"a" * 40, b"\xff" * 16, b"\xff" * 17, b"\xff" * 40, b"zz", None]
 VALUES = [b"v" * 90, b"", None]
@@ -112,3 +117,49 @@ def test_anyone_reads_the_table_as_it_stands(iceberg: Place, foreign: Catalog) -
             "headers": [{"key": "h", "value": None}],
         }
     ]
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("mode", ["in-place", "side-by-side"])
+def test_engines_read_what_rounds_have_masked_as_lithify_does(
+    iceberg: Place, foreign: Catalog, in_duckdb: Any, mode: str
+) -> None:
+    """The log, the view and every kept version, with the masks that rounds write."""
+    iceberg.clock.set(NOW_MS)
+    lake = Lake(Warehouse(iceberg.store, iceberg.files, iceberg.clock))
+    topic = lake.create_topic("orders", 1, config={"segment.bytes": 2048, "compaction.mode": mode, "versions.kept": 4})
+    for chosen in (range(300), range(0, 300, 11), range(2, 300, 13), range(5, 150, 9), range(7)):
+        topic.append([Record(b"key %d" % n, b"%d of %d" % (n, len(chosen)), NOW_MS, partition=0) for n in chosen])
+        compact_without_spark(topic)
+    topic.undo()
+    topic.delete_records(0, 1)
+    topic.append([Record(b"key 200", None, NOW_MS, partition=0)])
+    compact_without_spark(topic)
+
+    named = _named(iceberg, mode)
+    with_masks = {ref for ref, segments in named.items() if any(segment.mask is not None for segment in segments)}
+    assert ("main" if mode == "in-place" else "compacted") in with_masks and len(with_masks) > 2
+    table = foreign.load_table(("default", "orders"))
+    snapshots = {ref: table.metadata.refs[ref].snapshot_id for ref in named}
+    scans = [f"iceberg_scan('{table.metadata_location}', snapshot_from_id={s})" for s in snapshots.values()]
+    found = in_duckdb([f'SELECT partition, "offset" FROM {scan}' for scan in scans])
+    for (ref, segments), in_ref in zip(named.items(), found, strict=True):
+        rows = table.scan(snapshot_id=snapshots[ref], selected_fields=("partition", "offset")).to_arrow().to_pylist()
+        left = [(s.partition, r.offset) for s in segments for r in iceberg.records_of([s])]
+        assert left == offsets_left(segments) == in_ref == sorted((row["partition"], row["offset"]) for row in rows), (
+            ref
+        )
+
+
+def _named(place: Place, mode: str) -> dict[str, tuple[Segment, ...]]:
+    """By branch or tag, the segments that it has, by Lithify."""
+    state = place.store.load(ORDERS)
+    named = {"main": place.store.segments(state)}
+    if mode == "side-by-side":
+        named["compacted"] = place.store.view(state)
+    for kept in place.store.versions(ORDERS):
+        past = place.store.load_version(ORDERS, kept.version)
+        named[f"lithify-{kept.version}"] = place.store.segments(past)
+        if past.logs[0].view is not None:
+            named[f"lithify-{kept.version}-view"] = place.store.view(past)
+    return named
