@@ -1,6 +1,6 @@
 """A small warehouse with every kind of stored file, and all that can be read of it.
 
-orders      in place: two rounds, kept versions, deletes, reports, failures, rates, a source and its ends
+orders      in place: two rounds, masks, kept versions, deletes, reports, failures, rates, a source and its ends
 devices     side by side: views, on the branch `compacted`
 returns     like orders, so that each file has another one of its kind
 """
@@ -77,8 +77,9 @@ def prepare(folder: Path) -> None:
     warehouse = opened(folder)
     create_warehouse(warehouse.store)
     for name, config in TOPICS.items():
-        settings = settings_of({"delete.retention.ms": DAY_MS, "versions.kept": 3, **config})
+        settings = settings_of({"delete.retention.ms": DAY_MS, "versions.kept": 3, "segment.bytes": 1024, **config})
         warehouse.store.create_topic(NewTopic(name, str(name), settings, PARTITIONS, NOW_MS))
+        append(warehouse, name, standing())
         for batch in range(6):
             append(warehouse, name, records(batch))
             if batch in (2, 4):
@@ -95,9 +96,15 @@ def prepare(folder: Path) -> None:
     throttle(warehouse, None, Rates(3_000_000, 4_000_000))
 
 
+def standing() -> list[Record]:
+    """Keys of which later batches have few, so that rounds mask those."""
+    return [Record(b"standing-%d" % n, b"value %d" % n, NOW_MS, partition=n % PARTITIONS) for n in range(50)]
+
+
 def records(batch: int) -> list[Record]:
     """Keys that come again, deletes, headers, in both partitions."""
-    return [
+    again = [Record(b"standing-%d" % n, b"again", NOW_MS + batch, partition=n % PARTITIONS) for n in (batch, batch + 9)]
+    return again + [
         Record(
             key=b"key-%d" % ((batch + n) % 7),
             value=None if n == 8 else b"value %d of batch %d" % (n, batch),
@@ -180,6 +187,7 @@ LOOKS: Mapping[str, Look] = {
 
 READERS: Mapping[str, tuple[str, ...]] = {
     "segment": ("records", "compacted", "from each offset", "table", "of versions"),
+    "mask": ("records", "compacted", "from each offset", "table", "of versions"),
     "manifest": ("records", "status", "named", "at its token", "of versions"),
     "manifest list": ("records", "status", "named", "at its token", "of versions"),
     "metadata": ("state", "status", "versions", "of versions", "history", "named", "at its token", "topics"),
@@ -212,7 +220,7 @@ def kinds(folder: Path) -> dict[str, dict[TopicName, list[Path]]]:
 
 def _kind(warehouse: Warehouse, name: TopicName, path: Path) -> str | None:
     if path.suffix == ".parquet":
-        return "segment"
+        return "mask" if path.name.endswith(".deletes.parquet") else "segment"
     if path.suffix == ".avro":
         return "manifest list" if path.name.startswith("snap-") else "manifest"
     if path.name.endswith(".metadata.json"):

@@ -44,6 +44,7 @@ SECONDS = float(os.environ.get("LITHIFY_MUTATE_SECONDS", "0"))
 SEED = int(os.environ.get("LITHIFY_MUTATE_SEED", "0"))
 MUTATIONS_OF = {
     "segment": 18,
+    "mask": 9,
     "manifest": 18,
     "manifest list": 14,
     "metadata": 24,
@@ -232,7 +233,7 @@ def check(place: Place, case: Case, effort: Effort) -> Counter[str]:
         return said
     for verb, found in limited(lambda: written(place.folder, case.topic)).items():
         said[_judged_verb(case, verb, found)] += 1
-    if case.path.exists() or case.kind == "segment":
+    if case.path.exists() or case.kind in ("segment", "mask"):
         case.path.write_bytes(whole)
     if case.kind != CATALOG:
         result(lambda: check_usable(opened(place.folder, later_ms=2 * DAY_MS, ids_from=400), case.topic))
