@@ -93,7 +93,7 @@ class ScannedRows:
 
     def __init__(self, table: pa.Table, scanned: ScannedSegment, ordinal: int) -> None:
         self.count = table.num_rows
-        self.ordinals = np.arange(ordinal, ordinal + self.count)
+        self._ordinal = ordinal
         self._table = table
         self._scanned = scanned
         self._offsets = self._numbers(OFFSET)
@@ -111,17 +111,19 @@ class ScannedRows:
         if scanned.portion is Portion.CHUNKS:
             self.compared &= ~self.past  # those that go in this round hold nothing
         self.tombstones = np.zeros(self.count, np.bool_)
-        self.ranks = self.ordinals << ORDINAL_SHIFT
+        self.ranks = np.arange(ordinal << ORDINAL_SHIFT, ordinal + self.count << ORDINAL_SHIFT, 1 << ORDINAL_SHIFT)
         if VALUE_SIZE in table.column_names:
             self.tombstones = _tombstones(table.column(VALUE_SIZE), rules)
-            self.ranks |= self._tombstone_bits()
+            self._rank_tombstones()
         if rules.values_expire_before_ms is not None:
             self.ranks |= (self.past & ~self.tombstones) * PAST_BIT
 
-    @property
-    def unordered(self) -> Flags:
-        """For each row, whether it is a tombstone without an order (C11)."""
-        return np.asarray(self.ranks & UNORDERED_BIT > 0, np.bool_)
+    def ordinals(self, wanted: Flags) -> Integers:
+        return np.flatnonzero(wanted) + self._ordinal
+
+    def unordered(self, wanted: Flags) -> int:
+        """How many of the wanted rows are tombstones without an order (C11)."""
+        return 0 if self._orders is None else int(np.count_nonzero(self.ranks[wanted] & UNORDERED_BIT))
 
     def to_compare(self) -> Iterator[pa.RecordBatch]:
         """The rows to compare, as `RANKED_KEYS`, or `ORDERED_KEYS` if orders decide."""
@@ -140,6 +142,8 @@ class ScannedRows:
     def _kept_keyless(self) -> Flags:
         """Keyless rows that only retention may drop (C16, C53)."""
         rules, segment = self._scanned.rules, self._scanned.segment
+        if not segment.null_keys:
+            return self.keyless
         if rules.keep_keyless == rules.keep_passed_through or segment.droppable_keyless == segment.null_keys:
             return self.keyless & rules.keep_keyless
         if PASSED_THROUGH in self._table.column_names:
@@ -148,16 +152,15 @@ class ScannedRows:
             passed = self.keyless
         return np.where(passed, self.keyless & rules.keep_passed_through, self.keyless & rules.keep_keyless)
 
-    def _tombstone_bits(self) -> Integers:
-        scanned = self._scanned
-        bits = self.tombstones * TOMBSTONE_BIT
-        bits |= (self.tombstones & self._below(scanned.rules.tombstones_expire_below)) * EXPIRED_BIT
+    def _rank_tombstones(self) -> None:
+        """Notes in their ranks what decides about tombstones."""
+        scanned, rows = self._scanned, np.flatnonzero(self.tombstones)
+        bits = self._below(scanned.rules.tombstones_expire_below)[rows] * EXPIRED_BIT | TOMBSTONE_BIT
         if self._orders is not None and self._orders.null_count:
-            without = self._orders.is_null().to_numpy(zero_copy_only=False)
-            bits |= (self.tombstones & without) * UNORDERED_BIT
+            bits |= self._orders.take(pa.array(rows)).is_null().to_numpy(zero_copy_only=False) * UNORDERED_BIT
         if scanned.is_clean:
-            bits |= (self.tombstones * self._steps(scanned.step_ends)) << STEP_SHIFT
-        return bits
+            bits |= self._steps(scanned.step_ends)[rows] << STEP_SHIFT
+        self.ranks[rows] |= bits
 
     def _key_column(self) -> pa.ChunkedArray:
         """The keys, those of chunks among them where they count."""

@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.keypass.key_rows import ScannedRows, ScannedSegment
-from lithify.columnar.keypass.ranks import ONLY_ASKED, ORDERED_KEYS, RANKED_KEYS, Portion
+from lithify.columnar.keypass.ranks import ONLY_ASKED, ORDERED_KEYS, RANKED_KEYS, Flags, Portion
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.pace import unthrottled
 from lithify.columnar.segment.convert import pieces
@@ -143,20 +144,25 @@ class KeyScan:
     def _settle(self, rows: ScannedRows, portion: Portion) -> None:
         tally = self.tally
         if portion in ONLY_ASKED:
-            tally.holding_keyed += int(rows.compared.sum())
+            tally.holding_keyed += _count(rows.compared)
             return
         kept = rows.kept_keyless & ~rows.below
         stays = kept & ~rows.past
-        tally.below_start += int(rows.below.sum())
-        tally.keyless_kept += int(stays.sum())
-        tally.keyless_expired += int((kept & rows.past).sum())
-        tally.no_key += int((rows.keyless & ~rows.below & ~kept).sum())
+        tally.below_start += _count(rows.below)
+        tally.keyless_kept += _count(stays)
+        tally.keyless_expired += _count(kept & rows.past)
+        tally.no_key += _count(rows.keyless & ~rows.below & ~kept)
         if portion is Portion.DIRTY:
-            tally.dirty_keyed += int(rows.compared.sum())
-            tally.dirty_tombstones += int((rows.compared & rows.tombstones).sum())
-            tally.dirty_unordered += int((rows.compared & rows.unordered).sum())
-            self.dead.spare(rows.ordinals[stays])
+            tombstones = rows.compared & rows.tombstones
+            tally.dirty_keyed += _count(rows.compared)
+            tally.dirty_tombstones += _count(tombstones)
+            tally.dirty_unordered += rows.unordered(tombstones)
+            self.dead.spare(rows.ordinals(stays))
             return
         gone = ~(rows.compared | stays)
-        self.dead.add(rows.ordinals[gone])
+        self.dead.add(rows.ordinals(gone))
         tally.clean_tombstones_lost += rows.tombstones_by_step(gone & ~rows.keyless)
+
+
+def _count(flags: Flags) -> int:
+    return int(np.count_nonzero(flags))

@@ -24,7 +24,7 @@ from lithify.model.segment import Segment
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-_FLUSH_COUNT = 1 << 20
+_FLUSH_COUNT = 1 << 21
 
 
 def ordinal_starts(segments: Iterable[Segment], first: int = 0) -> Integers:
@@ -121,8 +121,9 @@ class DeadRecords:
 
     def _flush(self) -> None:
         for all_but, pending in self._pending.items():
-            ordinals = np.sort(np.concatenate([_NONE, *pending]))
+            ordinals = np.concatenate([_NONE, *pending])
             pending.clear()
+            ordinals = _ascending(ordinals)
             cuts = np.searchsorted(ordinals, self._starts)
             for index in np.flatnonzero(np.diff(cuts)):
                 positions = ordinals[cuts[index] : cuts[index + 1]] - self._starts[index]
@@ -131,6 +132,22 @@ class DeadRecords:
 
 
 _NONE = np.zeros(0, np.int64)
+
+_MOST_GAPS = 16
+"""Numbers of which at least one in so many is there are noted by number, in a tenth of the time of a sort."""
+
+
+def _ascending(numbers: Integers) -> Integers:
+    """The same numbers, distinct and not negative, in order."""
+    if not (numbers[1:] < numbers[:-1]).any():
+        return numbers
+    first = int(numbers.min())
+    span = int(numbers.max()) - first + 1
+    if span > _MOST_GAPS * len(numbers):
+        return np.sort(numbers)
+    there = np.zeros(span, np.bool_)
+    there[numbers - first] = True
+    return np.flatnonzero(there) + first
 
 
 def bitmap_of(positions: Integers) -> BitMap:

@@ -39,6 +39,18 @@ def test_parts_of_the_keys_add_up():
     assert (positions(dirty, 0, 5), dirty.change) == ([2, 3], -3)
 
 
+@pytest.mark.parametrize("gap", [1, 1000], ids=["dense", "sparse"])
+def test_numbers_may_come_in_any_order(gap):
+    found = DeadRecords(np.array([10, 100_000, 200_000]))
+    numbers = 10 + gap * np.arange(150)
+    for some in np.random.default_rng(1).permutation(numbers).reshape(-1, 10):
+        found.spare(some)
+    listed = numbers[numbers < 100_000]
+    first = found.by_segment()[0]
+    assert first.change == -len(listed)
+    assert set(range(10, 100_000)) - {at + 10 for at in positions(first, 0, 99_990)} == set(listed.tolist())
+
+
 def test_parts_that_list_different_sides_are_no_parts_of_one_segment():
     with pytest.raises(ValueError, match="do not list the same"):
         DeadPositions.of([1]).with_part(DeadPositions.all_but([1]))
