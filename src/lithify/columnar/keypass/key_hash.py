@@ -15,6 +15,7 @@ Hash ranges divide the keys of a log so that those of each fit into one task's m
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -23,18 +24,23 @@ import numpy.typing as npt
 import pyarrow as pa
 
 Hashes = npt.NDArray[np.uint64]
+HalfHashes = npt.NDArray[np.uint32]
+HALF_BITS = 32
 
 LONG_BYTES = 1024
 """Longer keys are hashed one by one, by BLAKE2b."""
 
 _FACTORS = LONG_BYTES // 4 + 2
-_UPPER_HALF = np.uint64(32)
+_UPPER_HALF = np.uint64(HALF_BITS)
 
 _SHIFT = 24
-"""Hash ranges use the bits above these, since `latest_rows` overwrites low bits with row numbers."""
+"""Hash ranges use the bits above these."""
 
 _BLOCK = 1 << 16
 """Keys hashed at a time, so that intermediate arrays fit into the processor's cache."""
+
+_WEIGHED_BYTES = 1 << 18
+"""Bytes of keys weighed at a time, which are passed over once for each of their words."""
 
 
 class KeyHash:
@@ -89,9 +95,25 @@ def _sizes(keys: pa.BinaryArray) -> npt.NDArray[np.int32]:
     return np.diff(np.frombuffer(keys.buffers()[1], np.int32)[keys.offset : keys.offset + len(keys) + 1])
 
 
+def half_hashes(hashes: Callable[[pa.BinaryArray], Hashes], keys: pa.BinaryArray) -> HalfHashes:
+    """The upper half of the hash of each key: uint32, as long as `keys`. No key may be null."""
+    halves = np.empty(len(keys), np.uint32)
+    for start in range(0, len(keys), _BLOCK):
+        halves[start : start + _BLOCK] = hashes(keys.slice(start, _BLOCK)) >> _UPPER_HALF
+    return halves
+
+
 def _weighed(words: npt.NDArray[np.uint32 | np.uint8], factors: Hashes) -> Hashes:
     """The weighted sum of each row of `words`, (rows, words) to (rows,), modulo 2^64."""
-    return np.asarray(np.einsum("ij,j->i", words, factors[: words.shape[1]]), np.uint64)
+    sums = np.empty(len(words), np.uint64)
+    rows = max(1, _WEIGHED_BYTES // words[0].nbytes)
+    products = np.empty(min(rows, len(words)), np.uint64)
+    for start in range(0, len(words), rows):
+        some, weighed = words[start : start + rows], sums[start : start + rows]
+        np.multiply(some[:, 0], factors[0], out=weighed)
+        for word in range(1, words.shape[1]):
+            weighed += np.multiply(some[:, word], factors[word], out=products[: len(some)])
+    return sums
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,10 @@ from itertools import pairwise
 import numpy as np
 
 from lithify.columnar.keypass.held_rows import Held, Rows
-from lithify.columnar.keypass.key_comparison import EARLY_ROWS, FULL_AGAIN, PIECES, WORTHWHILE
-from lithify.columnar.keypass.key_groups import grouped
+from lithify.columnar.keypass.key_comparison import EARLY_ROWS, FULL_AGAIN, GROWN, PIECES, WORTHWHILE
 from lithify.columnar.keypass.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass.key_source import KeyResults, KeySource, MemoryExceededError, of_part
+from lithify.columnar.keypass.keys.key_groups import grouped
 from lithify.columnar.keypass.ranks import ORDINAL_SHIFT, Portion, has
 from lithify.columnar.segment.convert import pieces
 from lithify.columnar.segment.dead_records import Flags, Integers
@@ -68,17 +68,18 @@ class EventTimeComparison:
         """The rows in order, without those that have lost whenever the buffer was reduced."""
         held, enough = Held(), EARLY_ROWS
         batches = of_part(self._source.keys(Portion.DIRTY), self._part, self._hashes)
-        for rows in map(Rows.of, pieces(batches, self._memory_bytes // PIECES)):
+        for batch in pieces(batches, self._memory_bytes // PIECES):
+            rows = Rows.of(batch, self._hashes)
             self._results.tally.compared += rows.count
             held.add(rows)
-            if held.rows >= enough or held.needed_bytes() > self._memory_bytes:
+            if held.rows >= enough or held.needed_bytes > self._memory_bytes:
                 before = held.rows
                 if self._reduces:
                     begun = held.take()
                     held.add(begun.only(self._staying(begun)))
-                if held.rows > 1 and held.needed_bytes() > self._memory_bytes * FULL_AGAIN:
+                if held.rows > 1 and held.needed_bytes > self._memory_bytes * FULL_AGAIN:
                     raise MemoryExceededError
-                enough = max(EARLY_ROWS, 3 * held.rows) if held.rows < before * WORTHWHILE else sys.maxsize
+                enough = max(EARLY_ROWS, GROWN * held.rows) if held.rows < before * WORTHWHILE else sys.maxsize
         return held.take()
 
     def _staying(self, rows: Rows) -> Flags:
@@ -86,7 +87,7 @@ class EventTimeComparison:
         if rows.orders is None:  # there are no rows
             return np.zeros(rows.count, np.bool_)
         times, empty, batched = rows.orders.to_numpy(), has(rows.ranks, EMPTY_BIT), has(rows.ranks, BATCHED_BIT)
-        order, starts = grouped(rows.keys, self._hashes(rows.keys))
+        order, starts = grouped(rows.keys, rows.halves)
         stays = np.zeros(rows.count, np.bool_)
         if self._sealed:
             for start, end in pairwise(starts.tolist()):

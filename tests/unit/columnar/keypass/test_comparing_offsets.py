@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lithify.columnar.keypass import key_comparison
 from lithify.columnar.keypass.key_comparison import KeyComparison
 from lithify.columnar.keypass.key_hash import HashRange
 from lithify.columnar.keypass.key_source import MemoryExceededError
+from lithify.columnar.keypass.keys import key_table
 from lithify.columnar.keypass.ranks import EXPIRED_BIT, PAST_BIT, TOMBSTONE_BIT
 from support.engines.kernel import goes_and_stays
 from support.engines.keys_in_memory import KeysInMemory
@@ -37,9 +37,9 @@ def by_hand(clean: list[bytes], dirty: list[bytes]) -> tuple[list[int], list[int
 
 @pytest.mark.parametrize("shuffled", [False, True])
 @pytest.mark.parametrize("memory_bytes", [30_000, 100_000, 2**30])
-@pytest.mark.parametrize("clean_rows", [1, 250, 2**20])
-def test_little_memory_finds_the_same(monkeypatch, shuffled, memory_bytes, clean_rows):
-    monkeypatch.setattr(key_comparison, "PASSING_ROWS", clean_rows)
+@pytest.mark.parametrize("looked_up", [1, 250, 2**20])
+def test_little_memory_finds_the_same(monkeypatch, shuffled, memory_bytes, looked_up):
+    monkeypatch.setattr(key_table, "_BLOCK", looked_up)
     random = Random(2)
     clean = [b"%d" % i for i in random.sample(range(3000), 1500)]
     dirty = [b"%d" % random.randrange(300) for _ in range(5000)]

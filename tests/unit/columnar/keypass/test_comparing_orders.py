@@ -50,6 +50,11 @@ def test_the_highest_order_wins_and_of_equal_ones_the_last(orders, winner):
     assert (tally.compared, tally.winners) == (len(orders), 1)
 
 
+def test_clean_records_are_judged_where_nothing_is_dirty():
+    tally, goes, _ = compare(clean=[(b"k", 1), (b"l", 2, PAST_BIT), (b"m", None)], above_horizon=[(b"k", 0)])
+    assert (goes, tally.clean_past, tally.asked) == ([1], 1, 1)
+
+
 @pytest.mark.parametrize("order", [LOWEST, -7, 0, HIGHEST])
 def test_the_rank_comes_back_whole_from_every_order(order):
     bits = TOMBSTONE_BIT | UNORDERED_BIT

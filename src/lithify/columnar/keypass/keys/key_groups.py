@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columnar.keypass.key_hash import Hashes
+from lithify.columnar.keypass.key_hash import HalfHashes
 from lithify.columnar.segment.dead_records import Flags, Integers
 
 
-def grouped(keys: pa.BinaryArray, hashes: Hashes) -> tuple[Integers, Integers]:
+def grouped(keys: pa.Array, hashes: HalfHashes) -> tuple[Integers, Integers]:
     """Row numbers with those of one key together and ascending, and where each key's start in them, then the end.
 
     int64 both; the second is one longer than there are keys. `hashes` are equal for equal keys; no key is null.

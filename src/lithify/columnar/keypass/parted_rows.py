@@ -1,0 +1,123 @@
+"""Rows of the key pass by part of their hashes, so that the keys of a part fit into the processor's cache.
+
+    arriving   [ rows ][ rows ] ─► sorted by part ─► [ 0 0 0 1 1 2 .. ][ 0 0 1 1 1 2 .. ]     with where parts start
+    part 1     what is between their starts, joined ─► compared as a whole
+
+To compare millions of keys at once touches memory at random for each of them, beside the caches, and the more so where
+other programs use these as well. So rows are sorted by eight bits of the hash as they come, by counting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from lithify.columnar.keypass.held_rows import Rows
+from lithify.columnar.keypass.key_hash import HALF_BITS
+from lithify.columnar.keypass.key_source import MemoryExceededError
+from lithify.columnar.segment.dead_records import Integers
+
+PARTS, GROUPS = 256, 8
+"""Parts are stored in groups, so that memory is free again group by group."""
+
+SORTED_ROWS, SORTED_SHARE = 1 << 18, 1 / 16
+"""Rows sorted by part at a time, or as many as take this share of the memory. Fewer in all are one part."""
+
+SPARE_BYTES = 12
+"""Memory for each row that taking the parts needs besides the rows."""
+
+TELLING_ROWS = 1 << 12
+"""Once so many are left of some parts it is known how much the others will leave, since hashes share the keys out."""
+
+_PART_SHIFT = np.uint32(HALF_BITS - (PARTS - 1).bit_length())
+_IN_GROUP = PARTS // GROUPS
+
+
+@dataclass(frozen=True, slots=True)
+class _Sorted:
+    """Rows sorted by part, stable, in groups that are removed one after the other, and where each part starts."""
+
+    groups: list[Rows]
+    starts: Integers
+
+    @staticmethod
+    def of(rows: Rows) -> _Sorted:
+        parts = (rows.halves >> _PART_SHIFT).astype(np.uint8)
+        starts = np.concatenate([[0], np.cumsum(np.bincount(parts, minlength=PARTS))])
+        in_groups = np.split(np.argsort(parts, kind="stable"), starts[_IN_GROUP:-1:_IN_GROUP])
+        return _Sorted([rows.take(group) for group in in_groups], starts)
+
+    def part(self, index: int) -> Rows:
+        """Of the first group."""
+        start, end = self.starts[index : index + 2] - self.starts[index - index % _IN_GROUP]
+        return self.groups[0].slice(int(start), int(end))
+
+
+class PartedRows:
+    """Collects rows, of which `memory_bytes` can be held, and counts the memory that they take."""
+
+    def __init__(self, memory_bytes: int) -> None:
+        self._most_waiting_bytes = memory_bytes * SORTED_SHARE
+        self._waiting: list[Rows] = []
+        self._sorted: list[_Sorted] = []
+        self._reduced: list[Rows] = []
+        self._waiting_bytes = self._waiting_rows = self._held_bytes = self.rows = 0
+
+    def add(self, rows: Rows) -> None:
+        self._waiting.append(rows)
+        self._waiting_bytes += rows.held_bytes
+        self._waiting_rows += rows.count
+        self._held_bytes += rows.held_bytes
+        self.rows += rows.count
+        if self._waiting_rows >= SORTED_ROWS or self._waiting_bytes > self._most_waiting_bytes:
+            self._sort()
+
+    @property
+    def needed_bytes(self) -> float:
+        """Bytes for the rows, and for taking the parts."""
+        return self._held_bytes + SPARE_BYTES * self.rows
+
+    def take(self) -> Iterator[Rows]:
+        """Removes and yields all rows, those of one key together in one part, each part in log order."""
+        waiting, in_order, reduced = self._waiting, self._sorted, self._reduced
+        if waiting and (in_order or reduced):
+            self._sort()
+        self._clear()
+        if not in_order and not reduced:
+            yield Rows.joined(waiting).sorted()
+            return
+        reduced.reverse()
+        for index in range(PARTS):
+            before = [reduced.pop()] if reduced else []
+            yield Rows.joined([*before, *(rows.part(index) for rows in in_order)]).sorted()
+            if index % _IN_GROUP == _IN_GROUP - 1:
+                for rows in in_order:
+                    del rows.groups[0]
+
+    def reduce(self, only: Callable[[Rows], Rows], most_bytes: float) -> None:
+        """Keeps what `only` leaves of each part. Raises `MemoryExceededError` if that is more than `most_bytes`."""
+        reduced: list[Rows] = []
+        left, left_bytes = 0, 0
+        parts = PARTS if self._sorted or self._reduced else 1
+        for part in self.take():
+            rows = only(part)
+            reduced.append(rows)
+            left += rows.count
+            left_bytes += rows.held_bytes
+            share = len(reduced) / parts if left > TELLING_ROWS else 1
+            if left > 1 and left_bytes + SPARE_BYTES * left > most_bytes * share:
+                raise MemoryExceededError
+        if parts == 1:
+            self.add(reduced[0])
+        else:
+            self._reduced, self._held_bytes, self.rows = reduced, left_bytes, left
+
+    def _clear(self) -> None:
+        self._waiting, self._sorted, self._reduced = [], [], []
+        self._waiting_bytes = self._waiting_rows = self._held_bytes = self.rows = 0
+
+    def _sort(self) -> None:
+        waiting, self._waiting, self._waiting_bytes, self._waiting_rows = self._waiting, [], 0, 0
+        self._sorted.append(_Sorted.of(Rows.joined(waiting)))
