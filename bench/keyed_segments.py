@@ -20,6 +20,9 @@ from lithify.columnar.segment.schema import HEADERS_TYPE, SEGMENT_SCHEMA
 from lithify.columnar.segment.writer import ROW_GROUP_RECORDS, SegmentSpec, SegmentWriter
 from lithify.model.segment import Segment
 
+_SPREAD = 2_654_435_761
+"""A prime: multiples of it, modulo a smaller number, come in no order, and each once."""
+
 _TEXT = b"the quick brown fox jumps over the lazy dog " * 1000
 
 
@@ -34,6 +37,8 @@ class Shape:
     tombstones: float
     codec: str = "zstd"
     seed: int = 1
+    distinct: bool = False
+    """Whether each key comes once, as many records there are."""
 
 
 def keyed_segments(folder: Path, shape: Shape) -> tuple[Segment, ...]:
@@ -63,6 +68,7 @@ def _batches(chance: np.random.Generator, shape: Shape, first: int, count: int) 
         value[:, :half] = chance.integers(0, 256, (records, half), dtype=np.uint8)
         value[:, half:] = np.frombuffer(_TEXT[: shape.value_bytes - half], np.uint8)
         offsets = np.arange(start, start + records)
+        numbers = offsets * _SPREAD % shape.keys if shape.distinct else chance.integers(0, shape.keys, records)
         values = pc.if_else(pa.array(chance.random(records) < shape.tombstones), None, _binary(value))
         yield pa.Table.from_arrays(
             [
@@ -70,7 +76,7 @@ def _batches(chance: np.random.Generator, shape: Shape, first: int, count: int) 
                 pa.array(offsets),
                 pa.array(1_700_000_000_000 + offsets),
                 pa.repeat(pa.scalar(0, pa.int32()), records),
-                _binary(_key_digits(chance.integers(0, shape.keys, records))),
+                _binary(_key_digits(numbers)),
                 values,
                 pc.binary_length(values).cast(pa.int32()),
                 pa.nulls(records, HEADERS_TYPE),
