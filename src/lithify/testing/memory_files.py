@@ -156,7 +156,7 @@ class MemoryFiles:
         """Raises `DamagedError`."""
         records = [r for batch in self.read(segment, 0) for r in batch.content if offset_of(r) < end_offset]
         # One run may cut a segment of the log and one of its view that begin at the same offset.
-        origin = segment.path.rpartition("/")[2]
+        origin = segment.id.rpartition("/")[2]
         return self.write_records(state, records, f"{run_id}-{origin}-{end_offset}")
 
     def masked(self, state: TopicState, segment: Segment, dead: Collection[int], run_id: str) -> Segment:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from lithify.model.segment import Mask
 from lithify.model.topic.log import View
 from lithify.rules.compaction.outcome import LogOutcome
 from lithify.rules.compaction.round_commit import LATE_APPEND, conflict, late_append
@@ -37,6 +38,7 @@ IN_PLACE = {
     "a clean source is gone, by a round of tombstones alone": (STATE, (S1, S2), "s0"),
     "a dirty source is gone": (STATE, (S0, S2), "s1"),
     "the last source is gone": (STATE, (S0, S1), "s2"),
+    "a source has a mask now": (STATE, (S0, replace(S1, mask=Mask("m", 1, 1)), S2), "s1"),
 }
 
 
@@ -77,6 +79,12 @@ SIDE_BY_SIDE = {
     "the view lost a file": (0, LOG.segments, VIEW[:1], CHANGED),
     "the view grew": (0, LOG.segments, (*VIEW, OTHER), CHANGED),
     "a file of the view was rewritten": (0, LOG.segments, (VIEW[0], OTHER), CHANGED),
+    "a segment of the view has a mask now": (
+        0,
+        LOG.segments,
+        (VIEW[0], replace(VIEW[1], mask=Mask("m", 1, 1))),
+        CHANGED,
+    ),
     "the backlog was trimmed below D, which the round does not read": (0, (S1, S2), VIEW, None),
     "a dirty segment is gone": (0, (S0, S1), VIEW, "s2"),
     "nothing happened to a round that trims": (1000, LOG.segments, VIEW, None),

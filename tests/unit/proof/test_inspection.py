@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from lithify.model.finding import TombstoneCount
+from lithify.model.segment import Mask
 from lithify.rules.proof.inspection import inspected
 from lithify.rules.proof.transition import Proof, Source
 from support.builders import a_segment
@@ -27,3 +31,15 @@ def test_a_file_that_both_versions_have_is_not_compared(
     proof = Proof(0, False, (1, 2), before, after, empty_is_tombstone=False)
     (file,) = inspected([proof], [KEPT], {})
     assert bool(file.memberships) is matters
+
+
+def test_a_file_with_a_mask_and_without_is_compared_twice() -> None:
+    """Side by side the backlog has all of its records, the view those that are left."""
+    masked = replace(KEPT, records=4, mask=Mask("mask", 100, 1))
+    count = TombstoneCount(0, 10, (), empty_is_tombstone=False)
+    proof = Proof(0, True, (2, 2), (Source(KEPT),), (masked,), empty_is_tombstone=False, known_up_to=0)
+    for whole in ([proof], []):
+        files = inspected(whole, [KEPT, masked], {masked.id: count})
+        assert [(file.segment, file.count) for file in files] == [(KEPT, None), (masked, count)]
+    (backlog, view) = inspected([proof], [KEPT, masked], {})
+    assert [(m.before, m.after) for m in (*backlog.memberships, *view.memberships)] == [(True, False)]
