@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from lithify.ports.store import Warehouse
+from lithify.service.creation import create_warehouse
 from lithify.store.iceberg import open_store
 from lithify.store.iceberg.catalog import lock
 from lithify.testing.fake_clock import FakeClock
@@ -32,6 +33,7 @@ ICEBERG_NOW_MS = 4_000_000_000_000
 def memory_place() -> Iterator[RandomPlace]:
     clock = FakeClock(MEMORY_NOW_MS)
     made = MemoryWarehouse(clock.new_id, clock.now_ms)
+    create_warehouse(made.store)  # else it counts as one of before, without masks
     warehouse = Warehouse(made.store, made.files, clock, KnownPositions())
     yield RandomPlace(warehouse, OracleEngine(made.files), clock)
 
@@ -42,6 +44,7 @@ def iceberg_place() -> Iterator[RandomPlace]:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(lock, "MAX_WAIT_S", 0.0)  # a paused verb may have the turn, and would be waited for in vain
         store, files = open_store(str(Path(folder) / "warehouse"), None, clock.new_id)
+        create_warehouse(store)
         warehouse = Warehouse(store, files, clock, KnownPositions())
         yield RandomPlace(warehouse, KernelEngine(ranges=2), clock, size_unit=40)
 

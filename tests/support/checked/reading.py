@@ -15,6 +15,7 @@ from lithify.errors import OffsetOutOfRangeError, VersionSweptError
 from lithify.model.cursor import AtTime, Start
 from lithify.model.message import EARLIEST, NO_BATCH, MessageId, MessagePosition
 from lithify.model.record import Record
+from lithify.model.segment import sizes_of
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.log import LastRecord, LogState
 from lithify.model.topic.state import TopicState
@@ -197,7 +198,7 @@ class OpenReader:
     def open(cls, topic: CheckedTopic, partition: int, *, compacted: bool) -> OpenReader:
         state, store = topic.state, topic.place.warehouse.store
         reader = open_log(topic.place.warehouse, state, partition, "earliest", Reading(compacted=compacted))
-        paths = tuple(s.path for s in (*store.segments(state, [partition]), *store.view(state, [partition])))
+        paths = tuple(sizes_of((*store.segments(state, [partition]), *store.view(state, [partition]))))
         return cls(topic, reader, topic.model.logs[partition].reading(compacted=compacted), paths)
 
     def read_on(self, most: int) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from lithify.errors import UnusualSweepError
+from lithify.model.segment import sizes_of
 from lithify.service.change.expire import expire_versions
 from lithify.service.change.sweep import sweep
 from support.checked.topic import NAME, CheckedTopic
@@ -27,7 +28,7 @@ def check_sweep(topic: CheckedTopic, trouble: Trouble = None) -> None:
     topic.look(begun_ms)
     state, now_ms = topic.state, max(begun_ms, clock.now_ms())  # others may have set it back
     states = [state, *(store.load_version(NAME, v.version) for v in store.versions(NAME))]
-    needed = {s.path for state in states for s in (*store.segments(state), *store.view(state))}
+    needed = {path for state in states for path in sizes_of((*store.segments(state), *store.view(state)))}
     left = {file.path for file in store.stored_files(state)}
     assert not needed - left, "a file of a kept version was deleted"
     gone = before.keys() - left - others.gone

@@ -17,7 +17,7 @@ from itertools import product
 from lithify.errors import DamagedError, InvalidSettingError, RunExpiredError
 from lithify.model.names import TopicName
 from lithify.model.record import Record
-from lithify.model.segment import segments_of
+from lithify.model.segment import segments_of, sizes_of
 from lithify.model.settings.topic_settings import TopicSettings, changed, settings_of
 from lithify.model.topic.log import WrittenBatch
 from lithify.model.topic.state import NewTopic, TopicState
@@ -211,7 +211,7 @@ class CheckedTopic:
         """Remembers the newest version, and which files it names no more."""
         state, store = self.state, self.place.warehouse.store
         self.pictures[state.version] = self.model
-        named = frozenset(s.path for s in (*store.segments(state), *store.view(state)))
+        named = frozenset(sizes_of((*store.segments(state), *store.view(state))))
         ended_ms = self.place.clock.now_ms()  # the clock may have gone back meanwhile
         self.latest_ms = max(self.latest_ms, begun_ms, ended_ms)
         self.closed.update(dict.fromkeys(self.named - named, (min(begun_ms, ended_ms), self.latest_ms)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lithify.model.names import TopicName
 from lithify.model.record import Record
-from lithify.model.segment import segments_of
+from lithify.model.segment import segments_of, sizes_of
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.rules.compaction.planner import plan_log
@@ -26,7 +26,7 @@ def check_whole(warehouse: Warehouse, name: TopicName) -> TopicState:
     state = warehouse.store.load(name)
     segments, view = warehouse.store.segments(state), warehouse.store.view(state)
     assert [f for log in state.logs for f in metadata_findings(state, log, segments, view)] == []
-    assert warehouse.files.missing([s.path for s in segments + view]) == ()
+    assert warehouse.files.missing(list(sizes_of(segments + view))) == ()
     return state
 
 
