@@ -43,3 +43,5 @@ def test_a_file_with_a_mask_and_without_is_compared_twice() -> None:
         assert [(file.segment, file.count) for file in files] == [(KEPT, None), (masked, count)]
     (backlog, view) = inspected([proof], [KEPT, masked], {})
     assert [(m.before, m.after) for m in (*backlog.memberships, *view.memberships)] == [(True, False)]
+    of_before = Proof(0, True, (1, 2), (Source(masked),), (), empty_is_tombstone=False)
+    assert [file.segment for file in inspected([of_before], [KEPT], {}) if file.memberships] == [masked]
