@@ -39,9 +39,10 @@ MASK_SCHEMA = pa.schema(
 """The ids are those that Iceberg reserves."""
 
 PIECE_RECORDS = 128 * 1024
-"""Of a segment that are looked at together, and rows of a row group of a mask."""
+"""Of a segment that are looked at together."""
+GROUP_ROWS = 48 * 1024
 MOST_GROUP_BYTES = 256 * 2**20
-"""Largest decoded size of a row group, with room for a path of 2,000 bytes in each row."""
+"""Largest decoded size of a row group, with room for the longest path of a file system, 4,096 bytes, in each row."""
 
 _AS_READ = pa.schema([MASK_SCHEMA.field(0).with_type(pa.dictionary(pa.int32(), pa.string())), MASK_SCHEMA.field(1)])
 
@@ -163,8 +164,8 @@ def _write(
         )
         with _given_up_on_error(writer):
             writer.add_key_value_metadata({OWN_PATH: own})
-            for first in range(0, len(masked), PIECE_RECORDS):
-                positions = np.array(masked[first : first + PIECE_RECORDS].to_array(), np.int64)
+            for first in range(0, len(masked), GROUP_ROWS):
+                positions = np.array(masked[first : first + GROUP_ROWS].to_array(), np.int64)
                 paths = pa.repeat(pa.scalar(segment.path), len(positions))
                 writer.write_table(pa.table([paths, positions], schema=MASK_SCHEMA), row_group_size=len(positions))
                 acquire(sink.tell() - told)

@@ -37,6 +37,7 @@ SEGMENT = Segment("/lake/t/data/partition=0/x.parquet", 0, 0, COUNT, COUNT, 9, 1
 def small_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "ROW_GROUP_RECORDS", 10)
     monkeypatch.setattr(mask_file, "PIECE_RECORDS", 7)
+    monkeypatch.setattr(mask_file, "GROUP_ROWS", 7)
 
 
 @pytest.fixture
