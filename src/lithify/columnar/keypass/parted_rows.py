@@ -63,21 +63,22 @@ class PartedRows:
         self._waiting: list[Rows] = []
         self._sorted: list[_Sorted] = []
         self._reduced: list[Rows] = []
-        self._waiting_bytes = self._waiting_rows = self._held_bytes = self.rows = 0
+        self._waiting_bytes = self._waiting_rows = self._held_bytes = self._key_bytes = self.rows = 0
 
     def add(self, rows: Rows) -> None:
         self._waiting.append(rows)
         self._waiting_bytes += rows.held_bytes
         self._waiting_rows += rows.count
         self._held_bytes += rows.held_bytes
+        self._key_bytes += rows.keys.nbytes
         self.rows += rows.count
         if self._waiting_rows >= SORTED_ROWS or self._waiting_bytes > self._most_waiting_bytes:
             self._sort()
 
     @property
-    def needed_bytes(self) -> float:
+    def needed_bytes(self) -> int:
         """Bytes for the rows, and for taking the parts."""
-        return self._held_bytes + SPARE_BYTES * self.rows
+        return _needed_bytes(self._held_bytes, self._key_bytes, self.rows)
 
     def take(self) -> Iterator[Rows]:
         """Removes and yields all rows, those of one key together in one part, each part in log order."""
@@ -99,25 +100,32 @@ class PartedRows:
     def reduce(self, only: Callable[[Rows], Rows], most_bytes: float) -> None:
         """Keeps what `only` leaves of each part. Raises `MemoryExceededError` if that is more than `most_bytes`."""
         reduced: list[Rows] = []
-        left, left_bytes = 0, 0
+        left, left_bytes, key_bytes = 0, 0, 0
         parts = PARTS if self._sorted or self._reduced else 1
         for part in self.take():
             rows = only(part)
             reduced.append(rows)
             left += rows.count
             left_bytes += rows.held_bytes
+            key_bytes += rows.keys.nbytes
             share = len(reduced) / parts if left > TELLING_ROWS else 1
-            if left > 1 and left_bytes + SPARE_BYTES * left > most_bytes * share:
+            if left > 1 and _needed_bytes(left_bytes, key_bytes, left) > most_bytes * share:
                 raise MemoryExceededError
         if parts == 1:
             self.add(reduced[0])
         else:
-            self._reduced, self._held_bytes, self.rows = reduced, left_bytes, left
+            self._reduced, self.rows = reduced, left
+            self._held_bytes, self._key_bytes = left_bytes, key_bytes
 
     def _clear(self) -> None:
         self._waiting, self._sorted, self._reduced = [], [], []
-        self._waiting_bytes = self._waiting_rows = self._held_bytes = self.rows = 0
+        self._waiting_bytes = self._waiting_rows = self._held_bytes = self._key_bytes = self.rows = 0
 
     def _sort(self) -> None:
         waiting, self._waiting, self._waiting_bytes, self._waiting_rows = self._waiting, [], 0, 0
         self._sorted.append(_Sorted.of(Rows.joined(waiting)))
+
+
+def _needed_bytes(held_bytes: int, key_bytes: int, rows: int) -> int:
+    """At most half is keys, since Arrow puts no more than 2 GiB of them together."""
+    return max(held_bytes + SPARE_BYTES * rows, 2 * key_bytes)

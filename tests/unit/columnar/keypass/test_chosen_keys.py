@@ -162,7 +162,7 @@ class OneHash:
 @pytest.mark.parametrize("shared", [lambda number: number == 0, lambda number: number < 3], ids=["one", "three"])
 def test_keys_that_share_their_hashes_are_parted_by_others(tmp_path, monkeypatch, strategy, shared):
     """C12, C38: though it cannot be made to happen."""
-    topic, keys = StoredTopic(tmp_path / "topic", settings_of(strategy)), of_long_prefixes(35_000)
+    topic, keys = StoredTopic(tmp_path / "topic", settings_of(strategy)), of_long_prefixes(20_000)
     topic.append(0, [ordered(key, 1) for key in keys])
     topic.append(0, [ordered(key, 2) for key in keys[:50]])
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -182,7 +182,7 @@ def test_where_they_are_too_many_it_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(winners, "KeyHash", OneHash(lambda _: True))
     monkeypatch.setattr(winners, "MAX_DEPTH", 2)
     topic = StoredTopic(tmp_path)
-    topic.append(0, [ordered(key, 1) for key in of_long_prefixes(35_000)])
+    topic.append(0, [ordered(key, 1) for key in of_long_prefixes(20_000)])
     with pytest.raises(EngineError, match="share 2 hashes") as caught:
         topic.round(KernelEngine(), limits=LEAST)
     assert "task_memory=" in (caught.value.hint or "")
