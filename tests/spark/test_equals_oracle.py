@@ -172,6 +172,19 @@ def test_skewed_keys(shape, engine, topic):
     assert topic.round(engine)[0].findings.survivors
 
 
+def test_ranges_whose_tasks_leave_their_results_in_spark(engine, topic, monkeypatch):
+    """As those of large logs do: few results come to the driver, and the others of these tests are few."""
+    monkeypatch.setattr(
+        "lithify.rules.compaction.key_pass_shape.key_pass_shape", lambda _plan, **_: SHAPES["three ranges"]
+    )
+    monkeypatch.setattr("lithify.spark.keypass.job.FULL_RECORDS", 0)
+    random = Random(3)
+    for _ in range(2):
+        for partition in range(3):
+            topic.append(partition, random_records(random, 300, many_keys(60)))
+    topic.round(engine)
+
+
 def test_offsets_with_gaps_and_a_start_inside_of_segments(shape, engine, tmp_path):
     topic, random = StoredTopic(tmp_path, TopicSettings(delete_retention_ms=10)), Random(4)
     for round_ in range(3):

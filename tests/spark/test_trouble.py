@@ -100,7 +100,24 @@ def test_a_repeated_attempt_writes_files_of_its_own(engine, topic_of_three):
     assert records_in(first) == records_in(second)
 
 
-def test_dead_positions_are_released_also_when_the_round_fails(engine, session, topic_of_three):
+def test_a_small_round_is_two_jobs_of_one_task_each(engine, session, topic_of_three):
+    """Stages, shuffles and frames that Spark keeps take longer to set up than it takes to do such a round."""
+    with open_round(engine, topic_of_three, "small") as round_:
+        found = survivors_of(round_)
+        rewrites = [
+            Rewrite((CountedSegment(last, found[p].survivors[last.path]),))
+            for p, (_, last) in enumerate(topic_of_three.segments)
+        ]
+        results = rewritten(round_, topic_of_three, rewrites)
+    assert [len(records_in(result.segments[0])) for result in results] == [10, 10, 10]
+    tracker = session.sparkContext.statusTracker()
+    jobs = [job for phase in ("key_pass", "rewrite") for job in tracker.getJobIdsForGroup(f"small-{phase}")]
+    stages = [tracker.getStageInfo(stage).numTasks for job in jobs for stage in tracker.getJobInfo(job).stageIds]
+    assert (len(jobs), stages) == (2, [1, 1])
+
+
+def test_dead_positions_are_released_also_when_the_round_fails(engine, session, topic_of_three, monkeypatch):
+    monkeypatch.setattr("lithify.spark.keypass.job.FULL_RECORDS", 0)  # else they come to the driver
     cached = session.sparkContext._jsc.getPersistentRDDs
     before = set(cached())
     with pytest.raises(ZeroDivisionError), open_round(engine, topic_of_three) as round_:

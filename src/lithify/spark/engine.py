@@ -1,6 +1,6 @@
 """The rewrite engine on Spark: one job for the key pass of all logs, another for all rewrites.
 
-    open_round ─► find_survivors ─► counts collected by the driver, dead positions persisted in Spark
+    open_round ─► find_survivors ─► counts collected by the driver, dead positions persisted in Spark, or few collected
                                          │
                   rewrite(...) ◄─────────┘   ─► facts of new segments; the positions are released
 
@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import assert_never
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -28,7 +29,7 @@ from lithify.rules.compaction.key_pass_shape import key_pass_shapes
 from lithify.rules.compaction.outcome import LogFindings
 from lithify.rules.compaction.planner import LogPlan
 from lithify.spark.keypass.job import LogWork, key_pass_job
-from lithify.spark.keypass.results import Counts, collect_counts
+from lithify.spark.keypass.results import Counts, collect_all, collect_counts
 from lithify.spark.rewrite_job import MaskTask, RewriteTask, SourceTask, WriteTask, collect_outcomes, rewritten
 from lithify.spark.session.ended_session import JVM_GONE
 from lithify.spark.session.job_progress import Watch, watched
@@ -74,14 +75,14 @@ class Job:
 
 
 class SparkRound:
-    """A running round; see `ports.engine.Round`. Keeps the dead positions persisted until it is closed."""
+    """A running round; see `ports.engine.Round`. Keeps the dead positions, in Spark or few here, until it is closed."""
 
     def __init__(self, engine: SparkEngine, job: Job) -> None:
         self._engine = engine
         self._job = job
         scanned = (segment for plan in job.plans for segment in plan.scanned)
         self._numbers = {segment.id: number for number, segment in enumerate(scanned)}
-        self._dead: DataFrame | None = None
+        self._dead: DataFrame | pa.Table | None = None
 
     def find_survivors(self) -> Mapping[LogId, LogFindings | LithifyError]:
         """Runs the key pass. Raises `EngineError` if the whole job fails."""
@@ -93,8 +94,11 @@ class SparkRound:
             with job_errors():
                 job = key_pass_job(session, self._engine.workers, self._job.limits, logs)
                 with watched(session, self._watch("key_pass", job.stages, read_bytes)):
-                    self._dead = job.results.persist()
-                    counts = collect_counts(self._dead)
+                    if job.is_small:
+                        counts, self._dead = collect_all(job.results)
+                    else:
+                        self._dead = job.results.persist()
+                        counts = collect_counts(self._dead)
         return {log.id: self._findings(unit, log.plan, counts) for unit, log in enumerate(self._job.logs)}
 
     def rewrite(self, rewrites: Rewrites) -> Written:
@@ -121,11 +125,11 @@ class SparkRound:
 
     def close(self) -> None:
         """Releases the dead positions."""
-        if self._dead is not None:
+        if self._dead is not None and not isinstance(self._dead, pa.Table):
             # If Spark has ended, they are gone; that must not hide the outcome of the round.
             with suppress(PySparkException, *JVM_GONE):
                 self._dead.unpersist()
-            self._dead = None
+        self._dead = None
 
     def _logs(self) -> list[LogWork]:
         shapes = key_pass_shapes(self._job.plans, self._job.limits.task_memory_bytes, self._engine.workers.slots)

@@ -3,6 +3,9 @@
     rewrites ─► (part, payload) ───────────────┐
     dead     ─► joined by segment number ──────┴─► Spark partition `part` ─► facts of new files
 
+Where the driver has the dead positions, few of them, they are rows of the same frame, and a single partition needs no
+shuffle.
+
 Values are copied from file to file within a task. A failed or repeated attempt leaves unreferenced files,
 whose names are unique to it, for `sweep`.
 """
@@ -28,7 +31,18 @@ from lithify.model.segment import Segment
 from lithify.ports.engine import Rewritten
 from lithify.spark.keypass.results import DEAD, SEGMENT
 from lithify.spark.payloads import Unpacking
-from lithify.spark.tasks import PART, PAYLOAD, Batches, TaskPace, attempt, columns, in_worker, placed, task_frame
+from lithify.spark.tasks import (
+    PART,
+    PAYLOAD,
+    Batches,
+    TaskPace,
+    attempt,
+    columns,
+    in_worker,
+    placed,
+    placed_tasks,
+    task_frame,
+)
 
 REWRITE = "rewrite"
 OUTCOME = "outcome"
@@ -74,20 +88,46 @@ WriteTask = RewriteTask | MaskTask
 
 
 def rewritten(
-    session: SparkSession, tasks: Sequence[WriteTask], parts: Sequence[int], dead: DataFrame | None
+    session: SparkSession, tasks: Sequence[WriteTask], parts: Sequence[int], dead: DataFrame | pa.Table | None
 ) -> DataFrame:
     """A lazy frame (rewrite, outcome); `parts` is the Spark partition of each task.
 
-    `dead` has rows of `results.RESULT`; None without a key pass.
+    `dead` has rows of `results.RESULT`, or is the table of few of `results.collect_all`; None without a key pass.
     """
+    run = partial(_run_rewrites, unpack=Unpacking(tasks[0].access))  # all tasks are of one warehouse
+    if isinstance(dead, pa.Table):
+        work = placed_tasks(_with_dead(session, tasks, parts, dead), max(parts) + 1)
+    else:
+        work = placed(_joined_to_dead(session, tasks, parts, dead), max(parts) + 1)
+    return work.select(PAYLOAD, SEGMENT, DEAD).mapInArrow(run, from_arrow_schema(_RESULT))
+
+
+def _with_dead(session: SparkSession, tasks: Sequence[WriteTask], parts: Sequence[int], dead: pa.Table) -> DataFrame:
+    """(part, payload, segment, dead): a row for each task, and one for each of `dead`, at the task of its segment."""
+    part_of = dict(_losing(tasks, parts))
+    rows = [row for row in dead.to_pylist() if row[SEGMENT] in part_of]
+    return task_frame(
+        session,
+        [*parts, *(part_of[row[SEGMENT]] for row in rows)],
+        [*tasks, *(None for _ in rows)],
+        {
+            SEGMENT: pa.array([*(None for _ in tasks), *(row[SEGMENT] for row in rows)], pa.int32()),
+            DEAD: pa.array([*(None for _ in tasks), *(row[DEAD] for row in rows)], pa.binary()),
+        },
+    )
+
+
+def _joined_to_dead(
+    session: SparkSession, tasks: Sequence[WriteTask], parts: Sequence[int], dead: DataFrame | None
+) -> DataFrame:
+    """As `_with_dead`, of dead positions that stay in Spark."""
     none = (F.lit(None).cast("int").alias(SEGMENT), F.lit(None).cast("binary").alias(DEAD))
     work = task_frame(session, parts, tasks).select(PART, PAYLOAD, *none)
     if dead is not None:
         places = F.broadcast(_places(session, tasks, parts))
         placed_dead = dead.where(F.col(DEAD).isNotNull()).join(places, SEGMENT).select(PART, SEGMENT, DEAD)
         work = work.unionByName(placed_dead, allowMissingColumns=True)
-    run = partial(_run_rewrites, unpack=Unpacking(tasks[0].access))  # all tasks are of one warehouse
-    return placed(work, max(parts) + 1).select(PAYLOAD, SEGMENT, DEAD).mapInArrow(run, from_arrow_schema(_RESULT))
+    return work
 
 
 def collect_outcomes(results: DataFrame) -> dict[int, Rewritten | LithifyError]:
@@ -98,13 +138,20 @@ def collect_outcomes(results: DataFrame) -> dict[int, Rewritten | LithifyError]:
 
 def _places(session: SparkSession, tasks: Sequence[WriteTask], parts: Sequence[int]) -> DataFrame:
     """(segment, part): the Spark partition that needs the dead positions of a segment."""
-    numbers, at = [], []
-    for task, part in zip(tasks, parts, strict=True):
-        losing = [source.number for source in task.sources if source.number is not None]
-        numbers += losing
-        at += [part] * len(losing)
+    losing = _losing(tasks, parts)
+    numbers, at = [number for number, _ in losing], [part for _, part in losing]
     table = pa.table({SEGMENT: pa.array(numbers, pa.int32()), PART: pa.array(at, pa.int32())})
     return session.createDataFrame(table).select(SEGMENT, PART)
+
+
+def _losing(tasks: Sequence[WriteTask], parts: Sequence[int]) -> list[tuple[int, int]]:
+    """(segment, part) of each segment that has dead records."""
+    return [
+        (source.number, part)
+        for task, part in zip(tasks, parts, strict=True)
+        for source in task.sources
+        if source.number is not None
+    ]
 
 
 @in_worker

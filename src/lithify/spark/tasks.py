@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import builtins
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, wraps
+from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec
 
 import pyarrow as pa
@@ -119,20 +120,29 @@ def is_first_attempt() -> bool:
     return int(context.attemptNumber()) == 0
 
 
-def task_frame(session: SparkSession, parts: Sequence[int], payloads: Sequence[Any]) -> DataFrame:
-    """(part, payload): pickled tasks with their Spark partitions. Few and small rows."""
-    table = pa.table(
-        {
-            PART: pa.array(parts, pa.int32()),
-            PAYLOAD: pa.array([packed(payload) for payload in payloads], pa.binary()),
-        }
-    )
-    return session.createDataFrame(table).coalesce(1).select(PART, PAYLOAD)
+def task_frame(
+    session: SparkSession,
+    parts: Sequence[int],
+    payloads: Sequence[Any],
+    more: Mapping[str, pa.Array] = MappingProxyType({}),
+) -> DataFrame:
+    """(part, payload, the columns of `more`): pickled tasks with their Spark partitions. Few and small rows.
+
+    A row whose payload is None has no task.
+    """
+    pickled = [None if payload is None else packed(payload) for payload in payloads]
+    table = pa.table({PART: pa.array(parts, pa.int32()), PAYLOAD: pa.array(pickled, pa.binary()), **more})
+    return session.createDataFrame(table).coalesce(1).select(*table.column_names)
 
 
 def placed(frame: DataFrame, parts: int) -> DataFrame:
     """`frame` with each row on the Spark partition, of `parts`, that its column `part` gives."""
     return frame.repartitionById(parts, F.col(PART))
+
+
+def placed_tasks(frame: DataFrame, parts: int) -> DataFrame:
+    """`placed` for rows of `task_frame`: few enough to be read where they run. One Spark partition needs no shuffle."""
+    return placed(frame, parts) if parts > 1 else frame.coalesce(1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,9 @@
 
 logs with few ranges  ─► one task per range ─────────────────────────────────┐
 logs with many        ─► one task per segment ─► shuffle ─► one task per range ─► union ─► results
+
+A small key pass is one Spark task without a shuffle, whose results all come to the driver: what Spark sets up for a
+stage, a shuffle or a frame that it keeps takes longer there than the work.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from lithify.rules.compaction.planner import LogPlan
 from lithify.spark.keypass.direct import RangeTask, direct_winners
 from lithify.spark.keypass.shuffle import BlocksTask, SegmentTask, shuffled_winners
 from lithify.spark.payloads import Unpacking
-from lithify.spark.tasks import TaskPace, Workers, partitions, placed, spread, task_frame
+from lithify.spark.tasks import TaskPace, Workers, partitions, placed, placed_tasks, spread, task_frame
 
 FULL_RECORDS = 1_000_000
 """Ranges and segments with fewer records share a Spark task."""
@@ -66,6 +69,8 @@ class KeyPassJob:
 
     results: DataFrame
     stages: tuple[int, ...]
+    is_small: bool
+    """Whether the dead positions, of `FULL_RECORDS` records at most, can come to the driver."""
 
 
 def key_pass_job(session: SparkSession, workers: Workers, limits: RunLimits, logs: Sequence[LogWork]) -> KeyPassJob:
@@ -73,7 +78,8 @@ def key_pass_job(session: SparkSession, workers: Workers, limits: RunLimits, log
     direct = [log for log in logs if not log.shape.shuffled]
     shuffled = [log for log in logs if log.shape.shuffled]
     at_most = None if limits.read_rate_bytes is None else workers.slots
-    range_parts = spread([_cost(log.read) for log in direct for _ in log.ranges], FULL_RECORDS, at_most)
+    range_costs = [_cost(log.read) for log in direct for _ in log.ranges]
+    range_parts = spread(range_costs, FULL_RECORDS, at_most)
     segment_parts = spread([_cost([s]) for log in shuffled for s in log.read], FULL_RECORDS, at_most)
     readers = partitions(range_parts) + partitions(segment_parts)
     finder = WinnerFinder(winners_memory(limits.task_memory_bytes), workers.new_id())
@@ -83,7 +89,7 @@ def key_pass_job(session: SparkSession, workers: Workers, limits: RunLimits, log
     finding = partitions(range_parts)
     if direct:
         tasks = task_frame(session, range_parts, [task for log in direct for task in reading.range_tasks(log)])
-        results.append(direct_winners(placed(tasks, finding), unpack))
+        results.append(direct_winners(placed_tasks(tasks, finding), unpack))
     if shuffled:
         senders: list[SegmentTask] = []
         finders: list[BlocksTask] = []
@@ -94,7 +100,9 @@ def key_pass_job(session: SparkSession, workers: Workers, limits: RunLimits, log
         ranges = task_frame(session, range(len(finders)), finders)
         results.append(shuffled_winners(sending, ranges, len(finders), unpack))
         finding += len(finders)
-    return KeyPassJob(reduce(lambda some, more: some.unionByName(more), results), (finding, partitions(segment_parts)))
+    found = reduce(lambda some, more: some.unionByName(more), results)
+    is_small = not shuffled and sum(range_costs) <= FULL_RECORDS
+    return KeyPassJob(found, (finding, partitions(segment_parts)), is_small)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The rows that tasks of a key pass return, and the columns of them that the driver collects.
 
-    row of a segment    (unit, segment, change, dead)     `dead` stays in Spark, the rest goes to the driver
+    row of a segment    (unit, segment, change, dead)     `dead` stays in Spark unless the key pass is small,
+                                                          the rest goes to the driver
     row of a part       (unit, tally), or an error        goes to the driver
 
 A unit is one log of the run. No row contains keys or values (C38).
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from lithify.columnar.keypass.tally import Tally
@@ -88,7 +90,16 @@ def collect_counts(results: DataFrame) -> Counts:
 
     Raises errors of Spark.
     """
-    rows = results.select(UNIT, SEGMENT, CHANGE, TALLY).toArrow()
+    return _counts(results.select(UNIT, SEGMENT, CHANGE, TALLY).toArrow())
+
+
+def collect_all(results: DataFrame) -> tuple[Counts, pa.Table]:
+    """Runs a small key pass; collects its counts, and the rows (segment, dead). Raises errors of Spark."""
+    rows = results.toArrow()
+    return _counts(rows), rows.select([SEGMENT, DEAD]).filter(pc.field(DEAD).is_valid())
+
+
+def _counts(rows: pa.Table) -> Counts:
     tallies: dict[int, list[Tally | LithifyError]] = {}
     changes: dict[int, int] = {}
     for unit, segment, change, tally in columns(iter(rows.to_batches()), UNIT, SEGMENT, CHANGE, TALLY):
