@@ -101,7 +101,7 @@ def test_status_as_json(lithify):
         "last_round_ms",
         "last_round_id",
         "view",
-        *("failures", "failed_ms", "retry_ms", "error", "error_code", "quarantined"),
+        *("failures", "failed_ms", "retry_ms", "error", "error_code", "quarantined", "masked_records"),
     ]
 
 

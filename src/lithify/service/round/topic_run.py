@@ -26,6 +26,7 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.engine import PlannedLog
 from lithify.ports.store import Warehouse
 from lithify.reports.rounds.round import LogReport, RoundReport
+from lithify.rules.compaction.decisions import MaskLimits
 from lithify.rules.compaction.outcome import LogOutcome
 from lithify.rules.compaction.planner import LogPlan, of_view_only, plan_log
 from lithify.rules.compaction.round_commit import LATE_APPEND
@@ -262,7 +263,9 @@ def plan_rounds(
     segments = warehouse.store.segments(state, wanted)
     view = warehouse.store.view(state, wanted) if state.settings.side_by_side else ()
     given = state.round_settings
-    if given.segment_max_dead_ratio and not may_have_masks(warehouse.store, state):
+    masks = MaskLimits.of(given, log_start=0)
+    large = masks.max_dead_ratio > 0 and any(s.size_bytes >= masks.from_bytes for s in (*segments, *view))
+    if large and not may_have_masks(warehouse.store, state):
         given = replace(given, segment_max_dead_ratio=0.0)
 
     def planned(p: int) -> LogPlan:
