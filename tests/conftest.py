@@ -29,7 +29,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from lithify.errors.redaction import KNOWN_SECRETS
-from support.processes.class_archive import spark_options
+from support.processes.class_archive import spark_home, spark_options
 from support.processes.programs import SHORT_LIVED
 
 settings.register_profile("steady", deadline=None, derandomize=True, database=None)
@@ -39,6 +39,7 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(spark_options()))  # read by Spark's own scripts, which say nothing
+os.environ.setdefault("SPARK_HOME", str(spark_home()))
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(SHORT_LIVED))
 os.environ.pop("COLUMNS", None)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from support.kafka.broker import ARCHIVE as BROKERS
 from support.kafka.broker import KafkaBroker, read_all
 from support.processes.class_archive import ARCHIVE as SPARKS
-from support.processes.class_archive import make_archives
+from support.processes.class_archive import make_archives, spark_home
 from support.processes.programs import end, running, start
 from support.servers.tcp_proxy import wait_until
 
@@ -50,7 +50,12 @@ session.stop()
 
 def run_spark(options: Sequence[str], folder: Path) -> None:
     """Until its JVM has ended."""
-    program = start("-c", TRAINING, str(folder / "lake"), env={"SPARK_SUBMIT_OPTS": " ".join(options)})
+    program = start(
+        "-c",
+        TRAINING,
+        str(folder / "lake"),
+        env={"SPARK_SUBMIT_OPTS": " ".join(options), "SPARK_HOME": str(spark_home())},
+    )
     try:
         _, errors = program.communicate(timeout=MAKE_S)
         assert program.returncode == 0, errors

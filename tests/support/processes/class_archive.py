@@ -25,11 +25,23 @@ import pyspark
 from filelock import FileLock
 
 from lithify.spark.session.java import find_java
+from lithify.spark.session.spark_home import made_without_zips
 from support.processes.programs import SHORT_LIVED
 
 ARCHIVE = Path(sys.prefix) / "jars" / f"spark-{pyspark.__version__}.jsa"
 QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 """Nothing is said of an archive that does not fit: that would be on the JVM's stdout."""
+
+
+def spark_home() -> Path:
+    """Of all that tests start: an archive fits one class path, and each session would have a folder of its own."""
+    folder = ARCHIVE.with_suffix(".home")
+    folder.parent.mkdir(exist_ok=True)
+    with FileLock(f"{folder}.lock"):
+        if not folder.exists():
+            folder.mkdir()
+            made_without_zips(folder)
+    return folder / "spark"
 
 
 def spark_options() -> tuple[str, ...]:
