@@ -18,10 +18,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyspark
-
 from lithify.spark.session.java import find_java
-from support.processes.class_archive import spark_options
+from support.processes.class_archive import spark_home, spark_options
 from support.servers.tcp_proxy import free_port, takes_connections, wait_until
 
 WORKERS = 2
@@ -94,7 +92,7 @@ def a_cluster() -> Iterator[SparkCluster]:
 
 
 def _spawn(folder: Path, program: str, *arguments: str) -> subprocess.Popen[bytes]:
-    home = Path(pyspark.__file__).parent
+    home = spark_home()
     opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
     (first,) = (home / "jars").glob("slf4j-api-*.jar")  # as Spark's launcher has it, or the archive would not fit
     java = [str(find_java().executable), "-Xmx256m", *spark_options(), *opened, "-cp", f"{first}:{home}/jars/*"]
