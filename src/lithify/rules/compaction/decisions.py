@@ -200,9 +200,7 @@ def segments_of(decision: Decision) -> tuple[Segment, ...]:
     match decision:
         case Keep(segment) | Drop(segment):
             return (segment,)
-        case AddMask():
-            return decision.segments
-        case Rewrite():
+        case AddMask() | Rewrite():
             return decision.segments
         case _:
             assert_never(decision)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import assert_never
 
 from lithify.errors import LithifyError
-from lithify.model.segment import sizes_of, volume_of
+from lithify.model.segment import volume_of
 from lithify.model.topic.log import LogState
 from lithify.reports.rounds.plan import LogPlanReport
 from lithify.reports.rounds.round import LogReport, Losers
@@ -60,7 +60,7 @@ def outcome_report(outcome: LogOutcome, phases_ms: Mapping[str, int]) -> LogRepo
         bytes_in=sum(s.size_bytes for s in sources),
         bytes_out=sum(s.size_bytes for s in outcome.result),
         bytes_read=outcome.bytes_read,
-        bytes_written=sum(sizes_of(outcome.written)[s.id] for s in outcome.written),
+        bytes_written=sum(s.id_bytes for s in outcome.written),
         tombstones_expire_below=plan.rules.tombstones_expire_below,
         tombstones_read_below=plan.reads.tombstones_below if plan.reads.holding else None,
         held_by=plan.held_by,

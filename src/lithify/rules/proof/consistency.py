@@ -88,10 +88,11 @@ def _last(segments: tuple[Segment, ...], stored: LastRecord | None) -> LastRecor
     if not segments:
         return None
     segment = segments[-1]
-    if segment.mask is not None and stored is None:
-        return LastRecord(segment.base_offset, 0)  # it may be there, and then nobody can read it
-    if segment.mask is not None and stored is not None and segment.base_offset <= stored.offset < segment.end_offset:
-        return stored
+    if segment.mask is not None:
+        if stored is None:
+            return LastRecord(segment.base_offset, 0)  # it may be there, and then nobody can read it
+        if segment.base_offset <= stored.offset < segment.end_offset:
+            return stored
     offset = segment.end_offset - 1
     return LastRecord(offset, 0) if stored is None else replace(stored, offset=offset)
 

@@ -141,7 +141,7 @@ def _by_metadata(warehouse: Warehouse, newest: VersionSeen, result: InspectionRe
             (files.segments, log.last_record, log.log_start_offset),
             (files.view, of_view, 0),
         ):
-            if not segments or not unreadable.isdisjoint(sizes_of(segments[-1:])):
+            if not segments or _is_of(segments[-1], unreadable):
                 continue
             last = _last_record(warehouse, segments)
             actual = last_readable(last, start)
@@ -199,14 +199,19 @@ def _broken(result: InspectionResult) -> set[str]:
     return {finding.path for finding in result.files if finding.kind in kinds and finding.path is not None}
 
 
+def _is_of(segment: Segment, broken: set[str]) -> bool:
+    """Whether its file or its mask is one of these."""
+    return segment.path in broken or segment.id in broken
+
+
 def _unexplained(result: InspectionResult, whole: Sequence[Proof]) -> Iterator[RecordFinding]:
     """Findings without those that a damaged file explains: its records are missing, those they superseded kept."""
     broken = _broken(result)
     gone: dict[int, list[range]] = {}
     winners_unknown: set[int] = set()
     for number, proof in enumerate(whole):
-        before = [source.segment for source in proof.before if not broken.isdisjoint(sizes_of([source.segment]))]
-        after = [segment for segment in proof.after if not broken.isdisjoint(sizes_of([segment]))]
+        before = [source.segment for source in proof.before if _is_of(source.segment, broken)]
+        after = [segment for segment in proof.after if _is_of(segment, broken)]
         gone[number] = [range(s.base_offset, s.end_offset) for s in (*before, *after)]
         if before:
             winners_unknown.add(number)
