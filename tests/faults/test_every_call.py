@@ -20,16 +20,21 @@ from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import CommitUnknownError, LogStore, Warehouse
 from lithify.service.commit import ATTEMPTS
+from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from lithify.testing.oracle_engine import OracleEngine
 from support.faults.ports import Kind
-from support.faults.struck import Prepared, check_struck_append, check_struck_round, prepared, strikes
-from support.faults.topics import MAKERS, NAME, memory_warehouse, records
+from support.faults.struck import Prepared, check_struck_append, check_struck_round, prepared, prepared_to_mask, strikes
+from support.faults.topics import MAKERS, NAME, PARTITIONS, memory_warehouse, records
 from support.topics.whole_logs import contents
 
 
 def a_topic(make: Callable[[Path], Warehouse], folder: Path) -> Warehouse:
     return prepared(make, folder).warehouse
+
+
+def to_mask(make: Callable[[Path], Warehouse], folder: Path) -> Warehouse:
+    return prepared_to_mask(make, folder).warehouse
 
 
 def ready(warehouse: Warehouse) -> Prepared:
@@ -50,6 +55,18 @@ def test_round_is_all_or_nothing(store: str, kind: Kind, tmp_path: Path) -> None
     anew = prepared_again(MAKERS[store], a_topic, tmp_path)
     for injector in strikes(kind, store):
         check_struck_round(ready(anew()), injector)
+
+
+@pytest.mark.parametrize(("store", "kind"), STRIKES, ids=lambda value: getattr(value, "name", value).lower())
+def test_masked_round_is_all_or_nothing(store: str, kind: Kind, tmp_path: Path) -> None:
+    """C6, C31: also where it masks segments instead of rewriting them."""
+    anew = prepared_again(MAKERS[store], to_mask, tmp_path)
+    for injector in strikes(kind, store):
+        check_struck_round(ready(anew()), injector)
+    warehouse = anew()
+    compact(warehouse, OracleEngine(warehouse.files), NAME, RunRequest())
+    segments = warehouse.store.segments(warehouse.store.load(NAME), range(PARTITIONS))
+    assert any(segment.records < segment.records_in_file for segment in segments)
 
 
 class NoAnswers:

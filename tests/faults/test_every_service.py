@@ -36,6 +36,7 @@ from lithify.service.round.run import Run
 from lithify.testing.memory_files import MemoryFiles
 from support.faults.ports import Injector, Kind, faulty
 from support.faults.struck import prepared as prepared_for_rounds
+from support.faults.struck import prepared_to_mask
 from support.faults.topics import IN_PLACE, NAME, SIDE_BY_SIDE, memory_warehouse, prepared
 
 LOAD = 2
@@ -91,6 +92,8 @@ def struck(tmp_path_factory: pytest.TempPathFactory) -> set[CodeType]:
     folder = tmp_path_factory.mktemp("warehouses")
     found: set[CodeType] = called(lambda: a_run(several_topics(memory_warehouse, folder)))
     found |= called(lambda: prepared_for_rounds(memory_warehouse, folder))  # of an append and a round
+    to_mask = prepared_to_mask(memory_warehouse, folder)
+    found |= called(lambda: compact(to_mask.warehouse, to_mask.engine, NAME, RunRequest()))
     found |= called(lambda: a_round_over_lost_files(folder))
     for case in CASES.values():
         warehouse = prepared(memory_warehouse, folder, case.config)

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lithify.errors import LithifyError
+from lithify.model.formats.warehouse import NEWEST_FORMAT
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.state import NewTopic
 from lithify.ports.store import Warehouse
+from lithify.service.documents import put_warehouse_format
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from lithify.testing.oracle_engine import OracleEngine
@@ -70,6 +72,19 @@ def prepared(make: Callable[[Path], Warehouse], folder: Path) -> Prepared:
     append(warehouse, NAME, records(range(20, 40), keys=6))
     compact(warehouse, engine, NAME, RunRequest())
     append(warehouse, NAME, records(range(40, 60), keys=6))
+    return Prepared(warehouse, engine)
+
+
+def prepared_to_mask(make: Callable[[Path], Warehouse], folder: Path) -> Prepared:
+    """A topic of which the next round masks one clean segment in each log."""
+    warehouse = make(folder)
+    settings = settings_of({"segment.bytes": 20_000})
+    warehouse.store.create_topic(NewTopic(NAME, "orders", settings, PARTITIONS, warehouse.clock.now_ms()))
+    put_warehouse_format(warehouse.store, NEWEST_FORMAT)
+    engine = OracleEngine(warehouse.files)
+    append(warehouse, NAME, records(range(60), keys=60))
+    compact(warehouse, engine, NAME, RunRequest())
+    append(warehouse, NAME, records(range(4), keys=60))
     return Prepared(warehouse, engine)
 
 
