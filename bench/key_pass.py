@@ -27,7 +27,7 @@ from lithify.rules.compaction.survivor_rules import SurvivorRules
 _FINDER = """
 import pandas, pickle, resource, sys
 from lithify.columnar.files.access import FileAccess
-from lithify.columnar.keypass.key_hash import HashRange
+from lithify.columnar.key_hash import HashRange
 from lithify.columnar.keypass.key_scan import KeyScan
 from lithify.columnar.keypass.winners import WinnerFinder
 log = pickle.load(sys.stdin.buffer)

@@ -39,6 +39,7 @@ class Shape:
     seed: int = 1
     distinct: bool = False
     """Whether each key comes once, as many records there are."""
+    indexes_keys: bool = False
 
 
 def keyed_segments(folder: Path, shape: Shape) -> tuple[Segment, ...]:
@@ -51,7 +52,7 @@ def keyed_segments(folder: Path, shape: Shape) -> tuple[Segment, ...]:
     per_segment = shape.records // shape.segments
     segments: list[Segment] = []
     for number in range(shape.segments):
-        spec = SegmentSpec(str(folder), f"made{number}", 0, 2**40, shape.codec)
+        spec = SegmentSpec(str(folder), f"made{number}", 0, 2**40, shape.codec, indexes_keys=shape.indexes_keys)
         writer = SegmentWriter(FileAccess(), spec, attempt="0")
         for batch in _batches(chance, shape, number * per_segment, per_segment):
             writer.write(batch)
@@ -76,13 +77,18 @@ def _batches(chance: np.random.Generator, shape: Shape, first: int, count: int) 
                 pa.array(offsets),
                 pa.array(1_700_000_000_000 + offsets),
                 pa.repeat(pa.scalar(0, pa.int32()), records),
-                _binary(_key_digits(numbers)),
+                keys_of(numbers),
                 values,
                 pc.binary_length(values).cast(pa.int32()),
                 pa.nulls(records, HEADERS_TYPE),
             ],
             schema=SEGMENT_SCHEMA,
         )
+
+
+def keys_of(numbers: np.ndarray) -> pa.Array:
+    """The keys of the records with these numbers."""
+    return _binary(_key_digits(numbers))
 
 
 def _key_digits(numbers: np.ndarray) -> np.ndarray:

@@ -70,6 +70,7 @@ SETTINGS: dict[str, Sequence[object]] = {
     "retention.bytes": [-1, -1, 150, 500],
     "segment.bytes": [1024],
     "segment.max.dead.ratio": [0, 0.3, 1],
+    "key.index.enable": ["true", "false"],
     "message.timestamp.type": ["CreateTime", "CreateTime", "LogAppendTime"],
     "versions.retention.ms": [0, 15, 100],
     "versions.kept": [1, 2, 20],

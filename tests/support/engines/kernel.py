@@ -15,8 +15,8 @@ import numpy as np
 
 from lithify.api.topic import Topic
 from lithify.columnar.files.access import FileAccess
+from lithify.columnar.key_hash import HashRange
 from lithify.columnar.keypass.key_blocks import Spool, SpooledKeys
-from lithify.columnar.keypass.key_hash import HashRange
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan, keys_schema
 from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.tally import Tally, log_findings

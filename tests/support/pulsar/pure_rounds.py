@@ -6,8 +6,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from lithify.columnar.key_hash import HashRange, KeyHash, ranges_of
 from lithify.columnar.keypass.key_blocks import Spool
-from lithify.columnar.keypass.key_hash import HashRange, KeyHash, ranges_of
 from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.columnar.pace import unthrottled
 from lithify.columnar.segment.dead_records import DeadRecords

@@ -52,6 +52,7 @@ CHANGES = [
     ({"cleanup_policy": "compact,delete"}, {"cleanup_policy": "compact,delete", "retention_bytes": 5}),
     ({}, {"segment_bytes": 1024}),
     ({}, {"segment_max_dead_ratio": 0.5}),
+    ({}, {"key_index_enable": "true"}),
     ({}, {"compression_type": "gzip"}),
     ({}, {"message_timestamp_type": "LogAppendTime"}),
     ({}, {"message_timestamp_after_max_ms": 5}),

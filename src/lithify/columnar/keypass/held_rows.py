@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columnar.keypass.key_hash import HalfHashes, KeyHash, half_hashes
+from lithify.columnar.key_hash import HalfHashes, KeyHash, half_hashes
 from lithify.columnar.keypass.keys.key_bytes import comparable, joined_keys
 from lithify.columnar.keypass.ranks import ORDER, RANK, Flags
 from lithify.columnar.segment.dead_records import Integers

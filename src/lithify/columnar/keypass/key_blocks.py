@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from lithify.columnar.files.spilled import MORE_SPACE, Sealer, spilling
-from lithify.columnar.keypass.key_hash import KeyHash, ranges_of
+from lithify.columnar.key_hash import KeyHash, ranges_of
 from lithify.columnar.keypass.key_source import gathered
 from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.tally import Tally

@@ -18,8 +18,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from lithify.columnar.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass.held_rows import Held, Rows
-from lithify.columnar.keypass.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass.key_source import KeyResults, KeySource, MemoryExceededError, of_part
 from lithify.columnar.keypass.keys.key_table import MOST_KEYS, KeyTable
 from lithify.columnar.keypass.keys.latest_rows import latest_rows

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from lithify.columnar.keypass.key_hash import HashRange, KeyHash
+from lithify.columnar.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.segment.convert import pieces

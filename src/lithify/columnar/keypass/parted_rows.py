@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lithify.columnar.key_hash import HALF_BITS
 from lithify.columnar.keypass.held_rows import Rows
-from lithify.columnar.keypass.key_hash import HALF_BITS
 from lithify.columnar.keypass.key_source import MemoryExceededError
 from lithify.columnar.segment.dead_records import Integers
 

@@ -23,9 +23,9 @@ from pyroaring import BitMap64
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.files.spilled import spill_folder
+from lithify.columnar.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass.key_blocks import Spool, SpooledKeys, blocks_by_range
 from lithify.columnar.keypass.key_comparison import KeyComparison
-from lithify.columnar.keypass.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan
 from lithify.columnar.keypass.key_source import KeyResults, KeySource, MemoryExceededError, of_part
 from lithify.columnar.keypass.ranks import Portion

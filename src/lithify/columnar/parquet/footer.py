@@ -41,7 +41,8 @@ class Chunk:
     """A column chunk: its byte range in the file, its physical type and its number of values.
 
     `first_data_page` is where that is, behind a dictionary if there is one. By the footer `expanded_bytes` is the
-    uncompressed size of its pages with their headers, and `page_counts` their number by kind and encoding.
+    uncompressed size of its pages with their headers, and `page_counts` their number by kind and encoding;
+    `offset_index` is the place and the size of the list of its pages, if the file has one.
     """
 
     start: int
@@ -53,6 +54,8 @@ class Chunk:
     codec: int
     first_data_page: int
     page_counts: Mapping[tuple[int, int], int]
+    optional: bool
+    offset_index: tuple[int, int] | None
 
     @property
     def of_bytes(self) -> bool:
@@ -160,8 +163,8 @@ def _chunks(group: Struct, leaves: tuple[_Leaf, ...], data_end: int) -> dict[str
     rows, columns = _number(group, 3), _structs(group, 1)
     if len(columns) != len(leaves):
         raise UnsoundFileError(f"a row group has {len(columns)} columns, its schema {len(leaves)}")
-    leaf_facts = [(leaf, _facts(column.get(3), leaf, rows)) for leaf, column in zip(leaves, columns, strict=True)]
-    return {leaf.path: _chunk(facts, leaf, data_end) for leaf, facts in leaf_facts} if rows else {}
+    known = [(leaf, column, _facts(column.get(3), leaf, rows)) for leaf, column in zip(leaves, columns, strict=True)]
+    return {leaf.path: _chunk(facts, leaf, data_end, column) for leaf, column, facts in known} if rows else {}
 
 
 def _facts(given: Any, leaf: _Leaf, rows: int) -> Struct:
@@ -181,7 +184,7 @@ def _facts(given: Any, leaf: _Leaf, rows: int) -> Struct:
     return facts
 
 
-def _chunk(facts: Struct, leaf: _Leaf, data_end: int) -> Chunk:
+def _chunk(facts: Struct, leaf: _Leaf, data_end: int, column: Struct) -> Chunk:
     size, first_data_page = _number(facts, 7), _number(facts, 9)
     start = first_data_page
     if dictionary := _number(facts, 11) if 11 in facts else 0:
@@ -200,7 +203,18 @@ def _chunk(facts: Struct, leaf: _Leaf, data_end: int) -> Chunk:
         codec=_number(facts, 4),
         first_data_page=first_data_page,
         page_counts=_page_counts(facts),
+        optional=leaf.levels[1] > 0,
+        offset_index=_offset_index(column, leaf, data_end),
     )
+
+
+def _offset_index(column: Struct, leaf: _Leaf, data_end: int) -> tuple[int, int] | None:
+    if 4 not in column:
+        return None
+    start, size = _number(column, 4), _number(column, 5)
+    if start + size > data_end:
+        raise UnsoundFileError(f"a row group has the list of pages of {leaf.path} outside of the file")
+    return start, size
 
 
 def _page_counts(facts: Struct) -> dict[tuple[int, int], int]:

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 Struct: TypeAlias = dict[int, Any]
-Kinds: TypeAlias = Mapping[int, "int | Kinds"]
-"""The fields that a struct may have: by id the kind of each, or the fields of a struct in it."""
+Kind: TypeAlias = "int | Kinds | tuple[Kind]"
+Kinds: TypeAlias = Mapping[int, Kind]
+"""The fields that a struct may have: by id the kind of each, the fields of a struct, or the one kind of a list."""
 
 MOST_NESTED = 16
 """Limit of nesting; Parquet's structs are nested 6 deep."""
@@ -47,14 +48,23 @@ def write_struct(struct: Struct, kinds: Kinds) -> bytes:
         kind = kinds.get(field)
         if kind is None:
             raise ThriftError(f"it has a field {field} that it should not have")
-        number = (_TRUE if value else _FALSE) if kind == _TRUE else _STRUCT if isinstance(kind, Mapping) else kind
+        number = (_TRUE if value else _FALSE) if kind == _TRUE else _number_of(kind)
         written.append((field - before) << 4 | number)
         written += _written(value, kind)
         before = field
     return bytes(written) + b"\0"
 
 
-def _written(value: Any, kind: int | Kinds) -> bytes:
+def _number_of(kind: Kind) -> int:
+    return _STRUCT if isinstance(kind, Mapping) else _LIST if isinstance(kind, tuple) else kind
+
+
+def _written(value: Any, kind: Kind) -> bytes:
+    if isinstance(kind, tuple):
+        if not isinstance(value, list):
+            raise ThriftError("it has another value where a list should be")
+        head = bytes([0xF0 | _number_of(kind[0])]) + _written_varint(len(value))
+        return head + b"".join(_written(one, kind[0]) for one in value)
     if isinstance(kind, Mapping):
         if not isinstance(value, dict):
             raise ThriftError("it has another value where a struct should be")

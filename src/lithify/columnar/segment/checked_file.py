@@ -26,6 +26,7 @@ from lithify.model.settings.units import format_bytes
 OWN_PATH = "lithify.path"
 """Key in the footer's metadata: the file's path, from the topic's folder on, to detect a swapped file."""
 WHOLE_BYTES = 256 * 2**10
+LOCAL_GAP_BYTES, REMOTE_GAP_BYTES = 2048, 256 * 2**10
 """Files in an object store up to this size are read in a single request."""
 MOST_GROUP_BYTES = 2**31 + 2**26
 """Largest decoded size of a row group: one record of maximum size, and the rest of a usual row group."""
@@ -53,10 +54,22 @@ class CheckedFile:
         most_group_bytes: int = MOST_GROUP_BYTES,
         as_indexes: Sequence[str] = (),
     ) -> None:
+        with damage_named(path):
+            source = _opened(access, path, size_bytes, whole_bytes)
+        self._begin(path, source, most_group_bytes, as_indexes)
+
+    @classmethod
+    def in_memory(cls, path: str, content: bytes) -> CheckedFile:
+        """One that was put together from pages of the file at `path`."""
+        file = cls.__new__(cls)
+        file._begin(path, pa.BufferReader(content), MOST_GROUP_BYTES, ())
+        return file
+
+    def _begin(self, path: str, source: Any, most_group_bytes: int, as_indexes: Sequence[str]) -> None:
         self._path = path
+        self._source = source
         self._most_group_bytes = most_group_bytes
         with damage_named(path):
-            self._source = _opened(access, path, size_bytes, whole_bytes)
             try:
                 self.footer: Footer = read_footer(self._source)
                 self._file = pq.ParquetFile(
@@ -107,6 +120,23 @@ class CheckedFile:
                 )
             table = self._file.read_row_group(row_group, columns=list(columns), use_threads=False)
             return table.select(list(columns))
+
+    def read_at(self, size: int, start: int) -> bytes:
+        """These bytes of the file."""
+        with damage_named(self._path):
+            content = bytes(self._source.read_at(size, start))
+            if len(content) != size:
+                raise UnsoundFileError(f"it ends before byte {start + size}")
+            return content
+
+    @property
+    def gap_bytes(self) -> int:
+        """So many bytes are read faster than it takes to begin another read."""
+        return LOCAL_GAP_BYTES if local_path(self._path) is not None else REMOTE_GAP_BYTES
+
+    def damaged(self, what: str) -> DamagedError:
+        """The error that says so of this file."""
+        return DamagedError(f"{self._path}: {what}", hint=RESTORE)
 
     def close(self) -> None:
         self._source.close()

@@ -38,17 +38,17 @@ def stored_pieces(access: FileAccess, segment: Segment) -> Iterator[bytes]:
 
 
 def checked_pieces(access: FileAccess, segment: Segment) -> Iterator[bytes]:
-    """The same, checked while they pass: the footer's facts at first, each page against its checksum (C8).
+    """The same, checked while they pass (C8): the footer's facts first, then pages and the index of keys by checksums.
 
     Raises `DamagedError`; once the last piece was taken, the file was what the metadata says.
     """
     with SegmentReader(access, segment.unmasked) as reader:
         for finding in wrong_facts(segment, reader.facts()):
             raise DamagedError(finding.message, hint=RESTORE)
-        sums = reader.page_sums()
+        sums, index = reader.page_sums(), reader.key_index()
     pieces = stored_pieces(access, segment)
     with damage_named(segment.path):
-        yield from sums.pass_on(pieces)
+        yield from sums.pass_on(pieces if index is None else index.named.passed(pieces))
 
 
 def write_pieces(access: FileAccess, path: str, pieces: Iterable[bytes]) -> None:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from pyroaring import BitMap
 
 from lithify.columnar.files.access import FileAccess
+from lithify.columnar.keyindex.key_index import KeyIndexProof
 from lithify.columnar.segment.chunk_keys import CHUNK_KEY, chunk_keys, has_only_chunks
 from lithify.columnar.segment.facts import wrong_facts
 from lithify.columnar.segment.mask_file import read_mask
@@ -127,6 +128,8 @@ def _inspect(
                 chunk_key=CHUNK_KEY if has_envelopes else "NULL::BLOB",
                 envelope="".join(f", {name}" for name in ENVELOPE_COLUMNS) if has_envelopes else "",
             )
+            index = reader.key_index()
+            proof = None if index is None else index.proof()
             last = -1
             for group in range(reader.row_groups):
                 acquire(reader.compressed_bytes(group, reader.schema.names))
@@ -134,6 +137,8 @@ def _inspect(
                 if not records.num_rows:
                     continue
                 yield from _wrong_rows(segment, records, last)
+                if proof is not None:
+                    yield from _wrong_index(segment, records, proof, reader.positions(group))
                 last = records.column(OFFSET)[-1].as_py()
                 if count is not None:
                     tombstones += _tombstones(records, count)
@@ -147,6 +152,18 @@ def _inspect(
     else:
         if count is not None:
             yield TombstonesOf(segment.partition, tuple(tombstones.tolist()))
+
+
+def _wrong_index(
+    segment: Segment, records: pa.Table, proof: KeyIndexProof, positions: np.ndarray[tuple[int], np.dtype[np.int64]]
+) -> Iterator[Finding]:
+    """A finding if the index of keys says anything else of these records."""
+    keys, sizes = (records.column(name).combine_chunks() for name in (KEY, VALUE_SIZE))
+    wrong = proof.wrong(positions, keys, sizes)
+    if len(wrong):
+        offset = int(records.column(OFFSET)[int(np.searchsorted(positions, wrong[0]))].as_py())
+        message = f"{segment.path}: its index of keys is wrong about the record at offset {offset}"
+        yield Finding(segment.partition, FindingKind.FILE_DAMAGED, message, offset, segment.path)
 
 
 def _damage(partition: int, path: str, error: DamagedError) -> Finding:

@@ -19,11 +19,13 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap
 
 from lithify.columnar.files.access import FileAccess
+from lithify.columnar.keyindex.key_index import KeyIndex
 from lithify.columnar.parquet.footer import UnsoundFileError
 from lithify.columnar.parquet.page_sums import PageSums
 from lithify.columnar.segment.checked_file import RESTORE, CheckedFile, damage_named
-from lithify.columnar.segment.dead_records import DeadPositions
+from lithify.columnar.segment.dead_records import DeadPositions, Integers
 from lithify.columnar.segment.facts import facts
+from lithify.columnar.segment.records_at import RecordsAt
 from lithify.columnar.segment.schema import HEADERS, OFFSET, SEGMENT_SCHEMA, schema_in
 from lithify.columnar.segment.writer import HEADER_KEY_PATH
 from lithify.errors import DamagedError
@@ -85,6 +87,29 @@ class SegmentReader:
         """What the metadata of its file should say, by its footer, which knows of no mask."""
         with damage_named(self._segment.path):
             return facts(self._segment.path, self._segment.partition, self.footer(), self._file.footer.size_bytes)
+
+    def key_index(self) -> KeyIndex | None:
+        """That of the file, with masked records; None if it has none."""
+        return KeyIndex.of(self._file)
+
+    def records_at(self, positions: Integers) -> RecordsAt:
+        """Records at ascending positions of the file, which counts those that are masked."""
+        return RecordsAt(self._file, self._segment.path, positions)
+
+    def positions(self, row_group: int) -> Integers:
+        """Those in the file of the records of a row group that are left."""
+        start, end = self._starts[row_group : row_group + 2]
+        masked = DeadPositions(self._masked or BitMap()).flags(start, end)
+        return np.flatnonzero(~masked) + start
+
+    def left_of(self, positions: Integers) -> tuple[Integers, Integers]:
+        """Those of ascending positions of the file that are not masked, and their numbers among the records left."""
+        if not self._masked:
+            return positions, positions
+        masked = np.frombuffer(self._masked.to_array(), np.uint32)
+        before = np.searchsorted(masked, positions)
+        left = ~np.isin(positions, masked)
+        return positions[left], (positions - before)[left]
 
     def page_sums(self) -> PageSums:
         """A check of its bytes as they pass, by its footer."""

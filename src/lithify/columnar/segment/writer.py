@@ -22,6 +22,8 @@ import pyarrow.parquet as pq
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.files.durable import make_lasting, start_writing
+from lithify.columnar.keyindex.building import KeyIndexBuilder
+from lithify.columnar.keyindex.layout import ENTRY
 from lithify.columnar.segment.checked_file import OWN_PATH, own_path
 from lithify.columnar.segment.chunk_keys import has_only_chunks
 from lithify.columnar.segment.facts import ONLY_CHUNKS, facts
@@ -46,6 +48,8 @@ from lithify.model.topic.state import TopicState
 
 ROW_GROUP_RECORDS = 128 * 1024
 ROW_GROUP_BYTES = 64 * 2**20
+PAGE_BYTES = 64 * 2**10
+"""Of files with an index of keys, in which single pages are read; Arrow ends them at multiples of 1,024 records."""
 HEADER_KEY_PATH = "headers.list.element.key"
 """The Parquet column of header names; its null count shows whether any record has headers."""
 
@@ -63,13 +67,20 @@ class SegmentSpec:
     segment_bytes: int
     compression: str
     schema: pa.Schema = SEGMENT_SCHEMA
+    indexes_keys: bool = False
 
     @staticmethod
     def of(topic: TopicState | Destination, partition: int, run_id: str) -> SegmentSpec:
         """The spec of a run on one log of a topic."""
         settings = topic.settings
         return SegmentSpec(
-            topic.location, run_id, partition, settings.segment_bytes, settings.compression_type, schema_of(settings)
+            topic.location,
+            run_id,
+            partition,
+            settings.segment_bytes,
+            settings.compression_type,
+            schema_of(settings),
+            settings.indexes_keys,
         )
 
 
@@ -157,7 +168,9 @@ class SegmentWriter:
             self._file = self._open(int(offsets[0]))
         before = self._file.sink.tell()
         self._file.note_entries(group)
-        self._file.writer.write_table(group.cast(self._spec.schema), row_group_size=group.num_rows)
+        group = group.cast(self._spec.schema)
+        self._file.note_keys(group)
+        self._file.writer.write_table(group, row_group_size=group.num_rows)
         size = self._file.sink.tell() - before
         start_writing(self._file.path, before, size)
         self._acquire(size)
@@ -170,6 +183,7 @@ class SegmentWriter:
         path = f"{spec.location}/data/partition={spec.partition}/{name}"
         sink = self._access.create(path)
         collected: list[pq.FileMetaData] = []
+        by_page = {"data_page_size": PAGE_BYTES, "write_page_index": True} if spec.indexes_keys else {}
         writer = pq.ParquetWriter(
             sink,
             spec.schema,
@@ -179,9 +193,11 @@ class SegmentWriter:
             store_schema=False,
             write_page_checksum=True,
             metadata_collector=collected,
+            **by_page,
         )
-        writer.add_key_value_metadata({OWN_PATH: own_path(path, spec.location)})
-        return _OpenFile(path, sink, writer, collected)
+        name = own_path(path, spec.location)
+        writer.add_key_value_metadata({OWN_PATH: name})
+        return _OpenFile(path, sink, writer, collected, KeyIndexBuilder(name) if spec.indexes_keys else None)
 
     def _end_file(self) -> None:
         if self._file is None:
@@ -190,6 +206,8 @@ class SegmentWriter:
         before = file.sink.tell()
         if file.only_chunks:
             file.writer.add_key_value_metadata({ONLY_CHUNKS: b"true"})
+        if file.keys is not None and (entry := file.keys.write_to(file.sink)):
+            file.writer.add_key_value_metadata({ENTRY: entry})
         file.writer.close()
         size = file.sink.tell()
         self._acquire(size - before)
@@ -205,6 +223,7 @@ class _OpenFile:
     sink: Any
     writer: pq.ParquetWriter
     collected: list[pq.FileMetaData]
+    keys: KeyIndexBuilder | None
     only_chunks: bool | None = None
     """Whether all that is passed through are chunks (C53); None as long as nothing is."""
 
@@ -213,3 +232,9 @@ class _OpenFile:
         if PASSED_THROUGH in group.column_names and self.only_chunks is not False:
             only_chunks = has_only_chunks(group)
             self.only_chunks = self.only_chunks if only_chunks is None else only_chunks
+
+    def note_keys(self, group: pa.Table) -> None:
+        """Takes the keys of a row group that is written into the index."""
+        if self.keys is not None:
+            for batch in group.select([KEY, VALUE_SIZE]).to_batches():
+                self.keys.add(batch.column(KEY), batch.column(VALUE_SIZE))

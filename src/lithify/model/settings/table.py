@@ -243,6 +243,11 @@ _TABLE = (
         parse=_ratio,
     ),
     Setting(
+        "key.index.enable",
+        doc="Whether segments that are written from now on have an index of their keys, some 7 bytes for each.",
+        **_choice("true", "false"),
+    ),
+    Setting(
         "compression.type",
         doc="Codec of the segments that are written from now on.",
         **_choice("zstd", "snappy", "gzip", "lz4", "none"),

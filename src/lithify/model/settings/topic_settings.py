@@ -42,6 +42,7 @@ class TopicSettings:
     retention_bytes: int = NO_LIMIT
     segment_bytes: int = 134_217_728
     segment_max_dead_ratio: float = 0.33
+    key_index_enable: Literal["true", "false"] = "false"
     compression_type: str = "zstd"
     message_timestamp_type: Literal["CreateTime", "LogAppendTime"] = "CreateTime"
     message_timestamp_after_max_ms: int = 3_600_000
@@ -82,6 +83,10 @@ class TopicSettings:
     def named_groups(self) -> frozenset[str]:
         """All consumer groups whose positions count for rounds."""
         return frozenset(self.holding_groups + self.trimming_groups)
+
+    @property
+    def indexes_keys(self) -> bool:
+        return self.key_index_enable == "true"
 
     @property
     def retains(self) -> bool:
@@ -191,6 +196,7 @@ _STORED_IF_SET = frozenset(
         "tombstone.hold.max.ms",
         "backlog.trim.groups",
         "segment.max.dead.ratio",
+        "key.index.enable",
     }
 )
 """Every setting that format 3 did not have: earlier versions refuse a topic that stores a name they do not know."""

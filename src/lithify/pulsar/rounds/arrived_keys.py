@@ -14,8 +14,8 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from lithify.columnar.key_hash import HashRange
 from lithify.columnar.keypass.key_blocks import Spool
-from lithify.columnar.keypass.key_hash import HashRange
 from lithify.columnar.keypass.key_source import KeySource
 from lithify.columnar.keypass.ranks import ORDINAL_SHIFT, RANK, Portion
 from lithify.columnar.keypass.tally import Tally

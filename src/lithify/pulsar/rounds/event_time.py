@@ -16,9 +16,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from lithify.columnar.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass.held_rows import Held, Rows
 from lithify.columnar.keypass.key_comparison import EARLY_ROWS, FULL_AGAIN, GROWN, PIECES, WORTHWHILE
-from lithify.columnar.keypass.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass.key_source import KeyResults, KeySource, MemoryExceededError, of_part
 from lithify.columnar.keypass.keys.key_groups import grouped
 from lithify.columnar.keypass.ranks import ORDINAL_SHIFT, Portion, has

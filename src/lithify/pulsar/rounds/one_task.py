@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from lithify.columnar.key_hash import HashRange, KeyHash, half_hashes
 from lithify.columnar.keypass.held_rows import Rows
 from lithify.columnar.keypass.key_comparison import KeyComparison
-from lithify.columnar.keypass.key_hash import HashRange, KeyHash, half_hashes
 from lithify.columnar.keypass.key_source import MemoryExceededError
 from lithify.columnar.keypass.keys.key_table import KeyTable
 from lithify.columnar.keypass.ranks import ORDINAL_SHIFT, has

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from lithify.columnar.files.access import FileAccess
-from lithify.columnar.keypass.key_hash import HashRange
+from lithify.columnar.key_hash import HashRange
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan
 from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.columnar.pace import unthrottled

@@ -18,8 +18,8 @@ from pyspark.sql import DataFrame
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.files.spilled import spill_folder
+from lithify.columnar.key_hash import HashRange
 from lithify.columnar.keypass.key_blocks import Spool, SpooledKeys
-from lithify.columnar.keypass.key_hash import HashRange
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan, keys_schema
 from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.winners import WinnerFinder

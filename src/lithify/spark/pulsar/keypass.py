@@ -16,8 +16,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from lithify.columnar.files.spilled import spill_folder
+from lithify.columnar.key_hash import HashRange, KeyHash, ranges_of
 from lithify.columnar.keypass.key_blocks import Spool
-from lithify.columnar.keypass.key_hash import HashRange, KeyHash, ranges_of
 from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.segment.dead_records import DeadRecords

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from lithify.columnar.files.spilled import Sealer, spill_folder
+from lithify.columnar.key_hash import KeyHash
 from lithify.columnar.keypass.key_blocks import Spool, blocks_by_range
-from lithify.columnar.keypass.key_hash import KeyHash
 from lithify.columnar.keypass.ranks import RANKED_KEYS, Portion
 from lithify.errors import EngineError
 from lithify.model.message import MessageId

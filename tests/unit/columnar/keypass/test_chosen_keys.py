@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from lithify.columnar.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass import winners
-from lithify.columnar.keypass.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan
 from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.errors import EngineError

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from lithify.columnar.key_hash import HashRange
 from lithify.columnar.keypass.key_comparison import KeyComparison
-from lithify.columnar.keypass.key_hash import HashRange
 from lithify.columnar.keypass.key_source import MemoryExceededError
 from lithify.columnar.keypass.keys import key_table
 from lithify.columnar.keypass.ranks import EXPIRED_BIT, PAST_BIT, TOMBSTONE_BIT

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lithify.columnar.key_hash import HashRange
 from lithify.columnar.keypass.key_comparison import KeyComparison
-from lithify.columnar.keypass.key_hash import HashRange
 from lithify.columnar.keypass.key_source import MemoryExceededError
 from lithify.columnar.keypass.ranks import (
     EXPIRED_BIT,

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from lithify.columnar.key_hash import KeyHash
 from lithify.columnar.keypass import parted_rows
 from lithify.columnar.keypass.held_rows import Rows
-from lithify.columnar.keypass.key_hash import KeyHash
 from lithify.columnar.keypass.key_source import MemoryExceededError
 from lithify.columnar.keypass.parted_rows import PartedRows
 from lithify.columnar.keypass.ranks import ORDERED_KEYS

@@ -11,8 +11,8 @@ from random import Random
 import numpy as np
 import pytest
 
+from lithify.columnar.key_hash import HashRange
 from lithify.columnar.keypass.key_blocks import Spool, SpooledKeys
-from lithify.columnar.keypass.key_hash import HashRange
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan
 from lithify.columnar.keypass.ranks import RANKED_KEYS, Portion
 from lithify.columnar.keypass.tally import Tally
@@ -129,7 +129,7 @@ def measured_peak(clean: int, dirty: int, schema: str) -> str:
     """The peak resident size of a process that finds the winners among so many distinct keys."""
     script = f"""
 import numpy as np, pyarrow as pa
-from lithify.columnar.keypass.key_hash import HashRange
+from lithify.columnar.key_hash import HashRange
 from lithify.columnar.segment.dead_records import DeadRecords
 from lithify.columnar.keypass.ranks import ORDINAL_SHIFT, RANKED_KEYS, ORDERED_KEYS, Portion
 from lithify.columnar.keypass.tally import Tally

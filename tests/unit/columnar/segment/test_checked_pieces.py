@@ -18,11 +18,13 @@ from lithify.columnar.segment.convert import envelope_columns, to_table
 from lithify.columnar.segment.file_pieces import checked_pieces, write_pieces
 from lithify.columnar.segment.inspect import inspect_segment
 from lithify.columnar.segment.schema import ENVELOPE_SCHEMA, SEGMENT_SCHEMA, VALUE, VALUE_SIZE
+from lithify.columnar.segment.segment_reader import SegmentReader
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.errors import DamagedError
 from lithify.model.message import Envelope, MessageId
 from lithify.model.record import Record
 from lithify.model.segment import Segment
+from support.generated.indexed_files import every_file_indexed
 
 ACCESS = FileAccess()
 OF_GROUP = 10
@@ -37,9 +39,10 @@ def a_record(offset: int) -> Record:
     )
 
 
-def written(folder: Path, codec: str, schema: pa.Schema) -> Segment:
+def written(folder: Path, codec: str, schema: pa.Schema, *, indexes_keys: bool = False) -> Segment:
     """Two row groups: null keys, deletes, empty values, headers, and dictionaries."""
-    with SegmentWriter(ACCESS, SegmentSpec(str(folder), "run", 0, 2**30, codec, schema), attempt="a") as writer:
+    spec = SegmentSpec(str(folder), "run", 0, 2**30, codec, schema, indexes_keys)
+    with every_file_indexed(), SegmentWriter(ACCESS, spec, attempt="a") as writer:
         for start in (0, OF_GROUP):
             records = [a_record(offset) for offset in range(start, start + OF_GROUP)]
             table = to_table(records)
@@ -63,14 +66,19 @@ def refused(segment: Segment) -> bool:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("codec", "schema", "every"),
-    [("zstd", SEGMENT_SCHEMA, 5), ("none", SEGMENT_SCHEMA, 13), ("lz4", ENVELOPE_SCHEMA, 13)],
+    ("codec", "schema", "every", "indexes_keys"),
+    [
+        ("zstd", SEGMENT_SCHEMA, 5, False),
+        ("none", SEGMENT_SCHEMA, 13, False),
+        ("lz4", ENVELOPE_SCHEMA, 13, False),
+        ("zstd", SEGMENT_SCHEMA, 11, True),
+    ],
 )
 def test_whatever_byte_is_changed_decoding_finds_no_more(
-    codec: str, schema: pa.Schema, every: int, tmp_path: Path
+    codec: str, schema: pa.Schema, every: int, indexes_keys: bool, tmp_path: Path
 ) -> None:
     """Each fifth or thirteenth byte, by another value each time: every field has some that are tried."""
-    segment = written(tmp_path, codec, schema)
+    segment = written(tmp_path, codec, schema, indexes_keys=indexes_keys)
     path = Path(segment.path)
     whole = path.read_bytes()
     chance = random.Random(1)
@@ -83,7 +91,23 @@ def test_whatever_byte_is_changed_decoding_finds_no_more(
         if not refused(segment):
             let_pass += 1
             assert not list(inspect_segment(ACCESS, segment, None, None)), (at, whole[at], changed)
-    assert let_pass < len(tried) / 4  # texts of the footer, and bounds that are not among the facts
+    # Texts of the footer, bounds that are not among the facts, and the bounds and the list of pages, if there are any.
+    assert let_pass < len(tried) / (2 if indexes_keys else 4)
+
+
+@pytest.mark.parametrize("size", [1, 2, 37, 1000])
+def test_an_index_of_keys_is_checked_as_it_passes(size: int, tmp_path: Path) -> None:
+    segment = written(tmp_path, "zstd", SEGMENT_SCHEMA, indexes_keys=True)
+    whole = Path(segment.path).read_bytes()
+    with SegmentReader(ACCESS, segment) as reader:
+        index = reader.key_index()
+    assert index is not None
+    named = index.named
+    assert b"".join(named.passed(pieces(whole, size))) == whole
+    for at in (named.start, named.start + named.block_bytes - 1):
+        damaged = whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]
+        with pytest.raises(UnsoundFileError, match="index of keys is not what was written"):
+            list(named.passed(pieces(damaged, size)))
 
 
 @pytest.mark.parametrize("size", [1, 2, 37, 1000])

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columnar.keypass.key_hash import HalfHashes
+from lithify.columnar.key_hash import HalfHashes
 from lithify.columnar.segment.dead_records import Flags, Integers
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lithify.columnar.keypass.key_hash import HALF_BITS, HalfHashes
+from lithify.columnar.key_hash import HALF_BITS, HalfHashes
 from lithify.columnar.keypass.keys.key_bytes import comparable, equal
 from lithify.columnar.segment.dead_records import Integers
 

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columnar.keypass.key_hash import HALF_BITS, HalfHashes
+from lithify.columnar.key_hash import HALF_BITS, HalfHashes
 from lithify.columnar.keypass.keys.key_bytes import equal
 from lithify.columnar.keypass.ranks import Flags
 from lithify.columnar.segment.dead_records import Integers

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.columnar.keypass import key_hash
-from lithify.columnar.keypass.key_hash import LONG_BYTES, KeyHash, ranges_of
+from lithify.columnar import key_hash
+from lithify.columnar.key_hash import LONG_BYTES, KeyHash, ranges_of
 from support.generated.chosen_keys import CHOSEN, duckdb_hashes, of_one_duckdb_hash, of_one_hash_behind_any_prefix
 
 LENGTHS = [0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, LONG_BYTES - 1, LONG_BYTES, LONG_BYTES + 1, 3 * LONG_BYTES]
