@@ -165,6 +165,9 @@ READS: dict[str, Verb] = {
     "scanned": scanned,
     "scanned as of": scanned_as_of,
     "table": lambda w: [r for batch in table_batches(w, w.store.load(NAME)) for r in batch.records()],
+    "table of one key": lambda w: [
+        r for batch in table_batches(w, w.store.load(NAME), 0, b"k2") for r in batch.records()
+    ],
     "table at an offset": lambda w: [r for batch in table_at(w, NAME, 25, 0) for r in batch.records()],
     "table at a time": lambda w: [r for batch in table_at(w, NAME, AtTime(1_000_000), None) for r in batch.records()],
     "read to": lambda w: [

@@ -86,7 +86,7 @@ VERBS: dict[str, Verb] = {
     **{
         name: READS[name]
         for name in (
-            *("read", "read compacted", "table", "status", "versions", "history"),
+            *("read", "read compacted", "table", "table of one key", "status", "versions", "history"),
             *("status of all", "quarantine list", "group describe"),
         )
     },
@@ -99,6 +99,7 @@ OPENS_MANIFESTS = {
     "read",
     "read compacted",
     "table",
+    "table of one key",
     "status",
     "undo",
     "truncate",
@@ -110,7 +111,7 @@ OPENS_MANIFESTS = {
 SHOWS_ALL_TOPICS = {"status of all", "quarantine list", "topic list"}
 
 MEETS: dict[str, set[str]] = {
-    "data file": {"compact", "read", "read compacted", "table", "truncate"},
+    "data file": {"compact", "read", "read compacted", "table", "table of one key", "truncate"},
     "manifest": OPENS_MANIFESTS,
     "manifest list": OPENS_MANIFESTS | {"append", "expire"},
     "metadata": VERBS.keys() - SHOWS_ALL_TOPICS,

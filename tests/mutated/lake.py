@@ -162,12 +162,19 @@ def _closings(warehouse: Warehouse, name: TopicName) -> Any:
     return sorted((path, closing) for path, closing in told.items() if path.endswith(".parquet"))
 
 
+def _of_each_key(warehouse: Warehouse, name: TopicName) -> Any:
+    state = warehouse.store.load(name)
+    keys = (b"key-1", b"standing-3", b"never")
+    return [[r for batch in table_batches(warehouse, state, key=key) for r in batch.records()] for key in keys]
+
+
 LOOKS: Mapping[str, Look] = {
     "state": lambda w, name: w.store.load(name),
     "records": _records,
     "compacted": lambda w, name: _records(w, name, compacted=True),
     "from each offset": _from_each_offset,
     "table": lambda w, name: [r for batch in table_batches(w, w.store.load(name)) for r in batch.records()],
+    "of each key": _of_each_key,
     "status": lambda w, name: topic_status(w, w.store.load(name)).to_json(),
     "versions": lambda w, name: [version.to_json() for version in kept_versions(w, name)],
     "of versions": _of_versions,
@@ -186,8 +193,8 @@ LOOKS: Mapping[str, Look] = {
 
 
 READERS: Mapping[str, tuple[str, ...]] = {
-    "segment": ("records", "compacted", "from each offset", "table", "of versions"),
-    "mask": ("records", "compacted", "from each offset", "table", "of versions"),
+    "segment": ("records", "compacted", "from each offset", "table", "of each key", "of versions"),
+    "mask": ("records", "compacted", "from each offset", "table", "of each key", "of versions"),
     "manifest": ("records", "status", "named", "at its token", "of versions"),
     "manifest list": ("records", "status", "named", "at its token", "of versions"),
     "metadata": ("state", "status", "versions", "of versions", "history", "named", "at its token", "topics"),

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, overload
 
 from lithify.api.limits import DEFAULT_TASK_MEMORY, rates, run_limits
-from lithify.api.topic_cuts import TopicCuts
+from lithify.api.topic_table import TopicTable
 from lithify.api.wiring import spark_engine, spark_inspector, tasks_at_once
 from lithify.api.wiring.spark_choice import SparkChoice
-from lithify.errors import RefusedError
-from lithify.model.cursor import AtTime, Cursor, From, Start
+from lithify.model.cursor import AtTime, Cursor, Start
 from lithify.model.message import MessagePosition
 from lithify.model.record import Record
 from lithify.model.topic.edit import Verb
 from lithify.model.topic.state import TopicState
 from lithify.ports.engine import START_SPARK, Progress, silent, unsaid
-from lithify.ports.files import Batch
 from lithify.reports.report import Reports
 from lithify.reports.rounds.plan import PlanReport
 from lithify.reports.rounds.rate_limits import RatesReport
@@ -32,8 +30,7 @@ from lithify.service.creation import load_or_create
 from lithify.service.documents import reports_of, throttle
 from lithify.service.last_record import last_position
 from lithify.service.look.status import kept_versions, topic_info, topic_status
-from lithify.service.read.as_of import At, records_to, table_at
-from lithify.service.read.fetch import LogReader, TopicReader, open_reader, table_batches, version_of
+from lithify.service.read.fetch import LogReader, TopicReader, open_reader
 from lithify.service.write.append import NOWHERE, AppendResult, append
 
 if TYPE_CHECKING:
@@ -49,7 +46,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Topic(TopicCuts):
+class Topic(TopicTable):
     """A keyed topic: an Iceberg table whose logs are kept compacted."""
 
     @property
@@ -265,36 +262,3 @@ class Topic(TopicCuts):
         choice = SparkChoice(spark, spark_conf or {}, partial(progress, START_SPARK))
         inspector = spark_inspector(self.warehouse, choice, limits)
         return verify(self.warehouse, inspector, self.topic_name, against=against, progress=progress)
-
-    def table_batches(
-        self, *, version: int | None = None, at: At | None = None, partition: int | None = None
-    ) -> Iterator[Batch]:
-        """The latest value of every live key, log by log, in batches. Deleted keys are left out.
-
-        As of `at`: an offset of one log, exclusive, `AtTime(ms)`, or offsets by partition (C69). Raises
-        `OffsetOutOfRangeError` where neither the newest version nor a kept one covers that.
-        """
-        if at is not None and version is None:
-            return table_at(self.warehouse, self.topic_name, at, partition)
-        if at is not None or partition is not None:
-            raise RefusedError("partition goes with at, and at without version")
-        return table_batches(self.warehouse, version_of(self.warehouse, self.topic_name, version))
-
-    def records_to(
-        self, at: At, *, partition: int | None = None, start: From = "earliest", compacted: bool = False
-    ) -> Iterator[Batch]:
-        """The records from `start` to a point, log by log, with all that counted there; `at` as in `table` (C69)."""
-        return records_to(self.warehouse, self.topic_name, at, partition, start, compacted=compacted)
-
-    def table(self, *, version: int | None = None, at: At | None = None, partition: int | None = None) -> pa.Table:
-        """The latest value of every live key as one Arrow table, one row per (partition, key).
-
-        As it was at a point with `at`, as in `table_batches`.
-        """
-        import pyarrow
-
-        from lithify.columnar.segment.schema import schema_of
-
-        state = version_of(self.warehouse, self.topic_name, version)
-        batches = self.table_batches(version=version, at=at, partition=partition)
-        return pyarrow.concat_tables([schema_of(state.settings).empty_table(), *(b.to_arrow() for b in batches)])

@@ -91,10 +91,10 @@ class SegmentFiles(Protocol):
         """How many records of a segment are at or above an offset, and the oldest of them. Raises `DamagedError`."""
         ...
 
-    def latest(self, segments: Sequence[Segment], rules: SurvivorRules) -> Iterator[Batch]:
+    def latest(self, segments: Sequence[Segment], rules: SurvivorRules, key: bytes | None = None) -> Iterator[Batch]:
         """The records of one log that survive `rules`, in offset order: `rules.table_rules` leaves its table.
 
-        Records at or above the horizon count as not there.
+        Records at or above the horizon count as not there. With `key` only the record of this key, if there is one.
         """
         ...
 

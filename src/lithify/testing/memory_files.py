@@ -145,9 +145,10 @@ class MemoryFiles:
         records = [record for batch in self.read(segment, start_offset) for record in batch.content]
         return Left(len(records), min((r.timestamp for r in records if r.timestamp is not None), default=None))
 
-    def latest(self, segments: Sequence[Segment], rules: SurvivorRules) -> Iterator[RecordBatch]:
-        """The records of one log that survive `rules`, in offset order."""
-        every = (r for s in segments for batch in self.read(s, 0) for r in batch.content)
+    def latest(
+        self, segments: Sequence[Segment], rules: SurvivorRules, key: bytes | None = None
+    ) -> Iterator[RecordBatch]:
+        every = (r for s in segments for batch in self.read(s, 0) for r in batch.content if key in (None, r.key))
         left = survivors((r for r in every if offset_of(r) < rules.horizon), rules).records
         if left:
             yield RecordBatch(left)

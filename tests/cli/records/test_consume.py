@@ -109,12 +109,43 @@ def test_the_table_has_the_latest_of_every_live_key(orders):
     assert orders("table", "orders", "--json").out == done.out
 
 
-def test_the_table_takes_whole_topics(lithify):
+def test_the_table_of_a_partition(orders):
+    values = [[r["value"] for r in orders("table", "orders", "--partition", p).lines] for p in (0, 1)]
+    assert values == [["v21", "v22"], ["v1", "v2"]]
+    assert "orders has no partition 7" in orders.error("table", "orders", "--partition", "7")
+
+
+def test_the_table_of_a_partition_that_the_name_has(lithify):
     name = "persistent://public/default/orders"
-    lithify("topic", "create", name)
-    assert lithify.error("table", f"{name}-partition-0") == (
-        f"{name}-partition-0 names a partition (this verb takes the whole topic: {name})"
-    )
+    lithify("topic", "create", name, "--partitions", "2")
+    lithify("produce", name, stdin='{"key":"k","value":"0","partition":0}\n{"key":"k","value":"1","partition":1}\n')
+    assert [r["value"] for r in lithify("table", f"{name}-partition-1").lines] == ["1"]
+    assert "another" in lithify.error("table", f"{name}-partition-1", "--partition", "0")
+
+
+def test_a_key_is_looked_up(orders):
+    """C13: in every partition, or in the one that is named."""
+    orders("produce", "orders", stdin='{"key":"k2","value":null,"partition":0}\n')
+    found = orders("table", "orders", "--key", "k1")
+    assert [(r["partition"], r["value"]) for r in found.lines] == [(0, "v21"), (1, "v1")]
+    assert found.err == ""
+    assert orders("table", "orders", "--key", "6b31", "--key-encoding", "hex").lines == [
+        {**line, "key": "6b31"} for line in found.lines
+    ]
+    assert [r["value"] for r in orders("table", "orders", "--key", "k1", "--partition", 1).lines] == ["v1"]
+    for gone in ("k2", "never", ""):
+        missed = orders("table", "orders", "--key", gone)
+        assert (missed.out, missed.err) == ("", "orders: there is no live record of that key\n")
+    assert "--key" in orders.error("table", "orders", "--key", "not hex", "--key-encoding", "hex")
+
+
+def test_a_key_is_looked_up_in_earlier_states(orders):
+    orders("produce", "orders", stdin='{"key":"k1","value":"later","partition":1}\n')
+    assert [r["value"] for r in orders("table", "orders", "--key", "k1", "--partition", 1).lines] == ["later"]
+    before = orders("table", "orders", "--key", "k1", "--partition", 1, "--at", 2)
+    assert [r["value"] for r in before.lines] == ["v1"]
+    missed = orders("table", "orders", "--key", "k1", "--partition", 1, "--at", 0)
+    assert (missed.out, missed.err) == ("", "orders: there was no live record of that key at that point\n")
 
 
 def test_message_ids_of_a_copied_topic_are_shown_and_are_places_to_start(lithify):

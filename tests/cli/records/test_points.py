@@ -45,7 +45,6 @@ def test_what_no_version_covers_is_refused_with_the_nearest_that_is(orders):
 
 
 def test_options_that_do_not_go_together(orders):
-    assert "goes with --at" in orders.error("table", "orders", "--partition", "0")
     assert "without --version" in orders.error("table", "orders", "--at", "1", "--version", "2")
     assert "--to goes without" in orders.error("consume", "orders", "--to", "1", "--follow")
     lithify = orders

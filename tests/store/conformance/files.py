@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import get_args
@@ -15,7 +15,7 @@ from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.table import Strategy
 from lithify.model.settings.topic_settings import settings_of
-from lithify.rules.compaction.survivor_rules import table_rules
+from lithify.rules.compaction.survivor_rules import SurvivorRules, table_rules
 from support.store.builders import NOW_MS, ORDERS, Place, some_records
 
 ODD_RECORDS = [
@@ -196,8 +196,7 @@ class FileRules:
         def latest(empty_value: str, log_start: int = 0) -> list[tuple[int | None, bytes | None, bytes | None]]:
             settings = settings_of({"empty.value": empty_value})
             log = replace(state.log(0), log_start_offset=log_start)
-            batches = place.files.latest(segments, table_rules(log, settings))
-            return [(r.offset, r.key, r.value) for batch in batches for r in batch.records()]
+            return [(r.offset, r.key, r.value) for r in _latest(place, segments, table_rules(log, settings))]
 
         live = [(0, b"a", b"v"), (3, b"", b"v"), (5, b"b", b"new")]
         assert latest("value") == [*live, (8, b"d", b"")]
@@ -219,10 +218,10 @@ class FileRules:
         ]
         for batch in batches:
             state = place.append(state, batch)
-        found = place.files.latest(place.store.segments(state), table_rules(state.log(0), state.settings))
+        found = _latest(place, place.store.segments(state), table_rules(state.log(0), state.settings))
 
         expected = {"offset": [b"3", b"6"], "timestamp": [b"0", b"6"], "header": [b"1", b"2", b"6"]}
-        assert [r.value for batch in found for r in batch.records()] == expected[strategy]
+        assert [r.value for r in found] == expected[strategy]
 
     def test_a_segment_is_cut_to_what_lies_below_an_offset(self, place: Place) -> None:
         """C26: `truncate` rewrites the segment that it cuts in two."""
@@ -255,9 +254,9 @@ class FileRules:
 
         segments = place.rewrite(state, given, "run")
         log = replace(state.log(0), log_end_offset=2**62 + 1)
-        latest = place.files.latest(segments, table_rules(log, state.settings))
+        latest = _latest(place, segments, table_rules(log, state.settings))
 
-        assert [(r.offset, r.key) for batch in latest for r in batch.records()] == [
+        assert [(r.offset, r.key) for r in latest] == [
             (3, b"3"),
             (2**32 + 1, b"1"),
             (2**62, b"0"),
@@ -287,6 +286,15 @@ class FileRules:
 
         assert segment.path in str(error.value)
         assert place.store.load(ORDERS) == state
+
+
+def _latest(place: Place, segments: Sequence[Segment], rules: SurvivorRules) -> list[Record]:
+    """What `latest` leaves, which is what it finds of every key alone."""
+    left = [r for batch in place.files.latest(segments, rules) for r in batch.records()]
+    for key in {r.key for r in place.records_of(segments) if r.key is not None} | {b"never"}:
+        alone = [r for batch in place.files.latest(segments, rules, key) for r in batch.records()]
+        assert alone == [r for r in left if r.key == key]
+    return left
 
 
 def _facts(segments: Iterable[Segment]) -> list[Segment]:

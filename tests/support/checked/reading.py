@@ -126,10 +126,14 @@ def check_verified(topic: CheckedTopic) -> None:
 
 
 def check_table(topic: CheckedTopic) -> None:
-    """The latest value of every live key, log by log."""
+    """The latest value of every live key, log by log, and of each key alone."""
     wanted = [r for log in topic.model.logs for r in sorted(log.table(topic.model.settings).values(), key=at)]
-    batches = table_batches(topic.place.warehouse, topic.state)
-    assert [record for batch in batches for record in batch.records()] == wanted
+    warehouse, state = topic.place.warehouse, topic.state
+    assert [record for batch in table_batches(warehouse, state) for record in batch.records()] == wanted
+    read = [record for log in topic.model.logs for record in log.reading(compacted=True)]
+    for key in {record.key for record in read} - {None} | {b"never"}:
+        found = [record for batch in table_batches(warehouse, state, key=key) for record in batch.records()]
+        assert found == [record for record in wanted if record.key == key], f"the record of {key!r} alone"
 
 
 def check_versions(topic: CheckedTopic, share: float) -> None:

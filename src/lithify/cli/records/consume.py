@@ -139,9 +139,9 @@ def _member(topic: Topic, group: str, members: Members, where: tuple[int | None,
 @click.option(
     "--at", "point", type=PointType(), metavar="OFFSET|TIME", help="Print it as it was at this offset or time."
 )
-@click.option("--partition", type=int, metavar="P", help="Print only this partition; with --at.")
+@click.option("--partition", type=int, metavar="P", help="Print only this partition. Default: all.")
 @click.option("--version", type=int, metavar="VERSION", help="Read a kept version instead of the newest.")
-@click.option("--key", metavar="KEY", help="Only records of this key.")
+@click.option("--key", metavar="KEY", help="Look up this key alone.")
 @encodings
 def table(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
     invocation: Invocation,
@@ -157,6 +157,9 @@ def table(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
     One JSON object a line. The result does not depend on compaction or its mode: one record per
     partition and key. Deleted keys and records without a key are left out.
 
+    With --key it looks the key up, in every partition or in that of --partition, and reads no more than
+    that takes. It ends with 0 also if there is none, and then says so on stderr.
+
     With --at it has the records below that offset, or before the first record at or after that time, as
     the newest version or a kept one still has them. It is refused where none has. An offset is of one
     partition.
@@ -171,19 +174,16 @@ def table(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
       lithify table orders --partition 2 --at 1200
     """
     wanted = encodings.key_bytes(key)
-    if point is None:
-        if partition is not None:
-            raise click.UsageError("--partition goes with --at")
-        topic = invocation.open_whole_topic(topic_name)
-    else:
-        if version is not None:
-            raise click.UsageError("--at finds the version itself: it goes without --version")
-        topic, named = invocation.open_topic(topic_name)
-        partition = the_partition(topic_name, named, partition)
-    batches = topic.table_batches(version=version, at=point, partition=partition)
-    written = _write(_of_key((batch.to_arrow() for batch in batches), wanted), None, encodings, topic.name)
-    if point is not None and not written:
-        invocation.note("empty", f"{topic.name}: there was no live key{' of that name' if key else ''} at that point")
+    if point is not None and version is not None:
+        raise click.UsageError("--at finds the version itself: it goes without --version")
+    topic, named = invocation.open_topic(topic_name)
+    partition = the_partition(topic_name, named, partition)
+    batches = topic.table_batches(version=version, at=point, partition=partition, key=wanted)
+    written = _write((batch.to_arrow() for batch in batches), None, encodings, topic.name)
+    if not written and (key is not None or point is not None):
+        what = "no live key" if key is None else "no live record of that key"
+        text = f"there is {what}" if point is None else f"there was {what} at that point"
+        invocation.note("empty", f"{topic.name}: {text}")
 
 
 def _of_key(tables: Iterator[Any], key: bytes | None) -> Iterator[Any]:

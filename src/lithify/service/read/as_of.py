@@ -38,14 +38,17 @@ class AsOf:
     how: Reading
 
 
-def table_at(warehouse: Warehouse, name: TopicName, at: At, partition: int | None) -> Iterator[Batch]:
-    """The latest value of every live key, log by log, as it was at a point. Raises what `as_of` raises."""
+def table_at(
+    warehouse: Warehouse, name: TopicName, at: At, partition: int | None, key: bytes | None = None
+) -> Iterator[Batch]:
+    """The latest value of every live key, or of one, log by log, as it was at a point. Raises what `as_of` raises."""
     for version in as_of(warehouse, name, at, partition, compacted=True):
         state, log, only = version.state, version.state.log(version.partition), [version.partition]
         view = warehouse.store.view(state, only) if version.how.reads_view(log) else ()
         pieces = pieces_of(log, warehouse.store.segments(state, only), view, version.how)
         rules = replace(table_rules(log, state.settings), horizon=version.end, tombstones_expire_below=version.end)
-        yield from warehouse.files.latest([p.segment for p in pieces if p.segment.base_offset < version.end], rules)
+        below = [piece.segment for piece in pieces if piece.segment.base_offset < version.end]
+        yield from warehouse.files.latest(below, rules, key)
 
 
 def records_to(

@@ -189,14 +189,22 @@ def _sought(offset: int | MessageId | MessagePosition | None, at_ms: int | None)
     raise RefusedError("seek takes an offset or at_ms, one of them")
 
 
-def table_batches(warehouse: Warehouse, state: TopicState) -> Iterator[Batch]:
-    """The latest value of every live key, log by log: view and tail folded by the topic's strategy (C10, C33)."""
-    segments = warehouse.store.segments(state)
-    view = warehouse.store.view(state) if state.settings.side_by_side else ()
-    for log in state.logs:
+def table_batches(
+    warehouse: Warehouse, state: TopicState, partition: int | None = None, key: bytes | None = None
+) -> Iterator[Batch]:
+    """The latest value of every live key, log by log: view and tail folded by the topic's strategy (C10, C33).
+
+    Of one log, or of one key, where they are given. Raises `UnknownTopicError` for a partition that is not there.
+    """
+    if partition is not None:
+        state.check_partition(partition)
+    only = None if partition is None else [partition]
+    segments = warehouse.store.segments(state, only)
+    view = warehouse.store.view(state, only) if state.settings.side_by_side else ()
+    for log in state.logs if partition is None else [state.log(partition)]:
         here, viewed = segments_of(segments, log.partition), segments_of(view, log.partition)
         pieces = pieces_of(log, here, viewed, Reading(compacted=True))
-        yield from warehouse.files.latest([piece.segment for piece in pieces], table_rules(log, state.settings))
+        yield from warehouse.files.latest([piece.segment for piece in pieces], table_rules(log, state.settings), key)
 
 
 def open_reader(

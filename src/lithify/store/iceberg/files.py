@@ -95,12 +95,21 @@ class IcebergFiles:
         parts = (Left(table.num_rows, pyarrow.compute.min(table.column(TIMESTAMP)).as_py()) for table in tables)
         return sum(parts, Left())
 
-    def latest(self, segments: Sequence[Segment], rules: SurvivorRules) -> Iterator[ArrowBatch]:
-        """The records of one log that survive `rules`, in offset order. Raises `DamagedError`."""
+    def latest(
+        self, segments: Sequence[Segment], rules: SurvivorRules, key: bytes | None = None
+    ) -> Iterator[ArrowBatch]:
+        """Raises `DamagedError`."""
+        from lithify.store.iceberg.batches import ArrowBatch, marked
+
+        if key is not None:
+            from lithify.columnar.lookup import latest_of_key
+
+            record = latest_of_key(self.access, segments, rules, key)
+            yield from () if record is None else (ArrowBatch(record),)
+            return
         from lithify.columnar.keypass.winners import WinnerFinder, latest_offsets
         from lithify.columnar.segment.schema import OFFSET
         from lithify.columnar.segment.segment_reader import read_segment
-        from lithify.store.iceberg.batches import ArrowBatch, marked
 
         in_order = tuple(sorted(segments, key=lambda s: s.base_offset))
         finder = WinnerFinder(LATEST_MEMORY_BYTES, self._new_id())
