@@ -172,3 +172,46 @@ def test_what_masks_hide_is_bounded_and_stays_so(case, moves, ratio):
         for c in stay
     )
     assert not changes(decide(again, segment_bytes=0, moves=False, masks=limits))
+
+
+def after(decisions: tuple[Decision, ...], case: tuple[CountedSegment, ...]) -> tuple[CountedSegment, ...]:
+    """The segments that a round with these decisions leaves, as the next one counts them, none of which is dead."""
+    survivors = {c.segment: c.survivors for c in case}
+    left = []
+    for number, decision in enumerate(decisions):
+        match decision:
+            case Drop():
+                continue
+            case Rewrite(sources):
+                first, count = sources[0].segment, decision.survivors
+                new = a_segment(f"r{number}-{first.path}", first.base_offset, sources[-1].segment.end_offset)
+                left.append(replace(new, records=count, size_bytes=decision.bytes_left))
+            case Keep(segment):
+                left.append(segment)
+            case AddMask(source):
+                mask = Mask(f"n-{source.segment.path}", 1, source.dead)
+                left.append(replace(source.segment, records=survivors[source.segment], mask=mask))
+    return tuple(CountedSegment(segment, segment.records) for segment in left)
+
+
+@given(with_masks(), st.booleans(), st.sampled_from([0.1, 0.3, 1.0]), st.sampled_from([1, 30, 150]), st.booleans())
+def test_rounds_that_rewrite_in_parts_end_with_what_one_round_leaves(case, moves, ratio, most, keyless):
+    """C39, C42: no more bytes at once than are allowed, and what is hidden is bounded at the end."""
+    limits = MaskLimits(ratio, from_bytes=5)
+    if keyless and case:
+        case = (CountedSegment(replace(case[0].segment, null_keys=1, mask=None, records=100), 50), *case[1:])
+    survivors = sum(c.survivors for c in case)
+    left, rounds = case, 0
+    while not rounds or any(limits.exceeded_by(c.segment) for c in left):
+        decisions = decide(left, segment_bytes=LIMIT, moves=moves and not rounds, masks=limits, rewrite_bytes=most)
+        work = [d for d in work_of(decisions) if isinstance(d, Rewrite)]
+        can_wait = [d for d in work if len(d.sources) > 1 or limits.can_wait(d.sources[0])]
+        sizes = [d.bytes_left for d in can_wait]
+        assert len(sizes) <= 1 or sum(sizes) <= max(most, *sizes)
+        assert work or not rounds, "a round that is made for what waits rewrites some of it"
+        left, rounds = after(decisions, left), rounds + 1
+        assert sum(c.survivors for c in left) == survivors
+    if moves or any(c.has_losers for c in case):
+        assert sum(c.dead_bytes for c in left) <= sum(c.segment.size_bytes for c in left) * ratio / 2 + len(left)
+    assert rounds <= 1 + len(case)
+    assert not changes(decide(left, segment_bytes=0, moves=False, masks=limits))

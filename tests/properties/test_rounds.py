@@ -23,6 +23,7 @@ from lithify.model.settings.topic_settings import TopicSettings
 from lithify.rules.compaction.decisions import work_of
 from lithify.rules.compaction.eligible.retention import gone_segments
 from lithify.rules.compaction.outcome import LogOutcome
+from lithify.rules.compaction.plan_bounds import bounds_of
 from lithify.rules.lifecycle.cuts import records_deleted, retained
 from lithify.testing.oracle_engine import step_of
 from support.builders import some_settings
@@ -149,7 +150,7 @@ class Rounds(RuleBasedStateMachine):
 
     def check_bounds(self, outcome: LogOutcome) -> None:
         """C30: the plan was an upper bound."""
-        bounds = outcome.plan.bounds(1)
+        bounds = bounds_of(outcome.plan, 1)
         rewritten = [s for one in work_of(done.decision for done in outcome.applied) for s in one.segments]
         assert len(rewritten) <= bounds.segments_rewritten
         assert sum(s.size_bytes for s in outcome.written) <= bounds.bytes_written

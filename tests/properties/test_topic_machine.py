@@ -15,15 +15,19 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from lithify.errors import InvalidRecordError, LogTruncatedError, OffsetOutOfRangeError
+from lithify.errors import InvalidRecordError, LithifyError, LogTruncatedError, OffsetOutOfRangeError
 from lithify.model.cursor import AtTime
 from lithify.model.record import Record
+from lithify.model.segment import Segment
+from lithify.ports.engine import RunLimits
+from lithify.rules.compaction.decisions import MaskLimits
 from lithify.rules.reading.continuation import MissedDeletes, continuation
 from lithify.service.documents import reports_of
 from lithify.service.look.status import topic_status
 from lithify.service.proof.verify import metadata_findings
 from lithify.service.read.fetch import LogReader
 from lithify.service.round.compact import RunRequest, compact
+from lithify.service.round.run import Run, run_rounds
 from support.engines.phased import PhasedEngine
 from support.generated.logs import some_records
 from support.textbook.log import TextbookLog
@@ -109,6 +113,7 @@ class TopicMachine(RuleBasedStateMachine):
         partitions=st.sampled_from([None, None, (0,), (1,)]),
         given=st.sampled_from([None, None, 0, 31]),
         racing=st.none() | some_records(most=3),
+        part=st.sampled_from([None, None, "one", "all"]),
     )
     def compact(
         self,
@@ -117,23 +122,44 @@ class TopicMachine(RuleBasedStateMachine):
         partitions: tuple[int, ...] | None,
         given: int | None,
         racing: Sequence[Record] | None,
+        part: str | None,
     ) -> None:
-        """A round over one log or both, by the clock or by `--now`, with an append on the way."""
+        """A round over one log or both, by the clock or by `--now`, with an append on the way.
+
+        Or the first of those that rewrite in parts, or all of them, which nothing interrupts.
+        """
         for records, place in before:
             self.append(records, place)
         self.topic.clock.advance(later)
-        self.check_round(partitions, given, racing)
+        parts = part if self.topic.state.settings.segment_max_dead_ratio else None
+        self.check_round(partitions, given, None if parts == "all" else racing, parts)
+
+    def waiting(self, place: int) -> list[Segment]:
+        """Segments with masks that hide too much for long."""
+        masks = MaskLimits.of(self.topic.state.settings, self.topic.log(place).log_start_offset)
+        return [segment for segment in self.topic.segments(place) if masks.exceeded_by(segment)]
 
     def check_round(
-        self, partitions: tuple[int, ...] | None, given: int | None, racing: Sequence[Record] | None
+        self,
+        partitions: tuple[int, ...] | None,
+        given: int | None,
+        racing: Sequence[Record] | None,
+        part: str | None = None,
     ) -> None:
         now_ms = None if given is None else self.topic.clock.now_ms() + given
         planned_ms = self.topic.clock.now_ms() if now_ms is None else now_ms
         covered_ms = max(planned_ms, self.topic.state.clock_ms or 0) if now_ms is None else now_ms
         version, asked = self.topic.state.version, partitions or tuple(range(PARTITIONS))
         planned = [(log.textbook, self.topic.segments(place)) for place, log in enumerate(self.logs)]
+        waited = [self.waiting(place) for place in range(PARTITIONS)]
         engine = PhasedEngine(self.topic.engine, {"commit": lambda: self._race(racing or [])})
-        report = compact(self.topic.warehouse, engine, ORDERS, RunRequest(partitions, now_ms))
+        limits = RunLimits(rewrite_bytes=None if part is None else 1)
+        if part == "one":
+            result = run_rounds(Run(self.topic.warehouse, engine, limits, now_ms), {ORDERS: partitions})[ORDERS]
+            assert not isinstance(result, LithifyError)
+            report = result.report
+        else:
+            report = compact(self.topic.warehouse, engine, ORDERS, RunRequest(partitions, now_ms, limits))
         assert report.failed == ()
         assert [log.partition for log in report.logs] == list(asked)
         settings = self.topic.state.settings
@@ -149,17 +175,25 @@ class TopicMachine(RuleBasedStateMachine):
                 len(left),
                 len(below) - len(left),
             )
-            assert log.changed == (log.horizon > before.dirty_from or below != left)
+            assert log.changed == (log.horizon > before.dirty_from or below != left or bool(waited[log.partition]))
+            assert log.segments_waiting == len(self.waiting(log.partition))
+            assert part == "one" or not log.segments_waiting
         if report.changed:
-            self.rounds_committed += 1
+            self.rounds_committed += 1 if part != "all" else self._new_reports()
             assert report.version == self.topic.state.version > version
         self.compact_again(partitions, planned_ms)
+
+    def _new_reports(self) -> int:
+        """How many rounds committed: each that rewrites a part of a log has a report of its own (C42)."""
+        new = len(list(reports_of(self.topic.warehouse.store, self.topic.state))) - min(self.rounds_committed, 100)
+        assert new > 0 or self.rounds_committed >= 100
+        return new
 
     def compact_again(self, partitions: tuple[int, ...] | None, now_ms: int) -> None:
         """C41: the same H and now: no version, no report."""
         state, reports = self.topic.state, list(reports_of(self.topic.warehouse.store, self.topic.state))
-        if any(log.log_end_offset != log.first_dirty_offset for log in state.logs):
-            return  # something was appended on the way, or is held back
+        if any(log.log_end_offset != log.first_dirty_offset or self.waiting(log.partition) for log in state.logs):
+            return  # something was appended on the way, is held back, or is left by a round that rewrites in parts
         again = self.topic.compact(now_ms, partitions)
         assert not again.changed
         assert self.topic.state == state

@@ -11,6 +11,7 @@ from lithify.model.record import Record
 from lithify.model.settings.table import ByColumn, Order
 from lithify.ports.engine import RunLimits
 from lithify.rules.compaction.key_pass_shape import LEAST_RECORDS, MAX_READS, key_pass_shape, key_pass_shapes
+from lithify.rules.compaction.plan_bounds import bounds_of
 from lithify.spark.tasks import partitions, spread
 from support.builders import a_segment, some_rules
 from support.topics.stored_topics import StoredTopic
@@ -79,7 +80,7 @@ def test_a_round_reads_the_keys_as_often_as_its_plan_says(engine, topic):
     outcome = topic.round(engine)[0]
     assert planned.reads == 1
     assert outcome.findings.bytes_read <= planned.reads * sum(s.scan_bytes for s in plans[0].scanned)
-    assert outcome.bytes_read <= plans[0].bounds(planned.reads).bytes_read
+    assert outcome.bytes_read <= bounds_of(plans[0], planned.reads).bytes_read
 
 
 def test_progress_ends_with_all_of_it(engine, two_logs):

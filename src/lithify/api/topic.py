@@ -179,11 +179,12 @@ class Topic(TopicTable):
         now_ms: int | None = None,
         partitions: Sequence[int] | None = None,
         task_memory: int | str = DEFAULT_TASK_MEMORY,
+        partial_progress: int | str | None = None,
     ) -> PlanReport:
         """What `compact` would do now, with upper bounds of its cost. Starts no Spark."""
         from lithify.service.round.compact import RunRequest, plan_compact
 
-        request = RunRequest(partitions, now_ms, run_limits(task_memory))
+        request = RunRequest(partitions, now_ms, run_limits(task_memory, partial_progress=partial_progress))
         return plan_compact(self.warehouse, tasks_at_once(), self.topic_name, request)
 
     def compact(  # noqa: PLR0913 - the flags of the verb, by name
@@ -194,6 +195,7 @@ class Topic(TopicTable):
         task_memory: int | str = DEFAULT_TASK_MEMORY,
         read_rate: int | str | None = None,
         write_rate: int | str | None = None,
+        partial_progress: int | str | None = None,
         spark: SparkSession | None = None,
         spark_conf: Mapping[str, str] | None = None,
         progress: Progress = silent,
@@ -202,14 +204,16 @@ class Topic(TopicTable):
     ) -> RoundReport:
         """Runs a round now (C30), on the given session or on a local one that is created once and reused.
 
-        `task_memory` is in bytes, the rates in bytes per second over the whole run; text with a unit
-        is accepted as well. `notes` gets the line about the free space that the round may need, before it
-        begins. A log that failed has an `error` in the report and is unchanged; the others continue. Raises
-        `RoundsFailedError`, which has the report, if all failed, and `ClockError` as `retain` does.
+        `task_memory` is in bytes, the rates in bytes per second over the whole run; text with a unit is accepted as
+        well. After `partial_progress` bytes of new segments it commits, releases what they replace, and goes on.
+        `notes` gets the free space that it may need, before it begins. A log that failed has an `error` in the report
+        and is unchanged. Raises `RoundsFailedError`, which has the report, if all failed, and `ClockError` as `retain`.
         """
         from lithify.service.round.compact import RunRequest, compact
 
-        request = RunRequest(partitions, now_ms, run_limits(task_memory, read_rate, write_rate), notes)
+        request = RunRequest(
+            partitions, now_ms, run_limits(task_memory, read_rate, write_rate, partial_progress), notes
+        )
         self._trust_clock(allow_clock_jump, Verb.COMPACT)
         engine = spark_engine(self.warehouse, SparkChoice(spark, spark_conf or {}, partial(progress, START_SPARK)))
         return compact(self.warehouse, engine, self.topic_name, request, progress).unless_all_failed()

@@ -84,6 +84,7 @@ KEYWORDS = {
     "--name": "name={}",
     "--no-compact": "compact=False",
     "--order": "order={}",
+    "--partial-progress": "partial_progress={}",
     "--partition": "partitions=[{}]",
     "--partitions": "partitions={}",
     "--read-rate": "read_rate={}",

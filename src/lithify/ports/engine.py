@@ -57,7 +57,8 @@ class RunLimits:
     """Bounds on the work itself: bytes, and bytes per second over the whole run (C38, C40).
 
     `notes` name documents that may change the rates during the run: a document with another id than
-    noted counts, the last such of them. `sharing` is how many runs share the rates.
+    noted counts, the last such of them. `sharing` is how many runs share the rates. A log's round rewrites at most
+    `rewrite_bytes` and leaves the rest to later rounds (C42); None is no limit.
     """
 
     task_memory_bytes: int = 2**30
@@ -65,6 +66,7 @@ class RunLimits:
     write_rate_bytes: int | None = None
     notes: tuple[RatesNote, ...] = ()
     sharing: int = 1
+    rewrite_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -191,6 +192,29 @@ def test_limits_are_taken_with_their_units(orders):
     assert bare.err.startswith("--read-rate 100000000 is 95.4 MiB/s\n")
     assert "is not a rate such as" in orders.error("compact", "orders", "--read-rate", "fast")
     assert "a task needs at least" in orders.error("compact", "orders", "--task-memory", "1KiB")
+
+
+def test_a_log_is_rewritten_part_by_part(lithify):
+    """Each part is a round of its own in the history; the report is of all."""
+    lithify("topic", "create", "big", "--config", "segment.bytes=64KiB", "--config", "versions.retention.ms=0")
+    for first in range(0, 200, 50):
+        values = (hashlib.shake_256(b"%d %d" % (first, n)).hexdigest(700) for n in range(100))
+        lithify("produce", "big", stdin="".join(a_line(f"k{first + n}", v) for n, v in enumerate(values)))
+    limit = ("--partial-progress", "40KiB")
+    planned = lithify("compact", "big", "--plan", *limit, "--json").json
+    assert planned["extra_bytes_needed"] <= lithify("compact", "big", "--plan", "--json").json["extra_bytes_needed"]
+    report = lithify("compact", "big", *limit, "--json").json
+    (log,) = report["logs"]
+    assert (log["records_in"], log["records_out"], log["segments_waiting"]) == (400, 250, 0)
+    rounds = lithify("history", "big", "--json").lines
+    assert len(rounds) > 1
+    assert [r["logs"][0]["segments_waiting"] > 0 for r in rounds] == [False, *(True for _ in rounds[1:])]
+    assert sum(r["logs"][0]["bytes_written"] for r in rounds) == log["bytes_written"]
+    assert lithify("compact", "big", *limit, "--json").json["changed"] is False
+    assert lithify("verify", "big").code == 0
+    assert "a commit rewrites at least 1 byte" in lithify.error("compact", "big", "--partial-progress", "0")
+    lithify("topic", "alter", "big", "--config", "segment.max.dead.ratio=0")
+    assert "allows no masks" in lithify.error("compact", "big", *limit)
 
 
 def test_a_later_now_needs_yes_and_is_reported(orders):

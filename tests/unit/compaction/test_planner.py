@@ -8,7 +8,8 @@ import pytest
 
 from lithify.model.segment import volume_of
 from lithify.model.topic.log import HeldTombstones, LogState, TombstoneStep, View
-from lithify.rules.compaction.planner import FOOTER_BYTES, plan_log
+from lithify.rules.compaction.plan_bounds import FOOTER_BYTES, PlanBounds, bounds_of
+from lithify.rules.compaction.planner import plan_log
 from lithify.rules.compaction.survivor_rules import Cause
 from support.builders import a_log, a_segment, some_settings
 from support.tables import cases_of
@@ -145,13 +146,13 @@ def test_bounds_count_every_segment_that_may_be_touched_and_every_read_of_the_ke
     plan = log.plan(log.state(dirty_from=2))
     sizes = [s.size_bytes for s in log.segments]
     scans = [log.segments[0].scan_bytes, log.segments[2].scan_bytes]  # z is passed over
-    bounds = plan.bounds(3)
+    bounds = bounds_of(plan, 3)
     assert bounds.segments_rewritten == 3  # it may still be merged
     assert bounds.bytes_read == sum(sizes) + 3 * sum(scans)
     assert bounds.bytes_written == sum(sizes) + 3 * FOOTER_BYTES
     idle = log.plan(log.state(dirty_from=3))
     assert idle.is_idle
-    assert idle.bounds(1).segments_rewritten == idle.bounds(1).bytes_read == idle.bounds(1).bytes_written == 0
+    assert bounds_of(idle, 1) == PlanBounds(0, 0, 0)
 
 
 @pytest.mark.parametrize("config", [BY_TIME, {"compaction_strategy": "header", "compaction_strategy_header": "v"}])
@@ -159,7 +160,7 @@ def test_headers_and_timestamps_count_in_the_bounds_where_they_decide(config):
     """C30: they have no size of their own in the metadata."""
     log = a_log("a=1 | z=2 | a=3")
     sizes = [s.size_bytes for s in log.segments]
-    found = log.plan(log.state(dirty_from=2), **config).bounds(2)
+    found = bounds_of(log.plan(log.state(dirty_from=2), **config), 2)
     assert found.bytes_read == sum(sizes) + 2 * (sizes[0] + sizes[2])
 
 
@@ -168,8 +169,8 @@ def test_a_full_segment_that_is_passed_over_is_no_cost():
     log = a_log("a=" + "x" * 1100 + " | b=1 | z=3")
     plan = log.plan(log.state(dirty_from=2), segment_bytes=1024)
     assert paths(plan.looked_at) == ""
-    assert plan.bounds(1).segments_rewritten == 2
-    assert plan.bounds(1).bytes_written == sum(s.size_bytes + FOOTER_BYTES for s in log.segments[1:])
+    assert bounds_of(plan, 1).segments_rewritten == 2
+    assert bounds_of(plan, 1).bytes_written == sum(s.size_bytes + FOOTER_BYTES for s in log.segments[1:])
 
 
 def test_retention_is_applied_first_and_moves_the_log_start():

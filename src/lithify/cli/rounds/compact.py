@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 )
 @parameters.rates("tasks")
 @parameters.task_memory
+@click.option(
+    "--partial-progress",
+    metavar="SIZE",
+    help="Commit after at most SIZE of new segments, release what they replace, and go on: for a log that does not"
+    " fit on the disk twice.",
+)
 @click.option("--now", "now_ms", type=TimeType(), help="Judge lags and expiry as of this time. Default: the clock.")
 @click.option("--yes", is_flag=True, help="Confirm a --now that is later than the clock.")
 @allow_clock_jump
@@ -63,12 +69,18 @@ def compact(
       lithify compact orders
       lithify compact orders --plan
       lithify compact orders --partition 0 --partition 3 --read-rate 50MB/s
+      lithify compact orders --partial-progress 2GiB
       lithify compact orders --json | jq '.logs[].records_out'
     """
     topic, named = invocation.open_topic(topic_name)
     chosen = _partitions(topic_name, named, partitions)
     if only_plan:
-        plan = topic.plan(now_ms=now_ms, partitions=chosen, task_memory=limits["task_memory"])
+        plan = topic.plan(
+            now_ms=now_ms,
+            partitions=chosen,
+            task_memory=limits["task_memory"],
+            partial_progress=limits["partial_progress"],
+        )
         if not invocation.printed(plan):
             print_page(plan.page())
         return 0

@@ -64,6 +64,8 @@ class LogReport:
     segments_merged: int = 0
     segments_masked: int = 0
     """Those that stay, with a mask that hides their dead records."""
+    segments_waiting: int = 0
+    """Those that a mask hides too much of, and that the next round rewrites."""
     segments_written: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
@@ -182,6 +184,8 @@ def _removed(log: LogReport) -> str:
         notes.append(f"tombstones went that {named_groups(log.missed_by)} had not read")
     if log.tombstones_unversioned:
         notes.append(f"{plural(log.tombstones_unversioned, 'tombstone')} without an order lost")
+    if log.segments_waiting:
+        notes.append(f"{plural(log.segments_waiting, 'segment')} to rewrite next")
     held = "" if log.horizon_limited_by == "log end" else f" (horizon held by {log.horizon_limited_by})"
     return "; ".join(notes) + held
 

@@ -42,6 +42,7 @@ _LOG: _Fields = {
     "segments_rewritten": _INT,
     "segments_merged": _INT,
     "segments_masked": _INT,
+    "segments_waiting": _INT,
     "segments_written": _INT,
     "bytes_in": _INT,
     "bytes_out": _INT,

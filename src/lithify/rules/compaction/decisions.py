@@ -5,7 +5,8 @@
     after      [ a ][ b'][   cde  ][ g: mask ]
 
 Order is kept and only neighbours merge, so the offsets of two segments never interleave. What masks hide still takes
-space: at most `segment.max.dead.ratio` of a segment, and half of that of all segments together.
+space: at most `segment.max.dead.ratio` of a segment, and half of that of all segments together. A round that may write
+a limited number of bytes masks more, and later ones rewrite what it has left.
 
 Five match on it: `segments_of` here (which segments), `outcome.applied` (what replaces them), a law of the audit
 (what must be left), the report (what is counted as what) and the picture in `scripts`.
@@ -13,7 +14,7 @@ Five match on it: `segments_of` here (which segments), `outcome.applied` (what r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -139,37 +140,74 @@ class MaskLimits:
         return source.segment.base_offset >= self.log_start and source.dead_share <= self.max_dead_ratio
 
     def allow(self, source: CountedSegment) -> bool:
-        """Whether a mask may hide the losers of a segment, as far as it alone goes.
+        """Whether a mask may hide the losers of a segment, as far as it alone goes."""
+        segment = source.segment
+        return segment.size_bytes >= self.from_bytes and self.still_allow(source) and self.can_wait(source)
+
+    def can_wait(self, source: CountedSegment) -> bool:
+        """Whether a mask may hide the losers of a segment, however many, until a later round rewrites it.
 
         Metadata of a file tells how many keyless records are in it: with a mask it would not tell how many are left.
         """
         segment = source.segment
-        return segment.null_keys == 0 and segment.size_bytes >= self.from_bytes and self.still_allow(source)
+        return self.max_dead_ratio > 0 and segment.null_keys == 0 and segment.base_offset >= self.log_start
+
+    def exceeded_by(self, segment: Segment) -> bool:
+        """Whether a mask hides so much of a segment that the next round rewrites it."""
+        return segment.mask is not None and not self.still_allow(CountedSegment(segment, segment.records))
 
 
 def decide(
-    counted: Iterable[CountedSegment], *, segment_bytes: int, moves: bool, masks: MaskLimits = MaskLimits()
+    counted: Iterable[CountedSegment],
+    *,
+    segment_bytes: int,
+    moves: bool,
+    masks: MaskLimits = MaskLimits(),
+    rewrite_bytes: int | None = None,
 ) -> tuple[Decision, ...]:
     """What becomes of `counted`, the segments of one log in offset order; in the order of their beginnings.
 
     `moves`: the round moves the first dirty offset. A round that neither moves it nor removes a
-    record merges nothing, so that a second round finds nothing to do (C41).
+    record, also from where a mask hid it, merges nothing, so that a second round finds nothing to do (C41).
+    With `rewrite_bytes` it rewrites at most so many bytes, one piece at least and what cannot wait; masks hide the
+    losers of the others.
     """
     counted = tuple(counted)
     left = tuple(c for c in counted if c.survivors > 0)
-    merges = moves or any(c.has_losers for c in counted)
+    merges = moves or any(c.has_losers or masks.exceeded_by(c.segment) for c in counted)
     pieces = tuple(_pieces(left, segment_bytes) if merges else ((c,) for c in left))
     written = _too_dead(pieces, masks, together=merges)
-    decided = (_decision(piece, piece[0] in written) for piece in pieces)
-    decisions = [*decided, *(Drop(c.segment) for c in counted if c.survivors == 0)]
-    return tuple(sorted(decisions, key=lambda decision: segments_of(decision)[0].base_offset))
+    rewrites = tuple(piece for piece in pieces if len(piece) > 1 or piece[0] in written)
+    now = set(rewrites if rewrite_bytes is None else _first(rewrites, rewrite_bytes))
+    decided: list[Decision] = [Drop(c.segment) for c in counted if c.survivors == 0]
+    for piece in pieces:
+        decided += [Rewrite(piece)] if piece in now else [_not_rewritten(c, masks) for c in piece]
+    return tuple(sorted(decided, key=lambda decision: segments_of(decision)[0].base_offset))
 
 
-def _decision(piece: tuple[CountedSegment, ...], written: bool) -> Decision:
-    if len(piece) > 1 or written:
-        return Rewrite(piece)
-    (source,) = piece
-    return AddMask(source) if source.has_losers else Keep(source.segment)
+def _first(rewrites: Sequence[tuple[CountedSegment, ...]], most_bytes: int) -> Iterator[tuple[CountedSegment, ...]]:
+    """One of the pieces, and others that fit into so many bytes with it.
+
+    Those with the smallest share of dead bytes go first. A later round begins only where a mask hides too much, so that
+    it must not be the others that are left.
+    """
+    left = most_bytes
+    for number, piece in enumerate(sorted(rewrites, key=_dead_share)):
+        size = sum(c.bytes_left for c in piece)
+        if number == 0 or size <= left:
+            left -= size
+            yield piece
+
+
+def _dead_share(piece: tuple[CountedSegment, ...]) -> float:
+    return sum(c.dead_bytes for c in piece) / max(1, sum(c.segment.size_bytes for c in piece))
+
+
+def _not_rewritten(source: CountedSegment, masks: MaskLimits) -> Decision:
+    """A segment that stays, for now or for long, unless it cannot wait."""
+    if not source.has_losers:
+        return Keep(source.segment)
+    return AddMask(source) if masks.can_wait(source) else Rewrite((source,))
 
 
 def _too_dead(

@@ -65,7 +65,13 @@ class Applied:
 def decisions_of(plan: LogPlan, findings: LogFindings) -> tuple[Decision, ...]:
     """What becomes of the segments of a plan; one whose keys were not read has no loser."""
     counted = (CountedSegment(s, findings.survivors.get(s.path, s.records)) for s in plan.sources)
-    return decide(counted, segment_bytes=plan.segment_bytes, moves=plan.moves, masks=plan.masks)
+    return decide(
+        counted,
+        segment_bytes=plan.segment_bytes,
+        moves=plan.moves,
+        masks=plan.masks,
+        rewrite_bytes=plan.rewrite_bytes,
+    )
 
 
 Done = Mapping[Rewrite | AddMask, tuple[Segment, ...]]
@@ -107,6 +113,11 @@ class LogOutcome:
     def written(self) -> tuple[Segment, ...]:
         """The new segments and those with new masks, in offset order."""
         return tuple(segment for done in self._changed for segment in done.segments)
+
+    @property
+    def waiting(self) -> tuple[Segment, ...]:
+        """Segments that the next round rewrites, as this one could write no more bytes."""
+        return tuple(segment for segment in self.result if self.plan.masks.exceeded_by(segment))
 
     @property
     def removed(self) -> tuple[Segment, ...]:

@@ -27,9 +27,6 @@ from lithify.rules.compaction.key_bounds import KeyBounds, key_bounds_of
 from lithify.rules.compaction.survivor_rules import Cause, SurvivorRules
 from lithify.rules.compaction.tombstones import expiry_of, tombstones_expire_below
 
-FOOTER_BYTES = 16_384
-"""Bytes for the header and footer of one written segment, in the upper bounds of a plan."""
-
 
 @dataclass(frozen=True, slots=True)
 class LogPlan:
@@ -49,6 +46,8 @@ class LogPlan:
     looked_at: tuple[Segment, ...]
     segment_bytes: int
     masks: MaskLimits = MaskLimits()
+    rewrite_bytes: int | None = None
+    """How much the round may rewrite; None is no limit."""
     gone: tuple[Segment, ...] = ()
     """The front of the log, dropped whole and unread (C24, C26)."""
     above_horizon: tuple[Segment, ...] = ()
@@ -95,6 +94,11 @@ class LogPlan:
         return self.clean + self.dirty
 
     @property
+    def waiting(self) -> tuple[Segment, ...]:
+        """Segments to rewrite for what their masks hide alone."""
+        return tuple(segment for segment in self.clean if self.masks.exceeded_by(segment))
+
+    @property
     def view_gone(self) -> tuple[Segment, ...]:
         """Segments of the view that are dropped whole and unread (C26)."""
         return tuple(s for s in self.view or () if s.end_offset <= self.rules.log_start)
@@ -113,13 +117,8 @@ class LogPlan:
     @property
     def is_idle(self) -> bool:
         """Nothing to read and nothing to record: a run on this state changes nothing (C41)."""
-        work = self.moves or self.scanned or self.gone or self.view_gone or self.clears_requirement
+        work = self.moves or self.scanned or self.gone or self.view_gone or self.clears_requirement or self.waiting
         return not (work or self.expires_tombstones)  # the steps may count tombstones that were dropped unread
-
-    def bounds(self, key_reads: int) -> PlanBounds:
-        """Upper bounds of what the run costs if it reads the keys `key_reads` times (C30)."""
-        whole, touched = sum(s.size_bytes for s in self._touched), len(self._touched)
-        return PlanBounds(touched, whole + key_reads * self.key_bytes, whole + FOOTER_BYTES * touched)
 
     @property
     def key_bytes(self) -> int:
@@ -131,23 +130,6 @@ class LogPlan:
         """What reading the keys of a segment takes at most: headers and timestamps have no size in metadata."""
         plain = not self.rules.is_ordered and self.rules.values_expire_before_ms is None
         return segment.scan_bytes if plain else segment.size_bytes
-
-    @property
-    def _touched(self) -> tuple[Segment, ...]:
-        """What the run may rewrite: to remove the dead from it, or to merge it with another (C39)."""
-        if not (self.moves or self.scanned):
-            return tuple(s for s in self.sources if s.mask)
-        scanned = {segment.path for segment in self.scanned}
-        return tuple(s for s in self.sources if s.path in scanned or s.mask or s.size_bytes < self.segment_bytes)
-
-
-@dataclass(frozen=True, slots=True)
-class PlanBounds:
-    """At most this much, for the state that was planned on. Bytes are compressed."""
-
-    segments_rewritten: int
-    bytes_read: int
-    bytes_written: int
 
 
 def plan_log(

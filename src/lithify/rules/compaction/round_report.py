@@ -13,6 +13,7 @@ from lithify.reports.rounds.plan import LogPlanReport
 from lithify.reports.rounds.round import LogReport, Losers
 from lithify.rules.compaction.decisions import AddMask, Decision, Drop, Keep, Rewrite
 from lithify.rules.compaction.outcome import LogFindings, LogOutcome, applied
+from lithify.rules.compaction.plan_bounds import bounds_of
 from lithify.rules.compaction.planner import LogPlan
 from lithify.rules.compaction.survivor_rules import Cause
 
@@ -56,6 +57,7 @@ def outcome_report(outcome: LogOutcome, phases_ms: Mapping[str, int]) -> LogRepo
         segments_rewritten=fates["rewritten"],
         segments_merged=fates["merged"],
         segments_masked=fates["masked"],
+        segments_waiting=len(outcome.waiting),
         segments_written=len(outcome.written) - fates["masked"],
         bytes_in=sum(s.size_bytes for s in sources),
         bytes_out=sum(s.size_bytes for s in outcome.result),
@@ -116,7 +118,7 @@ def failed_report(state: LogState, error: LithifyError, phases_ms: Mapping[str, 
 
 def plan_report(plan: LogPlan, key_reads: int) -> LogPlanReport:
     """The figures of `compact --plan` for one log: upper bounds, for the state it was planned on (C30)."""
-    bounds = plan.bounds(key_reads)
+    bounds = bounds_of(plan, key_reads)
     return LogPlanReport(
         partition=plan.partition,
         log_start_offset=plan.base.log_start_offset,

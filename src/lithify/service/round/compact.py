@@ -17,6 +17,7 @@ from lithify.rules.compaction.round_report import plan_report
 from lithify.service.change.streams import as_inherited, inherit_now
 from lithify.service.group_reads import read_groups
 from lithify.service.look.space import space_of
+from lithify.service.round.in_groups import check_masks, rounds_in_groups
 from lithify.service.round.run import Run, run_rounds
 from lithify.service.round.topic_run import plan_rounds
 
@@ -40,7 +41,10 @@ def plan_compact(warehouse: Warehouse, slots: int, name: TopicName, request: Run
     state = as_inherited(warehouse, warehouse.store.load(name))
     now_ms = warehouse.clock.now_ms() if request.now_ms is None else request.now_ms
     reads = read_groups(warehouse, state)
-    plans = plan_rounds(warehouse, state, request.partitions, now_ms, reads)
+    most = request.limits.rewrite_bytes
+    plans = tuple(
+        replace(plan, rewrite_bytes=most) for plan in plan_rounds(warehouse, state, request.partitions, now_ms, reads)
+    )
     shapes = key_pass_shapes(plans, request.limits.task_memory_bytes, slots)
     return PlanReport(
         topic=str(name),
@@ -62,7 +66,8 @@ def compact(
 ) -> RoundReport:
     """One round now over the logs of a topic, at any dirty ratio (C30), under what its stream says now (C56).
 
-    It loads the topic once before the round, and once for the commit.
+    It loads the topic once before the round, and once for the commit. With `limits.rewrite_bytes` it makes as many
+    rounds as that takes, and its report is of all of them.
 
     A log that fails has an `error` in the report. Raises `UnknownTopicError`, `PolicyError`, what `inherit_now`
     raises, or `UnknownOutcomeError` if the answer to the commit was lost and the outcome cannot be determined.
@@ -70,7 +75,12 @@ def compact(
     state = inherit_now(warehouse, name)
     run = Run(warehouse, engine, request.limits, request.now_ms, progress, request.notes)
     wanted = None if request.partitions is None else tuple(request.partitions)
-    result = run_rounds(run, {name: wanted}, {} if state is None else {name: state})[name]
+    if request.limits.rewrite_bytes is None:
+        result = run_rounds(run, {name: wanted}, {} if state is None else {name: state})[name]
+    else:
+        before = state or warehouse.store.load(name)
+        check_masks(run, before)
+        result = rounds_in_groups(run, name, tuple(before.partitions) if wanted is None else wanted, state)
     if isinstance(result, LithifyError):
         raise result
     report = result.report

@@ -37,6 +37,7 @@ from lithify.reports.rounds.plan import space_needed
 from lithify.rules.compaction.audit import audit
 from lithify.rules.compaction.decisions import Decision, work_of
 from lithify.rules.compaction.outcome import LogFindings, LogOutcome, applied, decisions_of
+from lithify.rules.compaction.plan_bounds import bounds_of
 from lithify.rules.compaction.round_report import idle_outcome
 from lithify.service.heartbeats import Heartbeats
 from lithify.service.round.stopwatch import Stopwatch
@@ -78,7 +79,7 @@ def run_rounds(
     watch = Stopwatch(clock)
     run_id = clock.new_id()
     topics = [
-        TopicRun(run.warehouse, name, run.now_ms, watch, run_id, partitions, loaded.get(name))
+        TopicRun(run.warehouse, name, run.now_ms, watch, run_id, partitions, loaded.get(name), run.limits.rewrite_bytes)
         for name, partitions in wanted.items()
     ]
     for_each(TopicRun.load, topics, at_once)
@@ -105,7 +106,7 @@ def run_rounds(
 def _say_needed(run: Run, planned: Mapping[TopicName, Sequence[PlannedLog]]) -> None:
     """Says what free space each topic's rounds may need meanwhile (C42)."""
     for name, logs in planned.items():
-        if needed := sum(log.plan.bounds(1).bytes_written for log in logs):
+        if needed := sum(bounds_of(log.plan, 1).bytes_written for log in logs):
             until_ms = run.warehouse.clock.now_ms() + logs[0].topic.settings.versions_retention_ms
             run.notes(space_needed(str(name), needed, until_ms))
 
@@ -134,7 +135,7 @@ def _outcomes(run: Run, logs: Sequence[PlannedLog], watch: Stopwatch, run_id: st
     needed_bytes = 0
     for _, group in groupby((log for log in logs if not log.plan.is_idle), key=lambda log: log.topic.name):
         busy = list(group)
-        with_these = needed_bytes + sum(log.plan.bounds(1).bytes_written for log in busy)
+        with_these = needed_bytes + sum(bounds_of(log.plan, 1).bytes_written for log in busy)
         lack = _lack_of_space(run.warehouse, busy[0].topic, with_these)
         if lack is None:
             work += busy
@@ -162,7 +163,7 @@ def _lack_of_space(warehouse: Warehouse, topic: TopicState, needed_bytes: int) -
         return None
     return InsufficientSpaceError(
         f"{topic.name}: the round may write {format_bytes(needed_bytes)}, the warehouse has {format_bytes(free)} free",
-        hint="free space, or compact fewer partitions at a time with --partition",
+        hint="free space, compact fewer partitions at a time with --partition, or part by part with --partial-progress",
     )
 
 

@@ -68,6 +68,8 @@ class TopicRun:
     wanted: tuple[int, ...] | None
     """Partitions that are still to be planned; None is all."""
     state: TopicState | None = None
+    rewrite_bytes: int | None = None
+    """How much each of its logs may rewrite."""
     plans: dict[int, LogPlan] = field(default_factory=dict)
     """By partition, what was planned last, on that version."""
     reports: dict[int, LogReport] = field(default_factory=dict)
@@ -173,7 +175,8 @@ class TopicRun:
         assert self.state is not None
         self.reads = read_groups(self.warehouse, self.state)
         keeping = {partition for partition, times in self.late.items() if times >= LATE_APPENDS}
-        return plan_rounds(self.warehouse, self.state, self.wanted, self.now_ms, self.reads, keeping)
+        plans = plan_rounds(self.warehouse, self.state, self.wanted, self.now_ms, self.reads, keeping)
+        return tuple(replace(plan, rewrite_bytes=self.rewrite_bytes) for plan in plans)
 
     def _sort_out(self, errors: Mapping[int, LithifyError]) -> tuple[TopicState | None, Mapping[int, str]]:
         """Notes what failed; returns the newest version, and by partition why a log is to be planned again instead.
