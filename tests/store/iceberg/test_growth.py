@@ -13,6 +13,7 @@ from lithify.errors import DamagedError
 from lithify.model.topic.edit import TopicEdit
 from lithify.store.iceberg.layout import METADATA_FILES_KEPT
 from lithify.store.iceberg.manifests import adapter
+from lithify.store.iceberg.state import log_codec
 from lithify.testing.fake_clock import FakeClock
 from support.store.builders import NOW_MS, ORDERS, Place, an_iceberg_place, some_records
 from support.store.catalogs import NotingFileIO, NotingSource
@@ -116,6 +117,31 @@ def test_loading_is_one_metadata_read(noting: Place, monkeypatch: pytest.MonkeyP
     assert noting.store.load(ORDERS) == state
 
     assert (by_itself, NotingFileIO.read) == ([token], [])
+
+
+def test_what_was_read_is_not_decoded_again(iceberg: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Topics of thousands of partitions: a commit reads the states of all logs a few times, and changes few of them."""
+    before = iceberg.create(partitions=3)
+    after = iceberg.append(before, some_records("a"))
+    assert iceberg.store.load(ORDERS) is iceberg.store.load(ORDERS)
+    assert [after.log(p) is before.log(p) for p in range(3)] == [False, True, True]
+    monkeypatch.setattr(log_codec, "LOG_KEPT_LENGTH", 1)
+    again = iceberg.append(after, some_records("b"))
+    assert [again.log(p) == after.log(p) for p in range(3)] == [False, True, True]
+    assert again.log(2) is not after.log(2)
+
+
+def test_metadata_that_was_replaced_is_noticed_though_it_was_read_before(iceberg: Place) -> None:
+    iceberg.append(iceberg.create(), some_records("a"))
+    assert iceberg.store.load(ORDERS).log(0).log_end_offset == 1
+    ((_, token),) = iceberg.store.change_tokens()
+    file = Path(str(token).removeprefix("file://"))
+    whole = file.read_bytes()
+    file.write_bytes(whole.replace(rb"{\"end\":1,", rb"{\"end\":7,"))
+    with pytest.raises(DamagedError, match="not those that the last commit left"):
+        iceberg.store.load(ORDERS)
+    file.write_bytes(whole)
+    assert iceberg.store.load(ORDERS).log(0).log_end_offset == 1
 
 
 def test_without_what_a_metadata_file_needs_it_is_read_by_pyiceberg(noting: Place) -> None:

@@ -10,7 +10,7 @@ from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from lithify.store.iceberg.io import file_cache
-from lithify.store.iceberg.io.file_cache import FileCache
+from lithify.store.iceberg.io.file_cache import FileCache, Recent
 from lithify.store.iceberg.io.folders import DELETIONS_AT_ONCE, delete_files, stored_files
 
 WHEN_S = 1_700_000_000
@@ -88,6 +88,13 @@ def test_a_large_file_pushes_nothing_out(monkeypatch):
     files.put("large.avro", b"x" * 51)
     assert files.get("small.avro") == b"x"
     assert files.get("large.avro") is None
+
+
+def test_an_entry_that_is_larger_than_all_that_is_kept_is_not_kept():
+    recent = Recent[str, bytes](10, len)
+    recent.put("small", b"x")
+    recent.put("large", b"x" * 11)
+    assert (recent.get("small"), recent.get("large")) == (b"x", None)
 
 
 def test_what_is_forgotten_is_read_again():

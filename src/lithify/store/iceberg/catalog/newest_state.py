@@ -27,6 +27,7 @@ from lithify.store.iceberg.io.checksums import (
     stands,
     stated_refs,
 )
+from lithify.store.iceberg.io.file_cache import Recent
 from lithify.store.iceberg.layout import MAIN_BRANCH, VIEW_BRANCH
 from lithify.store.iceberg.state import topic_codec
 
@@ -82,10 +83,30 @@ def topic_state(name: TopicName, metadata: TableMetadata, file: str) -> TopicSta
     )
 
 
+READ_BYTES = 8 * 2**20
+_READ: Recent[tuple[TopicName, str], tuple[bytes, Newest]] = Recent(READ_BYTES, lambda read: len(read[0]))
+"""Metadata files that were read last, and what they say: appends and following readers read the newest again and
+again."""
+
+
 def read_newest(access: FileAccess, name: TopicName, where: str) -> Newest | None:
     """What a metadata file says; None if it is missing, or cannot be read in this way."""
     try:
-        metadata = parsed_object(where, access.read(where))
+        content = access.read(where)
+    except Exception:  # the usual way reports it
+        return None
+    known = _READ.get((name, where))
+    if known is not None and known[0] == content:
+        return known[1]
+    newest = _newest(name, where, content)
+    if newest is not None:
+        _READ.put((name, where), (content, newest))
+    return newest
+
+
+def _newest(name: TopicName, where: str, content: bytes) -> Newest | None:
+    try:
+        metadata = parsed_object(where, content)
         snapshots = {snapshot["snapshot-id"]: snapshot for snapshot in metadata["snapshots"]}
         refs, properties = metadata["refs"], metadata["properties"]
         main, version = snapshots[refs[MAIN_BRANCH]["snapshot-id"]], metadata["last-sequence-number"]

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from lithify.columnar.files.sealed import CHECKSUM_DIGITS, checksum_of, checksum_of_json, parsed_object
 from lithify.errors import DamagedError
+from lithify.store.iceberg.io.file_cache import Recent
 from lithify.store.iceberg.layout import MAIN_BRANCH
 
 if TYPE_CHECKING:
@@ -46,6 +47,12 @@ FIRST_FORMAT = 3
 
 _TOTALS = "total-"
 """Summaries go on from those of the snapshot before."""
+
+_CHECKED_CHARACTERS = 16 * 2**20
+_CHECKED: Recent[str, tuple[Mapping[str, str], str]] = Recent(
+    _CHECKED_CHARACTERS, lambda known: sum(map(len, known[0].values()))
+)
+"""By the identity of a topic, the properties whose checksum was computed last, and that."""
 
 RESTORE = "restore it from a backup or a replica, or see what `lithify repair` can restore; nothing was changed"
 
@@ -199,7 +206,12 @@ def not_as_left(where: str, ref: str) -> DamagedError:
 
 def _properties_checksum(identity: object, properties: Mapping[str, str]) -> str:
     ours = {name: value for name, value in properties.items() if name.startswith(PREFIX) and name != CHECKSUM}
-    return checksum_of_json([str(identity), ours])
+    known = _CHECKED.get(str(identity))
+    if known is not None and known[0] == ours:  # a commit asks of the same ones a few times
+        return known[1]
+    checksum = checksum_of_json([str(identity), ours])
+    _CHECKED.put(str(identity), (ours, checksum))
+    return checksum
 
 
 def _summary(snapshot: Snapshot) -> Mapping[str, str]:

@@ -10,6 +10,7 @@ read. Over an object store each of them would be two requests each time.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -27,7 +28,10 @@ V = TypeVar("V")
 
 
 class Recent(Generic[K, V]):
-    """The entries used last, up to `most` of them or of their sizes; safe to use from several threads."""
+    """The entries used last, up to `most` of them or of their sizes; safe to use from several threads.
+
+    An entry that is larger than that is not kept.
+    """
 
     def __init__(self, most: int, size_of: Callable[[V], int] | None = None) -> None:
         self._entries: LRUCache[K, V] = LRUCache(most, getsizeof=size_of)
@@ -38,7 +42,7 @@ class Recent(Generic[K, V]):
             return self._entries.get(key)
 
     def put(self, key: K, value: V) -> None:
-        with self._lock:
+        with self._lock, suppress(ValueError):  # of one that is too large
             self._entries[key] = value
 
     def drop(self, key: K) -> None:

@@ -208,7 +208,7 @@ def _named(io: FileIO, manifest: Manifest, said: Callable[[DataFile], T], decode
         for entry in entries:
             named[entry.data_file.partition[0]].append(said(entry.data_file))
     by_partition = {partition: tuple(files) for partition, files in named.items()}
-    if manifest.checksum is not None and len(entries) <= ENTRIES_KEPT:
+    if manifest.checksum is not None:
         decoded.put(manifest.checksum, by_partition)
     return by_partition
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from lithify.model.message import NO_BATCH, MessageId
@@ -19,6 +21,10 @@ from lithify.model.topic.log import (
     View,
     WrittenBatch,
 )
+
+LOGS_KEPT = 20_000
+LOG_KEPT_LENGTH = 1_024
+"""States of logs that stay decoded in a process, each of at most so many characters: some 30 MB as they usually are."""
 
 
 def _same(value: Any) -> Any:
@@ -60,7 +66,9 @@ def log_to_json(log: LogState) -> dict[str, Any]:
 def log_from_json(partition: int, data: Mapping[str, Any], new_epoch: int = FIRST_EPOCH) -> LogState:
     """The inverse of `log_to_json`. `new_epoch` is that of a new log where it was written."""
     attributes = {
-        field.attribute: field.from_json(data[field.name]) for field in _FIELDS if data.get(field.name) is not None
+        field.attribute: field.from_json(value)
+        for name, value in data.items()
+        if value is not None and (field := _FIELD_OF.get(name)) is not None
     }
     if "chunks" in data:
         for volume, chunks in zip(("clean", "dirty"), data["chunks"], strict=True):
@@ -72,6 +80,17 @@ def log_from_json(partition: int, data: Mapping[str, Any], new_epoch: int = FIRS
     taken = _may_lack_losers(attributes.get("last_round_ms"), attributes.get("compacted_below", 0))
     attributes["losers_removed"] = data.get("losers_removed", taken)
     return LogState(partition=partition, **{"epoch": new_epoch, **attributes})
+
+
+def log_from_text(partition: int, text: str, new_epoch: int) -> LogState:
+    """The state of a log from its property. A commit reads those of all logs a few times, and changes few of them."""
+    read = _log_known if len(text) <= LOG_KEPT_LENGTH else _log_known.__wrapped__
+    return read(partition, text, new_epoch)
+
+
+@lru_cache(LOGS_KEPT)
+def _log_known(partition: int, text: str, new_epoch: int) -> LogState:
+    return log_from_json(partition, json.loads(text), new_epoch)
 
 
 def _losers_removed(log: LogState) -> bool | None:
@@ -181,3 +200,4 @@ _FIELDS = (
 )
 """In the order of the JSON. What is not a plain attribute is added by `log_to_json` and `log_from_json`: chunks, which
 versions before would not read within `clean`, `dirty` and `held` (C53), and what depends on other attributes."""
+_FIELD_OF = {field.name: field for field in _FIELDS}

@@ -46,7 +46,7 @@ from lithify.model.topic.log import FIRST_EPOCH, LogState
 from lithify.model.topic.state import NewTopic, TopicState
 from lithify.ports.documents import REPORTS_KEPT
 from lithify.store.iceberg.io.checksums import FIRST_FORMAT, PREFIX, RESTORE, TableFacts, check
-from lithify.store.iceberg.state.log_codec import log_from_json, log_to_json
+from lithify.store.iceberg.state.log_codec import log_from_text, log_to_json
 from lithify.store.iceberg.state.replica_codec import replica_in, restated
 
 FORMAT_VERSION = TOPIC_FORMAT
@@ -257,7 +257,7 @@ def _logs(properties: Properties) -> tuple[LogState, ...]:
     # Once the topic is of a format with epochs, versions of Lithify without them refuse to commit.
     new_epoch = 0 if int(properties[_FORMAT]) < EPOCHS_SINCE else FIRST_EPOCH
     stored = {int(name.removeprefix(_LOG)): text for name, text in properties.items() if name.startswith(_LOG)}
-    return tuple(log_from_json(p, json.loads(stored[p]), new_epoch) for p in range(len(stored)))
+    return tuple(log_from_text(p, stored[p], new_epoch) for p in range(len(stored)))
 
 
 def _text(value: Any) -> str:
