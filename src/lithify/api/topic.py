@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lithify.api.groups import Membership
+    from lithify.api.profiles import RoundProfile
     from lithify.coordination.groups.group_reader import GroupReader
     from lithify.reports.quarantine import ReleaseReport
     from lithify.reports.verification import VerifyReport
@@ -201,28 +202,29 @@ class Topic(TopicTable):
         progress: Progress = silent,
         notes: Callable[[str], None] = unsaid,
         allow_clock_jump: bool = False,
+        profile: RoundProfile | None = None,
     ) -> RoundReport:
         """Runs a round now (C30), on the given session or on a local one that is created once and reused.
 
         `task_memory` is in bytes, the rates in bytes per second over the whole run; text with a unit is accepted as
         well. After `partial_progress` bytes of new segments it commits, releases what they replace, and goes on.
-        `notes` gets the free space that it may need, before it begins. A log that failed has an `error` in the report
-        and is unchanged. Raises `RoundsFailedError`, which has the report, if all failed, and `ClockError` as `retain`.
+        `notes` gets the free space that it may need, before it begins, `profile` what it takes. A log that failed has
+        an `error` in the report and is unchanged; the others continue. Raises `RoundsFailedError`, which has the report,
+        if all failed, and `ClockError` as `retain` does.
         """
         from lithify.service.round.compact import RunRequest, compact
 
-        request = RunRequest(
-            partitions, now_ms, run_limits(task_memory, read_rate, write_rate, partial_progress), notes
-        )
+        limits = run_limits(task_memory, read_rate, write_rate, partial_progress)
+        request = RunRequest(partitions, now_ms, limits, notes, profile)
         self._trust_clock(allow_clock_jump, Verb.COMPACT)
-        engine = spark_engine(self.warehouse, SparkChoice(spark, spark_conf or {}, partial(progress, START_SPARK)))
+        choice = SparkChoice(spark, spark_conf or {}, partial(progress, START_SPARK))
+        engine = spark_engine(self.warehouse, choice, profile)
         return compact(self.warehouse, engine, self.topic_name, request, progress).unless_all_failed()
 
     def throttle(self, *, read_rate: int | str | None = None, write_rate: int | str | None = None) -> RatesReport:
         """Changes the rates of the running rounds, within 10 seconds (C40).
 
-        In bytes per second over the whole run, or text with a unit; None is no limit. Rounds that
-        start later have their own.
+        In bytes per second over the run, or text with a unit; None is no limit. Rounds that start later have their own.
         """
         return throttle(self.warehouse, self.topic_name, rates(read_rate, write_rate))
 

@@ -11,7 +11,7 @@ opens no session. The tasks keep rules C12, C38, C39 and C40. Commits nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -24,6 +24,7 @@ from lithify.columnar.segment.writer import SegmentSpec
 from lithify.errors import EngineError, LithifyError
 from lithify.model.names import LogId
 from lithify.ports.engine import PlannedLog, Progress, Rewrites, Rewritten, RunLimits, Written
+from lithify.ports.profile import SESSION, Profile, TaskSpent
 from lithify.rules.compaction.decisions import AddMask, CountedSegment, Rewrite
 from lithify.rules.compaction.key_pass_shape import key_pass_shapes
 from lithify.rules.compaction.outcome import LogFindings
@@ -47,6 +48,8 @@ class SparkEngine:
 
     session: Callable[[], SparkSession]
     workers: Workers
+    profile: Profile | None = None
+    """Gets what tasks take, which measure it if `workers` has gauges."""
 
     @contextmanager
     def open_round(
@@ -89,7 +92,8 @@ class SparkRound:
         logs = self._logs()
         counts = Counts({}, {})
         if logs:
-            session = self._engine.session()
+            with nullcontext() if self._engine.profile is None else self._engine.profile.phase(SESSION):
+                session = self._engine.session()
             read_bytes = sum(log.plan.key_bytes * log.shape.reads for log in logs)
             with job_errors():
                 job = key_pass_job(session, self._engine.workers, self._job.limits, logs)
@@ -99,6 +103,8 @@ class SparkRound:
                     else:
                         self._dead = job.results.persist()
                         counts = collect_counts(self._dead)
+        for unit, spent in counts.spent:
+            self._tell(self._job.logs[unit], spent)
         return {log.id: self._findings(unit, log.plan, counts) for unit, log in enumerate(self._job.logs)}
 
     def rewrite(self, rewrites: Rewrites) -> Written:
@@ -118,9 +124,11 @@ class SparkRound:
         session = self._engine.session()
         watch = self._watch("rewrite", (partitions(parts),), sum(costs))
         with job_errors(), watched(session, watch):
-            outcomes = collect_outcomes(rewritten(session, tasks, parts, self._dead))
+            outcomes, spent = collect_outcomes(rewritten(session, tasks, parts, self._dead))
         if sorted(outcomes) != list(range(len(every))):
             raise EngineError(f"{len(every)} rewrites were to be done, {len(outcomes)} came back")
+        for task in spent:
+            self._tell(every[task.part][0], task)
         return tuple(outcomes[number] for number in range(len(every)))
 
     def close(self) -> None:
@@ -166,6 +174,10 @@ class SparkRound:
     def _source(self, counted: CountedSegment) -> SourceTask:
         number = self._numbers.get(counted.segment.id) if counted.has_losers else None
         return SourceTask(counted.segment, counted.survivors, number)
+
+    def _tell(self, log: PlannedLog, spent: TaskSpent) -> None:
+        if self._engine.profile is not None:
+            self._engine.profile.task(log.id, spent)
 
     def _watch(self, phase: str, stages: tuple[int, ...], size_bytes: int) -> Watch:
         return Watch(f"{self._job.run_id}-{phase}", phase, stages, size_bytes, self._job.progress)

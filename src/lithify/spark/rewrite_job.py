@@ -29,8 +29,10 @@ from lithify.columnar.segment.writer import SegmentSpec
 from lithify.errors import LithifyError
 from lithify.model.segment import Segment
 from lithify.ports.engine import Rewritten
+from lithify.ports.profile import TaskSpent
 from lithify.spark.keypass.results import DEAD, SEGMENT
 from lithify.spark.payloads import Unpacking
+from lithify.spark.task_meter import TaskMeter
 from lithify.spark.tasks import (
     PART,
     PAYLOAD,
@@ -130,10 +132,20 @@ def _joined_to_dead(
     return work
 
 
-def collect_outcomes(results: DataFrame) -> dict[int, Rewritten | LithifyError]:
-    """Runs the rewrites; returns each outcome, facts of files or an error, by its number. Raises errors of Spark."""
-    rows = results.select(REWRITE, OUTCOME).toArrow()
-    return {number: pickle.loads(outcome) for number, outcome in columns(iter(rows.to_batches()), REWRITE, OUTCOME)}
+def collect_outcomes(results: DataFrame) -> tuple[dict[int, Rewritten | LithifyError], list[TaskSpent]]:
+    """Runs the rewrites; returns each outcome, facts of files or an error, by its number. Raises errors of Spark.
+
+    And what each took, in a round that is profiled; its part is its number.
+    """
+    outcomes: dict[int, Rewritten | LithifyError] = {}
+    spent: list[TaskSpent] = []
+    for number, pickled in columns(iter(results.select(REWRITE, OUTCOME).toArrow().to_batches()), REWRITE, OUTCOME):
+        outcome = pickle.loads(pickled)
+        if isinstance(outcome, TaskSpent):
+            spent.append(outcome)
+        else:
+            outcomes[number] = outcome
+    return outcomes, spent
 
 
 def _places(session: SparkSession, tasks: Sequence[WriteTask], parts: Sequence[int]) -> DataFrame:
@@ -164,10 +176,27 @@ def _run_rewrites(batches: Batches, unpack: Unpacking) -> Batches:
         else:
             positions = DeadPositions.of_bytes(blob)
             dead[number] = dead[number].with_part(positions) if number in dead else positions
-    throttles = tasks[0].pace.throttles() if tasks else Throttles()
+    if not tasks:
+        return
+    meter = tasks[0].pace.meter()
+    throttles = tasks[0].pace.throttles(meter)
     for task in tasks:
+        meter.begin()
         outcome = _run(task, dead, throttles)
-        yield pa.RecordBatch.from_pylist([{REWRITE: task.number, OUTCOME: pickle.dumps(outcome)}], schema=_RESULT)
+        for one in (outcome, *_spent(meter, task, outcome)):
+            yield pa.RecordBatch.from_pylist([{REWRITE: task.number, OUTCOME: pickle.dumps(one)}], schema=_RESULT)
+
+
+def _spent(meter: TaskMeter, task: WriteTask, outcome: Rewritten | LithifyError) -> tuple[TaskSpent, ...]:
+    if isinstance(outcome, LithifyError):
+        return ()
+    read, new = outcome.bytes_read, outcome.segments
+    if isinstance(task, MaskTask):
+        hidden = sum(s.records_in_file - s.records for s in new)
+        written = sum(s.mask_bytes for s in new)
+        return meter.spent("mask", task.number, bytes_read=read, bytes_written=written, records=hidden)
+    written, records = sum(s.size_bytes for s in new), sum(s.records for s in new)
+    return meter.spent("rewrite", task.number, bytes_read=read, bytes_written=written, records=records)
 
 
 def _run(task: WriteTask, dead: dict[int, DeadPositions], throttles: Throttles) -> Rewritten | LithifyError:

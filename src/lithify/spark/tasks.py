@@ -32,8 +32,10 @@ from lithify.errors import EngineError, EngineUnavailableError, LithifyError
 from lithify.errors.defects import OF_THE_MACHINE
 from lithify.model.settings.rates import Rates
 from lithify.ports.engine import RunLimits
+from lithify.ports.profile import Gauges
 from lithify.spark.payloads import packed
 from lithify.spark.session.reasons import ended_application, reason
+from lithify.spark.task_meter import TaskMeter
 
 PART = "part"
 PAYLOAD = "payload"
@@ -57,10 +59,16 @@ class TaskPace:
     pace: Pace
     rates: TaskRates
     access: FileAccess
+    gauges: Gauges | None = None
+    """Of tasks that are profiled."""
 
-    def throttles(self) -> Throttles:
-        """New throttles for one Spark partition, whose tasks run one after the other."""
-        clock, sleep = self.pace.clock, self.pace.sleep
+    def meter(self) -> TaskMeter:
+        """A new meter for one Spark partition."""
+        return TaskMeter(self.gauges, self.pace.sleep)
+
+    def throttles(self, meter: TaskMeter | None = None) -> Throttles:
+        """New throttles for one Spark partition, whose tasks run one after the other; a meter counts their waits."""
+        clock, sleep = self.pace.clock, self.pace.sleep if meter is None else meter.sleep
         followed = FollowedRates(self.rates, self.access, clock)
         return Throttles(
             read=Throttle(followed.read, clock, sleep).acquire, write=Throttle(followed.write, clock, sleep).acquire
@@ -78,12 +86,14 @@ class Workers:
     slots: int
     pace: Pace
     new_id: Callable[[], str]
+    gauges: Gauges | None = None
+    """Of rounds that are profiled."""
 
     def task_pace(self, limits: RunLimits, tasks: int) -> TaskPace:
         """The pace of each of `tasks` tasks, so that concurrent ones together keep to the run's rates (C40)."""
         rates = Rates(limits.read_rate_bytes, limits.write_rate_bytes)
         at_once = min(tasks, self.slots) * limits.sharing
-        return TaskPace(self.pace, TaskRates(rates, at_once, limits.notes), self.access)
+        return TaskPace(self.pace, TaskRates(rates, at_once, limits.notes), self.access, self.gauges)
 
 
 def in_worker(run: Callable[Concatenate[Batches, P], Batches]) -> Callable[Concatenate[Batches, P], Batches]:

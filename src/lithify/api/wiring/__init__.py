@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from lithify.ports.groups import Groups
     from lithify.ports.inspector import Inspector
     from lithify.ports.leases import Coordination
+    from lithify.ports.profile import Profile
     from lithify.ports.repair import Salvage
     from lithify.pulsar.bookkeeper import LedgerWriter
     from lithify.pulsar.client import ClientConfig
@@ -73,21 +74,21 @@ def open_warehouse(warehouse: str | None = None, catalog: str | None = None) -> 
     return with_groups(Warehouse(store, files, clock), None)
 
 
-def spark_engine(warehouse: Warehouse, choice: SparkChoice) -> RewriteEngine:
-    """The engine that does rounds on Spark. Starts nothing until a round is opened."""
+def spark_engine(warehouse: Warehouse, choice: SparkChoice, profile: Profile | None = None) -> RewriteEngine:
+    """The engine that does rounds on Spark, and tells `profile` of their tasks. Starts nothing until one is opened."""
     if warehouse.doubles is not None:
         return warehouse.doubles.engine
     from lithify.spark.engine import SparkEngine
 
-    return SparkEngine(choice.factory(), _workers(warehouse, choice))
+    return SparkEngine(choice.factory(), _workers(warehouse, choice, profile), profile)
 
 
-def _workers(warehouse: Warehouse, choice: SparkChoice) -> Workers:
+def _workers(warehouse: Warehouse, choice: SparkChoice, profile: Profile | None = None) -> Workers:
     from lithify.spark.session.start import slots
     from lithify.spark.tasks import Pace, Workers
 
-    files, clock, pace = warehouse.files, warehouse.clock, Pace(time.monotonic, time.sleep)
-    return Workers(files.access, slots(choice.session, choice.conf), pace, clock.new_id)
+    pace, gauges = Pace(time.monotonic, time.sleep), None if profile is None else profile.gauges
+    return Workers(warehouse.files.access, slots(choice.session, choice.conf), pace, warehouse.clock.new_id, gauges)
 
 
 def tasks_at_once() -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +20,7 @@ from lithify.ports.engine import unsaid
 from lithify.reports.topic_space import space_line
 
 if TYPE_CHECKING:
+    from lithify.api.profiles import RoundProfile
     from lithify.api.topic import Topic
     from lithify.reports.rounds.round import RoundReport
 
@@ -43,15 +45,23 @@ if TYPE_CHECKING:
     " fit on the disk twice.",
 )
 @click.option("--now", "now_ms", type=TimeType(), help="Judge lags and expiry as of this time. Default: the clock.")
+@click.option(
+    "--profile",
+    "profile_dir",
+    type=click.Path(),
+    metavar="DIR",
+    help="Write times and counters of phases and tasks to this new or empty folder.",
+)
 @click.option("--yes", is_flag=True, help="Confirm a --now that is later than the clock.")
 @allow_clock_jump
 @parameters.spark_conf
-def compact(
+def compact(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
     invocation: Invocation,
     topic_name: str,
     only_plan: bool,
     partitions: tuple[int, ...],
     now_ms: int | None,
+    profile_dir: str | None,
     yes: bool,
     **limits: Any,
 ) -> int:
@@ -70,6 +80,7 @@ def compact(
       lithify compact orders --plan
       lithify compact orders --partition 0 --partition 3 --read-rate 50MB/s
       lithify compact orders --partial-progress 2GiB
+      lithify compact orders --profile ./profile
       lithify compact orders --json | jq '.logs[].records_out'
     """
     topic, named = invocation.open_topic(topic_name)
@@ -86,8 +97,11 @@ def compact(
         return 0
     check_now(now_ms, yes, "what a round drops", "--plan shows what it would do")
     look, before = f"`lithify history {topic.name}`", "the logs of {} are as they were"
-    with interruptible(invocation, topic.name, look=look, before=before) as work:
-        report = _run(invocation, topic, work, now_ms=now_ms, partitions=chosen, **limits)
+    with (
+        _profiled(invocation, profile_dir) as profile,
+        interruptible(invocation, topic.name, look=look, before=before) as work,
+    ):
+        report = _run(invocation, topic, work, now_ms=now_ms, partitions=chosen, profile=profile, **limits)
         work.ended(report.version, changed=report.changed)
         if not invocation.printed(report):
             print_page(report.page())
@@ -114,6 +128,27 @@ def _run(invocation: Invocation, topic: Topic, work: Work, **given: Any) -> Roun
     except RoundsFailedError as error:
         report: RoundReport = error.report
         return report
+
+
+@contextmanager
+def _profiled(invocation: Invocation, folder: str | None) -> Iterator[RoundProfile | None]:
+    """A profile of the round, saved when it has ended or failed; that it cannot be saved does not fail the round."""
+    if folder is None:
+        yield None
+        return
+    from lithify.api.profiles import TRACE, RoundProfile, profile_folder
+
+    path, profile = profile_folder(folder), RoundProfile()
+    try:
+        yield profile
+    finally:
+        try:
+            profile.save(path)
+        except OSError as error:
+            invocation.note("profile", f"{path}: the profile could not be written: {error.strerror}")
+        else:
+            kept = f"{len(profile.tasks)} of {len(profile.tasks) + profile.left_out} tasks"
+            invocation.note("profile", f"{path}: a profile with {kept}; trace viewers, such as Perfetto, open {TRACE}")
 
 
 def _partitions(topic_name: str, named: int | None, given: Sequence[int]) -> list[int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from lithify.errors import LithifyError
 from lithify.model.names import TopicName
@@ -21,6 +22,9 @@ from lithify.service.round.in_groups import check_masks, rounds_in_groups
 from lithify.service.round.run import Run, run_rounds
 from lithify.service.round.topic_run import plan_rounds
 
+if TYPE_CHECKING:
+    from lithify.ports.profile import Profile
+
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
@@ -31,6 +35,8 @@ class RunRequest:
     limits: RunLimits = RunLimits()
     notes: Callable[[str], None] = unsaid
     """Gets what a round says before it begins: how much free space it may need."""
+    profile: Profile | None = None
+    """Gets what its phases take; what its tasks take, it gets from the engine."""
 
 
 def plan_compact(warehouse: Warehouse, slots: int, name: TopicName, request: RunRequest) -> PlanReport:
@@ -73,7 +79,7 @@ def compact(
     raises, or `UnknownOutcomeError` if the answer to the commit was lost and the outcome cannot be determined.
     """
     state = inherit_now(warehouse, name)
-    run = Run(warehouse, engine, request.limits, request.now_ms, progress, request.notes)
+    run = Run(warehouse, engine, request.limits, request.now_ms, progress, request.notes, request.profile)
     wanted = None if request.partitions is None else tuple(request.partitions)
     if request.limits.rewrite_bytes is None:
         result = run_rounds(run, {name: wanted}, {} if state is None else {name: state})[name]

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, groupby
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from lithify.errors import InsufficientSpaceError, LithifyError, RoundAbandonedError
 from lithify.errors.defects import as_lithify_error
@@ -44,6 +45,9 @@ from lithify.service.round.stopwatch import Stopwatch
 from lithify.service.round.topic_run import LogOutcomes, TopicResult, TopicRun
 from lithify.waits.parallel import for_each, parallel
 
+if TYPE_CHECKING:
+    from lithify.ports.profile import Profile
+
 REPLANS = 5
 """How often one run plans a log that other commits change during the round."""
 
@@ -65,6 +69,7 @@ class Run:
     progress: Progress = silent
     notes: Callable[[str], None] = unsaid
     """Gets what is to be said before the rounds begin, as lines of text."""
+    profile: Profile | None = None
 
 
 def run_rounds(
@@ -76,7 +81,7 @@ def run_rounds(
     has its error, and so has one whose commit's outcome is unknown.
     """
     clock, at_once = run.warehouse.clock, run.warehouse.store.at_once
-    watch = Stopwatch(clock)
+    watch = Stopwatch(clock, run.profile)
     run_id = clock.new_id()
     topics = [
         TopicRun(run.warehouse, name, run.now_ms, watch, run_id, partitions, loaded.get(name), run.limits.rewrite_bytes)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from lithify.ports.clock import Clock
+
+if TYPE_CHECKING:
+    from lithify.ports.profile import Profile
 
 
 @dataclass(slots=True)
@@ -24,6 +28,7 @@ class Stopwatch:
     """In ms, summed over attempts. Time that several threads spend in a phase together counts once."""
 
     clock: Clock
+    profile: Profile | None = None
     started_ms: int = 0
     _phases: dict[str, _Phase] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
@@ -35,7 +40,8 @@ class Stopwatch:
     def phase(self, name: str) -> Iterator[None]:
         self._count(name, 1)
         try:
-            yield
+            with nullcontext() if self.profile is None else self.profile.phase(name):
+                yield
         finally:
             self._count(name, -1)
 

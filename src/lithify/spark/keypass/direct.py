@@ -17,7 +17,6 @@ from lithify.columnar.files.access import FileAccess
 from lithify.columnar.key_hash import HashRange
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan
 from lithify.columnar.keypass.winners import WinnerFinder
-from lithify.columnar.pace import unthrottled
 from lithify.errors import LithifyError
 from lithify.spark.keypass.results import RESULT, error_row, result_rows
 from lithify.spark.payloads import Unpacking
@@ -45,14 +44,20 @@ def direct_winners(ranges: DataFrame, unpack: Unpacking) -> DataFrame:
 @in_worker
 def _run_ranges(batches: Batches, unpack: Unpacking) -> Batches:
     tasks: list[RangeTask] = [unpack(payload) for (payload,) in columns(batches, PAYLOAD)]
-    acquire = tasks[0].pace.throttles().read if tasks else unthrottled
+    if not tasks:
+        return
+    meter = tasks[0].pace.meter()
+    acquire = tasks[0].pace.throttles(meter).read
     for task in tasks:
+        meter.begin()
         try:
             tally, dead = task.finder.find(_Scans(task, acquire), task.hash_range)
         except LithifyError as error:
             yield error_row(task.unit, error)
         else:
-            yield from result_rows(task.unit, task.first_segment, tally, dead)
+            compared = tally.compared + tally.asked
+            spent = meter.spent("range", task.hash_range.index, bytes_read=tally.bytes_read, records=compared)
+            yield from result_rows(task.unit, task.first_segment, tally, dead, spent)
 
 
 class _Scans:

@@ -146,7 +146,7 @@ class _Reading:
     def blocks_tasks(self, log: LogWork) -> list[BlocksTask]:
         starts = ordinal_starts(log.plan.scanned)
         return [
-            BlocksTask(log.unit, log.first_segment, log.plan.rules, starts, hash_range, self.finder)
+            BlocksTask(log.unit, log.first_segment, log.plan.rules, starts, hash_range, self.finder, self.pace)
             for hash_range in log.ranges
         ]
 

@@ -3,6 +3,7 @@
     row of a segment    (unit, segment, change, dead)     `dead` stays in Spark unless the key pass is small,
                                                           the rest goes to the driver
     row of a part       (unit, tally), or an error        goes to the driver
+                        (unit, what it took)              the same, of rounds that are profiled
 
 A unit is one log of the run. No row contains keys or values (C38).
 """
@@ -20,6 +21,7 @@ from pyspark.sql import DataFrame
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.segment.dead_records import DeadRecords
 from lithify.errors import LithifyError
+from lithify.ports.profile import TaskSpent
 from lithify.spark.tasks import columns
 
 UNIT = "unit"
@@ -37,17 +39,20 @@ RESULT = pa.schema(
         (TALLY, pa.binary()),
     ]
 )
-"""Either a segment with its `DeadPositions` from one part of the keys, or the pickled tally or error of a part."""
+"""A segment with its `DeadPositions` from one part of the keys, or a part's pickled tally, error, or what it took."""
 
 _BATCH_BYTES = 8 * 2**20
 
 
-def result_rows(unit: int, first_segment: int, tally: Tally, dead: DeadRecords) -> Iterator[pa.RecordBatch]:
+def result_rows(
+    unit: int, first_segment: int, tally: Tally, dead: DeadRecords, spent: Sequence[TaskSpent]
+) -> Iterator[pa.RecordBatch]:
     """The result of one part as rows of `RESULT`, in batches of a few megabytes.
 
-    `first_segment` is the number in the run of the part's first segment.
+    `first_segment` is the number in the run of the part's first segment, `spent` what the part took, if it is profiled.
     """
     yield _tally_row(unit, tally)
+    yield from (_tally_row(unit, one) for one in spent)
     rows: list[tuple[int, int, bytes]] = []
     pending_bytes = 0
     for index, positions in dead.by_segment().items():
@@ -65,7 +70,7 @@ def error_row(unit: int, error: LithifyError) -> pa.RecordBatch:
     return _tally_row(unit, error)
 
 
-def _tally_row(unit: int, tally: Tally | LithifyError) -> pa.RecordBatch:
+def _tally_row(unit: int, tally: Tally | LithifyError | TaskSpent) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([{UNIT: unit, TALLY: pickle.dumps(tally)}], schema=RESULT)
 
 
@@ -79,10 +84,14 @@ def _segment_rows(unit: int, rows: Sequence[tuple[int, int, bytes]]) -> pa.Recor
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What the driver collects: tallies or errors by unit, `DeadPositions.change` by segment number."""
+    """What the driver collects: tallies or errors by unit, `DeadPositions.change` by segment number.
+
+    And of each task of a round that is profiled (unit, what it took).
+    """
 
     tallies: Mapping[int, Sequence[Tally | LithifyError]]
     changes: Mapping[int, int]
+    spent: Sequence[tuple[int, TaskSpent]] = ()
 
 
 def collect_counts(results: DataFrame) -> Counts:
@@ -102,9 +111,12 @@ def collect_all(results: DataFrame) -> tuple[Counts, pa.Table]:
 def _counts(rows: pa.Table) -> Counts:
     tallies: dict[int, list[Tally | LithifyError]] = {}
     changes: dict[int, int] = {}
-    for unit, segment, change, tally in columns(iter(rows.to_batches()), UNIT, SEGMENT, CHANGE, TALLY):
-        if tally is not None:
-            tallies.setdefault(unit, []).append(pickle.loads(tally))
-        else:
+    spent: list[tuple[int, TaskSpent]] = []
+    for unit, segment, change, pickled in columns(iter(rows.to_batches()), UNIT, SEGMENT, CHANGE, TALLY):
+        if pickled is None:
             changes[segment] = changes.get(segment, 0) + change
-    return Counts(tallies, changes)
+        elif isinstance(of_part := pickle.loads(pickled), TaskSpent):
+            spent.append((unit, of_part))
+        else:
+            tallies.setdefault(unit, []).append(of_part)
+    return Counts(tallies, changes, spent)

@@ -79,6 +79,7 @@ class BlocksTask:
     starts: Integers
     hash_range: HashRange
     finder: WinnerFinder
+    pace: TaskPace
 
 
 def shuffled_winners(segments: DataFrame, ranges: DataFrame, parts: int, unpack: Unpacking) -> DataFrame:
@@ -92,10 +93,12 @@ def shuffled_winners(segments: DataFrame, ranges: DataFrame, parts: int, unpack:
 
 @in_worker
 def _send_keys(batches: Batches, unpack: Unpacking) -> Batches:
-    acquire = None
+    meter, acquire = None, None
     for (payload,) in columns(batches, PAYLOAD):
         task: SegmentTask = unpack(payload)
-        acquire = acquire or task.pace.throttles().read
+        meter = meter or task.pace.meter()
+        acquire = acquire or task.pace.throttles(meter).read
+        meter.begin()
         scan = KeyScan(task.access, task.log, settles=True, acquire=acquire)
         try:
             for index, block in task.finder.blocks(scan.keys(task.portion), len(task.parts)):
@@ -104,7 +107,9 @@ def _send_keys(batches: Batches, unpack: Unpacking) -> Batches:
         except LithifyError as error:
             settled: Iterator[pa.RecordBatch] = iter([error_row(task.unit, error)])
         else:
-            settled = result_rows(task.unit, task.segment, scan.tally, scan.dead)
+            records = sum(segment.records for segment in task.log.of(task.portion))
+            spent = meter.spent("send", task.segment, bytes_read=scan.tally.bytes_read, records=records)
+            settled = result_rows(task.unit, task.segment, scan.tally, scan.dead, spent)
         for rows in settled:
             to_first = [{PART: task.parts[0], **row} for row in rows.to_pylist()]
             yield pa.RecordBatch.from_pylist(to_first, schema=_SENT)
@@ -143,9 +148,12 @@ def _find_in_blocks(batches: Batches, unpack: Unpacking) -> Batches:
 
 def _find(task: BlocksTask, spool: Spool) -> Iterator[pa.RecordBatch]:
     schema = keys_schema(task.rules)
+    meter = task.pace.meter()
+    meter.begin()
     try:
         tally, dead = task.finder.find(lambda _: SpooledKeys(spool, schema, task.starts), task.hash_range)
     except LithifyError as error:
         yield error_row(task.unit, error)
     else:
-        yield from result_rows(task.unit, task.first_segment, tally, dead)
+        spent = meter.spent("find", task.hash_range.index, records=tally.compared + tally.asked)
+        yield from result_rows(task.unit, task.first_segment, tally, dead, spent)
