@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.columnar.keypass.keys import key_table
+from lithify.columnar.keypass.keys import key_bytes, key_table
 from lithify.columnar.keypass.keys.key_table import KeyTable
 
 KEYS = st.lists(st.binary(max_size=3) | st.sampled_from([b"\x00\x00", b"\xff" * 40]), max_size=60)
@@ -46,3 +46,16 @@ def test_keys_are_looked_at_a_part_at_a_time(keys, others, looked_at):
 def test_many_keys_are_told_from_as_many_others():
     there, others = [b"%d" % n for n in range(5000)], [b"-%d" % n for n in range(5000)]
     assert found(there, [*others, *there], crc32) == [-1] * 5000 + list(range(5000))
+
+
+def test_a_long_key_that_many_short_ones_meet_is_not_gathered_for_each():
+    """C38: 3 GiB of keys, which Arrow refuses to gather."""
+    there, wanted = [b"l" * 2**20, b"other"], [b"short"] * 3000 + [b"other"]
+    assert found(there, wanted, lambda _: 7) == by_hand(there, wanted)
+
+
+def test_keys_of_one_size_are_told_from_others(monkeypatch):
+    monkeypatch.setattr(key_bytes, "GATHERED_BYTES", 10)
+    there, wanted = [b"%04d" % n for n in range(50)], [b"%d" % n for n in range(2000)]
+    assert found(there, wanted, lambda key: crc32(key) % 3) == by_hand(there, wanted)
+    assert found(wanted, there, lambda key: crc32(key) % 3) == by_hand(wanted, there)

@@ -64,3 +64,9 @@ def test_keys_that_are_a_part_of_a_longer_array(keys, data):
     array = pa.array(keys, pa.binary()).slice(start)
     hashes = np.array([crc32(key) for key in keys[start:]], np.uint32)
     assert list(latest_rows(array, hashes)) == last_by_hand(keys[start:])
+
+
+def test_a_long_key_that_many_short_ones_meet_is_not_gathered_for_each():
+    """C38: 3 GiB of keys, which Arrow refuses to gather."""
+    keys = [b"short"] * 3000 + [b"l" * 2**20]
+    assert found(keys, [7] * len(keys)) == last_by_hand(keys)

@@ -12,11 +12,10 @@ another key look at a next place together.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from lithify.columnar.key_hash import HALF_BITS, HalfHashes
-from lithify.columnar.keypass.keys.key_bytes import comparable, equal
+from lithify.columnar.keypass.keys.key_bytes import comparable, equal_at
 from lithify.columnar.segment.dead_records import Integers
 
 TAG_BITS = 6
@@ -92,7 +91,7 @@ class KeyTable:
             left = entries > 0
             alike = np.flatnonzero(numbers < _NUMBER)
             if len(alike):
-                same = alike[self._are(keys, rows[alike], numbers[alike])]
+                same = alike[equal_at(keys, rows[alike], self._keys, numbers[alike].astype(np.int64))]
                 found[rows[same]] = numbers[same]
                 left[same] = False
             rows, tags, at = rows[left], tags[left], self._next(at[left], look)
@@ -100,13 +99,6 @@ class KeyTable:
                 return
         if self._crowded:
             found[rows] = [self._crowded.get(key, -1) for key in keys.take(pa.array(rows)).to_pylist()]
-
-    def _are(self, keys: pa.Array, rows: Integers, numbers: HalfHashes) -> npt.NDArray[np.bool_]:
-        """For each of these rows whether its key is that of the number: bool."""
-        theirs, ours = keys.take(pa.array(rows)), self._keys.take(pa.array(numbers))
-        if theirs.type != ours.type:  # keys of one size, and others
-            theirs, ours = theirs.cast(pa.binary()), ours.cast(pa.binary())
-        return equal(theirs, ours)
 
     def _next(self, at: Integers, look: int) -> Integers:
         """Another place for each, further away from look to look."""

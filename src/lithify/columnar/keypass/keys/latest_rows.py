@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columnar.key_hash import HALF_BITS, HalfHashes
-from lithify.columnar.keypass.keys.key_bytes import equal
+from lithify.columnar.keypass.keys.key_bytes import equal, equal_at
 from lithify.columnar.keypass.ranks import Flags
 from lithify.columnar.segment.dead_records import Integers
 
@@ -50,8 +50,7 @@ def latest_rows(keys: pa.Array, hashes: HalfHashes, order: Integers | None = Non
         stays = written == own
         last[left] = stays
         shadowed = np.flatnonzero(~stays)
-        same = equal(keys.take(pa.array(left[shadowed])), keys.take(pa.array(left[written[shadowed]])))
-        shadowed = shadowed[~same]
+        shadowed = shadowed[~equal_at(keys, left[shadowed], keys, left[written[shadowed]])]
         left, hashes = left[shadowed], hashes[shadowed]
     last[left] = _are_last(keys.take(pa.array(left)))
     return last
