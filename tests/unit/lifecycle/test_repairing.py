@@ -248,6 +248,15 @@ def test_without_metadata_masks_count_where_it_is_certain_that_the_log_has_them(
     assert all("values of keys that were deleted may be among them" in note for note in notes)
 
 
+def test_what_a_later_mask_hides_is_told_where_only_an_earlier_one_is_certain() -> None:
+    """The round that wrote the later one may not have committed."""
+    masked = (with_mask(HIGH, "h", 3), with_mask(HIGH, "h2", 4))
+    known = ClosedState(6, some_settings(), (IN_PLACE,))
+    segments, (note,) = with_masks(remains(masked=masked, certain=frozenset({"h"})), (HIGH,), known)
+    assert [segment.id for segment in segments] == ["h"]
+    assert note.startswith("h2: that this mask counts is not certain, so 1 records of high that rounds had hidden")
+
+
 def test_a_mask_that_is_missing_is_said_to_be_one() -> None:
     lost = MetadataFile("m/9", 9, problem="the file is missing")
     found = {"named": (a_segment(),), "missing": ("m",), "missing_masks": frozenset({"m"})}

@@ -26,15 +26,13 @@ def with_masks(
     for segment in segments:
         masked = [m for m in remains.masked if m.path == segment.path]
         certain = [m for m in masked if m.id in remains.certain and m.id not in remains.closed]
-        if len(certain) == 1 and not _only_of_view(segment, known):
-            chosen.append(certain[0])
-            continue
-        chosen.append(segment)
-        if masked and not (_only_of_view(segment, known) and not _lacks_losers(segment, known)):
-            hidden = max(m.records_in_file - m.records for m in masked)
+        left = certain[0] if len(certain) == 1 and not _only_of_view(segment, known) else segment
+        chosen.append(left)
+        most = min(masked, key=lambda mask: mask.records, default=left)
+        if most.records < left.records and not (_only_of_view(segment, known) and not _lacks_losers(segment, known)):
             notes.append(
-                f"{masked[-1].id}: that this mask counts is not certain, so {hidden} records of {segment.path} that "
-                "rounds had hidden are back; values of keys that were deleted may be among them"
+                f"{most.id}: that this mask counts is not certain, so {left.records - most.records} records of "
+                f"{segment.path} that rounds had hidden are back; values of keys that were deleted may be among them"
             )
     return tuple(chosen), tuple(notes)
 
