@@ -198,3 +198,14 @@ def test_what_is_held_is_not_looked_at_twice_at_a_time(place: RandomPlace) -> No
         check_round(topic)
         check_topic(topic)
     assert topic.state.version == version
+
+
+@pytest.mark.parametrize("at", range(3, 13))
+@pytest.mark.parametrize("mode", ["in-place", "side-by-side"])
+def test_a_round_is_planned_again_where_what_superseded_is_deleted(place: RandomPlace, mode: str, at: int) -> None:
+    """C10, C26, C44: whenever others delete it."""
+    config = {"compaction.strategy": "timestamp", "compaction.mode": mode, "segment.max.dead.ratio": 1}
+    topic = CheckedTopic.create(place, 1, config)
+    topic.append([a_record(b"a", b"1", 1_900), a_record(b"a", b"2", 1_800), a_record(b"a", b"3", 1_700)])
+    check_round(topic, trouble=Standstill(at, lambda: topic.delete_records(0, 1)))
+    check_topic(topic)

@@ -137,7 +137,7 @@ class _Round:
         return [replace(log, readers=readers) for readers in ways]
 
     def _planned(self, said: LogReport) -> Moment:
-        """What the round of a log was planned on at last: a conflict has it planned again, or a late append (C44)."""
+        """What the round of a log was planned on at last: a conflict has it planned again, or what came late (C44)."""
         first, last, partition = self.moments[0], self.moments[-1], said.partition
         if partition not in first.state.partitions:
             return last
@@ -145,9 +145,11 @@ class _Round:
         conflict = changed or first.model.logs[partition].epoch != last.model.logs[partition].epoch
         if conflict or not self.was_loaded:
             return last
-        if said.log_end_offset == first.model.logs[partition].end:
+        cut = said.deleted_below != first.state.log(partition).deleted_below
+        if said.log_end_offset == first.model.logs[partition].end and not cut:
             return first
-        assert self._may_drop(first, partition), "records that no delete could beat had it planned again (C44)"
+        by_order = first.model.settings.compaction_strategy != "offset"
+        assert by_order and (cut or self._may_drop(first, partition)), "what changes no winner had it planned again"
         return last
 
     def _may_drop(self, moment: Moment, partition: int) -> bool:
