@@ -154,7 +154,7 @@ class Rounds(RuleBasedStateMachine):
         rewritten = [s for one in work_of(done.decision for done in outcome.applied) for s in one.segments]
         assert len(rewritten) <= bounds.segments_rewritten
         assert sum(s.size_bytes for s in outcome.written) <= bounds.bytes_written
-        assert sum(s.size_bytes for s in rewritten) + outcome.bytes_read <= bounds.bytes_read
+        assert sum(s.size_bytes + s.mask_bytes for s in rewritten) + outcome.bytes_read <= bounds.bytes_read
 
     @invariant()
     def readers_see_what_the_textbook_has(self) -> None:

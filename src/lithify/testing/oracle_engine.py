@@ -134,7 +134,7 @@ def findings_of(plan: LogPlan, records: Mapping[str, Sequence[Record]], outcome:
         tombstones_held=sum(o in held for o in outcome.held),
         tombstones_held_by_chunks=sum(o in held for o in outcome.held_by_chunks),
         tombstones_unversioned=outcome.tombstones_unversioned,
-        bytes_read=sum(s.scan_bytes for s in plan.scanned),
+        bytes_read=sum(s.scan_bytes + s.mask_bytes for s in plan.scanned),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.model.segment import volume_of
+from lithify.model.segment import Mask, volume_of
 from lithify.model.topic.log import HeldTombstones, LogState, TombstoneStep, View
 from lithify.rules.compaction.plan_bounds import FOOTER_BYTES, PlanBounds, bounds_of
 from lithify.rules.compaction.planner import plan_log
@@ -153,6 +153,14 @@ def test_bounds_count_every_segment_that_may_be_touched_and_every_read_of_the_ke
     idle = log.plan(log.state(dirty_from=3))
     assert idle.is_idle
     assert bounds_of(idle, 1) == PlanBounds(0, 0, 0)
+
+
+def test_masks_count_in_the_bounds_as_often_as_keys_are_read():
+    """C30: they are read with the keys, and once more where the segment is rewritten."""
+    log = a_log("a=1 b=1 | a=3")
+    segments = (replace(log.segments[0], records=1, mask=Mask("m", 1000, 1)), log.segments[1])
+    plain, masked = (plan_log(log.state(dirty_from=2), some, some_settings(), 0) for some in (log.segments, segments))
+    assert masked.bounds(3).bytes_read == plain.bounds(3).bytes_read + 4 * 1000
 
 
 @pytest.mark.parametrize("config", [BY_TIME, {"compaction_strategy": "header", "compaction_strategy_header": "v"}])

@@ -28,7 +28,8 @@ def bounds_of(plan: LogPlan, key_reads: int) -> PlanBounds:
     touched = _touched(plan)
     whole = sum(segment.size_bytes for segment in touched)
     written = whole if plan.rewrite_bytes is None else min(whole, _in_part(plan, plan.rewrite_bytes, touched))
-    return PlanBounds(len(touched), whole + key_reads * plan.key_bytes, written + FOOTER_BYTES * len(touched))
+    bytes_read = key_reads * plan.key_bytes + whole + sum(segment.mask_bytes for segment in touched)
+    return PlanBounds(len(touched), bytes_read, written + FOOTER_BYTES * len(touched))
 
 
 def _touched(plan: LogPlan) -> tuple[Segment, ...]:

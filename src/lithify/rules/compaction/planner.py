@@ -122,14 +122,13 @@ class LogPlan:
 
     @property
     def key_bytes(self) -> int:
-        """What reading all keys once takes at most."""
-        of_chunks = sum(s.size_bytes for s in self.chunks)  # the metadata of their entries has no size in manifests
-        return sum(self._scan_bytes(s) for s in self.scanned + self.above_horizon) + of_chunks
+        """What reading all keys once takes at most. The metadata of entries has no size in manifests."""
+        return sum(map(self._scan_bytes, self.scanned + self.above_horizon)) + volume_of(self.chunks).size_bytes
 
     def _scan_bytes(self, segment: Segment) -> int:
         """What reading the keys of a segment takes at most: headers and timestamps have no size in metadata."""
         plain = not self.rules.is_ordered and self.rules.values_expire_before_ms is None
-        return segment.scan_bytes if plain else segment.size_bytes
+        return segment.mask_bytes + (segment.scan_bytes if plain else segment.size_bytes)
 
 
 def plan_log(
