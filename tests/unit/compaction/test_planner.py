@@ -160,7 +160,7 @@ def test_masks_count_in_the_bounds_as_often_as_keys_are_read():
     log = a_log("a=1 b=1 | a=3")
     segments = (replace(log.segments[0], records=1, mask=Mask("m", 1000, 1)), log.segments[1])
     plain, masked = (plan_log(log.state(dirty_from=2), some, some_settings(), 0) for some in (log.segments, segments))
-    assert masked.bounds(3).bytes_read == plain.bounds(3).bytes_read + 4 * 1000
+    assert bounds_of(masked, 3).bytes_read == bounds_of(plain, 3).bytes_read + 4 * 1000
 
 
 @pytest.mark.parametrize("config", [BY_TIME, {"compaction_strategy": "header", "compaction_strategy_header": "v"}])

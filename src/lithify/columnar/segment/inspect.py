@@ -1,4 +1,4 @@
-"""Reads a whole segment to check its facts and its order, and computes a digest of each record.
+"""Reads a whole data file to check its facts and its order, and computes a digest of each record.
 
 The digest covers every field of a record, so that records of one offset in two files can be compared without
 their values. Orders in headers (C10) are computed by SQL, independently of the code that rounds use.
@@ -20,6 +20,7 @@ from pyroaring import BitMap
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.keyindex.key_index import KeyIndexProof
 from lithify.columnar.segment.chunk_keys import CHUNK_KEY, chunk_keys, has_only_chunks
+from lithify.columnar.segment.dead_records import DeadPositions
 from lithify.columnar.segment.facts import wrong_facts
 from lithify.columnar.segment.mask_file import read_mask
 from lithify.columnar.segment.schema import (
@@ -81,6 +82,18 @@ class TombstonesOf:
 Piece: TypeAlias = pa.Table | Finding | TombstonesOf
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to find of a segment: tombstones if `count` is given, digests unless `headers` is None.
+
+    `headers` names the headers that hold orders.
+    """
+
+    segment: Segment
+    headers: Sequence[str] | None = None
+    count: TombstoneCount | None = None
+
+
 def inspect_segment(
     access: FileAccess,
     segment: Segment,
@@ -88,70 +101,109 @@ def inspect_segment(
     count: TombstoneCount | None,
     acquire: Callable[[int], None] = lambda _count: None,
 ) -> Iterator[Piece]:
-    """Yields findings about the file and its mask, its `DIGESTS` by row group, and its tombstones if `count` is given.
+    """What `inspect_file` yields of one segment."""
+    return (piece for _, piece in inspect_file(access, [Wanted(segment, headers, count)], acquire))
 
-    If the mask is damaged, it is not known which records are left, and only the file is checked. `headers` names the
-    headers that hold orders; with None there are no digests. Damage is yielded as a finding, not raised. `acquire`, a
-    throttle, is called with the compressed bytes of the mask, and of each row group, before they are read.
+
+def inspect_file(
+    access: FileAccess, wanted: Sequence[Wanted], acquire: Callable[[int], None]
+) -> Iterator[tuple[int, Piece]]:
+    """Reads a data file once, for the segments that it is, each with a mask of its own or none.
+
+    Yields findings about the file and the masks, `DIGESTS` by row group, and tombstones, each with the number in
+    `wanted` of what it is of. If a mask is damaged, it is not known which records are left, and only the file is
+    checked. Damage is yielded as a finding, not raised. `acquire`, a throttle, is called with the compressed bytes of
+    each mask, and of each row group, before they are read.
     """
-    if segment.mask is not None:
-        acquire(segment.mask.size_bytes)
-    try:
-        masked = read_mask(access, segment)
-    except DamagedError as error:
-        yield _damage(segment.partition, segment.id, error)
-        yield from inspect_segment(access, segment.unmasked, None, None, acquire)
-        return
-    yield from _inspect(access, segment, masked, headers, count, acquire)
+    parts: list[_Part] = []
+    for number, one in enumerate(wanted):
+        segment = one.segment
+        if segment.mask is not None:
+            acquire(segment.mask.size_bytes)
+        try:
+            parts.append(_Part(number, one, read_mask(access, segment)))
+        except DamagedError as error:
+            yield number, _damage(segment.partition, segment.id, error)
+    yield from _inspect(access, wanted, parts, acquire)
+
+
+class _Part:
+    """What is found of one segment of a file, without its masked records."""
+
+    def __init__(self, number: int, wanted: Wanted, masked: BitMap) -> None:
+        self.number = number
+        self.headers = wanted.headers
+        self._count = wanted.count
+        self._masked = masked
+        self._tombstones = np.zeros(0 if wanted.count is None else len(wanted.count.step_ends) + 1, np.int64)
+
+    def pieces(self, records: pa.Table, digests: pa.Table | None, first: int) -> Iterator[tuple[int, Piece]]:
+        """The digests of what is left of some records, whose first is number `first` of the file; counts tombstones."""
+        last = first + records.num_rows
+        if self._masked.range_cardinality(first, last):
+            left = pa.array(~DeadPositions(self._masked).flags(first, last))
+            records = records.select([OFFSET, KEY, VALUE_SIZE]).filter(left)
+            digests = None if digests is None else digests.filter(left)
+        if self._count is not None:
+            self._tombstones += _tombstones(records, self._count)
+        if self.headers is not None and digests is not None and digests.num_rows:
+            yield self.number, digests
+
+    def tombstones(self, partition: int) -> Iterator[tuple[int, Piece]]:
+        if self._count is not None:
+            yield self.number, TombstonesOf(partition, tuple(self._tombstones.tolist()))
 
 
 def _inspect(
-    access: FileAccess,
-    segment: Segment,
-    masked: BitMap,
-    headers: Sequence[str] | None,
-    count: TombstoneCount | None,
-    acquire: Callable[[int], None],
-) -> Iterator[Piece]:
-    """The records of a segment, apart from those that are masked."""
-    tombstones = np.zeros(0 if count is None else len(count.step_ends) + 1, np.int64)
+    access: FileAccess, wanted: Sequence[Wanted], parts: Sequence[_Part], acquire: Callable[[int], None]
+) -> Iterator[tuple[int, Piece]]:
+    """All records of the file that `wanted` share, of which `parts` have some each."""
+    segment = wanted[0].segment.unmasked
+    headers = next((part.headers for part in parts if part.headers is not None), None)
     digesting: AbstractContextManager[duckdb.DuckDBPyConnection | None] = (
         nullcontext() if headers is None else duckdb.connect(config=_IN_MEMORY)  # which takes longer than small files
     )
     try:
-        with SegmentReader(access, segment, masked) as reader, digesting as connection:
-            yield from wrong_facts(segment, reader.facts())
-            has_envelopes = PASSED_THROUGH in reader.schema.names
-            digest = _DIGEST.format(
-                orders=", ".join(_ORDER.format(name=_quoted(name)) for name in headers or ()),
-                passed_through=PASSED_THROUGH if has_envelopes else "NULL::BOOLEAN",
-                chunk_key=CHUNK_KEY if has_envelopes else "NULL::BLOB",
-                envelope="".join(f", {name}" for name in ENVELOPE_COLUMNS) if has_envelopes else "",
-            )
+        with SegmentReader(access, segment) as reader, digesting as connection:
+            facts = reader.facts()
+            yield from ((n, finding) for n, one in enumerate(wanted) for finding in wrong_facts(one.segment, facts))
             index = reader.key_index()
             proof = None if index is None else index.proof()
-            last = -1
+            digest, last, first = _digest(headers or (), reader.schema), -1, 0
             for group in range(reader.row_groups):
                 acquire(reader.compressed_bytes(group, reader.schema.names))
                 records = reader.read(group, reader.schema.names)
-                if not records.num_rows:
-                    continue
-                yield from _wrong_rows(segment, records, last)
+                yield from ((0, finding) for finding in _wrong_rows(segment, records, last))
                 if proof is not None:
-                    yield from _wrong_index(segment, records, proof, reader.positions(group))
+                    yield from ((0, one) for one in _wrong_index(segment, records, proof, reader.positions(group)))
                 last = records.column(OFFSET)[-1].as_py()
-                if count is not None:
-                    tombstones += _tombstones(records, count)
-                if connection is not None:
-                    if has_envelopes:
-                        records = records.append_column(CHUNK_KEY, chunk_keys(records))
-                    connection.register("records", records)
-                    yield connection.execute(digest).to_arrow_table().cast(DIGESTS)
+                digests = None if connection is None else _digested(connection, digest, records)
+                for part in parts:
+                    yield from part.pieces(records, digests, first)
+                first += records.num_rows
     except DamagedError as error:
-        yield _damage(segment.partition, segment.path, error)
+        yield 0, _damage(segment.partition, segment.path, error)
     else:
-        if count is not None:
-            yield TombstonesOf(segment.partition, tuple(tombstones.tolist()))
+        for part in parts:
+            yield from part.tombstones(segment.partition)
+
+
+def _digest(headers: Sequence[str], schema: pa.Schema) -> str:
+    has_envelopes = PASSED_THROUGH in schema.names
+    return _DIGEST.format(
+        orders=", ".join(_ORDER.format(name=_quoted(name)) for name in headers),
+        passed_through=PASSED_THROUGH if has_envelopes else "NULL::BOOLEAN",
+        chunk_key=CHUNK_KEY if has_envelopes else "NULL::BLOB",
+        envelope="".join(f", {name}" for name in ENVELOPE_COLUMNS) if has_envelopes else "",
+    )
+
+
+def _digested(connection: duckdb.DuckDBPyConnection, digest: str, records: pa.Table) -> pa.Table:
+    """In the order of the records, which DuckDB preserves."""
+    if PASSED_THROUGH in records.column_names:
+        records = records.append_column(CHUNK_KEY, chunk_keys(records))
+    connection.register("records", records)
+    return connection.execute(digest).to_arrow_table().cast(DIGESTS)
 
 
 def _wrong_index(

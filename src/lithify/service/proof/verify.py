@@ -83,7 +83,7 @@ def verify(
         more_findings=len(findings) > FINDINGS_KEPT or len(result.records) > FINDINGS_KEPT,
         records=sum(s.records for s in current.values()),
         segments=len(current),
-        bytes_read=sum(file.segment.size_bytes for file in files),
+        bytes_read=sum(sizes_of(file.segment for file in files).values()),
         duration_ms=warehouse.clock.now_ms() - started_ms,
     )
 

@@ -1,10 +1,11 @@
 """`verify` on Spark: compares the records of two or more versions (C1, C3, C4, C5).
 
-    segments ─► mapInArrow: (segment, offset, key, digest, ...) ─► one row per proof ─► `verdicts`
+    files ─► mapInArrow: (segment, offset, key, digest, ...) ─► one row per segment and proof ─► `verdicts`
                    └─► findings about the file, and its number of tombstones, or the error that reading it ended with
 
-Every file is read once. Window functions of Spark over exact keys find the winner of each key, independently
-of the code that rounds use, so that the two do not share a mistake. Values do not leave the tasks.
+Every file is read once, also for segments that differ in their masks. Window functions of Spark over exact keys find
+the winner of each key, independently of the code that rounds use, so that the two do not share a mistake. Values do not
+leave the tasks.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from lithify.columnar.segment.inspect import DIGESTS, Piece, TombstonesOf, inspect_segment
+from lithify.columnar.segment.inspect import DIGESTS, Piece, TombstonesOf, Wanted, inspect_file
 from lithify.errors import LithifyError
 from lithify.model.finding import Finding, FindingKind
+from lithify.model.segment import sizes_of
 from lithify.ports.engine import Progress, RunLimits
 from lithify.ports.inspector import InspectionResult, RecordFinding
 from lithify.rules.proof.inspection import InspectedSegment
@@ -69,13 +71,14 @@ class SparkInspector:
             return InspectionResult((), (), {})
         session = self._session()
         limited = self._limits.read_rate_bytes is not None
-        tasks = min(len(segments), MOST_TASKS, *([self._workers.slots] if limited else []))
+        files = _by_file(segments)
+        tasks = min(len(files), MOST_TASKS, *([self._workers.slots] if limited else []))
         pace = self._workers.task_pace(self._limits, tasks)
         group, comparing = self._workers.new_id(), _tasks(segments)
-        size_bytes = sum(one.segment.size_bytes for one in segments)
+        size_bytes = sum(sizes_of(one.segment for one in segments).values())
         watch = Watch(f"{group}-verify", "verify", (tasks, comparing), size_bytes, progress)
         with job_errors():
-            rows = _rows(session, pace, segments, header_names(proofs), tasks)
+            rows = _rows(session, pace, files, header_names(proofs), tasks)
             findings = verdicts(
                 _compared(session, rows, segments),
                 rules_frame(session, proofs),
@@ -96,14 +99,26 @@ def _tasks(segments: Sequence[InspectedSegment]) -> int:
     return 1 + compared // TASK_RECORDS
 
 
+Numbered = tuple[int, InspectedSegment]
+"""A segment, and its number among all."""
+
+
+def _by_file(segments: Sequence[InspectedSegment]) -> list[list[Numbered]]:
+    """Those of each data file together: they differ in their masks."""
+    files: dict[str, list[Numbered]] = {}
+    for number, one in enumerate(segments):
+        files.setdefault(one.segment.path, []).append((number, one))
+    return list(files.values())
+
+
 def _rows(
-    session: SparkSession, pace: TaskPace, segments: Sequence[InspectedSegment], headers: Sequence[str], tasks: int
+    session: SparkSession, pace: TaskPace, files: Sequence[Sequence[Numbered]], headers: Sequence[str], tasks: int
 ) -> DataFrame:
     """One row per record of each compared segment, and one per finding or tombstone count of a file."""
     specs = pa.table(
         {
-            "task": pa.array([number % tasks for number in range(len(segments))], pa.int32()),
-            "spec": pa.array([pickle.dumps((n, s)) for n, s in enumerate(segments)], pa.binary()),
+            "task": pa.array([number % tasks for number in range(len(files))], pa.int32()),
+            "spec": pa.array([pickle.dumps(file) for file in files], pa.binary()),
         }
     )
 
@@ -111,13 +126,13 @@ def _rows(
         acquire = pace.throttles().read
         for batch in batches:
             for spec in batch.column("spec").to_pylist():
-                number, inspected = pickle.loads(spec)
-                names = headers if inspected.memberships else None
+                numbers, some = zip(*pickle.loads(spec), strict=True)
+                wanted = [Wanted(one.segment, headers if one.memberships else None, one.count) for one in some]
                 try:
-                    for piece in inspect_segment(pace.access, inspected.segment, names, inspected.count, acquire):
-                        yield from _as_rows(number, piece)
+                    for index, piece in inspect_file(pace.access, wanted, acquire):
+                        yield from _as_rows(numbers[index], piece)
                 except LithifyError as error:
-                    yield _about(number, _BEFORE_FINDINGS, {_ERROR: base64.b64encode(pickle.dumps(error)).decode()})
+                    yield _about(numbers[0], _BEFORE_FINDINGS, {_ERROR: base64.b64encode(pickle.dumps(error)).decode()})
 
     frame = session.createDataFrame(specs).repartitionById(tasks, F.col("task")).select("spec")
     return frame.mapInArrow(read, from_arrow_schema(_ROWS))

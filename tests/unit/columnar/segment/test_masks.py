@@ -19,7 +19,7 @@ from lithify.columnar.rewrite import Source, Throttles, cut, mask, mask_offsets,
 from lithify.columnar.segment import mask_file, writer
 from lithify.columnar.segment.dead_records import DeadPositions
 from lithify.columnar.segment.file_pieces import checked_pieces
-from lithify.columnar.segment.inspect import TombstonesOf, inspect_segment
+from lithify.columnar.segment.inspect import TombstonesOf, Wanted, inspect_file, inspect_segment
 from lithify.columnar.segment.mask_file import FILE_PATH, MASK_SCHEMA, POSITION, masked_with, read_mask, write_mask
 from lithify.columnar.segment.segment_reader import SegmentReader, read_segment
 from lithify.columnar.segment.writer import SegmentSpec
@@ -268,6 +268,30 @@ def test_inspection_counts_and_digests_what_is_left(spec: SegmentSpec, whole: Se
     ]
     assert offsets == [r.offset for r in records_in(masked)]
     assert tombstones == TombstonesOf(0, (1, 3))
+
+
+def test_segments_of_one_file_are_inspected_by_reading_it_once(spec: SegmentSpec, whole: Segment) -> None:
+    """Whatever their masks: each gets what it would get alone."""
+    count = TombstoneCount(start=0, end=10**6, step_ends=(60,), empty_is_tombstone=False)
+    masked = [whole, hidden(spec, whole, [0, 3, *range(10, 20)], "a"), hidden(spec, whole, [39], "b")]
+    wanted = [Wanted(masked[0], ["h"]), Wanted(masked[1], None, count), Wanted(masked[2], ["h"], count)]
+    read: list[int] = []
+    together = list(inspect_file(ACCESS, wanted, read.append))
+    alone: list[int] = []
+    for number, one in enumerate(wanted):
+        mine = [piece for n, piece in together if n == number]
+        assert mine == list(inspect_segment(ACCESS, one.segment, one.headers, one.count, alone.append))
+    assert 3 * sum(read) == sum(alone) + 2 * sum(segment.mask_bytes for segment in masked)
+    assert [n for n, piece in together if isinstance(piece, TombstonesOf)] == [1, 2]
+
+
+def test_a_damaged_mask_leaves_the_other_segments_of_its_file_alone(spec: SegmentSpec, whole: Segment) -> None:
+    masked, other = hidden(spec, whole, [1], "a"), hidden(spec, whole, [2], "b")
+    Path(masked.id).unlink()
+    found = list(inspect_file(ACCESS, [Wanted(masked, []), Wanted(other, [])], lambda _bytes: None))
+    assert [piece.path for _, piece in found if isinstance(piece, Finding)] == [masked.id]
+    assert sum(piece.num_rows for n, piece in found if n == 1 and isinstance(piece, pa.Table)) == COUNT - 1
+    assert {n for n, piece in found if isinstance(piece, pa.Table)} == {1}
 
 
 def test_a_damaged_file_is_found_beneath_a_damaged_mask(spec: SegmentSpec, whole: Segment) -> None:
