@@ -39,8 +39,8 @@ LOOKS = 5
 """Times that its files are listed again for that: listing many takes long, and commits go on meanwhile."""
 
 _NO_METADATA = (
-    *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, RecursionError, TypeError, ValueError),
-    *(ValidationError, zlib.error),
+    *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, NotImplementedError, RecursionError),
+    *(TypeError, ValueError, ValidationError, zlib.error),
 )
 """PyIceberg's exceptions for bytes that are not metadata; an unreachable catalog raises others."""
 
