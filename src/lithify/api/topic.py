@@ -209,8 +209,8 @@ class Topic(TopicTable):
         `task_memory` is in bytes, the rates in bytes per second over the whole run; text with a unit is accepted as
         well. After `partial_progress` bytes of new segments it commits, releases what they replace, and goes on.
         `notes` gets the free space that it may need, before it begins, `profile` what it takes. A log that failed has
-        an `error` in the report and is unchanged; the others continue. Raises `RoundsFailedError`, which has the report,
-        if all failed, and `ClockError` as `retain` does.
+        an `error` in the report and is unchanged; the others continue. Raises `RoundsFailedError`, which has the
+        report, if all failed, and `ClockError` as `retain` does.
         """
         from lithify.service.round.compact import RunRequest, compact
 

@@ -17,7 +17,7 @@ from lithify.model.names import TopicName
 from lithify.store.iceberg.catalog.embedded import EmbeddedCatalog
 from lithify.store.iceberg.catalog.newest_state import Newest, named_lists, read_newest, topic_state
 from lithify.store.iceberg.catalog.tables import TopicTables
-from lithify.store.iceberg.layout import MAIN_BRANCH, VIEW_BRANCH
+from lithify.store.iceberg.layout import ICEBERG_FORMAT, MAIN_BRANCH, VIEW_BRANCH
 from support.store.builders import ORDERS, Place, some_records
 
 VIEWED = TopicName("devices.eu", "seen")
@@ -96,6 +96,7 @@ def test_what_either_reader_makes_of_changed_metadata(iceberg: Place, tmp_path: 
         changed = mutated(metadata, chance)
         file.write_text(json.dumps(changed))
         ours = read_newest(access, name, where)
+        assert ours is None or changed["format-version"] == ICEBERG_FORMAT, number
         try:
             theirs = by_pyiceberg(source, name)
         except LithifyError as error:
@@ -106,3 +107,17 @@ def test_what_either_reader_makes_of_changed_metadata(iceberg: Place, tmp_path: 
             assert told(newest) == told(truth), number
             assert newest.lists.view in (truth.lists.view, None), number
     assert MUTATIONS / 2 < read < 2 * MUTATIONS
+
+
+def test_a_table_of_a_later_format_of_iceberg_is_not_read_as_one_of_this(iceberg: Place) -> None:
+    state = iceberg.append(iceberg.create(), some_records("a"))
+    ((_, where),) = iceberg.store.change_tokens()
+    file = Path(local_path(where or "") or "")
+    metadata = json.loads(file.read_bytes())
+
+    file.write_text(json.dumps({**metadata, "format-version": 3}))
+    assert iceberg.store.load(ORDERS) == state  # PyIceberg knows it
+
+    file.write_text(json.dumps({**metadata, "format-version": 9}))
+    with pytest.raises(DamagedError, match=f"metadata cannot be read: .* in {where}"):
+        iceberg.store.load(ORDERS)

@@ -16,6 +16,9 @@ from lithify.model.stored_file import FileKind
 from lithify.ports.documents import DocumentKind
 from lithify.rules.lifecycle.sweeping import run_of
 
+ICEBERG_FORMAT = 2
+"""The version of Iceberg's table format that tables of topics have."""
+
 NO_RETRIES = ("commit.retry.num-retries", "0")
 """PyIceberg's own retry sends stale properties and so loses state: Lithify refuses to write to a table that does
 not forbid it."""

@@ -41,10 +41,10 @@ from lithify.columnar.segment.column_names import (
     VALUE_SIZE,
 )
 from lithify.model.settings.topic_settings import TopicSettings
-from lithify.store.iceberg.layout import METADATA_FILES_KEPT, NO_RETRIES
+from lithify.store.iceberg.layout import ICEBERG_FORMAT, METADATA_FILES_KEPT, NO_RETRIES
 
 TABLE_PROPERTIES = {
-    "format-version": "2",
+    "format-version": str(ICEBERG_FORMAT),
     NO_RETRIES[0]: NO_RETRIES[1],
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": str(METADATA_FILES_KEPT),

@@ -1,7 +1,7 @@
 """The newest state of a topic from its metadata, with little work per topic for looks at many.
 
     path ─► metadata.json ─► properties, current snapshot ─► state       no query, no model of the whole
-      └── the file is missing or damaged ─► the usual way, which says why
+      └── it is missing, damaged, or of another format ─► the usual way, which says why
 
 A table's metadata lists every kept snapshot, and creating objects of them all takes most of the time.
 """
@@ -28,7 +28,7 @@ from lithify.store.iceberg.io.checksums import (
     stated_refs,
 )
 from lithify.store.iceberg.io.file_cache import Recent
-from lithify.store.iceberg.layout import MAIN_BRANCH, VIEW_BRANCH
+from lithify.store.iceberg.layout import ICEBERG_FORMAT, MAIN_BRANCH, VIEW_BRANCH
 from lithify.store.iceberg.state import topic_codec
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ again."""
 
 
 def read_newest(access: FileAccess, name: TopicName, where: str) -> Newest | None:
-    """What a metadata file says; None if it is missing, or cannot be read in this way."""
+    """What a metadata file says; None if it is missing, of another format, or cannot be read in this way."""
     try:
         content = access.read(where)
     except Exception:  # the usual way reports it
@@ -107,6 +107,8 @@ def read_newest(access: FileAccess, name: TopicName, where: str) -> Newest | Non
 def _newest(name: TopicName, where: str, content: bytes) -> Newest | None:
     try:
         metadata = parsed_object(where, content)
+        if metadata["format-version"] != ICEBERG_FORMAT:
+            return None  # what it says may mean something else
         snapshots = {snapshot["snapshot-id"]: snapshot for snapshot in metadata["snapshots"]}
         refs, properties = metadata["refs"], metadata["properties"]
         main, version = snapshots[refs[MAIN_BRANCH]["snapshot-id"]], metadata["last-sequence-number"]

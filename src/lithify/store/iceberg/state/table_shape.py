@@ -17,7 +17,7 @@ from pyiceberg.table.metadata import TableMetadata
 
 from lithify.errors import WarehouseError
 from lithify.model.names import TopicName
-from lithify.store.iceberg.layout import NO_RETRIES
+from lithify.store.iceberg.layout import ICEBERG_FORMAT, NO_RETRIES
 from lithify.store.iceberg.state.topic_codec import settings_in
 from lithify.store.iceberg.table_columns import PARTITION_SPEC, schema_of
 
@@ -30,9 +30,6 @@ ELSEWHERE = (
 )
 """Table properties that send files to other places than the topic's folder."""
 
-FORMAT_VERSION = 2
-"""Of Iceberg's table format."""
-
 
 def check_writable(name: TopicName, metadata: TableMetadata) -> None:
     """Raises `WarehouseError`, with the remedy, for a table that is not as Lithify creates it."""
@@ -43,10 +40,10 @@ def check_writable(name: TopicName, metadata: TableMetadata) -> None:
 def _changes(name: TopicName, metadata: TableMetadata) -> Iterator[tuple[str, str]]:
     """What was changed, and how to undo it."""
     back = f"`lithify repair {name}` sets it back"
-    if metadata.format_version != FORMAT_VERSION:
+    if metadata.format_version != ICEBERG_FORMAT:
         yield (
             f"the table was upgraded to Iceberg's format version {metadata.format_version}, and Lithify writes "
-            f"version {FORMAT_VERSION}",
+            f"version {ICEBERG_FORMAT}",
             back,
         )
     setting, value = NO_RETRIES
