@@ -16,21 +16,19 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
 
 from pyspark.sql import SparkSession
 
-import lithify
+from cases import Log
 from keyed_segments import Shape, keyed_segments
 from lithify.api.topic import Topic
 from lithify.columnar.files.access import local_path
-from lithify.model.log_arithmetic import measured
-from lithify.model.segment import Segment
-from lithify.model.topic.edit import TopicEdit
 from lithify.reports.rounds.round import RoundReport
 from lithify.spark.session.start import session_factory
+from lithify_ways import topic_of
 
 MB = 10**6
 SAMPLE_SECONDS = 0.1
@@ -40,15 +38,6 @@ STILL_SECONDS = 15
 
 STOPPED = 1
 """Bytes per second: years for a row group."""
-
-
-def topic_of(segments: tuple[Segment, ...], folder: Path) -> Topic:
-    """A new topic that names the given files."""
-    topic = lithify.open(str(folder)).create_topic("orders")
-    state = topic.state()
-    log = measured(replace(state.logs[0], log_end_offset=segments[-1].end_offset), segments)
-    topic.warehouse.store.commit(state, TopicEdit("made", topic.warehouse.clock.now_ms(), {0: log}, add=segments))
-    return topic
 
 
 @dataclass(slots=True)
@@ -170,16 +159,16 @@ def main() -> None:
     asked = parser.parse_args()
     asked.data.mkdir(parents=True, exist_ok=True)
     shape = Shape(asked.records, asked.records, asked.segments, asked.value_bytes, 0.02)
-    segments = keyed_segments(asked.data.resolve(), shape)
+    log = Log((), keyed_segments(asked.data.resolve(), shape))
     session = session_factory(None, {})()
     with tempfile.TemporaryDirectory(dir=asked.data) as scratch:
         folders = (Path(scratch) / str(number) for number in range(1000))
-        at_a_rate(session, topic_of(segments, next(folders)), "read", None)  # one round of warm-up
+        at_a_rate(session, topic_of(log, next(folders)), "read", None)  # one round of warm-up
         for way in ("read", "write"):
             for rate in [None, *asked.rates]:
-                figures = at_a_rate(session, topic_of(segments, next(folders)), way, rate and rate * MB)
+                figures = at_a_rate(session, topic_of(log, next(folders)), way, rate and rate * MB)
                 print(json.dumps(figures), flush=True)
-        topic = topic_of(segments, next(folders))
+        topic = topic_of(log, next(folders))
         print(json.dumps(stopped_and_let_go(session, topic, asked.rates[0] * MB)), flush=True)
     session.stop()
 

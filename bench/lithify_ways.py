@@ -1,0 +1,82 @@
+"""Rounds of Lithify: on a warm session, and by the command with all that it starts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+import lithify
+from cases import Log
+from lithify.api.topic import Topic
+from lithify.columnar.segment.segment_reader import read_segment
+from lithify.model.log_arithmetic import measured
+from lithify.model.topic.edit import TopicEdit
+from way import KEPT, shuffled_bytes, spark_session
+
+
+def topic_of(log: Log, folder: Path) -> Topic:
+    """A new topic that names the files of a log, compacted as far as the log is."""
+    topic = lithify.open(str(folder)).create_topic("orders")
+    state, end = topic.state(), log.segments[-1].end_offset
+    clean_end = log.clean[-1].end_offset if log.clean else 0
+    made = measured(replace(state.logs[0], log_end_offset=end, first_dirty_offset=clean_end), log.segments)
+    edit = TopicEdit("made", topic.warehouse.clock.now_ms(), {0: made}, add=log.segments)
+    topic.warehouse.store.commit(state, edit)
+    return topic
+
+
+@dataclass(slots=True)
+class _OfTopic:
+    """What both ways of Lithify do with their topic."""
+
+    keeps_tombstones: ClassVar[bool] = True
+
+    topic: Topic | None = None
+
+    def kept(self) -> Iterable[pa.Table]:
+        assert self.topic is not None
+        warehouse, state = self.topic.warehouse, self.topic.state()
+        for segment in warehouse.store.segments(state, [0]):
+            yield from read_segment(warehouse.files.access, segment, columns=KEPT)
+
+    def close(self) -> None:
+        """Its session ends with its process."""
+
+
+class LithifyWarm(_OfTopic):
+    """A round, from its plan to its commit, on a session that has run rounds before."""
+
+    @cached_property
+    def session(self) -> Any:
+        return spark_session()
+
+    def prepare(self, log: Log, out: Path) -> None:
+        _ = self.session
+        self.topic = topic_of(log, out)
+
+    def run(self) -> Mapping[str, float]:
+        assert self.topic is not None
+        shuffled_before = shuffled_bytes(self.session)
+        (report,) = self.topic.compact(spark=self.session).logs
+        phases = {f"{phase}_s": ms / 1000 for phase, ms in report.phases_ms.items()}
+        moved = {"data_read_bytes": report.bytes_read, "data_written_bytes": report.bytes_written}
+        return {**phases, **moved, "shuffled_bytes": shuffled_bytes(self.session) - shuffled_before}
+
+
+class LithifyCold(_OfTopic):
+    """The command `lithify compact`, from its start to its end."""
+
+    def prepare(self, log: Log, out: Path) -> None:
+        self.topic, self.out = topic_of(log, out), out
+
+    def run(self) -> Mapping[str, float]:
+        command = [sys.executable, "-m", "lithify", "--warehouse", str(self.out), "compact", "orders"]
+        subprocess.run(command, check=True, capture_output=True)
+        return {}

@@ -1,0 +1,137 @@
+"""Compares Lithify with other ways of keeping the last record of each key, on the same files: `just bench`.
+
+    python bench/run.py [short|full|smoke] [--data FOLDER] [--case NAME]... [--way NAME]... [--records N] [--turns N]
+                        [--to FOLDER]
+
+`short` takes less than 15 minutes on two idle cores, `full` less than two hours. They write docs/benchmarks.md, its
+picture and its figures. `smoke` takes a minute and shows that all of it works: its figures mean nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from benchmarks_page import DOCS, write
+from cases import BASE, Case, cases
+from figures import OURS
+from turns import in_turns, processes
+from ways import WAYS
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large the base is, and how often each way runs that is fast enough to run everywhere, and the others."""
+
+    records: int
+    turns: int
+    slow_turns: int
+
+
+SIZES = {"smoke": Size(20_000, 1, 1), "short": Size(4_000_000, 3, 1), "full": Size(20_000_000, 5, 3)}
+SLOW_CASES = (BASE, "1%-new", "0.1%-new")
+"""Those on which ways run that are not run everywhere."""
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on."""
+    info = Path("/proc/cpuinfo").read_text()
+    fields = {name: re.search(rf"^{name}\s*: (.*)$", info, re.M) for name in ("model name", "cpu family", "model")}
+    name, family, model = (found[1] if found else "0" for found in fields.values())
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "processor": f"{name} ({_generation(name, int(family), int(model))})",
+        "cores": os.cpu_count(),
+        "memory_gib": round(memory / 2**30),
+        "python": platform.python_version(),
+        **{name: version(package) for name, package in (("duckdb", "duckdb"), ("spark", "pyspark"))},
+    }
+
+
+def _command(words: Sequence[str]) -> str:
+    """What was typed, without folders of this machine."""
+    kept = [word for before, word in pairwise(["", *words]) if {before, word}.isdisjoint({"--data", "--to"})]
+    return shlex.join(["just", "bench", *kept])
+
+
+def _generation(name: str, family: int, model: int) -> str:
+    """Of AMD's processors, which virtual machines often name without it; else the numbers that tell it."""
+    zen = {23: "Zen 2" if model >= 0x30 else "Zen", 25: "Zen 4" if model & 0xF0 in _ZEN_4 else "Zen 3", 26: "Zen 5"}
+    return zen[family] if "AMD" in name and family in zen else f"family {family}, model {model}"
+
+
+_ZEN_4 = (0x10, 0x60, 0x70, 0xA0)
+"""Model numbers of family 25, but for the last digit."""
+
+
+def compared(size: Size, every: Sequence[Case], names: Sequence[str], data: Path) -> list[dict[str, Any]]:
+    """The rows of all turns: those of fast ways on all cases, then those of the others, beside ours, on some."""
+    fast = [name for name in names if WAYS[name].everywhere]
+    slow = [name for name in names if not WAYS[name].everywhere]
+    rows = list(_shown(fast, every, range(size.turns), data))
+    if slow:
+        some = [case for case in every if case.name in SLOW_CASES]
+        rows += _shown([OURS, *slow], some, range(size.turns, size.turns + size.slow_turns), data)
+    return rows
+
+
+def _shown(names: Sequence[str], every: Sequence[Case], turns: range, data: Path) -> Iterator[dict[str, Any]]:
+    """The rows of some ways, which are also printed as they come."""
+    with processes(names) as ways, tempfile.TemporaryDirectory(dir=data) as scratch:
+        for case in every:
+            for row in in_turns(case, case.log(data), ways, turns, Path(scratch)):
+                print(json.dumps(row), file=sys.stderr, flush=True)
+                yield row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("size", nargs="?", choices=SIZES, default="short")
+    parser.add_argument("--data", type=Path, help="a folder for the logs, which are kept; else a temporary one")
+    parser.add_argument(
+        "--case", action="append", choices=[case.name for case in cases(1000)], help="only these; repeatable"
+    )
+    parser.add_argument("--way", action="append", choices=WAYS, help="only these, and `lithify`; repeatable")
+    parser.add_argument("--records", type=int, help="of the base")
+    parser.add_argument("--turns", type=int, help="counted turns of each way")
+    parser.add_argument("--to", type=Path, help="a folder for the page; docs, but for `smoke` none")
+    asked = parser.parse_args()
+    size = SIZES[asked.size]
+    turns, slow_turns = (asked.turns or size.turns), (asked.turns or size.slow_turns)
+    size = Size(asked.records or size.records, turns, slow_turns)
+    every = [case for case in cases(size.records) if not asked.case or case.name in asked.case]
+    wanted = [name for name in WAYS if not asked.way or name in (*asked.way, OURS)]
+    left_out = {name: why for name in wanted if (why := WAYS[name].missing())}
+    for name, why in left_out.items():
+        print(f"left out: {name}: {why}", file=sys.stderr)
+    with tempfile.TemporaryDirectory() as temporary:
+        data = Path(asked.data or temporary)
+        data.mkdir(parents=True, exist_ok=True)
+        rows = compared(size, every, [name for name in wanted if name not in left_out], data)
+    result = {
+        "command": _command(sys.argv[1:]),
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "machine": machine(),
+        "left_out": left_out,
+        "cases": [{"name": case.name, "text": case.text, "records": case.records} for case in every],
+        "rows": rows,
+    }
+    if asked.to or asked.size != "smoke":
+        write(result, asked.to or DOCS)
+
+
+if __name__ == "__main__":
+    main()
