@@ -154,6 +154,14 @@ def segments_of(segments: tuple[Segment, ...], partition: int) -> tuple[Segment,
     return tuple(sorted((s for s in segments if s.partition == partition), key=lambda s: s.base_offset))
 
 
+def by_partition(segments: Iterable[Segment]) -> dict[int, tuple[Segment, ...]]:
+    """The same of all logs that have any, in one pass: for each log of a topic by itself it would be quadratic."""
+    logs: dict[int, list[Segment]] = {}
+    for segment in segments:
+        logs.setdefault(segment.partition, []).append(segment)
+    return {partition: tuple(sorted(log, key=lambda s: s.base_offset)) for partition, log in logs.items()}
+
+
 def by_file(segments: Iterable[Segment]) -> dict[str, Segment]:
     """By path, the files of segments, each once: a data file as its segment without a mask, a mask as that with it."""
     files: dict[str, Segment] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lithify.model.log_arithmetic import last_readable, measured
-from lithify.model.segment import segments_of, volume_of
+from lithify.model.segment import by_partition, segments_of, volume_of
 from lithify.model.topic.log import BATCHES_KEPT, RUN_IDS_KEPT, LastRecord, LogState, WrittenBatch
 from support.builders import a_log, a_segment
 
@@ -22,6 +22,7 @@ def test_the_segments_of_a_log_are_in_offset_order():
     """C13: and of no other partition."""
     segments = (a_segment("c", 10, 20), a_segment("x", 0, 5, partition=1), a_segment("b", 0, 10))
     assert [s.path for s in segments_of(segments, 0)] == ["b", "c"]
+    assert by_partition(segments) == {p: segments_of(segments, p) for p in {s.partition for s in segments}}
 
 
 def test_a_segment_may_hold_tombstones_as_far_as_its_facts_tell():

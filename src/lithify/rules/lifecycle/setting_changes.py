@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lithify.errors import InvalidSettingError, PolicyError
-from lithify.model.segment import Segment, segments_of
+from lithify.model.segment import Segment, by_partition
 from lithify.model.settings.topic_settings import TopicSettings, changes
 from lithify.model.settings.units import plural
 from lithify.model.topic.log import LogState
@@ -46,13 +46,12 @@ def altered(
         )
     if state.settings.side_by_side and not settings.side_by_side:
         _check_no_view(state)
-    changed = changes(state.settings, settings)
+    changed, own = changes(state.settings, settings), by_partition(segments)
     logs = (
         {}
         if not changed
         else {
-            log.partition: altered_log(log, segments_of(segments, log.partition), state.settings, settings)
-            for log in state.logs
+            log.partition: altered_log(log, own.get(log.partition, ()), state.settings, settings) for log in state.logs
         }
     )
     return logs | {new: LogState(new) for new in range(len(state.logs), partitions)}

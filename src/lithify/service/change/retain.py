@@ -8,7 +8,7 @@ from dataclasses import replace
 from lithify.errors import PolicyError
 from lithify.model.groups.reads import NO_READS
 from lithify.model.names import TopicName
-from lithify.model.segment import Segment, segments_of
+from lithify.model.segment import Segment, by_partition
 from lithify.model.topic.edit import TopicEdit, Verb
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
@@ -51,12 +51,12 @@ def retain(
             )
         logs: dict[int, LogState] = {}
         removed: list[Segment] = []
-        segments = warehouse.store.segments(newest)
+        segments = by_partition(warehouse.store.segments(newest))
         reads = read_groups(warehouse, newest)
         for log in newest.logs:
             if partitions is not None and log.partition not in partitions:
                 continue
-            here = segments_of(segments, log.partition)
+            here = segments.get(log.partition, ())
             read_below = reads.of(log.partition).backlog_below
             gone = gone_segments(log, here, newest.settings, judged_ms, read_below)
             if gone:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lithify.model.segment import segments_of
+from lithify.model.segment import by_partition
 from lithify.model.settings.units import plural
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import CopyKeys, DropsDeletes, SourceBatch
@@ -35,11 +35,11 @@ def resync(drops: DropsDeletes, watch: SourceWatch, take: Callable[[SourceBatch]
 
 def copy_keys(warehouse: Warehouse, state: TopicState) -> CopyKeys:
     """Those of this version. Raises `DamagedError` or `WarehouseError`."""
-    segments = warehouse.store.segments(state)
-    view = warehouse.store.view(state) if state.settings.side_by_side else ()
+    segments = by_partition(warehouse.store.segments(state))
+    view = by_partition(warehouse.store.view(state) if state.settings.side_by_side else ())
     how = Reading(compacted=True)
     pieces = {
-        log.partition: pieces_of(log, segments_of(segments, log.partition), segments_of(view, log.partition), how)
+        log.partition: pieces_of(log, segments.get(log.partition, ()), view.get(log.partition, ()), how)
         for log in state.logs
     }
     return CopyKeys(pieces, {log.partition: table_rules(log, state.settings) for log in state.logs})

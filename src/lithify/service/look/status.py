@@ -12,7 +12,7 @@ from lithify.errors import LithifyError, UnknownVersionError
 from lithify.model.failure import LogFailure
 from lithify.model.groups.reads import LogReads
 from lithify.model.names import TopicName, in_order
-from lithify.model.segment import Segment, segments_of, volume_of
+from lithify.model.segment import Segment, by_partition, volume_of
 from lithify.model.settings.inheritance import origins
 from lithify.model.settings.stream_attributes import StreamAttributes
 from lithify.model.settings.topic_settings import to_config
@@ -37,13 +37,13 @@ from lithify.service.look.space import space_of
 
 def topic_status(warehouse: Warehouse, state: TopicState, *, now_ms: int | None = None) -> TopicStatus:
     """Every log of `state`: offsets, what limits the horizon, whether it is due and why (C21, C27, C28, C31)."""
-    segments = warehouse.store.segments(state)
+    segments = by_partition(warehouse.store.segments(state))
     failures = failures_of(warehouse.store, state)
     reads = read_groups(warehouse, state)
     judged_ms = warehouse.clock.now_ms() if now_ms is None else now_ms
     logs = tuple(
         _with_failure(
-            _log_status(state, log, segments_of(segments, log.partition), judged_ms, reads.of(log.partition)),
+            _log_status(state, log, segments.get(log.partition, ()), judged_ms, reads.of(log.partition)),
             failures.get(log.partition),
         )
         for log in state.logs

@@ -18,7 +18,7 @@ from lithify.model.cursor import AtTime, Cursor, From, Start, offsets_text
 from lithify.model.message import MessageId, MessagePosition
 from lithify.model.names import TopicName
 from lithify.model.record import Record
-from lithify.model.segment import segments_of
+from lithify.model.segment import by_partition
 from lithify.model.topic.log import LastRecord
 from lithify.model.topic.state import TopicState
 from lithify.ports.files import Batch
@@ -199,10 +199,10 @@ def table_batches(
     if partition is not None:
         state.check_partition(partition)
     only = None if partition is None else [partition]
-    segments = warehouse.store.segments(state, only)
-    view = warehouse.store.view(state, only) if state.settings.side_by_side else ()
+    segments = by_partition(warehouse.store.segments(state, only))
+    view = by_partition(warehouse.store.view(state, only) if state.settings.side_by_side else ())
     for log in state.logs if partition is None else [state.log(partition)]:
-        here, viewed = segments_of(segments, log.partition), segments_of(view, log.partition)
+        here, viewed = segments.get(log.partition, ()), view.get(log.partition, ())
         pieces = pieces_of(log, here, viewed, Reading(compacted=True))
         yield from warehouse.files.latest([piece.segment for piece in pieces], table_rules(log, state.settings), key)
 

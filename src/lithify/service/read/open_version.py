@@ -7,9 +7,8 @@ version 8 ── segments of logs 0, 1, 2 ──► the same readers, when they 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from itertools import groupby
 
-from lithify.model.segment import Segment
+from lithify.model.segment import Segment, by_partition
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.rules.reading.pieces import Piece, Reading, pieces_of
@@ -29,12 +28,7 @@ class OpenVersion:
         if self._segments is None:
             viewed = [p for p in self._partitions if self._how.reads_view(self.state.log(p))]
             store = self._warehouse.store
-            self._view = _by_partition(store.view(self.state, viewed) if viewed else ())
-            self._segments = _by_partition(store.segments(self.state, sorted(self._partitions)))
+            self._view = by_partition(store.view(self.state, viewed) if viewed else ())
+            self._segments = by_partition(store.segments(self.state, sorted(self._partitions)))
         segments, view = self._segments.get(partition, ()), self._view.get(partition, ())
         return pieces_of(self.state.log(partition), segments, view, self._how)
-
-
-def _by_partition(segments: tuple[Segment, ...]) -> dict[int, tuple[Segment, ...]]:
-    """They are ordered by partition and offset, as the store returns them."""
-    return {partition: tuple(some) for partition, some in groupby(segments, lambda segment: segment.partition)}

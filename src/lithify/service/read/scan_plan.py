@@ -34,7 +34,7 @@ from lithify.model.scan import (
     ScanTask,
     Subscription,
 )
-from lithify.model.segment import segments_of
+from lithify.model.segment import by_partition
 from lithify.model.settings.units import format_time
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
@@ -247,14 +247,12 @@ def _pieces(
     if not ranges:
         return
     how = Reading(compacted=settings.compacted)
-    segments = warehouse.store.segments(state, list(ranges))
+    segments = by_partition(warehouse.store.segments(state, list(ranges)))
     viewed = [p for p in ranges if how.reads_view(state.log(p))]
-    view = warehouse.store.view(state, viewed) if viewed else ()
+    view = by_partition(warehouse.store.view(state, viewed) if viewed else ())
     for partition, (start, end) in ranges.items():
         pieces = []
-        for piece in pieces_of(
-            state.log(partition), segments_of(segments, partition), segments_of(view, partition), how
-        ):
+        for piece in pieces_of(state.log(partition), segments.get(partition, ()), view.get(partition, ()), how):
             segment = piece.segment
             low, high = max(start, piece.start_offset, segment.base_offset), min(end, segment.end_offset)
             if low < high and settings.filters.may_be_in(segment):

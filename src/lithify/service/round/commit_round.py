@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from lithify.errors import ConflictError
-from lithify.model.segment import Segment, segments_of, without
+from lithify.model.segment import Segment, by_partition, segments_of, without
 from lithify.model.topic.edit import TopicEdit, Verb
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
@@ -27,6 +27,9 @@ from lithify.service.last_record import last_record
 
 MakeReport = Callable[[int, tuple[int, ...]], RoundReport]
 """Given the version and the partitions that it changes: the report to store with it."""
+
+Logs = Mapping[int, tuple[Segment, ...]]
+"""By partition, the segments of a log, of logs that have any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ def commit_round(
         return TopicEdit(
             run_id=run_id,
             time_ms=commit_ms,  # retention of replaced files counts from the commit, whatever --now says (C7)
-            logs={p: _new_state(warehouse, newest, segments, o, run_id, times) for p, o in good.items()},
+            logs={p: _new_state(warehouse, newest, segments.get(p, ()), o, run_id, times) for p, o in good.items()},
             add=tuple(segment for outcome in results for segment in outcome.added),
             remove=tuple(segment for outcome in results for segment in outcome.removed),
             view_add=tuple(segment for outcome in results for segment in outcome.view_added),
@@ -103,17 +106,17 @@ def overtaken(
     Raises what `load` and `segments` raise, or `ConflictError` if the topic was recreated.
     """
     newest = warehouse.store.load(planned_on.name)
-    segments = warehouse.store.segments(newest, [p for p in plans if p in newest.partitions])
+    segments = by_partition(warehouse.store.segments(newest, [p for p in plans if p in newest.partitions]))
     return newest, _conflicts(warehouse, planned_on, newest, plans, segments)
 
 
 def _segments_of(
     warehouse: Warehouse, planned_on: TopicState, newest: TopicState, plans: Mapping[int, LogPlan]
-) -> tuple[Segment, ...]:
+) -> Logs:
     """The newest segments of the planned logs: without a commit in the meantime, those that the plans have."""
     if newest == planned_on:
-        return tuple(segment for plan in plans.values() for segment in plan.segments)
-    return warehouse.store.segments(newest, list(plans))
+        return {partition: plan.segments for partition, plan in plans.items()}
+    return by_partition(warehouse.store.segments(newest, list(plans)))
 
 
 def _conflicts(
@@ -121,7 +124,7 @@ def _conflicts(
     planned_on: TopicState,
     newest: TopicState,
     plans: Mapping[int, LogPlan],
-    segments: tuple[Segment, ...],
+    segments: Logs,
 ) -> dict[int, str]:
     """By partition, why the round of a log cannot be committed on the newest version."""
     if newest.identity != planned_on.identity:
@@ -130,19 +133,18 @@ def _conflicts(
         return dict.fromkeys(plans, "a setting was changed")
     if newest == planned_on:  # its version's number alone would not do: a restored catalog counts on from an older one
         return {}
-    view = warehouse.store.view(newest, list(plans)) if newest.settings.side_by_side else ()
+    view = by_partition(warehouse.store.view(newest, list(plans)) if newest.settings.side_by_side else ())
     commits = newest.version - planned_on.version
     reasons = {
-        p: conflict(plan, newest.log(p), commits, segments_of(segments, p), segments_of(view, p))
-        for p, plan in plans.items()
+        p: conflict(plan, newest.log(p), commits, segments.get(p, ()), view.get(p, ())) for p, plan in plans.items()
     }
     return {partition: reason for partition, reason in reasons.items() if reason is not None}
 
 
-def _late(newest: TopicState, outcomes: Mapping[int, LogOutcome], segments: tuple[Segment, ...]) -> dict[int, str]:
+def _late(newest: TopicState, outcomes: Mapping[int, LogOutcome], segments: Logs) -> dict[int, str]:
     """By partition, why a log is planned again for records that were appended or deleted since."""
     reasons = {
-        p: late_append(outcome, segments_of(segments, p)) or late_deletion(outcome, newest.log(p))
+        p: late_append(outcome, segments.get(p, ())) or late_deletion(outcome, newest.log(p))
         for p, outcome in outcomes.items()
     }
     return {partition: reason for partition, reason in reasons.items() if reason is not None}
@@ -162,7 +164,7 @@ def _new_state(
     run_id: str,
     times: RoundTimes,
 ) -> LogState:
-    """The state of one log with the round; `segments` are those of the newest version."""
+    """The state of one log with the round; `segments` are its own in the newest version."""
     partition = outcome.plan.partition
     current = newest.log(partition)
     left = segments_of((*without(segments, outcome.removed), *outcome.added), partition)

@@ -20,7 +20,7 @@ from lithify.errors import (
 from lithify.errors.defects import as_lithify_error
 from lithify.model.groups.reads import NO_READS, TopicReads
 from lithify.model.names import LogId, TopicName
-from lithify.model.segment import segments_of
+from lithify.model.segment import by_partition
 from lithify.model.settings.rates import RatesNote
 from lithify.model.topic.state import TopicState
 from lithify.ports.engine import PlannedLog
@@ -271,9 +271,11 @@ def plan_rounds(
     if large and not may_have_masks(warehouse.store, state):
         given = replace(given, segment_max_dead_ratio=0.0)
 
+    logs, views = by_partition(segments), by_partition(view)
+
     def planned(p: int) -> LogPlan:
         settings = keeping_tombstones(given) if p in keeping else given
-        return plan_log(state.log(p), segments_of(segments, p), settings, now_ms, segments_of(view, p), reads.of(p))
+        return plan_log(state.log(p), logs.get(p, ()), settings, now_ms, views.get(p, ()), reads.of(p))
 
     plans = map(planned, wanted)
     return tuple(plans if state.replica is None else map(of_view_only, plans))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from lithify.errors import DamagedError
 from lithify.errors.defects import readable
-from lithify.model.segment import Segment, segments_of, volume_of
+from lithify.model.segment import Segment, by_partition, volume_of
 from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import stored_settings, to_stored
 from lithify.model.sources.origin import origin_text
@@ -81,9 +81,10 @@ def view_gone(state: TopicState) -> DamagedError:
 
 def check_view(state: TopicState, partitions: Iterable[int], segments: tuple[Segment, ...]) -> None:
     """Raises `DamagedError` if these are not the segments of the views of `state`, as it counts them (C8)."""
+    views = by_partition(segments)
     for partition in partitions:
         view = state.log(partition).view or View()
-        volume = volume_of(segments_of(segments, partition))
+        volume = volume_of(views.get(partition, ()))
         if volume != view.volume:
             raise _view_damage(
                 state,
