@@ -6,10 +6,9 @@ A version's entries are decoded once and handed to the logs that are read; a new
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,7 +16,9 @@ import lithify
 from lithify import Record, Topic
 from lithify.api.groups import Membership
 from lithify.service.read.fetch import LogsReader
-from lithify.store.iceberg.manifests import segment_entries
+from lithify.store.iceberg.manifests import reading
+from lithify.store.iceberg.manifests.avro_blocks import AvroFile
+from lithify.store.iceberg.manifests.columns import Columns, Name
 
 PARTITIONS = [1, 300]
 
@@ -36,20 +37,18 @@ def member(topic: Topic) -> LogsReader:
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
     """Counts entries and lists that are decoded within the block."""
     done: Counter[str] = Counter()
-    decode, decode_list = segment_entries.decoded_entries, segment_entries.decoded_list
+    decode = reading.columns_of
 
-    def counting(*arguments: Any, **how: Any) -> Any:
-        found = decode(*arguments, **how)
-        done["entries"] += len(found)
+    def counting(files: Sequence[AvroFile], wanted: frozenset[Name]) -> Columns:
+        found = decode(files, wanted)
+        if wanted == reading.OF_LISTS:
+            done["lists"] += 1
+        else:
+            done["entries"] += found.rows
         return found
 
-    def counting_lists(*arguments: Any, **how: Any) -> Any:
-        done["lists"] += 1
-        return decode_list(*arguments, **how)
-
     with monkeypatch.context() as patched:
-        patched.setattr(segment_entries, "decoded_entries", counting)
-        patched.setattr(segment_entries, "decoded_list", counting_lists)
+        patched.setattr(reading, "columns_of", counting)
         yield done
 
 
@@ -85,7 +84,7 @@ def test_a_reset_of_a_group_decodes_each_entry_once(tmp_path: Path, monkeypatch:
     with topic.reader(group="g") as reader:
         list(reader)
         reader.commit()
-    segment_entries._DECODED.clear()
+    reading.SEGMENTS.decoded.clear()
     with counted(monkeypatch) as done:
         lake.group("g").reset("orders", to=lithify.AtTime(0))
     assert done == {"entries": 20, "lists": 1}

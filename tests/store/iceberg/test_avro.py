@@ -11,14 +11,15 @@ from pyiceberg.manifest import ManifestFile
 
 from formats.relocation import AvroParts, Block
 from lithify.columnar.files.access import local_path
-from lithify.store.iceberg.manifests import avro
+from lithify.store.iceberg.manifests import avro, writers
 from lithify.store.iceberg.manifests.avro import decoded_entries, decoded_list
 from support.store.builders import Place, some_records
 
 
 @pytest.fixture
-def stored(iceberg: Place, foreign: Catalog) -> tuple[bytes, ManifestFile, bytes]:
-    """A manifest list, one manifest that it names, and that manifest's bytes."""
+def stored(iceberg: Place, foreign: Catalog, monkeypatch: pytest.MonkeyPatch) -> tuple[bytes, ManifestFile, bytes]:
+    """A manifest list, one manifest that it names, and that manifest's bytes: a block for each entry, as before."""
+    monkeypatch.setattr(writers, "ENTRIES_PER_BLOCK", 1)
     state = iceberg.create()
     for key in "abc":
         state = iceberg.append(state, some_records(key))

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from pyiceberg.catalog import Catalog
 
 from lithify.errors import DamagedError, UnknownTopicError, UnsupportedFormatError
+from lithify.model.message import EnvelopeFacts
 from lithify.model.missed import DroppedDeletes, Undone
-from lithify.model.segment import Segment, Volume
+from lithify.model.segment import Mask, Segment, Volume
 from lithify.model.settings.table import SETTINGS
 from lithify.model.settings.topic_settings import TopicSettings, settings_of, to_config
 from lithify.model.topic.edit import TopicEdit
@@ -29,6 +30,7 @@ from lithify.model.topic.log import (
 from lithify.model.topic.state import NewTopic
 from lithify.rules.lifecycle.clocks import BEHIND_MS
 from lithify.store.iceberg.commit.kept_versions import closings
+from lithify.store.iceberg.manifests import writers
 from lithify.store.iceberg.state import topic_codec
 from lithify.store.iceberg.state.log_codec import log_from_json, log_to_json
 from store.table_properties import as_of_format, set_sealed
@@ -98,6 +100,8 @@ SEGMENTS = st.builds(
     min_value_size=st.none() | st.integers(0, 2**31 - 1),
     min_key=KEYS,
     max_key=KEYS,
+    envelopes=st.none()
+    | st.builds(EnvelopeFacts, OFFSETS, OFFSETS, st.integers(-1, 2**62), st.integers(-1, 2**62), st.just(1)),
 )
 
 
@@ -178,14 +182,24 @@ def test_settings_go_through_a_table_unchanged(iceberg: Place, preset: str) -> N
 segment_paths = count()
 
 
-@given(segments=st.lists(SEGMENTS, max_size=20))
+@given(segments=st.lists(SEGMENTS, max_size=20), per_block=st.sampled_from([1, 3, 16]))
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_segments_go_through_manifests_unchanged(iceberg: Place, segments: list[Segment]) -> None:
+def test_segments_go_through_manifests_unchanged(iceberg: Place, segments: list[Segment], per_block: int) -> None:
+    """Also from blocks of one entry, as earlier versions have written them."""
     name = type(ORDERS)("default", f"topic{next(segment_paths)}")
     state = iceberg.store.create_topic(NewTopic(name, "t", TopicSettings(), 3, 0))
-    named = tuple(_named(segment, f"{state.location}/data/{n}") for n, segment in enumerate(segments))
+    named = tuple(
+        replace(
+            segment,
+            path=f"{state.location}/data/é{n}",
+            mask=None if n % 3 else Mask(f"{state.location}/data/{n}.deletes", n + 1, n + 7),
+        )
+        for n, segment in enumerate(segments)
+    )
 
-    after = iceberg.store.commit(state, TopicEdit("run", NOW_MS, {}, add=named))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(writers, "ENTRIES_PER_BLOCK", per_block)
+        after = iceberg.store.commit(state, TopicEdit("run", NOW_MS, {}, add=named))
 
     assert sorted(iceberg.store.segments(after), key=_path) == sorted(named, key=_path)
     left = iceberg.store.commit(after, TopicEdit("run", NOW_MS, {}, remove=named[::2]))
@@ -289,10 +303,6 @@ def test_state_that_cannot_be_read_is_no_state(iceberg: Place, foreign: Catalog,
 
     with pytest.raises(DamagedError, match=r"orders: .*\.metadata\.json: the state"):
         iceberg.store.load(ORDERS)
-
-
-def _named(segment: Segment, path: str) -> Segment:
-    return replace(segment, path=path)
 
 
 def _path(segment: Segment) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from lithify.store.iceberg.manifests import adapter
 from lithify.store.iceberg.state import log_codec
 from lithify.testing.fake_clock import FakeClock
 from support.store.builders import NOW_MS, ORDERS, Place, an_iceberg_place, some_records
-from support.store.catalogs import NotingFileIO, NotingSource
+from support.store.catalogs import NotingFileIO, NotingSource, noted_reads
 
 VERSIONS_KEPT = 4
 
@@ -65,13 +66,13 @@ def test_manifests_stay_few_however_many_segments_there_are(noting: Place, monke
     monkeypatch.setattr(adapter, "MANIFESTS_PER_CLASS", 4)
     state = noting.append(noting.create(), some_records("a"))
     (segment,) = noting.store.segments(state)
-    opened = []
+    opened, by_itself = [], noted_reads(monkeypatch)
     for n in range(1, 80):
         more = replace(segment, path=f"{segment.path}-{n}", base_offset=n, end_offset=n + 1)
         state = noting.store.commit(state, TopicEdit(f"r{n}", NOW_MS, {}, add=(more,)))
-        NotingFileIO.read.clear()
+        by_itself.clear()
         assert len(noting.store.segments(state)) == n + 1
-        opened.append(len(_manifests_opened()))
+        opened.append(len(_manifests(by_itself)))
 
     assert [s.base_offset for s in noting.store.segments(state)] == list(range(80))
     # At most 3 of 1 to 3 files, 3 of up to 15, 3 of up to 63 and one above, and the one just written.
@@ -111,8 +112,7 @@ def test_loading_is_one_metadata_read(noting: Place, monkeypatch: pytest.MonkeyP
     state = noting.round(noting.append(noting.create(), some_records("a")))
     ((_, token),) = noting.store.change_tokens()
     NotingFileIO.read.clear()
-    read, by_itself = FileAccess.read, list[str]()
-    monkeypatch.setattr(FileAccess, "read", lambda access, path: by_itself.append(path) or read(access, path))
+    by_itself = noted_reads(monkeypatch)
 
     assert noting.store.load(ORDERS) == state
 
@@ -186,4 +186,8 @@ def test_listing_what_may_go_reads_each_file_of_metadata_once(noting: Place) -> 
 
 
 def _manifests_opened() -> list[str]:
-    return [path for path in NotingFileIO.read if path.endswith(".avro") and "/snap-" not in path]
+    return _manifests(NotingFileIO.read)
+
+
+def _manifests(read: Sequence[str]) -> list[str]:
+    return [path for path in read if path.endswith(".avro") and "/snap-" not in path]

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pytest
 from pyiceberg.utils.config import Config
 
+from lithify.columnar.files.access import FileAccess
 from lithify.store.iceberg.catalog.embedded import EmbeddedCatalog
 from lithify.store.iceberg.io.local_io import LocalFileIO, LocalInput, LocalOutput
 
@@ -97,6 +98,13 @@ class NotingSource(EmbeddedCatalog):
     @property
     def io_properties(self) -> Mapping[str, str]:
         return {"py-io-impl": f"{__name__}.NotingFileIO"}
+
+
+def noted_reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths of small files that are read without PyIceberg, from now on."""
+    read, paths = FileAccess.read, list[str]()
+    monkeypatch.setattr(FileAccess, "read", lambda access, path: paths.append(path) or read(access, path))
+    return paths
 
 
 def describe_catalog(monkeypatch: pytest.MonkeyPatch, **properties: str) -> None:

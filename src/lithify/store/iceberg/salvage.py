@@ -39,7 +39,7 @@ from lithify.store.iceberg.io.checksums import ManifestList, check_branches, che
 from lithify.store.iceberg.io.documents import read_document
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.store.iceberg.io.folders import stored_files
-from lithify.store.iceberg.manifests.segment_entries import read_segments
+from lithify.store.iceberg.manifests.reading import read_segments
 from lithify.store.iceberg.reaching import reaching, writing
 from lithify.store.iceberg.state import lineage
 from lithify.store.iceberg.state.table_shape import check_writable
@@ -260,8 +260,7 @@ class IcebergSalvage:
         snapshot = metadata.current_snapshot() if branch is None else metadata.snapshot_by_name(branch)
         if snapshot is None:
             return ()
-        io = load_file_io(dict(self._source.io_properties), snapshot.manifest_list)
-        return read_segments(io, ManifestList.of(snapshot), None)
+        return read_segments(self._access, ManifestList.of(snapshot), None)
 
     def _records(self, location: str, paths: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Records of closed versions, those that can be read."""

@@ -273,12 +273,10 @@ class IcebergStore(TopicFolders):
         return lists
 
     def _read(self, state: TopicState, listed: ManifestList, partitions: Sequence[int] | None) -> tuple[Segment, ...]:
-        from pyiceberg.io import load_file_io
-
-        from lithify.store.iceberg.manifests.segment_entries import read_segments
+        from lithify.store.iceberg.manifests.reading import read_segments
 
         try:
-            return read_segments(load_file_io(dict(self._source.io_properties), listed.path), listed, partitions)
+            return read_segments(self._access, listed, partitions)
         except DamagedError:
             self._lists_now(state)  # only a version that is kept has a right to its files (C7)
             raise

@@ -53,7 +53,7 @@ from lithify.store.iceberg.io.documents import write_document
 from lithify.store.iceberg.layout import VIEW_BRANCH, version_file, version_record
 from lithify.store.iceberg.manifests.adapter import SegmentProducer, delete_old_metadata
 from lithify.store.iceberg.manifests.exchange import Exchange
-from lithify.store.iceberg.manifests.segment_entries import read_segments
+from lithify.store.iceberg.manifests.reading import read_segments
 from lithify.store.iceberg.reaching import writing
 from lithify.store.iceberg.state import topic_codec
 
@@ -185,7 +185,7 @@ def _beside(table: Table, branch: str, segments: tuple[Segment, ...]) -> tuple[S
     if snapshot is None or not segments:
         return ()
     partitions = sorted({segment.partition for segment in segments})
-    return read_segments(table.io, ManifestList.of(snapshot), partitions)
+    return read_segments(FileAccess(table.io.properties), ManifestList.of(snapshot), partitions)
 
 
 def _tags(before: Versions, kept: Versions, refs: Mapping[str, int]) -> dict[str, int | None]:

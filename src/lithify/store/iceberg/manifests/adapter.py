@@ -6,8 +6,9 @@ segment once, and keeps manifests few by merging small ones.
     manifests of a branch [1][1][1] ... [1]   [16 files]   [270 files]
     merged by size class   └──── 16 of one class become one of the next ────┘
 
-so an entry is rewritten only a few times, for any number of segments. Masks have manifests of their own, which are
-merged in the same way.
+so an entry is rewritten only a few times, for any number of segments. Those of `LARGEST_CLASS` stay as they are: a
+commit then rewrites few entries, and no manifest becomes too large to be read whole. Masks have manifests of their
+own, which are merged in the same way.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from pyiceberg.manifest import (
     ManifestEntryStatus,
     ManifestFile,
     ManifestWriter,
-    ManifestWriterV2,
     write_manifest_list,
 )
+from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
@@ -48,10 +49,15 @@ from lithify.store.iceberg.manifests.segment_entries import (
     read_manifests,
 )
 from lithify.store.iceberg.manifests.whole_output import WholeOutput
+from lithify.store.iceberg.manifests.writers import MaskWriter, SegmentWriter
 from lithify.store.iceberg.state.topic_codec import RUN
 
 MANIFESTS_PER_CLASS = 16
 """So many manifests of one size class are merged; a class has 16 times the entries of the one before."""
+
+
+LARGEST_CLASS = 3
+"""Of manifests that were merged: they have 4,096 entries or more, and fewer than 65,536."""
 
 
 class UnstagedTransaction(Transaction):
@@ -63,17 +69,6 @@ class UnstagedTransaction(Transaction):
     @property
     def table_metadata(self) -> TableMetadata:
         return self._table.metadata
-
-
-class MaskWriter(ManifestWriterV2):
-    """A manifest of masks."""
-
-    def content(self) -> ManifestContent:
-        return ManifestContent.DELETES
-
-    @property
-    def _meta(self) -> dict[str, str]:
-        return {**super()._meta, "content": "deletes"}
 
 
 class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
@@ -214,7 +209,7 @@ class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
             if manifest.file.content == content:
                 classes[_size_class(manifest.file)].append(manifest)
         level = 0
-        while level <= max(classes, default=-1):
+        while level < LARGEST_CLASS:
             full = classes[level]
             if len(full) >= MANIFESTS_PER_CLASS:
                 entries = (entry for manifest in full for entry in read_entries(self._io, manifest))
@@ -253,10 +248,12 @@ class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
                 writer.add_entry(self._marked(entry, ManifestEntryStatus.DELETED))
         return writer.to_manifest_file()
 
+    def new_manifest_writer(self, spec: PartitionSpec) -> ManifestWriter:
+        return self._writer(ManifestContent.DATA)
+
     def _writer(self, content: ManifestContent) -> ManifestWriter:
-        if content == ManifestContent.DATA:
-            return self.new_manifest_writer(self.spec(0))
-        return MaskWriter(self.spec(0), self.schema(), self.new_manifest_output(), self._snapshot_id, self._compression)
+        kind = SegmentWriter if content == ManifestContent.DATA else MaskWriter
+        return kind(self.spec(0), self.schema(), self.new_manifest_output(), self._snapshot_id, self._compression)
 
     def _marked(self, entry: ManifestEntry, status: ManifestEntryStatus) -> ManifestEntry:
         deleted = status is ManifestEntryStatus.DELETED

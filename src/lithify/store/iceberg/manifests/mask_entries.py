@@ -4,22 +4,23 @@
     manifests of deletes        ▲ mask                    ▲ mask       by the bounds of `file_path`: both are its path
 
 A mask applies to a segment that was added by the same commit or an earlier one. So a segment that is added again has
-its mask added again.
+its mask added again. What only reads masks need not import PyIceberg.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-
-from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
-from pyiceberg.typedef import Record
+from typing import TYPE_CHECKING
 
 from lithify.errors import DamagedError
 from lithify.model.segment import Mask, Segment
 from lithify.store.iceberg.io.checksums import RESTORE
 
-_FILE_PATH, _POS = 2147483546, 2147483545
+if TYPE_CHECKING:
+    from pyiceberg.manifest import DataFile
+
+FILE_PATH, _POS = 2147483546, 2147483545
 """The ids that Iceberg reserves for the two columns of such a file."""
 
 
@@ -33,6 +34,9 @@ class MaskEntry:
 
 def mask_file(segment: Segment, mask: Mask) -> DataFile:
     """The manifest entry of the mask of a segment. Bounds of positions are those that all of its records have."""
+    from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+    from pyiceberg.typedef import Record
+
     path = segment.path.encode()
     file = DataFile.from_args(
         content=DataFileContent.POSITION_DELETES,
@@ -42,11 +46,11 @@ def mask_file(segment: Segment, mask: Mask) -> DataFile:
         record_count=mask.dead,
         file_size_in_bytes=mask.size_bytes,
         column_sizes={},
-        value_counts={_FILE_PATH: mask.dead, _POS: mask.dead},
-        null_value_counts={_FILE_PATH: 0, _POS: 0},
+        value_counts={FILE_PATH: mask.dead, _POS: mask.dead},
+        null_value_counts={FILE_PATH: 0, _POS: 0},
         nan_value_counts={},
-        lower_bounds={_FILE_PATH: path, _POS: _position(0)},
-        upper_bounds={_FILE_PATH: path, _POS: _position(segment.records_in_file - 1)},
+        lower_bounds={FILE_PATH: path, _POS: _position(0)},
+        upper_bounds={FILE_PATH: path, _POS: _position(segment.records_in_file - 1)},
         key_metadata=None,
         split_offsets=None,
         equality_ids=None,
@@ -58,11 +62,17 @@ def mask_file(segment: Segment, mask: Mask) -> DataFile:
 
 def mask_of(file: DataFile) -> MaskEntry:
     """The inverse of `mask_file`. Raises `DamagedError` for another program's file of deleted rows."""
+    from pyiceberg.manifest import DataFileContent
+
     lower, upper = (bounds or {} for bounds in (file.lower_bounds, file.upper_bounds))
-    path = lower.get(_FILE_PATH)
-    if file.content != DataFileContent.POSITION_DELETES or path is None or path != upper.get(_FILE_PATH):
-        raise DamagedError(f"{file.file_path}: deletes rows otherwise than Lithify does", hint=RESTORE)
+    path = lower.get(FILE_PATH)
+    if file.content != DataFileContent.POSITION_DELETES or path is None or path != upper.get(FILE_PATH):
+        raise other_deletes(file.file_path)
     return MaskEntry(path.decode(), Mask(file.file_path, file.file_size_in_bytes, file.record_count))
+
+
+def other_deletes(path: str) -> DamagedError:
+    return DamagedError(f"{path}: deletes rows otherwise than Lithify does", hint=RESTORE)
 
 
 def masked(segments: Iterable[Segment], masks: Iterable[MaskEntry]) -> list[Segment]:

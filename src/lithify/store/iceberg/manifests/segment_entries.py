@@ -14,14 +14,10 @@ The column size of `key` is that of all columns of the key pass together (`scan_
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
 
 from pyiceberg.io import FileIO
-from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestContent, ManifestEntry, ManifestFile
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestEntry, ManifestFile
 from pyiceberg.typedef import Record
 
 from lithify.columnar.files.access import check_small
@@ -40,15 +36,12 @@ from lithify.columnar.segment.column_names import (
     VALUE,
     VALUE_SIZE,
 )
-from lithify.errors import DamagedError, LithifyError
-from lithify.errors.redaction import one_line
 from lithify.model.message import EnvelopeFacts
 from lithify.model.segment import Segment
-from lithify.store.iceberg.io.checksums import MANIFESTS, RESTORE, ManifestList, Stated
-from lithify.store.iceberg.io.file_cache import FILE_CACHE, Recent
+from lithify.store.iceberg.io.checksums import MANIFESTS, ManifestList, Stated
 from lithify.store.iceberg.layout import SORT_ORDER_ID
 from lithify.store.iceberg.manifests.avro import decoded_entries, decoded_list
-from lithify.store.iceberg.manifests.mask_entries import MaskEntry, mask_of, masked
+from lithify.store.iceberg.manifests.written import check_written, damage_named, not_written
 
 _INT_BYTES, _LONG_BYTES = 4, 8
 _FALSE = b"\x00"
@@ -56,22 +49,6 @@ _PARTITION, _OFFSET, _TIMESTAMP = FIELD_IDS[PARTITION], FIELD_IDS[OFFSET], FIELD
 _KEY, _VALUE, _VALUE_SIZE = FIELD_IDS[KEY], FIELD_IDS[VALUE], FIELD_IDS[VALUE_SIZE]
 _LEDGER, _ENTRY, _PASSED = (ENVELOPE_FIELD_IDS[name] for name in (LEDGER_ID, ENTRY_ID, PASSED_THROUGH))
 _COUNTED = (_PARTITION, _OFFSET, _TIMESTAMP, FIELD_IDS[TIMESTAMP_TYPE], _KEY, _VALUE, _VALUE_SIZE)
-
-ENTRIES_KEPT = 100_000
-"""Entries of manifests that stay decoded, in all topics of a process: some 70 MB."""
-
-T = TypeVar("T")
-_ByPartition = Mapping[int, tuple[T, ...]]
-_Decoded = Recent[str, _ByPartition[T]]
-"""By the checksum of a manifest, which is that of its bytes, what they say."""
-
-
-def _size(named: _ByPartition[T]) -> int:
-    return max(1, sum(map(len, named.values())))
-
-
-_DECODED: _Decoded[Segment] = Recent(ENTRIES_KEPT, _size)
-_DECODED_MASKS: _Decoded[MaskEntry] = Recent(ENTRIES_KEPT, _size)
 
 
 def data_file(segment: Segment) -> DataFile:
@@ -171,52 +148,10 @@ class Manifest:
         return self.file.manifest_path
 
 
-def read_segments(io: FileIO, manifest_list: ManifestList, partitions: Sequence[int] | None) -> tuple[Segment, ...]:
-    """The segments that a manifest list names, by partition and offset; of some partitions only, if asked.
-
-    Raises `DamagedError`, which names the file.
-    """
-    wanted = None if partitions is None else frozenset(partitions)
-    segments: list[Segment] = []
-    masks: list[MaskEntry] = []
-    for manifest in read_manifests(io, manifest_list):
-        if wanted is not None and not may_hold(manifest.file, wanted):
-            continue
-        if manifest.file.content == ManifestContent.DELETES:
-            masks += _of(wanted, _named(io, manifest, mask_of, _DECODED_MASKS))
-        else:
-            segments += _of(wanted, _named(io, manifest, segment_of, _DECODED))
-    if masks:
-        segments = masked(segments, masks)
-    return tuple(sorted(segments, key=lambda s: (s.partition, s.base_offset)))
-
-
-def _of(wanted: frozenset[int] | None, named: _ByPartition[T]) -> Iterator[T]:
-    for partition in named if wanted is None else wanted & named.keys():
-        yield from named[partition]
-
-
-def _named(io: FileIO, manifest: Manifest, said: Callable[[DataFile], T], decoded: _Decoded[T]) -> _ByPartition[T]:
-    """What is `said` by the entries of a manifest. Its bytes are read and checked each time, and decoded once."""
-    content = _read(io, manifest)
-    known = None if manifest.checksum is None else decoded.get(manifest.checksum)
-    if known is not None:
-        return known
-    entries = _entries(manifest, content)
-    named: dict[int, list[T]] = defaultdict(list)
-    with _damage_named(manifest.path):
-        for entry in entries:
-            named[entry.data_file.partition[0]].append(said(entry.data_file))
-    by_partition = {partition: tuple(files) for partition, files in named.items()}
-    if manifest.checksum is not None:
-        decoded.put(manifest.checksum, by_partition)
-    return by_partition
-
-
 def read_manifests(io: FileIO, manifest_list: ManifestList) -> list[Manifest]:
     """The manifests of a snapshot. Raises `DamagedError`, which names the file."""
     content = _content(io, manifest_list.path, manifest_list.stated)
-    with _damage_named(manifest_list.path):
+    with damage_named(manifest_list.path):
         header, files = decoded_list(content, known=manifest_list.stated is not None)
         if MANIFESTS not in header:
             return [Manifest(file, None) for file in files]
@@ -240,30 +175,25 @@ def _read(io: FileIO, manifest: Manifest) -> bytes:
 
 
 def _entries(manifest: Manifest, content: bytes) -> list[ManifestEntry]:
-    with _damage_named(manifest.path):
+    with damage_named(manifest.path):
         return decoded_entries(content, manifest.file, known=manifest.checksum is not None)
 
 
 def _content(io: FileIO, path: str, stated: Stated | None) -> bytes:
     """A whole file, checked; reads no more than the stated size."""
-    with _damage_named(path):
+    with damage_named(path):
         file = io.new_input(path)
         with file.open() as stream:
             size = stream.seek(0, 2)
             if stated is None:
                 check_small(path, size)
             elif size != stated.size_bytes:
-                raise _not_written(path, f"it has {size} bytes, and {stated.size_bytes} were written")
+                raise not_written(path, f"it has {size} bytes, and {stated.size_bytes} were written")
             stream.seek(0)
             content = stream.read()
-    if stated is not None and stated.checksum not in (None, checksum_of(content)):
-        raise _not_written(path, "its checksum differs")
+    if stated is not None:
+        check_written(path, content, stated)
     return content
-
-
-def _not_written(path: str, why: str) -> DamagedError:
-    FILE_CACHE.drop(path)  # the next read opens the file: it may be intact, or restored
-    return DamagedError(f"{path}: the file is not what was written: {why}", hint=RESTORE)
 
 
 def may_hold(manifest: ManifestFile, partitions: frozenset[int]) -> bool:
@@ -284,17 +214,3 @@ def _bound(size: int, number: int) -> bytes:
 
 def _number(bound: bytes) -> int:
     return int.from_bytes(bound, "little", signed=True)
-
-
-@contextmanager
-def _damage_named(path: str) -> Iterator[None]:
-    """Turns any exception of a reader into a `DamagedError` of the file."""
-    try:
-        yield
-    except LithifyError:
-        raise  # an unreachable store is no damage; a `DamagedError` says enough
-    except FileNotFoundError as error:
-        raise DamagedError(f"{path}: the file is missing", hint=RESTORE) from error
-    except Exception as error:
-        why = one_line(repr(error), 300)
-        raise DamagedError(f"{path}: the file cannot be read: {why}", hint=RESTORE) from error
