@@ -15,6 +15,7 @@ import pytest
 import lithify
 from lithify import Record, Topic
 from lithify.api.groups import Membership
+from lithify.errors import DamagedError
 from lithify.service.read.fetch import LogsReader
 from lithify.store.iceberg.manifests import reading
 from lithify.store.iceberg.manifests.avro_blocks import AvroFile
@@ -88,3 +89,33 @@ def test_a_reset_of_a_group_decodes_each_entry_once(tmp_path: Path, monkeypatch:
     with counted(monkeypatch) as done:
         lake.group("g").reset("orders", to=lithify.AtTime(0))
     assert done == {"entries": 20, "lists": 1}
+
+
+def test_a_reader_at_the_end_reads_no_manifest_before_there_is_something_to_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = lithify.open(str(tmp_path / "lake")).create_topic("orders", partitions=3)
+    topic.append([Record(b"k", b"v", partition=n) for n in range(3)])
+    reading.SEGMENTS.decoded.clear()
+    with counted(monkeypatch) as first:
+        reader, back = topic.reader(start="latest", follow=True), topic.reader(0, "latest")
+        assert (pulled(reader), reader.has_message_available(), back.has_message_available()) == (0, False, False)
+    assert first == {}
+
+    topic.append([Record(b"k", b"w", partition=2)])
+    with counted(monkeypatch) as later:
+        assert pulled(reader) == 1
+    assert later == {"entries": 4, "lists": 1}
+
+    back.seek(0)
+    assert [record.value for record in back] == [b"v"], "the version that it was opened on"
+
+
+def test_a_reader_with_something_to_read_is_not_opened_without_it(tmp_path: Path) -> None:
+    topic = lithify.open(str(tmp_path / "lake")).create_topic("orders")
+    topic.append([Record(b"k", b"v")])
+    for manifest in (tmp_path / "lake").rglob("*-m0.avro"):
+        manifest.unlink()
+    with pytest.raises(DamagedError, match="the file is missing"):
+        topic.reader(0)
+    assert topic.reader(0, "latest").read_next() is None

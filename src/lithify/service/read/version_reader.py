@@ -36,8 +36,10 @@ class VersionReader:
         self._warehouse = warehouse
         self._how = how
         self._partition = partition
-        self._open(version)
+        self._hold(version, None)
         self.go_to(start)
+        if not self.is_at_end:
+            self._pieces()
 
     @property
     def partition(self) -> int:
@@ -127,13 +129,21 @@ class VersionReader:
         if self._is_open(newest.state):
             return False
         self._check_still_there(newest.state)
-        self._open(newest)
+        there_is_more = self._position < newest.state.log(self._partition).log_end_offset
+        # First, so that it stays in its version where that one cannot be read.
+        self._hold(newest, newest.pieces(self._partition) if there_is_more else None)
         return True
 
-    def _open(self, version: OpenVersion) -> None:
-        log, pieces = version.state.log(self._partition), version.pieces(self._partition)
+    def _hold(self, version: OpenVersion, pieces: tuple[Piece, ...] | None) -> None:
+        """Moves to a version. Without `pieces` its manifests are read once there is something to read in it."""
         # Set together: with the new log end and the old segments, records would be skipped.
-        self._state, self._log, self._pieces = version.state, log, pieces
+        self._version, self._known = version, pieces
+        self._state, self._log = version.state, version.state.log(self._partition)
+
+    def _pieces(self) -> tuple[Piece, ...]:
+        if self._known is None:
+            self._known = self._version.pieces(self._partition)
+        return self._known
 
     def _is_open(self, newest: TopicState) -> bool:
         """By number and by the log's commits: a restored catalog gives the numbers of versions a second time."""
@@ -171,7 +181,7 @@ class VersionReader:
                 return checked_offset(self._id, self._how.start(self._log), self._log.log_end_offset, start)
 
     def _at_time(self, timestamp_ms: int) -> int:
-        for piece in self._pieces:
+        for piece in self._pieces():
             if piece.segment.max_timestamp_ms < timestamp_ms:
                 continue
             for batch in self._read(piece, self._how.start(self._log)):
@@ -193,7 +203,7 @@ class VersionReader:
                 f"{self._id}: message id {sought} is not there yet: it was copied up to {reached or 'none'}",
                 hint="start at earliest, at latest, or at an id that was copied",
             )
-        for piece in self._pieces:
+        for piece in self._pieces():
             facts = piece.segment.envelopes
             if facts is None or not facts.may_reach(sought):
                 continue
@@ -204,7 +214,7 @@ class VersionReader:
         return self._log.log_end_offset
 
     def _stored(self) -> Iterator[Batch]:
-        for piece in self._pieces:
+        for piece in self._pieces():
             if piece.segment.end_offset > self._position:
                 yield from self._read(piece, self._position)
 
