@@ -1,11 +1,15 @@
 """The latency of appends as a topic ages: 2,000 appends with a round after every tenth.
 
-    python bench/append_latency.py
+    python bench/append_latency.py [--appends 2000] [--every 10]
+    python bench/append_latency.py --partitions 5000
 
 The target is a median of the last 50 at most twice that of the first 50. Both depend on what else
 the machine does at the time, so 50 more go to the aged topic and to a new one in turns. A round
 here merges the log into one segment through the same port and commit gate as a real one, without
 Spark, so that only the store is timed.
+
+With `--partitions`: one record appended to a topic of so many partitions, all of which have records, and to one of a
+single partition, in turns. The target is a ratio of 4.
 """
 
 from __future__ import annotations
@@ -92,13 +96,43 @@ def measure(folder: str, appends: int, every: int) -> dict[str, object]:
     }
 
 
+def measure_partitions(folder: str, partitions: int) -> dict[str, object]:
+    """Medians of `SAMPLE` appends of one record: wall and processor time, in ms, and their ratios."""
+    warehouse = open_warehouse(folder)
+    topics = {1: NEW_TOPIC, partitions: TOPIC}
+    for number, name in topics.items():
+        state = warehouse.store.create_topic(NewTopic(name, name.topic, TopicSettings(), number, 0))
+        for _ in range(2):
+            append(warehouse, name, [Record(b"k", b"v", partition=p) for p in range(number)])
+    took: dict[int, list[tuple[float, float]]] = {number: [] for number in topics}
+    for n in range(SAMPLE):
+        for number, name in topics.items():
+            cpu = time.process_time()
+            wall_ms = timed_ms(lambda: append(warehouse, name, [Record(b"key-%d" % n, b"v")]))  # noqa: B023
+            took[number].append((wall_ms, (time.process_time() - cpu) * 1000))
+    medians = {number: [statistics.median(kind) for kind in zip(*times, strict=True)] for number, times in took.items()}
+    metadata = Path(state.location.removeprefix("file://")) / "metadata"
+    return {
+        "partitions": partitions,
+        "ms": {number: round(wall, 1) for number, (wall, _) in medians.items()},
+        "cpu_ms": {number: round(cpu, 1) for number, (_, cpu) in medians.items()},
+        "ratio": round(medians[partitions][0] / medians[1][0], 2),
+        "cpu_ratio": round(medians[partitions][1] / medians[1][1], 2),
+        "metadata_json_bytes": max(metadata.glob("*.metadata.json")).stat().st_size,
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Times appends over the life of a topic.")
     parser.add_argument("--appends", type=int, default=2_000)
     parser.add_argument("--every", type=int, default=10, help="appends between two rounds")
+    parser.add_argument("--partitions", type=int, help="appends to a topic of so many partitions, and to one of one")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        print(json.dumps(measure(folder, asked.appends, asked.every)))
+        if asked.partitions:
+            print(json.dumps(measure_partitions(folder, asked.partitions)))
+        else:
+            print(json.dumps(measure(folder, asked.appends, asked.every)))
 
 
 if __name__ == "__main__":
