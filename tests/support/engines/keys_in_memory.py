@@ -43,7 +43,7 @@ class KeysInMemory:
     def has(self, portion: Portion) -> bool:
         return bool(self._portions[portion])
 
-    def keys(self, portion: Portion) -> Iterator[pa.RecordBatch]:
+    def keys(self, portion: Portion, wanted: pa.Array | None = None) -> Iterator[pa.RecordBatch]:
         records = self._portions[portion]
         first = int(self.starts[1]) if portion is Portion.DIRTY else 0
         batches = list(ranked(records, first, schema=self.schema, batch=self._batch))

@@ -6,18 +6,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 from lithify.columnar.files.access import FileAccess
-from lithify.columnar.keyindex import building
+from lithify.columnar.key_hash import HalfHashes
+from lithify.columnar.keyindex import building, key_index
 from lithify.columnar.segment import writer
-from lithify.columnar.segment.convert import envelope_columns, to_table
-from lithify.columnar.segment.schema import LEDGER_ID, SEGMENT_SCHEMA, VALUE, VALUE_SIZE
+from lithify.columnar.segment.schema import SEGMENT_SCHEMA
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.model.record import Record
 from lithify.model.segment import Segment
+from support.topics.stored_topics import segment_table
 
 
 @contextmanager
@@ -26,6 +27,19 @@ def every_file_indexed(page_bytes: int = 64) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(building, "LEAST_KEYS", 1)
         patch.setattr(writer, "PAGE_BYTES", page_bytes)
+        yield
+
+
+@contextmanager
+def weak_hashes() -> Iterator[None]:
+    """Most keys share their hash, by which indexes find them, with others."""
+
+    def few(_hashes: object, keys: pa.BinaryArray) -> HalfHashes:
+        return np.array([len(key) % 3 << 30 | len(key) % 5 << 20 for key in keys.to_pylist()], np.uint32)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(building, "half_hashes", few)
+        patch.setattr(key_index, "half_hashes", few)
         yield
 
 
@@ -46,13 +60,3 @@ def indexed_segment(
             writing.flush()
         (segment,) = writing.close()
     return segment
-
-
-def segment_table(records: Sequence[Record], schema: pa.Schema) -> pa.Table:
-    """The records with the columns of a segment."""
-    table = to_table(records)
-    if LEDGER_ID in schema.names:
-        for name, column in envelope_columns(records).items():
-            table = table.append_column(name, column)
-    table = table.append_column(VALUE_SIZE, pc.binary_length(table.column(VALUE)).cast(pa.int32()))
-    return table.select(schema.names).cast(schema)

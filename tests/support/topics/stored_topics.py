@@ -75,7 +75,9 @@ class StoredTopic:
         if numbered:
             self.runs += 1
             schema = schema_of(self.settings)
-            written = write_segments(self.folder, f"append{self.runs}", numbered, schema=schema)
+            written = write_segments(
+                self.folder, f"append{self.runs}", numbered, schema=schema, indexes_keys=self.settings.indexes_keys
+            )
             self.segments[partition] += written
             moved = replace(self.logs[partition], log_end_offset=offset)
             self.logs[partition] = measured(moved, self.segments[partition])
@@ -180,10 +182,11 @@ def write_segments(
     *,
     segment_bytes: int = 2**40,
     schema: pa.Schema = SEGMENT_SCHEMA,
+    indexes_keys: bool = False,
 ) -> tuple[Segment, ...]:
     """Records of one partition as segments under `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
-    spec = SegmentSpec(str(folder), run_id, records[0].partition or 0, segment_bytes, "zstd", schema)
+    spec = SegmentSpec(str(folder), run_id, records[0].partition or 0, segment_bytes, "zstd", schema, indexes_keys)
     writer = SegmentWriter(ACCESS, spec, attempt="0")
     writer.write(segment_table(records, schema))
     return writer.close()

@@ -71,6 +71,11 @@ class KeyIndex:
             raise file.damaged(str(error)) from None
 
     @property
+    def keys(self) -> int:
+        """How many records have a key."""
+        return self._front.keys
+
+    @property
     def bytes_read(self) -> int:
         """All that was read of it."""
         return self.named.front_bytes + self._ranges.bytes_read

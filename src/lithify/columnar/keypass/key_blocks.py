@@ -116,7 +116,7 @@ class SpooledKeys:
     def has(self, portion: Portion) -> bool:
         return self._spool.has(portion)
 
-    def keys(self, portion: Portion) -> Iterator[pa.RecordBatch]:
+    def keys(self, portion: Portion, wanted: pa.Array | None = None) -> Iterator[pa.RecordBatch]:
         for block in self._spool.keys(portion):
             self._dirty_blocks += portion is Portion.DIRTY
             yield block

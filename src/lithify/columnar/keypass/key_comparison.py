@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 
 from lithify.columnar.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass.held_rows import Held, Rows
@@ -154,16 +155,16 @@ class KeyComparison:
         if some.count > MOST_KEYS:
             raise MemoryExceededError
         table = KeyTable(some.keys, some.halves)
-        for rows in self._batches(portion):
+        for rows in self._batches(portion, some.keys):
             yield rows, table.find(rows.keys, rows.halves)
 
     def _check(self, held: Held) -> None:
         if held.rows > 1 and held.needed_bytes > self._memory_bytes * FULL_AGAIN:
             raise MemoryExceededError
 
-    def _batches(self, portion: Portion) -> Iterator[Rows]:
+    def _batches(self, portion: Portion, wanted: pa.Array | None = None) -> Iterator[Rows]:
         """The rows of this part. What is only asked has no ordinals; its rank is -1, below all others."""
-        batches = of_part(self._source.keys(portion), self._part, self._hashes)
+        batches = of_part(self._source.keys(portion, wanted), self._part, self._hashes)
         for batch in pieces(batches, self._memory_bytes // PIECES):
             rows = Rows.of(batch, self._hashes)
             yield rows if portion not in ONLY_ASKED else replace(rows, ranks=np.full(rows.count, -1))

@@ -1,4 +1,4 @@
-"""The rows of one row group in the key pass, with what is known of each row without comparing keys.
+"""Rows of a segment in the key pass, with what is known of each row without comparing keys.
 
 Columns that cannot matter in a segment are not read: value sizes if no record can be a tombstone, timestamps
 if none or all records are past retention, offsets if no limit lies inside the segment.
@@ -89,11 +89,11 @@ class ScannedSegment:
 
 
 class ScannedRows:
-    """The rows of one row group of a segment; `ordinal` is that of the first. Arrays have one element per row."""
+    """Rows of a segment with their ordinals, ascending, int64. Arrays have one element per row."""
 
-    def __init__(self, table: pa.Table, scanned: ScannedSegment, ordinal: int) -> None:
+    def __init__(self, table: pa.Table, scanned: ScannedSegment, ordinals: Integers) -> None:
         self.count = table.num_rows
-        self._ordinal = ordinal
+        self._ordinals = ordinals
         self._table = table
         self._scanned = scanned
         self._offsets = self._numbers(OFFSET)
@@ -111,7 +111,7 @@ class ScannedRows:
         if scanned.portion is Portion.CHUNKS:
             self.compared &= ~self.past  # those that go in this round hold nothing
         self.tombstones = np.zeros(self.count, np.bool_)
-        self.ranks = np.arange(ordinal << ORDINAL_SHIFT, ordinal + self.count << ORDINAL_SHIFT, 1 << ORDINAL_SHIFT)
+        self.ranks = ordinals << ORDINAL_SHIFT
         if VALUE_SIZE in table.column_names:
             self.tombstones = _tombstones(table.column(VALUE_SIZE), rules)
             self._rank_tombstones()
@@ -119,7 +119,7 @@ class ScannedRows:
             self.ranks |= (self.past & ~self.tombstones) * PAST_BIT
 
     def ordinals(self, wanted: Flags) -> Integers:
-        return np.flatnonzero(wanted) + self._ordinal
+        return self._ordinals[wanted]
 
     def unordered(self, wanted: Flags) -> int:
         """How many of the wanted rows are tombstones without an order (C11)."""

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from lithify.columnar.files.access import FileAccess
+from lithify.columnar.keypass.indexed_keys import IndexedKeys
 from lithify.columnar.keypass.key_rows import ScannedRows, ScannedSegment
 from lithify.columnar.keypass.ranks import ONLY_ASKED, ORDERED_KEYS, RANKED_KEYS, Flags, Portion
 from lithify.columnar.keypass.tally import Tally
@@ -88,7 +89,7 @@ class KeyScan:
     """One pass over the keys of a log, for one hash range. A `KeySource`.
 
     With `settles` it also counts and collects records that need no comparison; exactly one range of a log
-    does so. `acquire`, a throttle, is called with compressed bytes before they are read.
+    does so. `acquire`, a throttle, is called with compressed bytes before they are read, or after few.
     """
 
     def __init__(
@@ -111,35 +112,42 @@ class KeyScan:
     def has(self, portion: Portion) -> bool:
         return bool(self._log.of(portion))
 
-    def keys(self, portion: Portion) -> Iterator[pa.RecordBatch]:
+    def keys(self, portion: Portion, wanted: pa.Array | None = None) -> Iterator[pa.RecordBatch]:
         """Batches of `schema`: the records of a portion to compare. Raises `DamagedError`."""
         first = len(self._log.clean) if portion is Portion.DIRTY else 0
         for index, segment in enumerate(self._log.of(portion), first):
             ordinal = 0 if portion in ONLY_ASKED else int(self.starts[index])
-            yield from self._segment(segment, ordinal, portion)
+            scanned = ScannedSegment(segment, portion, self._log.rules, self._log.step_ends)
+            self._take(segment.mask_bytes)
+            with SegmentReader(self._access, segment) as reader:
+                for rows in self._rows(reader, scanned, ordinal, wanted):
+                    if self._settles:
+                        self._settle(rows, portion)
+                    before = self._dirty_rows
+                    for batch in pieces(rows.to_compare(), PIECE_BYTES):
+                        self._dirty_rows += batch.num_rows * (portion is Portion.DIRTY)
+                        yield batch
+                    self._dirty_rows = before + rows.count * (portion is Portion.DIRTY)
 
-    def _segment(self, segment: Segment, ordinal: int, portion: Portion) -> Iterator[pa.RecordBatch]:
-        scanned = ScannedSegment(segment, portion, self._log.rules, self._log.step_ends)
-        wanted = scanned.columns()
-        self._acquire(segment.mask_bytes)
-        self.tally.bytes_read += segment.mask_bytes
-        with SegmentReader(self._access, segment) as reader:
-            for group in range(reader.row_groups):
-                if reader.records(group) == 0:
-                    continue
-                columns = [name for name in wanted if name != HEADERS or reader.has_headers(group)]
-                size = reader.compressed_bytes(group, columns)
-                self._acquire(size)
-                rows = ScannedRows(reader.read(group, columns), scanned, ordinal)
-                self.tally.bytes_read += size
-                if self._settles:
-                    self._settle(rows, portion)
-                before = self._dirty_rows
-                for batch in pieces(rows.to_compare(), PIECE_BYTES):
-                    self._dirty_rows += batch.num_rows * (portion is Portion.DIRTY)
-                    yield batch
-                self._dirty_rows = before + rows.count * (portion is Portion.DIRTY)
-                ordinal += rows.count
+    def _rows(
+        self, reader: SegmentReader, scanned: ScannedSegment, ordinal: int, wanted: pa.Array | None
+    ) -> Iterator[ScannedRows]:
+        """Those with a wanted key, by the segment's index, or all."""
+        if wanted is not None and (found := IndexedKeys(reader, scanned, self._take).rows(wanted, ordinal)):
+            yield found
+            return
+        for group in range(reader.row_groups):
+            if reader.records(group) == 0:
+                continue
+            columns = [name for name in scanned.columns() if name != HEADERS or reader.has_headers(group)]
+            self._take(reader.compressed_bytes(group, columns))
+            table = reader.read(group, columns)
+            yield ScannedRows(table, scanned, np.arange(ordinal, ordinal + table.num_rows))
+            ordinal += table.num_rows
+
+    def _take(self, size_bytes: int) -> None:
+        self._acquire(size_bytes)
+        self.tally.bytes_read += size_bytes
 
     def _settle(self, rows: ScannedRows, portion: Portion) -> None:
         tally = self.tally

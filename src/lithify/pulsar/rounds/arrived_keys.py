@@ -136,7 +136,7 @@ class _ArrivedSource:
     def has(self, portion: Portion) -> bool:
         return self._spool.has(portion) or bool(self._whole.get(portion))
 
-    def keys(self, portion: Portion) -> Iterator[pa.RecordBatch]:
+    def keys(self, portion: Portion, wanted: pa.Array | None = None) -> Iterator[pa.RecordBatch]:
         for batch in self._spool.keys(portion):
             self._blocks += portion is Portion.DIRTY
             yield self._with_dropped(batch)

@@ -92,7 +92,7 @@ class EntryScan:
     def has(self, portion: Portion) -> bool:
         return any(one.portion(self._rules) is portion for one in self._ranges)
 
-    def keys(self, portion: Portion) -> Iterator[pa.RecordBatch]:
+    def keys(self, portion: Portion, wanted: pa.Array | None = None) -> Iterator[pa.RecordBatch]:
         """Batches of `schema`: the messages of a portion that compete."""
         for one in self._ranges:
             if one.portion(self._rules) is portion:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import duckdb
@@ -16,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.columnar.files.access import FileAccess
-from lithify.columnar.key_hash import HalfHashes
 from lithify.columnar.keyindex import building, key_index
 from lithify.columnar.keyindex.layout import ENTRY, Named
 from lithify.columnar.segment.checked_file import CheckedFile
@@ -28,7 +26,7 @@ from lithify.errors import DamagedError
 from lithify.model.finding import Finding
 from lithify.model.record import Record
 from lithify.model.segment import Segment
-from support.generated.indexed_files import every_file_indexed, indexed_segment
+from support.generated.indexed_files import every_file_indexed, indexed_segment, weak_hashes
 
 ACCESS = FileAccess()
 
@@ -72,19 +70,6 @@ def positions_of(pairs: Sequence[tuple[bytes | None, object]], wanted: Sequence[
         if key is not None and key in wanted:
             positions.setdefault(key, []).append(position)
     return positions
-
-
-@contextmanager
-def weak_hashes() -> Iterator[None]:
-    """Most keys share their hash with others."""
-
-    def few(_hashes: object, keys: pa.BinaryArray) -> HalfHashes:
-        return np.array([len(key) % 3 << 30 | len(key) % 5 << 20 for key in keys.to_pylist()], np.uint32)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(building, "half_hashes", few)
-        patch.setattr(key_index, "half_hashes", few)
-        yield
 
 
 @settings(max_examples=30)

@@ -74,9 +74,9 @@ def test_the_parts_of_a_range_are_the_range():
 @pytest.mark.parametrize("records_before", [1, 300_000])
 def test_an_error_of_the_source_comes_back_as_it_was(broken, records_before):
     class Broken(KeysInMemory):
-        def keys(self, portion):
+        def keys(self, portion, wanted=None):
             if portion is not broken:
-                yield from super().keys(portion)
+                yield from super().keys(portion, wanted)
                 return
             yield from ranked([b"a"] * records_before)
             raise DamagedError("the file is broken", hint="mend it")
@@ -143,7 +143,7 @@ class Source:
     dirty_read = property(lambda self: self.rows / {dirty})
     def has(self, portion):
         return portion is Portion.CLEAN and {clean} > 0
-    def keys(self, portion):
+    def keys(self, portion, wanted=None):
         count = {{Portion.CLEAN: {clean}, Portion.DIRTY: {dirty}}}.get(portion, 0)
         before = {clean} if portion is Portion.DIRTY else 0
         for first in range(0, count, 100_000):

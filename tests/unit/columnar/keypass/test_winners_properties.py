@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lithify.columnar.keypass import indexed_keys
 from lithify.columnar.keypass.orders import header_orders
 from lithify.columnar.keypass.winners import WinnerFinder, latest_offsets
 from lithify.columnar.segment import writer
@@ -23,6 +24,7 @@ from lithify.rules.compaction.survivor_rules import NO_ORDER, header_order, tabl
 from lithify.rules.compaction.survivors import survivors
 from lithify.rules.lifecycle.setting_changes import altered
 from support.engines.kernel import KernelEngine
+from support.generated.indexed_files import every_file_indexed, weak_hashes
 from support.generated.logs import with_whole_entries
 from support.generated.records import ORDER_HEADER, order_headers, records
 from support.topics.stored_topics import ACCESS, StoredTopic
@@ -32,9 +34,11 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(autouse=True, scope="module")
 def small_row_groups():
-    """So that a segment of a few records has several of them."""
-    with pytest.MonkeyPatch.context() as patch:
+    """So that a segment of a few records has several of them; and an index, by which all its records are found."""
+    with pytest.MonkeyPatch.context() as patch, every_file_indexed():
         patch.setattr(writer, "ROW_GROUP_RECORDS", 5)
+        patch.setattr(indexed_keys, "KEYS_PER_WANTED", 0)
+        patch.setattr(indexed_keys, "KEYS_PER_CANDIDATE", 0)
         yield
 
 
@@ -46,6 +50,7 @@ topic_settings = st.builds(
     min_compaction_lag_ms=st.sampled_from([0, 0, 500]),
     segment_bytes=st.sampled_from([500, 2000, 2**27]),
     segment_max_dead_ratio=st.sampled_from([0.0, 0.8, 1.0]),
+    key_index_enable=st.sampled_from(["true", "true", "false"]),
     cleanup_policy=st.sampled_from(["compact", "compact,delete"]),
     retention_ms=st.sampled_from([-1, 200, 1000]),
     compaction_strategy=st.sampled_from(get_args(Strategy)),
@@ -94,6 +99,14 @@ def test_every_round_leaves_what_the_oracle_leaves(topic_settings, history, engi
     with tempfile.TemporaryDirectory() as folder:
         topic = StoredTopic(Path(folder), topic_settings)
         live(topic, history, engine)
+
+
+@given(topic_settings, histories(), engines)
+@settings(max_examples=20, deadline=None)
+def test_rounds_leave_the_same_where_indexes_name_records_of_other_keys(topic_settings, history, engine):
+    """C12: most keys share their hash with others."""
+    with tempfile.TemporaryDirectory() as folder, weak_hashes():
+        live(StoredTopic(Path(folder), replace(topic_settings, key_index_enable="true")), history, engine)
 
 
 @given(topic_settings, histories(mostly_chunks), engines)

@@ -1,0 +1,81 @@
+"""The clean records of a segment that a round has to compare, by the segment's index of keys.
+
+    keys of the dirty winners ─► index ─► positions that may have one ┐
+    tombstones that may expire (C18) ─────────────────────────────────┴─► rows of their pages, and no others
+
+Only where all else that a round decides about records can be told without reading them: segments with a record below
+the log start, without a key, or past retention are read, as are those of which so much is wanted that reading all is
+faster. Orders by a header are read with all records (C10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from lithify.columnar.keyindex.key_index import KeyIndex
+from lithify.columnar.keypass.key_rows import ScannedRows, ScannedSegment
+from lithify.columnar.keypass.ranks import Portion
+from lithify.columnar.segment.dead_records import Integers
+from lithify.columnar.segment.schema import HEADERS, KEY
+from lithify.columnar.segment.segment_reader import SegmentReader
+from lithify.rules.compaction.planner import may_expire
+
+KEYS_PER_WANTED, KEYS_PER_CANDIDATE = 512, 1024
+"""To ask for a key takes as long as reading some fifty, to read one record by its page as long as a thousand."""
+
+
+@dataclass(slots=True)
+class IndexedKeys:
+    """The records of one segment that may have one of `wanted`, or go by themselves.
+
+    `took` is called with compressed bytes after they were read. Raises `DamagedError`.
+    """
+
+    reader: SegmentReader
+    scanned: ScannedSegment
+    took: Callable[[int], None]
+
+    def rows(self, wanted: pa.Array, ordinal: int) -> ScannedRows | None:
+        """As `ScannedRows` of records whose first one has this ordinal; None if all records are to be read."""
+        if not may_be_asked(self.scanned):
+            return None
+        index = self.reader.key_index()
+        if index is None:
+            return None
+        positions = self._positions(index, wanted)
+        self.took(index.bytes_read)
+        if positions is None:
+            return None
+        candidates, deletes = positions
+        left, numbers = self.reader.left_of(np.union1d(candidates, deletes))
+        records = self.reader.records_at(left)
+        table = records.read(self.scanned.columns())
+        self.took(records.bytes_read)
+        index.check(table.column(KEY).filter(pa.array(np.isin(left, candidates))).combine_chunks())
+        return ScannedRows(table, self.scanned, numbers + ordinal)
+
+    def _positions(self, index: KeyIndex, wanted: pa.Array) -> tuple[Integers, Integers] | None:
+        """The positions in the file that may have one of the keys, and those of tombstones; None if they are many."""
+        if len(wanted) * KEYS_PER_WANTED > index.keys:
+            return None
+        candidates, deletes = index.candidates(wanted), np.zeros(0, np.int64)
+        if may_expire(self.scanned.segment, self.scanned.rules):
+            nulls, empties = index.deletes()
+            either = nulls | empties if self.scanned.rules.empty_is_tombstone else nulls
+            deletes = np.frombuffer(either.to_array(), np.uint32).astype(np.int64)
+        if (len(candidates) + len(deletes)) * KEYS_PER_CANDIDATE > index.keys:
+            return None
+        return candidates, deletes
+
+
+def may_be_asked(scanned: ScannedSegment) -> bool:
+    """Whether all records that are not compared stay, and count for nothing."""
+    rules, segment = scanned.rules, scanned.segment
+    aged = rules.values_expire_before_ms is not None and segment.min_timestamp_ms < rules.values_expire_before_ms
+    within = rules.log_start <= segment.base_offset and segment.end_offset <= rules.horizon
+    keyed = segment.null_keys == 0
+    return scanned.portion is Portion.CLEAN and within and keyed and not aged and HEADERS not in scanned.columns()
