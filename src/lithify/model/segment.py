@@ -17,6 +17,9 @@ from dataclasses import dataclass, field, replace
 
 from lithify.model.message import EnvelopeFacts
 
+INDEX_BYTES, INDEX_BYTES_PER_KEY = 2**18, 8
+"""Of an index of keys, with the lists of pages, at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mask:
@@ -58,7 +61,14 @@ class Segment:
     only_chunks: bool = field(default=False, compare=False)
     """All that is passed through are chunks (C53). False: not all, or it is not known: manifests that earlier versions
     have written do not say it, so it is no reason for two segments to differ."""
+    keys_indexed: bool = field(default=False, compare=False)
+    """The file has an index of its keys. False: it has none, or it is not known, as with `only_chunks`."""
     mask: Mask | None = None
+
+    @property
+    def most_scan_bytes(self) -> int:
+        """What the key pass reads at most of these columns, and of the index of keys if there is one."""
+        return self.scan_bytes + (INDEX_BYTES + INDEX_BYTES_PER_KEY * self.records_in_file) * self.keys_indexed
 
     @property
     def id(self) -> str:

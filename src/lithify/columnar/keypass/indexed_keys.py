@@ -20,12 +20,10 @@ from lithify.columnar.keyindex.key_index import KeyIndex
 from lithify.columnar.keypass.key_rows import ScannedRows, ScannedSegment
 from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.segment.dead_records import Integers
-from lithify.columnar.segment.schema import HEADERS, KEY
+from lithify.columnar.segment.schema import KEY
 from lithify.columnar.segment.segment_reader import SegmentReader
+from lithify.rules.compaction.key_pass_shape import KEYS_PER_CANDIDATE, KEYS_PER_WANTED, only_keys_decide
 from lithify.rules.compaction.planner import may_expire
-
-KEYS_PER_WANTED, KEYS_PER_CANDIDATE = 512, 1024
-"""To ask for a key takes as long as reading some fifty, to read one record by its page as long as a thousand."""
 
 
 @dataclass(slots=True)
@@ -41,7 +39,7 @@ class IndexedKeys:
 
     def rows(self, wanted: pa.Array, ordinal: int) -> ScannedRows | None:
         """As `ScannedRows` of records whose first one has this ordinal; None if all records are to be read."""
-        if not may_be_asked(self.scanned):
+        if self.scanned.portion is not Portion.CLEAN or not only_keys_decide(self.scanned.segment, self.scanned.rules):
             return None
         index = self.reader.key_index()
         if index is None:
@@ -70,12 +68,3 @@ class IndexedKeys:
         if (len(candidates) + len(deletes)) * KEYS_PER_CANDIDATE > index.keys:
             return None
         return candidates, deletes
-
-
-def may_be_asked(scanned: ScannedSegment) -> bool:
-    """Whether all records that are not compared stay, and count for nothing."""
-    rules, segment = scanned.rules, scanned.segment
-    aged = rules.values_expire_before_ms is not None and segment.min_timestamp_ms < rules.values_expire_before_ms
-    within = rules.log_start <= segment.base_offset and segment.end_offset <= rules.horizon
-    keyed = segment.null_keys == 0
-    return scanned.portion is Portion.CLEAN and within and keyed and not aged and HEADERS not in scanned.columns()

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from lithify.columnar.files.access import FileAccess
+from lithify.columnar.keyindex.layout import ENTRY
 from lithify.columnar.segment.schema import (
     ENTRY_ID,
     KEY,
@@ -80,6 +81,7 @@ def facts(path: str, partition: int, metadata: pq.FileMetaData, size_bytes: int)
         max_key=max_key,
         envelopes=envelopes,
         only_chunks=ONLY_CHUNKS in (metadata.metadata or {}),
+        keys_indexed=ENTRY in (metadata.metadata or {}),
     )
 
 
@@ -88,7 +90,7 @@ def wrong_facts(named: Segment, actual_facts: Segment) -> Iterator[Finding]:
     named = named.unmasked
     for fact in fields(Segment):
         named_fact, actual_fact = getattr(named, fact.name), getattr(actual_facts, fact.name)
-        unsaid = fact.name == "only_chunks" and not named_fact  # an earlier version wrote the manifest
+        unsaid = fact.name in ("only_chunks", "keys_indexed") and not named_fact  # an earlier version's manifest
         if named_fact != actual_fact and not unsaid:
             message = f"{named.path}: {fact.name} is {actual_fact!r}, the metadata says {named_fact!r}"
             yield Finding(named.partition, FindingKind.WRONG_METADATA, message, path=named.path)

@@ -128,7 +128,7 @@ class LogPlan:
     def _scan_bytes(self, segment: Segment) -> int:
         """What reading the keys of a segment takes at most: headers and timestamps have no size in metadata."""
         plain = not self.rules.is_ordered and self.rules.values_expire_before_ms is None
-        return segment.mask_bytes + (segment.scan_bytes if plain else segment.size_bytes)
+        return segment.mask_bytes + (segment.most_scan_bytes if plain else segment.size_bytes)
 
 
 def plan_log(

@@ -21,7 +21,7 @@ from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.columnar.segment.dead_records import ordinal_starts
 from lithify.model.segment import Segment
 from lithify.ports.engine import RunLimits
-from lithify.rules.compaction.key_pass_shape import KeyPassShape, winners_memory
+from lithify.rules.compaction.key_pass_shape import KeyPassShape, keys_read, most_dead, winners_memory
 from lithify.rules.compaction.planner import LogPlan
 from lithify.spark.keypass.direct import RangeTask, direct_winners
 from lithify.spark.keypass.shuffle import BlocksTask, SegmentTask, shuffled_winners
@@ -78,9 +78,9 @@ def key_pass_job(session: SparkSession, workers: Workers, limits: RunLimits, log
     direct = [log for log in logs if not log.shape.shuffled]
     shuffled = [log for log in logs if log.shape.shuffled]
     at_most = None if limits.read_rate_bytes is None else workers.slots
-    range_costs = [_cost(log.read) for log in direct for _ in log.ranges]
+    range_costs = [_cost(log) for log in direct for _ in log.ranges]
     range_parts = spread(range_costs, FULL_RECORDS, at_most)
-    segment_parts = spread([_cost([s]) for log in shuffled for s in log.read], FULL_RECORDS, at_most)
+    segment_parts = spread([_cost_of(s) for log in shuffled for s in log.read], FULL_RECORDS, at_most)
     readers = partitions(range_parts) + partitions(segment_parts)
     finder = WinnerFinder(winners_memory(limits.task_memory_bytes), workers.new_id())
     reading = _Reading(workers, finder, workers.task_pace(limits, readers))
@@ -101,7 +101,7 @@ def key_pass_job(session: SparkSession, workers: Workers, limits: RunLimits, log
         results.append(shuffled_winners(sending, ranges, len(finders), unpack))
         finding += len(finders)
     found = reduce(lambda some, more: some.unionByName(more), results)
-    is_small = not shuffled and sum(range_costs) <= FULL_RECORDS
+    is_small = not shuffled and sum(most_dead(log.plan) + _opening_cost(log) for log in direct) <= FULL_RECORDS
     return KeyPassJob(found, (finding, partitions(segment_parts)), is_small)
 
 
@@ -151,5 +151,13 @@ class _Reading:
         ]
 
 
-def _cost(segments: Sequence[Segment]) -> int:
-    return sum(segment.records + OPENING_COST_RECORDS for segment in segments)
+def _cost(log: LogWork) -> int:
+    return keys_read(log.plan) + _opening_cost(log)
+
+
+def _opening_cost(log: LogWork) -> int:
+    return OPENING_COST_RECORDS * len(log.read)
+
+
+def _cost_of(segment: Segment) -> int:
+    return segment.records + OPENING_COST_RECORDS

@@ -18,6 +18,7 @@ from lithify.model.finding import Finding
 from lithify.model.segment import Segment
 from lithify.store.iceberg.manifests.segment_entries import data_file, segment_of
 from support.builders import a_log, with_id
+from support.generated.indexed_files import every_file_indexed
 from support.topics.stored_topics import ACCESS, segment_table, write_segments
 
 CASES = [
@@ -52,6 +53,21 @@ def test_a_footer_and_a_manifest_say_whether_all_whole_entries_are_chunks(tmp_pa
     with SegmentReader(ACCESS, segment) as reader:
         assert reader.facts().only_chunks is only_chunks
         assert list(wrong_facts(segment, reader.facts())) == []
+
+
+@pytest.mark.parametrize("indexes_keys", [True, False])
+def test_a_footer_and_a_manifest_say_whether_keys_are_indexed(tmp_path, indexes_keys):
+    with every_file_indexed():
+        (segment,) = write_segments(tmp_path, "run", a_log("a=1 b=2").records, indexes_keys=indexes_keys)
+    assert segment.keys_indexed is indexes_keys
+    assert segment_of(data_file(segment)).keys_indexed is indexes_keys
+    silent = replace(segment, keys_indexed=False)
+    with SegmentReader(ACCESS, segment) as reader:
+        assert list(wrong_facts(silent, reader.facts())) == []
+        lying = list(wrong_facts(replace(segment, keys_indexed=True), reader.facts()))
+    assert [one.message.partition(": ")[2] for one in lying] == (
+        [] if indexes_keys else ["keys_indexed is False, the metadata says True"]
+    )
 
 
 def test_a_manifest_of_an_earlier_version_does_not_say_it_and_is_right(tmp_path):

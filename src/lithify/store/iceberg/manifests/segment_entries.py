@@ -9,7 +9,8 @@ Lithify plans without opening a file:
 
 and, of a topic with Pulsar's message ids, bounds of `ledger_id` and `entry_id`, and the nulls of `passed_through`. Its
 values are true or null; a lower bound of false, which is right of any, says that these entries are chunks alone (C53).
-The column size of `key` is that of all columns of the key pass together (`scan_bytes`).
+The column size of `key` is that of all columns of the key pass together (`scan_bytes`). That none of its values is no
+number, which is right of any bytes, says that the file has an index of its keys.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def data_file(segment: Segment) -> DataFile:
         column_sizes={_KEY: segment.scan_bytes},
         value_counts=dict.fromkeys(counted, segment.records_in_file),
         null_value_counts={**dict.fromkeys(counted, 0), **null_counts},
-        nan_value_counts={},
+        nan_value_counts={_KEY: 0} if segment.keys_indexed else {},
         lower_bounds=lower,
         upper_bounds=upper,
         key_metadata=None,
@@ -120,6 +121,7 @@ def segment_of(file: DataFile) -> Segment:
         max_key=upper.get(_KEY),
         envelopes=_envelopes(file),
         only_chunks=lower.get(_PASSED) == _FALSE,
+        keys_indexed=_KEY in (file.nan_value_counts or {}),
     )
 
 
