@@ -27,7 +27,7 @@ from lithify.store.iceberg.manifests.mask_entries import FILE_PATH, MaskEntry, o
 STATUS, PARTITION = (0,), (1000,)
 DELETED = 2
 _CONTENT, _PATH, _RECORDS, _SIZE = (134,), (100,), (103,), (104,)
-_SIZES, _NULLS, _LOWER, _UPPER = 108, 110, 125, 128
+_SIZES, _NULLS, _NANS, _LOWER, _UPPER = 108, 110, 137, 125, 128
 _OFFSET, _TIMESTAMP, _KEY, _VALUE_SIZE = (FIELD_IDS[name] for name in (OFFSET, TIMESTAMP, KEY, VALUE_SIZE))
 _LEDGER, _ENTRY, _PASSED = (ENVELOPE_FIELD_IDS[name] for name in (LEDGER_ID, ENTRY_ID, PASSED_THROUGH))
 _POSITION_DELETES = 1
@@ -36,7 +36,7 @@ _INT_BYTES, _LONG_BYTES = 4, 8
 _OF_ALL = (STATUS, PARTITION, _CONTENT, _PATH, _RECORDS, _SIZE)
 OF_SEGMENTS = frozenset(
     {
-        *(*_OF_ALL, (_SIZES, _KEY), (_LOWER, _VALUE_SIZE), (_LOWER, _PASSED)),
+        *(*_OF_ALL, (_SIZES, _KEY), (_NANS, _KEY), (_LOWER, _VALUE_SIZE), (_LOWER, _PASSED)),
         *((_NULLS, column) for column in (_KEY, _VALUE_SIZE, _PASSED)),
         *((bounds, column) for bounds in (_LOWER, _UPPER) for column in (_OFFSET, _TIMESTAMP, _KEY, _LEDGER, _ENTRY)),
     }
@@ -65,6 +65,7 @@ def segments_in(columns: Columns) -> Iterator[Segment]:
         columns.bytes_of((_UPPER, _KEY)),
         _envelopes(columns),
         [bound == b"\x00" for bound in columns.bytes_of((_LOWER, _PASSED))],
+        (columns.number((_NANS, _KEY)) != MISSING).tolist(),
     )
 
 

@@ -9,8 +9,8 @@ Lithify plans without opening a file:
 
 and, of a topic with Pulsar's message ids, bounds of `ledger_id` and `entry_id`, and the nulls of `passed_through`. Its
 values are true or null; a lower bound of false, which is right of any, says that these entries are chunks alone (C53).
-The column size of `key` is that of all columns of the key pass together (`scan_bytes`). That none of its values is no
-number, which is right of any bytes, says that the file has an index of its keys.
+The column size of `key` is that of all columns of the key pass together (`scan_bytes`); that it has 0 values of NaN,
+which is right of any bytes, says that the file has an index of keys.
 """
 
 from __future__ import annotations
@@ -103,7 +103,6 @@ def data_file(segment: Segment) -> DataFile:
 def segment_of(file: DataFile) -> Segment:
     """The inverse of `data_file`."""
     lower, upper, nulls = file.lower_bounds, file.upper_bounds, file.null_value_counts
-    smallest = lower.get(_VALUE_SIZE)
     return Segment(
         path=file.file_path,
         partition=file.partition[0],
@@ -116,7 +115,7 @@ def segment_of(file: DataFile) -> Segment:
         max_timestamp_ms=_number(upper[_TIMESTAMP]),
         null_keys=nulls[_KEY],
         null_values=nulls[_VALUE_SIZE],
-        min_value_size=None if smallest is None else _number(smallest),
+        min_value_size=_number(lower[_VALUE_SIZE]) if _VALUE_SIZE in lower else None,
         min_key=lower.get(_KEY),
         max_key=upper.get(_KEY),
         envelopes=_envelopes(file),
