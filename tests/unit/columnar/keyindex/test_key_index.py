@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.keyindex import building, key_index
 from lithify.columnar.keyindex.layout import ENTRY, Named
+from lithify.columnar.segment import checked_file
 from lithify.columnar.segment.checked_file import CheckedFile
 from lithify.columnar.segment.inspect import inspect_segment
 from lithify.columnar.segment.schema import KEY
@@ -110,6 +112,18 @@ def test_few_keys_that_are_not_there_are_candidates(tmp_path: Path) -> None:
         before = index.bytes_read
         index.candidates(others[:1])
         assert index.bytes_read - before < 1000
+
+
+@pytest.mark.parametrize("whole_bytes", [0, 2**20])
+def test_finds_them_in_an_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole_bytes: int) -> None:
+    """Small files are read in one request, others by ranges."""
+    pairs = [(b"key-%d" % n, b"v") for n in range(3000)]
+    segment = segment_of(tmp_path, [pairs[:1000], pairs[1000:]])
+    wanted = [b"key-7", b"key-2999", b"other"]
+    monkeypatch.setattr(checked_file, "local_path", lambda _path: None)
+    opened = partial(CheckedFile, whole_bytes=whole_bytes)
+    monkeypatch.setattr("lithify.columnar.segment.segment_reader.CheckedFile", opened)
+    assert found(segment, wanted) == {b"key-7": [7], b"key-2999": [2999]}
 
 
 def test_small_files_and_very_large_ones_have_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
