@@ -8,17 +8,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+import lithify
+from lithify.api.topic import Topic
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment.schema import HEADERS_TYPE, SEGMENT_SCHEMA
 from lithify.columnar.segment.writer import ROW_GROUP_RECORDS, SegmentSpec, SegmentWriter
+from lithify.model.log_arithmetic import measured
 from lithify.model.segment import Segment
+from lithify.model.topic.edit import TopicEdit
 
 _SPREAD = 2_654_435_761
 """A prime: multiples of it, modulo a smaller number, come in no order, and each once."""
@@ -84,6 +88,15 @@ def keyed_segments(folder: Path, shape: Shape) -> tuple[Segment, ...]:
         segments += writer.close()
     note.write_text(json.dumps({"shape": wanted, "segments": [_facts(s) for s in segments]}))
     return tuple(segments)
+
+
+def topic_of(segments: tuple[Segment, ...], folder: Path, codec: str = "zstd") -> Topic:
+    """A new topic `orders` of a warehouse in `folder` that names these files."""
+    topic = lithify.open(str(folder)).create_topic("orders", config={"compression.type": codec})
+    state = topic.state()
+    log = measured(replace(state.logs[0], log_end_offset=segments[-1].end_offset), segments)
+    topic.warehouse.store.commit(state, TopicEdit("made", topic.warehouse.clock.now_ms(), {0: log}, add=segments))
+    return topic
 
 
 def _batches(chance: np.random.Generator, shape: Shape, first: int, count: int) -> Iterator[pa.Table]:

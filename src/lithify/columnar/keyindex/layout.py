@@ -99,14 +99,19 @@ def named_in(footer: Footer) -> Named | None:
     Raises `UnsoundFileError` if nothing can lie there.
     """
     entry = (footer.metadata.metadata or {}).get(ENTRY)
-    if entry is None or not entry.startswith(b"%d " % VERSION):
+    data_end = max((chunk.end for group in footer.chunks for chunk in group.values()), default=0)
+    return None if entry is None else named_by(entry, data_end, footer.size_bytes)
+
+
+def named_by(entry: bytes, data_end: int, size_bytes: int) -> Named | None:
+    """The same by the value of `ENTRY`, in a file of so many bytes whose data end there."""
+    if not entry.startswith(b"%d " % VERSION):
         return None
     fields = entry.split(b" ")
     if len(fields) != 6 or not all(field.isdigit() and len(field) < 20 for field in fields):
         raise UnsoundFileError(f"its footer has {entry[:100]!r} in the place of that of an index of keys")
     named = Named(*map(int, fields[1:]))
-    data_end = max((chunk.end for group in footer.chunks for chunk in group.values()), default=0)
-    inside = data_end <= named.start and named.start + named.block_bytes <= footer.size_bytes
+    inside = data_end <= named.start and named.start + named.block_bytes <= size_bytes
     if not inside or not _HEAD.size <= named.front_bytes <= min(
         named.block_bytes, _HEAD.size + (COUNT.itemsize << MOST_BITS)
     ):

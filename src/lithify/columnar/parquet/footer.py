@@ -99,7 +99,7 @@ class _Leaf:
 def read_footer(source: Any) -> Footer:
     """The footer of an open file. Raises `UnsoundFileError` or `OSError`."""
     size = source.seek(0, 2)
-    raw = _raw(source, size)
+    raw = raw_footer(source, size)
     try:
         metadata, _ = read_struct(raw)
         leaves = tuple(_leaves(_structs(metadata, 2)))
@@ -114,7 +114,8 @@ def read_footer(source: Any) -> Footer:
     return Footer(pq.read_metadata(pa.BufferReader(whole)), size, chunks)
 
 
-def _raw(source: Any, size: int) -> bytes:
+def raw_footer(source: Any, size: int) -> bytes:
+    """The bytes of the footer of an open file of this size. Raises `UnsoundFileError` or `OSError`."""
     source.seek(max(0, size - TAIL_BYTES))
     tail = bytes(source.read(min(size, TAIL_BYTES)))
     if len(tail) < len(_MAGIC) + _END_BYTES or not tail.endswith(_MAGIC):

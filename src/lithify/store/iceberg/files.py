@@ -102,7 +102,7 @@ class IcebergFiles:
         from lithify.store.iceberg.batches import ArrowBatch, marked
 
         if key is not None:
-            from lithify.columnar.lookup import latest_of_key
+            from lithify.columnar.lookup.latest import latest_of_key
 
             record = latest_of_key(self.access, segments, rules, key)
             yield from () if record is None else (ArrowBatch(record),)

@@ -8,14 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lithify.columnar.lookup import latest_of_key
+from lithify.columnar.lookup import latest
+from lithify.columnar.lookup.latest import latest_of_key
 from lithify.columnar.segment import writer
 from lithify.columnar.segment.checked_file import CheckedFile
 from lithify.columnar.segment.convert import to_records
+from lithify.columnar.segment.schema import SEGMENT_SCHEMA
 from lithify.errors import DamagedError
 from lithify.model.record import Record
 from lithify.model.settings.table import Strategy
@@ -23,6 +26,7 @@ from lithify.model.settings.topic_settings import TopicSettings
 from lithify.rules.compaction.survivor_rules import SurvivorRules, table_rules
 from lithify.rules.compaction.survivors import survivors
 from support.engines.kernel import KernelEngine
+from support.generated.indexed_files import every_file_indexed
 from support.generated.logs import with_whole_entries
 from support.generated.records import HARD_KEYS, ORDER_HEADER, records
 from support.topics.stored_topics import ACCESS, StoredTopic
@@ -30,8 +34,10 @@ from support.topics.stored_topics import ACCESS, StoredTopic
 
 @pytest.fixture(autouse=True, scope="module")
 def small_row_groups() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
+    """So that segments of a few records have several of them, and an index of their keys if they may have one."""
+    with pytest.MonkeyPatch.context() as patch, every_file_indexed():
         patch.setattr(writer, "ROW_GROUP_RECORDS", 5)
+        patch.setattr(latest, "CANDIDATES_AT_ONCE", 2)
         yield
 
 
@@ -45,6 +51,7 @@ topic_settings = st.builds(
     compaction_strategy=st.sampled_from(get_args(Strategy)),
     compaction_strategy_header=st.just(ORDER_HEADER),
     message_ids=st.sampled_from(["none", "pulsar"]),
+    key_index_enable=st.sampled_from(["true", "false"]),
 )
 histories = st.lists(
     st.tuples(st.lists(st.lists(records(), min_size=1, max_size=12), min_size=1, max_size=3), st.booleans()),
@@ -89,21 +96,25 @@ def test_it_is_what_the_oracle_leaves_of_the_key(
                 assert found(topic, rules, key) == ([left[key]] if key in left else [])
 
 
-Reads = list[tuple[str, int, tuple[str, ...]]]
+Reads = list[tuple[int, int, str]]
 
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
-    """What is read of which file: (its base offset, row group, columns)."""
+    """What is read of which file: (its base offset, row group, column)."""
     told: Reads = []
     read = CheckedFile.read
 
-    def noted(self: CheckedFile, row_group: int, columns: Sequence[str]):  # type: ignore[no-untyped-def]
-        told.append((int(Path(self._path).name.partition("-")[0]), row_group, tuple(columns)))  # type: ignore[arg-type]
+    def noted(self: CheckedFile, row_group: int, columns: Sequence[str]) -> pa.Table:
+        told.extend((int(Path(self._path).name.partition("-")[0]), row_group, column) for column in columns)
         return read(self, row_group, columns)
 
     monkeypatch.setattr(CheckedFile, "read", noted)
     return told
+
+
+def whole_records(base: int, group: int) -> Reads:
+    return [(base, group, column) for column in SEGMENT_SCHEMA.names]
 
 
 @pytest.fixture
@@ -120,13 +131,13 @@ def test_the_newest_record_of_the_key_is_the_last_that_is_read(topic: StoredTopi
     """C9: neither older segments, nor those whose bounds leave the key out, nor values of other row groups."""
     (record,) = found(topic, rules_of(topic), b"b")
     assert (record.offset, record.value) == (11, b"new")
-    whole = ("partition", "offset", "timestamp", "timestamp_type", "key", "value", "value_size", "headers")
-    assert reads == [(10, 1, ("key",)), (10, 0, ("key",)), (10, 0, ("offset", "value_size")), (10, 0, whole)]
+    keys = [(10, 1, "key"), (10, 0, "key")]
+    assert reads == [*keys, (10, 0, "offset"), (10, 0, "value_size"), *whole_records(10, 0)]
 
 
 def test_of_a_delete_no_value_is_read(topic: StoredTopic, reads: Reads) -> None:
     assert found(topic, rules_of(topic), b"k3") == []
-    assert reads == [(20, 1, ("key",)), (20, 0, ("key",)), (20, 0, ("offset", "value_size"))]
+    assert reads == [(20, 1, "key"), (20, 0, "key"), (20, 0, "offset"), (20, 0, "value_size")]
 
 
 def test_segments_outside_of_the_limits_are_not_opened(topic: StoredTopic, reads: Reads) -> None:

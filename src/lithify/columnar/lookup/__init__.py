@@ -1,0 +1,1 @@
+"""Finding the latest record of one key of a log."""
