@@ -182,6 +182,8 @@ class SegmentWriter:
         name = f"{base_offset:020d}-{spec.run_id}-{self._attempt}-{len(self._segments)}.parquet"
         path = f"{spec.location}/data/partition={spec.partition}/{name}"
         sink = self._access.create(path)
+        if not isinstance(sink, pa.NativeFile):
+            sink = pa.PythonFile(sink, "w")  # it counts what is written for Parquet's writer, also the index of keys
         collected: list[pq.FileMetaData] = []
         by_page = {"data_page_size": PAGE_BYTES, "write_page_index": True} if spec.indexes_keys else {}
         writer = pq.ParquetWriter(

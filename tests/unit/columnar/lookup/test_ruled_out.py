@@ -7,9 +7,11 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
+from lithify.columnar.files.access import FileAccess
 from lithify.columnar.keyindex.layout import ENTRY, named_in
 from lithify.columnar.lookup.latest import latest_of_key
 from lithify.columnar.lookup.ruled_out import is_ruled_out
@@ -61,6 +63,19 @@ def test_a_segment_with_the_key_is_not(segment: Segment) -> None:
         assert record.key is not None
         assert not is_ruled_out(ACCESS, segment, record.key)
         assert found(segment, record.key) == [record]
+
+
+def test_a_segment_that_was_written_to_an_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files there are Python's to Arrow, which then counts by itself where its next page begins."""
+
+    def create(_: FileAccess, path: str) -> BinaryIO:
+        Path(path).parent.mkdir(parents=True)
+        return Path(path).open("wb")
+
+    monkeypatch.setattr(FileAccess, "create", create)
+    segment = indexed_segment(tmp_path / "orders", [RECORDS[:2_000], RECORDS[2_000:]])
+    assert is_ruled_out(ACCESS, segment, ABSENT)
+    assert found(segment, b"k1500") == [RECORDS[1_500]]
 
 
 def test_a_segment_without_an_index_is_not(tmp_path: Path) -> None:
