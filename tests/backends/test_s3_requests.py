@@ -7,11 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from lithify.ports.store import Warehouse
+from lithify.service.read.fetch import table_batches
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.store.iceberg.io.remote_io import RemoteFile, RemoteStream
 from support.engines.kernel import KernelEngine
+from support.generated.indexed_files import every_file_indexed
 from support.store.builders import ORDERS, Place, some_records
 
 Opened = Callable[[], list[str]]
@@ -77,3 +79,20 @@ def test_what_is_forgotten_is_read_from_the_store_again(warehouse: Warehouse, op
     warehouse.store.clear_file_cache()
     warehouse.store.segments(warehouse.store.load(ORDERS))
     assert len(opened()) == 3
+
+
+def test_a_key_that_is_not_there_opens_each_segment_once_at_most(place: Place, opened: Opened) -> None:
+    place.create(key_index_enable="true")
+    warehouse = Warehouse(place.store, place.files, place.clock)
+    with every_file_indexed():
+        for last in "xyz":
+            append(warehouse, ORDERS, some_records("a", "c", last))
+    state = warehouse.store.load(ORDERS)
+    warehouse.store.segments(state)
+    opened()
+    assert [list(table_batches(warehouse, state, key=key)) for key in (b"b", b"-")] == [[], []]
+    paths = [segment.path for segment in warehouse.store.segments(state)]
+    assert sorted(opened()) == sorted(paths), "the bounds of keys rule out one of the two"
+    for key, offset in ((b"x", 2), (b"z", 8), (b"a", 6)):
+        (batch,) = table_batches(warehouse, state, key=key)
+        assert [record.offset for record in batch.records()] == [offset]

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columnar.files.access import FileAccess
+from lithify.columnar.files.access import FileAccess, local_path
 from lithify.columnar.keyindex.key_index import KeyIndex
 from lithify.columnar.keypass.orders import order_column, order_columns
 from lithify.columnar.lookup.ruled_out import is_ruled_out
@@ -29,7 +29,10 @@ from lithify.model.record import is_tombstone
 from lithify.model.segment import Segment
 from lithify.rules.compaction.key_bounds import KeyBounds
 from lithify.rules.compaction.survivor_rules import NO_ORDER, SurvivorRules
+from lithify.waits.parallel import parallel
 
+REQUESTS_AT_ONCE = 16
+"""In an object store, where asking an index is waiting; on a disk it is work, and newer segments may end it."""
 CANDIDATES_AT_ONCE = 1024
 """Of those that an index names: a producer may have written one key millions of times."""
 
@@ -54,10 +57,14 @@ def latest_of_key(access: FileAccess, segments: Sequence[Segment], rules: Surviv
     """
     best: _Found | None = None
     record: pa.Table | None = None
-    for segment in sorted(segments, key=lambda segment: segment.end_offset, reverse=True):
+    newest_first = sorted(segments, key=lambda segment: segment.end_offset, reverse=True)
+    asked = [segment for segment in newest_first if _may_have(segment, rules, key)]
+    at_once = 1 if all(local_path(segment.path) for segment in asked) else REQUESTS_AT_ONCE
+    ruled_out = parallel(lambda segment: is_ruled_out(access, segment, key), asked, at_once)
+    for segment, is_out in zip(asked, ruled_out, strict=True):
         if best is not None and not rules.is_ordered and segment.end_offset <= best.offset:
             break
-        if not _may_have(segment, rules, key) or is_ruled_out(access, segment, key):
+        if is_out:
             continue
         with SegmentReader(access, segment) as reader:
             found = _best_in(reader, rules, pa.scalar(key, pa.binary()))
