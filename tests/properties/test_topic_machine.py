@@ -134,10 +134,10 @@ class TopicMachine(RuleBasedStateMachine):
         parts = part if self.topic.state.settings.segment_max_dead_ratio else None
         self.check_round(partitions, given, None if parts == "all" else racing, parts)
 
-    def waiting(self, place: int) -> list[Segment]:
-        """Segments with masks that hide too much for long."""
+    def waiting(self, place: int, *, together: bool) -> list[Segment]:
+        """Segments with masks that hide too much for long: of each or, where rounds rewrite in parts, of all."""
         masks = MaskLimits.of(self.topic.state.settings, self.topic.log(place).log_start_offset)
-        return [segment for segment in self.topic.segments(place) if masks.exceeded_by(segment)]
+        return list(masks.exceeded_by(self.topic.segments(place), together=together))
 
     def check_round(
         self,
@@ -151,7 +151,7 @@ class TopicMachine(RuleBasedStateMachine):
         covered_ms = max(planned_ms, self.topic.state.clock_ms or 0) if now_ms is None else now_ms
         version, asked = self.topic.state.version, partitions or tuple(range(PARTITIONS))
         planned = [(log.textbook, self.topic.segments(place)) for place, log in enumerate(self.logs)]
-        waited = [self.waiting(place) for place in range(PARTITIONS)]
+        waited = [self.waiting(place, together=part is not None) for place in range(PARTITIONS)]
         engine = PhasedEngine(self.topic.engine, {"commit": lambda: self._race(racing or [])})
         limits = RunLimits(rewrite_bytes=None if part is None else 1)
         if part == "one":
@@ -176,7 +176,7 @@ class TopicMachine(RuleBasedStateMachine):
                 len(below) - len(left),
             )
             assert log.changed == (log.horizon > before.dirty_from or below != left or bool(waited[log.partition]))
-            assert log.segments_waiting == len(self.waiting(log.partition))
+            assert log.segments_waiting == len(self.waiting(log.partition, together=part is not None))
             assert part == "one" or not log.segments_waiting
         if report.changed:
             self.rounds_committed += 1 if part != "all" else self._new_reports()
@@ -192,7 +192,8 @@ class TopicMachine(RuleBasedStateMachine):
     def compact_again(self, partitions: tuple[int, ...] | None, now_ms: int) -> None:
         """C41: the same H and now: no version, no report."""
         state, reports = self.topic.state, list(reports_of(self.topic.warehouse.store, self.topic.state))
-        if any(log.log_end_offset != log.first_dirty_offset or self.waiting(log.partition) for log in state.logs):
+        left = [place for place in range(PARTITIONS) if self.waiting(place, together=False)]
+        if left or any(log.log_end_offset != log.first_dirty_offset for log in state.logs):
             return  # something was appended on the way, is held back, or is left by a round that rewrites in parts
         again = self.topic.compact(now_ms, partitions)
         assert not again.changed

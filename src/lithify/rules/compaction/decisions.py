@@ -152,9 +152,14 @@ class MaskLimits:
         segment = source.segment
         return self.max_dead_ratio > 0 and segment.null_keys == 0 and segment.base_offset >= self.log_start
 
-    def exceeded_by(self, segment: Segment) -> bool:
-        """Whether a mask hides so much of a segment that the next round rewrites it."""
-        return segment.mask is not None and not self.still_allow(CountedSegment(segment, segment.records))
+    def exceeded_by(self, segments: Iterable[Segment], *, together: bool) -> tuple[Segment, ...]:
+        """The segments of a log that a round rewrites for what their masks hide alone: of each or, `together`, of all.
+
+        All together are limited where rounds rewrite in parts, so that the last of them leaves no more than one round.
+        """
+        counted = tuple(CountedSegment(segment, segment.records) for segment in segments if segment.mask or together)
+        written = _too_dead(tuple((c,) for c in counted), self, together=together)
+        return tuple(c.segment for c in counted if c in written)
 
 
 def decide(
@@ -174,7 +179,8 @@ def decide(
     """
     counted = tuple(counted)
     left = tuple(c for c in counted if c.survivors > 0)
-    merges = moves or any(c.has_losers or masks.exceeded_by(c.segment) for c in counted)
+    exceeded = masks.exceeded_by((c.segment for c in counted), together=rewrite_bytes is not None)
+    merges = moves or bool(exceeded) or any(c.has_losers for c in counted)
     pieces = tuple(_pieces(left, segment_bytes) if merges else ((c,) for c in left))
     written = _too_dead(pieces, masks, together=merges)
     rewrites = tuple(piece for piece in pieces if len(piece) > 1 or piece[0] in written)
@@ -188,8 +194,8 @@ def decide(
 def _first(rewrites: Sequence[tuple[CountedSegment, ...]], most_bytes: int) -> Iterator[tuple[CountedSegment, ...]]:
     """One of the pieces, and others that fit into so many bytes with it.
 
-    Those with the smallest share of dead bytes go first. A later round begins only where a mask hides too much, so that
-    it must not be the others that are left.
+    Those with the smallest share of dead bytes go first: a later round begins only where masks hide too much, and would
+    not begin for neighbours that merge.
     """
     left = most_bytes
     for number, piece in enumerate(sorted(rewrites, key=_dead_share)):
@@ -211,7 +217,7 @@ def _not_rewritten(source: CountedSegment, masks: MaskLimits) -> Decision:
 
 
 def _too_dead(
-    pieces: Iterable[tuple[CountedSegment, ...]], masks: MaskLimits, *, together: bool
+    pieces: Sequence[tuple[CountedSegment, ...]], masks: MaskLimits, *, together: bool
 ) -> set[CountedSegment]:
     """The segments that do not merge and are rewritten, as no mask may hide their dead.
 

@@ -117,7 +117,7 @@ class LogOutcome:
     @property
     def waiting(self) -> tuple[Segment, ...]:
         """Segments that the next round rewrites, as this one could write no more bytes."""
-        return tuple(segment for segment in self.result if self.plan.masks.exceeded_by(segment))
+        return self.plan.masks.exceeded_by(self.result, together=self.plan.rewrite_bytes is not None)
 
     @property
     def removed(self) -> tuple[Segment, ...]:

@@ -96,7 +96,7 @@ class LogPlan:
     @property
     def waiting(self) -> tuple[Segment, ...]:
         """Segments to rewrite for what their masks hide alone."""
-        return tuple(segment for segment in self.clean if self.masks.exceeded_by(segment))
+        return self.masks.exceeded_by(self.clean, together=self.rewrite_bytes is not None)
 
     @property
     def view_gone(self) -> tuple[Segment, ...]:
