@@ -35,7 +35,10 @@ class Losers:
 
 @dataclass(frozen=True, slots=True)
 class LogReport:
-    """One log's part of a round. With an `error`, the log is as it was before."""
+    """One log's part of a round. With an `error`, the log is as it was before.
+
+    If several rounds rewrote it in parts, it is `changed` by those before the one with the `error`.
+    """
 
     partition: int
     first_dirty_offset: int
@@ -116,7 +119,8 @@ class RoundReport(Report):
         if not failed or len(failed) < len(self.logs):
             return self
         others = f"; so did all {len(failed)} logs, as the report of this error says" if len(failed) > 1 else ""
-        error = RoundsFailedError(f"{failed[0].error}{others}", hint="they are as they were")
+        hint = "what was committed before is in `lithify history`" if self.changed else "they are as they were"
+        error = RoundsFailedError(f"{failed[0].error}{others}", hint=hint)
         error.report = self
         raise error
 
@@ -172,7 +176,7 @@ def _log_row(log: LogReport, *, moved: bool) -> tuple[str, ...]:
 
 def _removed(log: LogReport) -> str:
     if log.error is not None:
-        return "FAILED, the log is as it was"
+        return "FAILED before all was rewritten" if log.changed else "FAILED, the log is as it was"
     notes = [_losers_text(log.losers) if log.changed else "nothing to do"]
     if log.tombstones_held:
         notes.append(

@@ -42,12 +42,14 @@ class RunRequest:
 def plan_compact(warehouse: Warehouse, slots: int, name: TopicName, request: RunRequest) -> PlanReport:
     """What `compact` would do now with `slots` tasks at once, with upper bounds of its cost.
 
-    Raises what `load` and `plan_rounds` do.
+    Raises what `load`, `plan_rounds` and, with `limits.rewrite_bytes`, `check_masks` do.
     """
     state = as_inherited(warehouse, warehouse.store.load(name))
     now_ms = warehouse.clock.now_ms() if request.now_ms is None else request.now_ms
     reads = read_groups(warehouse, state)
     most = request.limits.rewrite_bytes
+    if most is not None:
+        check_masks(warehouse, state)
     plans = tuple(
         replace(plan, rewrite_bytes=most) for plan in plan_rounds(warehouse, state, request.partitions, now_ms, reads)
     )
@@ -83,12 +85,12 @@ def compact(
     wanted = None if request.partitions is None else tuple(request.partitions)
     if request.limits.rewrite_bytes is None:
         result = run_rounds(run, {name: wanted}, {} if state is None else {name: state})[name]
+        if isinstance(result, LithifyError):
+            raise result
     else:
         before = state or warehouse.store.load(name)
-        check_masks(run, before)
-        result = rounds_in_groups(run, name, tuple(before.partitions) if wanted is None else wanted, state)
-    if isinstance(result, LithifyError):
-        raise result
+        check_masks(warehouse, before)
+        result = rounds_in_groups(run, before, tuple(before.partitions) if wanted is None else wanted)
     report = result.report
     with suppress(LithifyError):  # the round has ended, whether its space can be read or not
         report = replace(report, space=space_of(warehouse.store, result.state))

@@ -13,19 +13,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import pairwise
 
-from lithify.errors import LithifyError, PolicyError
+from lithify.errors import ConflictError, LithifyError, PolicyError
+from lithify.errors.defects import as_lithify_error
 from lithify.model.names import TopicName
 from lithify.model.topic.state import TopicState
 from lithify.ports.engine import unsaid
+from lithify.ports.store import Warehouse
 from lithify.reports.rounds.round import LogReport, Losers, RoundReport
 from lithify.service.change.expire import expire_versions
-from lithify.service.change.sweep import sweep
+from lithify.service.change.sweep import refuse_sweep, sweep
 from lithify.service.documents import may_have_masks
 from lithify.service.round.run import Run, run_rounds
 from lithify.service.round.topic_run import TopicResult
 
 _SUMMED = (
+    "tombstones_unversioned",
     "segments_rewritten",
     "segments_merged",
     "segments_masked",
@@ -35,54 +40,64 @@ _SUMMED = (
 )
 
 
-def check_masks(run: Run, state: TopicState) -> None:
+def check_masks(warehouse: Warehouse, state: TopicState) -> None:
     """Raises `PolicyError` where rounds may not leave dead records in masks."""
     if state.round_settings.segment_max_dead_ratio == 0:
         reason, hint = "segment.max.dead.ratio=0 allows no masks", "compact without it, or alter the setting"
-    elif not may_have_masks(run.warehouse.store, state):
+    elif not may_have_masks(warehouse.store, state):
         reason, hint = "its warehouse has no masks", "`lithify warehouse upgrade` lets rounds write them"
     else:
         return
     raise PolicyError(f"{state.name}: {reason}, and partial progress needs them", hint=hint)
 
 
-def rounds_in_groups(
-    run: Run, name: TopicName, partitions: Sequence[int], loaded: TopicState | None
-) -> TopicResult | LithifyError:
+def rounds_in_groups(run: Run, state: TopicState, partitions: Sequence[int]) -> TopicResult:
     """Rounds of one log after the other, by `run.limits.rewrite_bytes`, until no segment waits to be rewritten.
 
-    At most as many for a log as segments waited after its first, however much is appended meanwhile. The report is of
-    all together.
+    At most as many for a log as it has segments after its first, however much is appended meanwhile: each rewrites one
+    at least. The report is of all together. Raises what fails the whole topic, `ConflictError` if it was recreated.
     """
+    name, release = state.name, partial(_release, run, state.name)
     results: list[TopicResult] = []
     for partition in partitions:
         left: int | None = None
         while left != 0:
-            given = {} if loaded is None or results else {name: loaded}
-            result = run_rounds(replace(run, notes=unsaid) if results else run, {name: (partition,)}, given)[name]
+            if results:
+                state = _newest(run, state)
+                run = replace(run, notes=unsaid)
+            result = run_rounds(run, {name: (partition,)}, {name: state})[name]
             if isinstance(result, LithifyError):
-                return result
+                raise result
             results.append(result)
             if result.report.changed:
-                _release(run, name)
+                release()
             (log,) = result.report.logs
-            waiting = 0 if log.error is not None else log.segments_waiting
-            left = waiting if left is None else min(waiting, left - 1)
+            if log.error is not None or not log.segments_waiting:
+                break
+            left = _segments_out(log) if left is None else left - 1
     last = results[-1]
     return replace(last, report=_together([result.report for result in results]))
+
+
+def _newest(run: Run, state: TopicState) -> TopicState:
+    newest = run.warehouse.store.load(state.name)
+    if newest.identity != state.identity:
+        raise ConflictError(f"{state.name}: the topic was deleted and recreated between two of its rounds")
+    return newest
 
 
 def _release(run: Run, name: TopicName) -> None:
     """Deletes the files of versions that have expired. The rounds go on without if that fails, and say why."""
     try:
+        refuse_sweep(run.warehouse, name)  # before versions go that a person may need
         expire_versions(run.warehouse, name)
         sweep(run.warehouse, name, delete=True)
-    except LithifyError as error:
-        run.notes(f"{name}: what was replaced stays for now: {error}")
+    except Exception as error:
+        run.notes(f"{name}: what was replaced stays for now: {as_lithify_error(error, name)}")
 
 
 def _together(reports: Sequence[RoundReport]) -> RoundReport:
-    """One report of all rounds: what was before the first, and is after the last."""
+    """One report of all rounds: what was before the first or came later, and what is there after the last."""
     by_partition: dict[int, list[LogReport]] = {}
     for report in reports:
         for log in report.logs:
@@ -98,20 +113,33 @@ def _together(reports: Sequence[RoundReport]) -> RoundReport:
 
 def _log_together(logs: Sequence[LogReport]) -> LogReport:
     first, last = logs[0], logs[-1]
+    if last.error is not None and len(logs) > 1:  # the log is as the round before has left it
+        logs = logs[:-1]
+        last = replace(logs[-1], error=last.error, error_code=last.error_code)
     phases_ms: Counter[str] = Counter()
     for log in logs:
         phases_ms.update(log.phases_ms)
     losers = {name: sum(getattr(log.losers, name) for log in logs) for name in Losers.__dataclass_fields__}
+    came = {
+        f"{what}_in": getattr(first, f"{what}_in")
+        + sum(getattr(later, f"{what}_in") - getattr(log, f"{what}_out") for log, later in pairwise(logs))
+        for what in ("records", "tombstones", "bytes")
+    }
     return replace(
         last,
         first_dirty_offset=first.first_dirty_offset,
         log_start_offset=first.log_start_offset,
-        records_in=first.records_in,
-        tombstones_in=first.tombstones_in,
-        segments_in=first.segments_in,
-        bytes_in=first.bytes_in,
+        segments_in=first.segments_in + sum(b.segments_in - _segments_out(a) for a, b in pairwise(logs)),
+        keys=max(log.keys for log in logs),
         losers=Losers(**losers),
+        missed_by=tuple(sorted({group for log in logs for group in log.missed_by})),
         phases_ms=dict(phases_ms),
         changed=any(log.changed for log in logs),
+        **came,
         **{name: sum(getattr(log, name) for log in logs) for name in _SUMMED},
     )
+
+
+def _segments_out(log: LogReport) -> int:
+    """How many segments a round has left."""
+    return log.segments_kept + log.segments_masked + log.segments_written

@@ -106,7 +106,7 @@ def test_a_log_that_does_not_fit_twice_is_compacted() -> None:
     topic.warehouse = replace(topic.warehouse, files=counting)
     (refused,) = compact(topic.warehouse, topic.engine, ORDERS, RunRequest()).logs
     assert refused.error_code == "InsufficientSpace"
-    assert "--partial-progress" in str(refused.error)
+    assert "or part by part with" in str(refused.error)
     limits = RunLimits(rewrite_bytes=90_000)
     (log,) = compact(topic.warehouse, topic.engine, ORDERS, RunRequest(limits=limits)).logs
     assert log.error is None and not log.segments_waiting
