@@ -42,7 +42,7 @@ def modules(*arguments: str) -> list[str]:
         ("consume orders", 222, 530),
         ("versions orders", 211, 243),
         ("history orders", 211, 243),
-        ("compact orders --plan", 234, 350),
+        ("compact orders --plan", 235, 351),
         ("group list", 239, 605),
         ("produce orders /dev/null", 216, 248),
     ],

@@ -7,8 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lithify.errors import LithifyError
+from lithify.errors import LithifyError, PolicyError
 from lithify.model.names import TopicName
+from lithify.model.topic.state import TopicState
 from lithify.ports.engine import Progress, RewriteEngine, RunLimits, silent, unsaid
 from lithify.ports.store import Warehouse
 from lithify.reports.rounds.plan import PlanReport
@@ -16,9 +17,9 @@ from lithify.reports.rounds.round import RoundReport
 from lithify.rules.compaction.key_pass_shape import key_pass_shapes
 from lithify.rules.compaction.round_report import plan_report
 from lithify.service.change.streams import as_inherited, inherit_now
+from lithify.service.documents import may_have_masks
 from lithify.service.group_reads import read_groups
 from lithify.service.look.space import space_of
-from lithify.service.round.in_groups import check_masks, rounds_in_groups
 from lithify.service.round.run import Run, run_rounds
 from lithify.service.round.topic_run import plan_rounds
 
@@ -37,6 +38,17 @@ class RunRequest:
     """Gets what a round says before it begins: how much free space it may need."""
     profile: Profile | None = None
     """Gets what its phases take; what its tasks take, it gets from the engine."""
+
+
+def check_masks(warehouse: Warehouse, state: TopicState) -> None:
+    """Raises `PolicyError` where rounds may not leave dead records in masks."""
+    if state.round_settings.segment_max_dead_ratio == 0:
+        reason, hint = "segment.max.dead.ratio=0 allows no masks", "compact without it, or alter the setting"
+    elif not may_have_masks(warehouse.store, state):
+        reason, hint = "its warehouse has no masks", "`lithify warehouse upgrade` lets rounds write them"
+    else:
+        return
+    raise PolicyError(f"{state.name}: {reason}, and partial progress needs them", hint=hint)
 
 
 def plan_compact(warehouse: Warehouse, slots: int, name: TopicName, request: RunRequest) -> PlanReport:
@@ -88,6 +100,8 @@ def compact(
         if isinstance(result, LithifyError):
             raise result
     else:
+        from lithify.service.round.in_groups import rounds_in_groups
+
         before = state or warehouse.store.load(name)
         check_masks(warehouse, before)
         result = rounds_in_groups(run, before, tuple(before.partitions) if wanted is None else wanted)

@@ -16,16 +16,14 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
-from lithify.errors import ConflictError, LithifyError, PolicyError
+from lithify.errors import ConflictError, LithifyError
 from lithify.errors.defects import as_lithify_error
 from lithify.model.names import TopicName
 from lithify.model.topic.state import TopicState
 from lithify.ports.engine import unsaid
-from lithify.ports.store import Warehouse
 from lithify.reports.rounds.round import LogReport, Losers, RoundReport
 from lithify.service.change.expire import expire_versions
 from lithify.service.change.sweep import refuse_sweep, sweep
-from lithify.service.documents import may_have_masks
 from lithify.service.round.run import Run, run_rounds
 from lithify.service.round.topic_run import TopicResult
 
@@ -38,17 +36,6 @@ _SUMMED = (
     "bytes_read",
     "bytes_written",
 )
-
-
-def check_masks(warehouse: Warehouse, state: TopicState) -> None:
-    """Raises `PolicyError` where rounds may not leave dead records in masks."""
-    if state.round_settings.segment_max_dead_ratio == 0:
-        reason, hint = "segment.max.dead.ratio=0 allows no masks", "compact without it, or alter the setting"
-    elif not may_have_masks(warehouse.store, state):
-        reason, hint = "its warehouse has no masks", "`lithify warehouse upgrade` lets rounds write them"
-    else:
-        return
-    raise PolicyError(f"{state.name}: {reason}, and partial progress needs them", hint=hint)
 
 
 def rounds_in_groups(run: Run, state: TopicState, partitions: Sequence[int]) -> TopicResult:
