@@ -17,7 +17,7 @@ from lithify.errors import InvalidSettingError
 from lithify.kafka_client.client import Cluster
 from lithify.model.sources.source import IngestRequest
 from lithify.spark.kafka.connector import connector_conf
-from lithify.spark.session.start import JAVA_OPTIONS
+from lithify.spark.session.launch import JAVA_OPTIONS
 from support.kafka.broker import KafkaBroker
 from support.kafka.ingest import COPIED_S, SOON, alive, connector_jars, ingest_program, wait_for_batches
 from support.kafka.secured import SecuredBroker

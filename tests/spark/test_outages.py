@@ -12,7 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lithify.spark.session.java import find_java, java_home
+from lithify.spark.session.java import find_java
+from lithify.spark.session.java_home import java_home
 
 PRELUDE = """
 import os, signal, sys, time

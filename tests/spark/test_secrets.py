@@ -18,7 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from lithify.spark.session.java import find_java, java_home
+from lithify.spark.session.java import find_java
+from lithify.spark.session.java_home import java_home
 
 PROGRAM = """
 import json, os, secrets, sys

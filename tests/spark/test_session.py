@@ -16,7 +16,8 @@ import pytest
 from lithify.errors import JavaNotFoundError
 from lithify.errors.redaction import redacted
 from lithify.spark.session import java
-from lithify.spark.session.java import Java, find_java, java_home
+from lithify.spark.session.java import Java, find_java
+from lithify.spark.session.java_home import java_home
 from lithify.spark.session.spark_home import made_without_zips
 from lithify.spark.session.start import session_factory, slots
 from support.servers.disks import small_disk
@@ -116,7 +117,8 @@ def test_a_full_cache_keeps_no_part_of_a_home(nothing_installed, monkeypatch, tm
 def test_a_java_of_any_name_is_started_in_any_locale(nothing_installed, tmp_path):
     executable = a_java(tmp_path / "d\u00fcse", 'openjdk version "21"')
     script = (
-        "import sys; from pathlib import Path; from lithify.spark.session.java import Java, java_home\n"
+        "import sys; from pathlib import Path\n"
+        "from lithify.spark.session.java import Java; from lithify.spark.session.java_home import java_home\n"
         "print(java_home(Java(Path(sys.argv[1]), 21, 'PATH')))"
     )
     env = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
@@ -149,22 +151,24 @@ def _imported_from(batches):
 
 def test_a_spark_home_of_the_user_is_taken_as_it_is(monkeypatch, tmp_path):
     monkeypatch.delenv("SPARK_HOME", raising=False)
-    assert [path.name for path in made_without_zips(tmp_path)] == ["spark", "bin", "jars"]
+    for _ in range(2):
+        assert made_without_zips(tmp_path) == (home := tmp_path / "spark")
+        assert {path.name for path in home.iterdir()} == {"bin", "jars"}
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
-    assert made_without_zips(tmp_path) == []
+    assert made_without_zips(tmp_path) is None
 
 
 def test_where_no_symbolic_link_can_be_made_spark_starts_as_it_does(monkeypatch, tmp_path):
     monkeypatch.delenv("SPARK_HOME", raising=False)
     monkeypatch.setattr(Path, "symlink_to", _refused)
-    assert made_without_zips(tmp_path) == []
+    assert made_without_zips(tmp_path) is None
 
 
 def test_no_spark_home_is_made_where_java_would_not_find_its_jars(monkeypatch, tmp_path):
     """A class path has colons between its parts."""
     monkeypatch.delenv("SPARK_HOME", raising=False)
     (folder := tmp_path / "12:00").mkdir()
-    assert made_without_zips(folder) == []
+    assert made_without_zips(folder) is None
 
 
 def _refused(*_):
@@ -250,7 +254,8 @@ def test_a_machine_without_java_runs_on_the_packaged_one_quietly(tmp_path):
         "HOME": str(tmp_path),
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
         "TMPDIR": str(tmp_path / "temporary"),
-        "SPARK_SUBMIT_OPTS": f"-Djdk.net.hosts.file={tmp_path}/hosts",  # all the names there are
+        "SPARK_SUBMIT_OPTS": f"-Djdk.net.hosts.file={tmp_path}/hosts"  # all the names there are
+        " -Xshare:auto",  # makes no archive of classes afterwards
     }
     (tmp_path / "cwd").mkdir()
     (tmp_path / "temporary").mkdir()

@@ -15,7 +15,8 @@ SESSIONS = """
 import os, sys
 import lithify
 from lithify.errors import LithifyError
-from lithify.spark.session.java import find_java, java_home
+from lithify.spark.session.java import find_java
+from lithify.spark.session.java_home import java_home
 from pyspark.sql import SparkSession
 
 os.environ["JAVA_HOME"] = str(java_home(find_java()))

@@ -16,7 +16,8 @@ from pyspark.sql import SparkSession
 from lithify.api.lake import Lake
 from lithify.reports.ingest import IngestReport
 from lithify.spark.kafka.connector import connector_conf
-from lithify.spark.session.start import JAVA_OPTIONS, session_factory
+from lithify.spark.session.launch import JAVA_OPTIONS
+from lithify.spark.session.start import session_factory
 from support.kafka.broker import KafkaBroker, read_all
 from support.kafka.jars import Module, fetched
 from support.processes.programs import PROGRAM, SHORT_LIVED

@@ -36,12 +36,8 @@ QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 def spark_home() -> Path:
     """Of all that tests start: an archive fits one class path, and each session would have a folder of its own."""
     folder = ARCHIVE.with_suffix(".home")
-    folder.parent.mkdir(exist_ok=True)
-    with FileLock(f"{folder}.lock"):
-        if not folder.exists():
-            folder.mkdir()
-            made_without_zips(folder)
-    return folder / "spark"
+    folder.mkdir(parents=True, exist_ok=True)
+    return made_without_zips(folder) or folder / "spark"
 
 
 def spark_options() -> tuple[str, ...]:

@@ -8,7 +8,8 @@ import signal
 import pytest
 
 from lithify.errors import EngineUnavailableError
-from lithify.spark.session.start import _interrupts_held, own_settings
+from lithify.spark.session.launch import own_settings
+from lithify.spark.session.start import _interrupts_held
 
 
 @pytest.mark.parametrize("starts", [True, False])

@@ -18,7 +18,7 @@ from lithify.errors import ConnectorError
 from lithify.model.settings.secrets import SECRET_NAMES
 from lithify.model.stored_file import local_folder
 from lithify.spark.kafka.fetched import fetch
-from lithify.spark.session.start import COMPILES_WELL, JAVA_OPTIONS, java_options
+from lithify.spark.session.launch import COMPILES_WELL, JAVA_OPTIONS, java_options
 
 JARS_VARIABLE = "LITHIFY_JARS"
 SCALA = "2.13"

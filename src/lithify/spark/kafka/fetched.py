@@ -15,7 +15,8 @@ import pyspark
 
 from lithify.errors import ConnectorError
 from lithify.errors.redaction import one_line
-from lithify.spark.session.java import find_java, java_home
+from lithify.spark.session.java import find_java
+from lithify.spark.session.java_home import java_home
 
 FETCHED_WITHIN_S = 600.0
 _ENDS_AT_ONCE = "org.apache.hadoop.util.VersionInfo"

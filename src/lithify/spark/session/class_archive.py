@@ -1,0 +1,157 @@
+"""An archive of the classes of Spark's JVM, which maps them instead of loading each anew (decision 33).
+
+    first start ──► <home>/<pid>.loaded ──► as the program ends: a process of its own ──► <home>/spark.jsa
+    next starts ──► the wrapper in <home> (`java_home.py`) names it, and the JVM compares it with itself and its jars
+
+It takes a third of the processor time from a first small round. Making one takes 20 s of processor time, at the lowest
+priority, and begins when the JVM has ended: nobody waits for it, and nothing but a later start depends on it. A JVM
+that an archive does not fit loads its classes as always.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from threading import Event
+from zlib import crc32
+
+from filelock import FileLock, Timeout
+
+from lithify.spark.session.java_home import ARCHIVE, LOADED, MADE, class_path
+from lithify.waits.deadline import Deadline
+
+JVM_ENDS_WITHIN_S = 60.0
+MAKE_S = 600.0
+LEAST_FREE_BYTES = 2**30
+"""An archive has 160 MB, and a cache is nothing to fill a disk with."""
+UNUSED_S = 30 * 86400.0
+"""An archive that no start has used for as long is deleted when another one is made."""
+_OF_A_JOB = b"org/apache/spark/api/python/BasePythonRunner"
+"""Only a JVM that loaded it has run a job of Lithify."""
+_SHARING = ("-Xshare", "SharedArchiveFile", "DumpLoadedClassList", "ArchiveClassesAtExit")
+_MAKE = "import sys; from lithify.spark.session import class_archive as a; a.make_aside(*map(a.Path, sys.argv[1:]))"
+_OPTIONS_OF_USERS = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
+
+
+def discard_outdated(home: Path, java: Path) -> None:
+    """Deletes the archive of another build of this Java, or of other jars, so that the next start makes a new one."""
+    with suppress(OSError):  # a cache that can only be read
+        made = home / MADE
+        if made.exists():
+            if made.read_text() == _made_of(home, java):
+                os.utime(made)  # it is in use
+            else:
+                (home / ARCHIVE).unlink(missing_ok=True)
+                made.unlink()
+
+
+def make_at_exit(home: Path, java: Path, pid: int, options: str) -> None:
+    """As this process ends, has another one make an archive of what the JVM `pid` has loaded, unless there is one.
+
+    Not if `options` of the JVM say how it shares classes.
+    """
+    if not (home / MADE).exists():
+        is_wanted = not any(name in options for name in _SHARING)
+        atexit.register(_begin, home, java, home / f"{pid}{LOADED}", is_wanted)
+
+
+def _begin(home: Path, java: Path, loaded: Path, is_wanted: bool) -> None:
+    if not loaded.exists():
+        return
+    silent = subprocess.DEVNULL
+    with suppress(OSError):
+        if not is_wanted:
+            loaded.unlink()
+            return
+        subprocess.Popen(
+            [sys.executable, "-c", _MAKE, home, java, loaded],
+            stdin=silent,
+            stdout=silent,
+            stderr=silent,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            start_new_session=True,
+        )
+
+
+def make_aside(home: Path, java: Path, loaded: Path) -> None:
+    """`make` in a process of its own."""
+    os.chdir(home)  # the folder that its program ran in may have to be unmounted
+    os.nice(19)
+    make(home, java, loaded)
+
+
+def make(home: Path, java: Path, loaded: Path) -> None:
+    """Makes the archive of `home`, once the JVM that writes `loaded` has ended. Only one is made at a time."""
+    try:
+        _await_end(int(loaded.name.removesuffix(LOADED)))
+        with FileLock(home.parent / "spark.jsa.lock", timeout=0):
+            _delete_leftovers(home, loaded)
+            if not (home / MADE).exists() and _OF_A_JOB in loaded.read_bytes():
+                _dump(home, java, loaded)
+    except Timeout:  # another one is being made
+        pass
+    finally:
+        loaded.unlink(missing_ok=True)
+
+
+def _await_end(pid: int) -> None:
+    """Raises `TimeoutError` if the JVM goes on: what it loaded is written as it ends."""
+    deadline, pause = Deadline(JVM_ENDS_WITHIN_S), Event()
+    with suppress(ProcessLookupError):
+        while True:
+            os.kill(pid, 0)
+            pause.wait(min(0.1, deadline.left_s()))
+
+
+def _dump(home: Path, java: Path, loaded: Path) -> None:
+    """Raises `TimeoutExpired` where it takes too long; the next start tries it again then."""
+    if shutil.disk_usage(home).free < LEAST_FREE_BYTES:
+        return
+    made, of = home / f"{ARCHIVE}.making", _made_of(home, java)
+    options = ("-Xshare:dump", f"-XX:SharedClassListFile={loaded}", f"-XX:SharedArchiveFile={made}", "-Xlog:disable")
+    command: list[str | Path] = [java, *options, "-cp", class_path(home)]
+    silent = subprocess.DEVNULL
+    env = {name: value for name, value in os.environ.items() if name not in _OPTIONS_OF_USERS}
+    try:
+        done = subprocess.run(command, stdin=silent, stdout=silent, stderr=silent, env=env, timeout=MAKE_S, check=False)
+        (home / MADE).write_text(of)  # also of a Java that can make none, so that it is not asked again
+        if done.returncode == 0 and made.exists():
+            made.replace(home / ARCHIVE)  # whole or not at all: a JVM that maps half an archive crashes
+            _delete_unused(home)
+    finally:
+        made.unlink(missing_ok=True)
+
+
+def _delete_leftovers(home: Path, loaded: Path) -> None:
+    """What killed makers left, and lists of JVMs whose program was killed."""
+    (home / f"{ARCHIVE}.making").unlink(missing_ok=True)
+    for path in home.glob(f"*{LOADED}"):
+        if loaded.stat().st_mtime - path.stat().st_mtime > MAKE_S:
+            path.unlink(missing_ok=True)
+
+
+def _delete_unused(home: Path) -> None:
+    now_s = (home / MADE).stat().st_mtime
+    for made in home.parent.glob(f"java-*/{MADE}"):
+        if now_s - made.stat().st_mtime > UNUSED_S:
+            made.with_name(ARCHIVE).unlink(missing_ok=True)
+            made.unlink(missing_ok=True)
+
+
+def _made_of(home: Path, java: Path) -> str:
+    """A sign of what a JVM compares an archive with: its build, and the jars."""
+    return str(crc32("\n".join(_stamps(home, java)).encode()))
+
+
+def _stamps(home: Path, java: Path) -> Iterator[str]:
+    real = java.resolve()
+    for path in (real, real.parent.parent / "lib" / "modules", *sorted((home / "spark" / "jars").iterdir())):
+        if path.exists():
+            status = path.stat()
+            yield f"{path} {status.st_size} {status.st_mtime_ns}"
