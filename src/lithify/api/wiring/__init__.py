@@ -20,6 +20,7 @@ from lithify.api.wiring.spark_choice import SparkChoice
 from lithify.api.wiring.system_clock import SystemClock
 from lithify.columnar.files.ambient_secrets import keep_ambient_secrets
 from lithify.errors import BrokerError
+from lithify.model.settings.secrets import keep
 from lithify.ports.leases import NOTES_TABLE
 from lithify.ports.store import Warehouse
 
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from lithify.service.look.overview import StatusWatch
     from lithify.service.pulsar.leftovers import OpenViewLedgers
     from lithify.service.pulsar.partition_round import RoundPorts
-    from lithify.spark.tasks import Workers
 
 COORDINATION_VARIABLE = "LITHIFY_COORDINATION_URL"
 
@@ -78,17 +78,10 @@ def spark_engine(warehouse: Warehouse, choice: SparkChoice, profile: Profile | N
     """The engine that does rounds on Spark, and tells `profile` of their tasks. Starts nothing until one is opened."""
     if warehouse.doubles is not None:
         return warehouse.doubles.engine
-    from lithify.spark.engine import SparkEngine
+    from lithify.api.wiring.late_engine import LateEngine
 
-    return SparkEngine(choice.factory(), _workers(warehouse, choice, profile), profile)
-
-
-def _workers(warehouse: Warehouse, choice: SparkChoice, profile: Profile | None = None) -> Workers:
-    from lithify.spark.session.start import slots
-    from lithify.spark.tasks import Pace, Workers
-
-    pace, gauges = Pace(time.monotonic, time.sleep), None if profile is None else profile.gauges
-    return Workers(warehouse.files.access, slots(choice.session, choice.conf), pace, warehouse.clock.new_id, gauges)
+    keep(choice.conf)
+    return LateEngine(warehouse, choice, profile)
 
 
 def tasks_at_once() -> int:
@@ -107,9 +100,10 @@ def spark_inspector(warehouse: Warehouse, choice: SparkChoice, limits: RunLimits
     """The inspector that compares versions for `verify`, on Spark, at the read rate of `limits`."""
     if warehouse.doubles is not None:
         return warehouse.doubles.inspector
+    from lithify.api.wiring.late_engine import workers
     from lithify.spark.proof.inspector import SparkInspector
 
-    return SparkInspector(choice.factory(), _workers(warehouse, choice), limits)
+    return SparkInspector(choice.factory(), workers(warehouse, choice), limits)
 
 
 def kafka_ingest(
