@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from lithify.api.wiring.spark_choice import SparkChoice
 from lithify.ports.engine import PlannedLog, Progress, Round, RunLimits
-from lithify.ports.profile import Profile
 from lithify.ports.store import Warehouse
 
 if TYPE_CHECKING:
+    from lithify.ports.profile import Profile
     from lithify.spark.engine import SparkEngine
     from lithify.spark.tasks import Workers
 
