@@ -22,6 +22,7 @@ from lithify.reports.topic_space import space_line
 if TYPE_CHECKING:
     from lithify.api.profiles import RoundProfile
     from lithify.api.topic import Topic
+    from lithify.reports.rounds.plan import PlanReport
     from lithify.reports.rounds.round import RoundReport
 
 
@@ -86,14 +87,8 @@ def compact(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
     topic, named = invocation.open_topic(topic_name)
     chosen = _partitions(topic_name, named, partitions)
     if only_plan:
-        plan = topic.plan(
-            now_ms=now_ms,
-            partitions=chosen,
-            task_memory=limits["task_memory"],
-            partial_progress=limits["partial_progress"],
-        )
-        if not invocation.printed(plan):
-            print_page(plan.page())
+        of_plan = {name: limits[name] for name in ("task_memory", "partial_progress")}
+        _print(invocation, topic.plan(now_ms=now_ms, partitions=chosen, **of_plan))
         return 0
     check_now(now_ms, yes, "what a round drops", "--plan shows what it would do")
     look, before = f"`lithify history {topic.name}`", "the logs of {} are as they were"
@@ -103,12 +98,18 @@ def compact(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
     ):
         report = _run(invocation, topic, work, now_ms=now_ms, partitions=chosen, profile=profile, **limits)
         work.ended(report.version, changed=report.changed)
-        if not invocation.printed(report):
-            print_page(report.page())
-            if stored := space_line(report.space):
-                say(f"{report.topic}: {stored}")
+        if _print(invocation, report) and (stored := space_line(report.space)):
+            say(f"{report.topic}: {stored}")
         _say_failed(invocation, report)
     return 1 if report.failed else 0
+
+
+def _print(invocation: Invocation, report: PlanReport | RoundReport) -> bool:
+    """Prints a report. Whether people were told, and not a script."""
+    for_people = not invocation.printed(report)
+    if for_people:
+        print_page(report.page())
+    return for_people
 
 
 def _say_failed(invocation: Invocation, report: RoundReport) -> None:
