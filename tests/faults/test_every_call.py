@@ -24,7 +24,15 @@ from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from lithify.testing.oracle_engine import OracleEngine
 from support.faults.ports import Kind
-from support.faults.struck import Prepared, check_struck_append, check_struck_round, prepared, prepared_to_mask, strikes
+from support.faults.struck import (
+    IN_PARTS,
+    Prepared,
+    check_struck_append,
+    check_struck_round,
+    prepared,
+    prepared_to_mask,
+    strikes,
+)
 from support.faults.topics import MAKERS, NAME, PARTITIONS, memory_warehouse, records
 from support.topics.whole_logs import contents
 
@@ -35,6 +43,14 @@ def a_topic(make: Callable[[Path], Warehouse], folder: Path) -> Warehouse:
 
 def to_mask(make: Callable[[Path], Warehouse], folder: Path) -> Warehouse:
     return prepared_to_mask(make, folder).warehouse
+
+
+def a_topic_in_parts(make: Callable[[Path], Warehouse], folder: Path) -> Warehouse:
+    """So much of which is dead that one segment of each log is rewritten after the other."""
+    warehouse = prepared_to_mask(make, folder, segment_bytes=1_024).warehouse
+    for numbers in (range(100, 200), range(200, 300), range(100, 140), range(200, 240)):
+        append(warehouse, NAME, records(numbers, keys=1_000))
+    return warehouse
 
 
 def ready(warehouse: Warehouse) -> Prepared:
@@ -67,6 +83,18 @@ def test_masked_round_is_all_or_nothing(store: str, kind: Kind, tmp_path: Path) 
     compact(warehouse, OracleEngine(warehouse.files), NAME, RunRequest())
     segments = warehouse.store.segments(warehouse.store.load(NAME), range(PARTITIONS))
     assert any(segment.records < segment.records_in_file for segment in segments)
+
+
+@pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name.lower())
+def test_rounds_in_parts_are_all_or_nothing(kind: Kind, tmp_path: Path) -> None:
+    """C6, C31: each of them, and whoever asks again goes on."""
+    anew = prepared_again(memory_warehouse, a_topic_in_parts, tmp_path)
+    for injector in strikes(kind):
+        check_struck_round(ready(anew()), injector, IN_PARTS)
+    warehouse = anew()
+    before = warehouse.store.load(NAME).version
+    compact(warehouse, OracleEngine(warehouse.files), NAME, IN_PARTS)
+    assert warehouse.store.load(NAME).version > before + PARTITIONS
 
 
 class NoAnswers:

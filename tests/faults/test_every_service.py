@@ -35,8 +35,8 @@ from lithify.service.round.compact import RunRequest, compact
 from lithify.service.round.run import Run
 from lithify.testing.memory_files import MemoryFiles
 from support.faults.ports import Injector, Kind, faulty
+from support.faults.struck import IN_PARTS, prepared_to_mask
 from support.faults.struck import prepared as prepared_for_rounds
-from support.faults.struck import prepared_to_mask
 from support.faults.topics import IN_PLACE, NAME, SIDE_BY_SIDE, memory_warehouse, prepared
 
 LOAD = 2
@@ -94,6 +94,8 @@ def struck(tmp_path_factory: pytest.TempPathFactory) -> set[CodeType]:
     found |= called(lambda: prepared_for_rounds(memory_warehouse, folder))  # of an append and a round
     to_mask = prepared_to_mask(memory_warehouse, folder)
     found |= called(lambda: compact(to_mask.warehouse, to_mask.engine, NAME, RunRequest()))
+    in_parts = prepared_to_mask(memory_warehouse, folder)
+    found |= called(lambda: compact(in_parts.warehouse, in_parts.engine, NAME, IN_PARTS))
     found |= called(lambda: a_round_over_lost_files(folder))
     for case in CASES.values():
         warehouse = prepared(memory_warehouse, folder, case.config)
