@@ -87,7 +87,7 @@ def test_masked_round_is_all_or_nothing(store: str, kind: Kind, tmp_path: Path) 
 
 @pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name.lower())
 def test_rounds_in_parts_are_all_or_nothing(kind: Kind, tmp_path: Path) -> None:
-    """C6, C31: each of them, and whoever asks again goes on."""
+    """C6, C31: each of them, and the same request again goes on."""
     anew = prepared_again(memory_warehouse, a_topic_in_parts, tmp_path)
     for injector in strikes(kind):
         check_struck_round(ready(anew()), injector, IN_PARTS)
