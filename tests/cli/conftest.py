@@ -81,7 +81,7 @@ def wide(monkeypatch: pytest.MonkeyPatch, lithify: Program) -> None:
 @pytest.fixture
 def plain_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds by the engine that is right by definition, for what is not about Spark."""
-    monkeypatch.setattr("lithify.api.topic.spark_engine", lambda warehouse, _choice: OracleEngine(warehouse.files))
+    monkeypatch.setattr("lithify.api.topic.spark_engine", lambda warehouse, *_: OracleEngine(warehouse.files))
 
 
 @pytest.fixture(scope="session")

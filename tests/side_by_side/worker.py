@@ -39,7 +39,7 @@ class Told:
         cls.ids = count(command["step"] * 1000)
 
 
-def plain_rounds(warehouse: Any, _choice: object) -> KernelEngine:
+def plain_rounds(warehouse: Any, *_: object) -> KernelEngine:
     return KernelEngine(ranges=2)
 
 

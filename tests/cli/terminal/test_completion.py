@@ -66,7 +66,7 @@ def lake(unchanged, monkeypatch):
     [
         ("comp", ["completion", "compact"]),
         ("topic un", ["uncompact"]),
-        ("compact --part", ["--partition"]),
+        ("compact --partit", ["--partition"]),
         ("topic create x --like ", ["kafka", "pulsar", "mapr"]),
         ("consume orders --from ", ["earliest", "latest"]),
         ("completion ", ["bash", "zsh", "fish"]),
