@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
+from lithify.errors import EngineUnavailableError
+from lithify.spark.session import launch
 from support.processes.programs import ENDS_WITHIN_S, finished, kill, running, start
 from support.servers.tcp_proxy import wait_until
 
@@ -109,3 +112,13 @@ except EngineUnavailableError as error:
 """
     assert "Spark did not start: its JVM ended while it started" in finished(start("-c", script, env=env))
     assert left(tmp_path) == []
+
+
+def test_a_jvm_that_says_nothing_is_not_waited_for_without_end(monkeypatch, tmp_path):
+    monkeypatch.setattr(launch, "STARTS_WITHIN_S", 0.3)
+    (tmp_path / "folder").mkdir()
+    silent = launch.Jvm(subprocess.Popen(["sleep", "600"]), {}, (str(tmp_path / "folder"),))
+    with pytest.raises(EngineUnavailableError, match="its JVM has said nothing for 0 s, and was ended"):
+        silent.gateway()
+    assert silent.process.poll() is not None
+    assert list(tmp_path.iterdir()) == []

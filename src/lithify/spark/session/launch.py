@@ -31,6 +31,7 @@ from lithify.spark.session.java_home import is_kept, java_home
 from lithify.spark.session.masters import check_master
 from lithify.spark.session.reasons import MASTER, start_failure
 from lithify.spark.session.spark_home import SPARK_HOME, installed_spark, made_without_zips
+from lithify.waits.deadline import Deadline
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 COMPILES_LITTLE = "-XX:TieredStopAtLevel=1"
@@ -47,6 +48,8 @@ OTHER_GATEWAYS = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
 _SUBMIT_OPTIONS = "SPARK_SUBMIT_OPTS"
 _QUIET = Path(__file__).with_name("log4j2.properties")
 _LOOK_S = 0.02
+STARTS_WITHIN_S = 600.0
+"""A JVM that has said nothing for as long hangs; under heavy load one has taken half a minute."""
 
 _LOCALHOST = "127.0.0.1"
 _OWN_CONF = {
@@ -78,12 +81,19 @@ class Jvm:
 
     def gateway(self) -> dict[str, str]:
         """The environment variables by which PySpark connects to it, once it has said where it listens."""
-        said, pause = _address_file(self.folders), Event()
+        said, pause, deadline = _address_file(self.folders), Event(), Deadline(STARTS_WITHIN_S)
         while not said.exists():
             if self.process.poll() is not None:
                 self.end()
                 raise start_failure(RuntimeError("JAVA_GATEWAY_EXITED"), self.settings)
-            pause.wait(_LOOK_S)
+            try:
+                pause.wait(min(_LOOK_S, deadline.left_s()))
+            except TimeoutError:
+                self.end()
+                raise EngineUnavailableError(
+                    f"Spark did not start: its JVM has said nothing for {STARTS_WITHIN_S:.0f} s, and was ended",
+                    hint="run it again; if it hangs again, `lithify doctor` shows which Java it is",
+                ) from None
         port, length = struct.unpack_from(">ii", content := said.read_bytes())
         said.unlink()
         secret = content[8 : 8 + length].decode()
