@@ -6,7 +6,7 @@ Its methods import the service that does it, so that a program that only reads l
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lithify.api.shown import topic_html, topic_text
@@ -116,18 +116,10 @@ class TopicCuts:
 
         Raises `ClockError` or `UnusualSweepError`.
         """
-        from lithify.service.change.expire import expire_versions, versions_to_expire
-        from lithify.service.change.sweep import refuse_sweep, sweep
+        from lithify.service.change.sweep import expire_and_sweep
 
         self._trust_clock(allow_clock_jump, Verb.SWEEP)
-        warehouse, name = self.warehouse, self.topic_name
-        expired = versions_to_expire(warehouse, warehouse.store.load(name), warehouse.clock.now_ms())
-        if delete and expired:
-            refuse_sweep(warehouse, name, allow_unusual=allow_unusual)  # before versions go that a person may need
-            report = expire_versions(warehouse, name)
-            expired = () if report is None else report.expired
-        swept = sweep(warehouse, name, delete=delete, allow_unusual=allow_unusual)
-        return replace(swept, expired_versions=expired)
+        return expire_and_sweep(self.warehouse, self.topic_name, delete=delete, allow_unusual=allow_unusual)
 
     def _trust_clock(self, allowed: bool, verb: Verb) -> None:
         if allowed:

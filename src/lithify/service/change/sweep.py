@@ -15,7 +15,7 @@ an `undo` of a round whose version is kept, and that version still names it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lithify.errors import ConflictError, DamagedError, UnusualSweepError
 from lithify.model.names import TopicName
@@ -32,6 +32,7 @@ from lithify.rules.lifecycle.sweeping import (
     remembered,
     still_abandoned,
 )
+from lithify.service.change.expire import expire_versions, versions_to_expire
 from lithify.service.change.streams import as_inherited
 from lithify.service.clock_check import check_clock
 from lithify.service.commit import commit
@@ -62,6 +63,21 @@ def sweep(warehouse: Warehouse, name: TopicName, *, delete: bool, allow_unusual:
 def refuse_sweep(warehouse: Warehouse, name: TopicName, *, allow_unusual: bool = False) -> None:
     """Raises what `sweep` would raise before it deletes a file, for who changes the topic first."""
     _planned(warehouse, name, refuses=not allow_unusual, gives_up=allow_unusual)
+
+
+def expire_and_sweep(
+    warehouse: Warehouse, name: TopicName, *, delete: bool, allow_unusual: bool = False
+) -> SweepReport:
+    """`sweep`, with `delete` once versions past their retention have expired (C7); without, it names these.
+
+    Raises as `sweep` does, then before a version expires that a person may need; or what `expire_versions` raises.
+    """
+    expired = versions_to_expire(warehouse, warehouse.store.load(name), warehouse.clock.now_ms())
+    if delete and expired:
+        refuse_sweep(warehouse, name, allow_unusual=allow_unusual)
+        report = expire_versions(warehouse, name)
+        expired = () if report is None else report.expired
+    return replace(sweep(warehouse, name, delete=delete, allow_unusual=allow_unusual), expired_versions=expired)
 
 
 def _planned(warehouse: Warehouse, name: TopicName, *, refuses: bool, gives_up: bool) -> tuple[_Look, SweepPlan]:

@@ -22,8 +22,7 @@ from lithify.model.names import TopicName
 from lithify.model.topic.state import TopicState
 from lithify.ports.engine import unsaid
 from lithify.reports.rounds.round import LogReport, Losers, RoundReport
-from lithify.service.change.expire import expire_versions
-from lithify.service.change.sweep import refuse_sweep, sweep
+from lithify.service.change.sweep import expire_and_sweep
 from lithify.service.round.run import Run, run_rounds
 from lithify.service.round.topic_run import TopicResult
 
@@ -76,9 +75,7 @@ def _newest(run: Run, state: TopicState) -> TopicState:
 def _release(run: Run, name: TopicName) -> None:
     """Deletes the files of versions that have expired. The rounds go on without if that fails, and say why."""
     try:
-        refuse_sweep(run.warehouse, name)  # before versions go that a person may need
-        expire_versions(run.warehouse, name)
-        sweep(run.warehouse, name, delete=True)
+        expire_and_sweep(run.warehouse, name, delete=True)
     except Exception as error:
         run.notes(f"{name}: what was replaced stays for now: {as_lithify_error(error, name)}")
 
