@@ -60,7 +60,7 @@ def latest_of_key(access: FileAccess, segments: Sequence[Segment], rules: Surviv
     newest_first = sorted(segments, key=lambda segment: segment.end_offset, reverse=True)
     asked = [segment for segment in newest_first if _may_have(segment, rules, key)]
     at_once = 1 if all(local_path(segment.path) for segment in asked) else REQUESTS_AT_ONCE
-    ruled_out = parallel(lambda segment: is_ruled_out(access, segment, key), asked, at_once)
+    ruled_out = parallel(lambda one: one.keys_indexed and is_ruled_out(access, one, key), asked, at_once)
     for segment, is_out in zip(asked, ruled_out, strict=True):
         if best is not None and not rules.is_ordered and segment.end_offset <= best.offset:
             break

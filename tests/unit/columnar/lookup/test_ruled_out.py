@@ -84,6 +84,15 @@ def test_a_segment_without_an_index_is_not(tmp_path: Path) -> None:
     assert found(segment, ABSENT) == []
 
 
+def test_a_segment_without_an_index_is_not_asked_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its manifest says that it has none: the footer is read once, by who reads its keys."""
+    segment, opened = indexed_segment(tmp_path / "orders", [RECORDS], indexes_keys=False), []
+    really = FileAccess.open
+    monkeypatch.setattr(FileAccess, "open", lambda self, path: (opened.append(path), really(self, path))[1])
+    assert found(segment, b"k1500") == [RECORDS[1_500]]
+    assert opened == [segment.path]
+
+
 def test_a_copy_in_a_replica_is_ruled_out_as_its_source_is(segment: Segment, tmp_path: Path) -> None:
     """C65: the file names the path that it was written to first."""
     path = tmp_path / "copied" / "data" / "partition=0" / copied_name(segment.path, "copy")
