@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
-from pathlib import Path
 from typing import assert_never
 
+from drawing import BOLD, CENTRED, FAINT, IMAGES, SOFT, TALL, cell, gap, segment_frame, sheet, text
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.topic_settings import TopicSettings
@@ -30,7 +29,7 @@ from lithify.rules.compaction.decisions import (
 from lithify.rules.compaction.planner import plan_log
 from lithify.rules.compaction.survivors import survivors
 
-PICTURE = Path(__file__).resolve().parent.parent / "docs" / "images" / "compaction.svg"
+PICTURE = IMAGES / "compaction.svg"
 
 LOG = (
     (("ana", "Lima"), ("ben", "Oslo"), ("cleo", "Rome")),
@@ -39,20 +38,10 @@ LOG = (
 )
 """Segments of keys and values; a record without a value deletes its key."""
 
-COLOURS = {
-    "ana": ("#dbeafe", "#1d4ed8"),
-    "ben": ("#fee2e2", "#b91c1c"),
-    "cleo": ("#dcfce7", "#15803d"),
-    "dan": ("#fef3c7", "#b45309"),
-    "eva": ("#f3e8ff", "#7e22ce"),
-}
-"""Fill and line of a key's records."""
-
 DAY_MS = 86_400_000
 WIDTH, HEIGHT = 950, 448
-LEFT, TOP, CELL, GAP, ROW, TALL = 208, 66, 76, 14, 124, 54
+LEFT, TOP, CELL, GAP, ROW = 208, 66, 76, 14, 124
 LEGEND = "One log. Frames are segments, immutable files. ∅ deletes its key. What is faint goes in the next round."
-INK, FAINT, LINE = "#1f2937", "#6b7280", "#cbd5e1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,18 +122,12 @@ def segment_of(number: int, held: tuple[Record, ...]) -> Segment:
     offsets = [r.offset for r in held if r.offset is not None]
     keys = sorted(r.key for r in held if r.key is not None)
     size = 1000 * len(held)
+    times = [r.timestamp for r in held if r.timestamp is not None]
     nulls = sum(r.value is None for r in held)
+    first, last, oldest, newest = offsets[0], offsets[-1], min(times), max(times)
     return Segment(
-        str(number), 0, offsets[0], offsets[-1] + 1, len(held), size, size, 0, 0, 0, nulls, 4, keys[0], keys[-1]
+        str(number), 0, first, last + 1, len(held), size, size, oldest, newest, 0, nulls, 4, keys[0], keys[-1]
     )
-
-
-def text(x: float, y: float, words: str, *, size: int = 13, fill: str = INK, more: str = "") -> str:
-    return f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{fill}" {more}>{escape(words)}</text>'
-
-
-def box(x: float, y: float, width: float, height: float, look: str) -> str:
-    return f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" {look}/>'
 
 
 def column(offset: int) -> float:
@@ -152,59 +135,40 @@ def column(offset: int) -> float:
     return LEFT + offset * CELL + offset // len(LOG[0]) * GAP
 
 
-def cell(record: Record, y: float, *, loses: bool) -> Iterator[str]:
-    """A record: its key over its value; fainter if the next round removes it."""
-    assert record.offset is not None and record.key is not None  # as `records` makes them
-    fill, line = COLOURS[record.key.decode()]
-    middle = column(record.offset) + CELL / 2
-    value = "∅" if record.value is None else record.value.decode()
-    centred = 'text-anchor="middle"'
-    yield f'<g opacity="{0.45 if loses else 1:g}">'
-    yield box(column(record.offset) + 3, y, CELL - 6, TALL, f'rx="6" fill="{fill}" stroke="{line}"')
-    yield text(middle, y + 23, record.key.decode(), fill=line, more=f'{centred} font-weight="bold"')
-    yield text(middle, y + 43, value, more=centred + (' text-decoration="line-through"' if loses else ""))
-    yield "</g>"
-
-
 def row(stage: Stage, number: int, lost_next: frozenset[int]) -> Iterator[str]:
     """One stage of the log."""
     y = TOP + number * ROW
-    yield text(24, y + 18, stage.title, size=16, more='font-weight="bold"')
+    yield text(24, y + 18, stage.title, size=16, more=BOLD)
     for line, words in enumerate(stage.lines):
-        yield text(24, y + 38 + 16 * line, words, size=11, fill="#4b5563")
+        yield text(24, y + 38 + 16 * line, words, size=11, fill=SOFT)
     for index, segment in enumerate(records()):
         here = [r for r in segment if r.offset in stage.left]
         left = column(index * len(segment)) - 3
         width = len(segment) * CELL + 6
         if here:
-            yield box(left, y - 6, width, TALL + 12, f'rx="9" fill="none" stroke="{LINE}" stroke-width="1.5"')
+            yield segment_frame(left, y, width)
         if stage.fates[index]:
             caption = f"segment {stage.fates[index]}"
-            yield text(left + width / 2, y + TALL + 22, caption, size=11, fill=FAINT, more='text-anchor="middle"')
+            yield text(left + width / 2, y + TALL + 22, caption, size=11, fill=FAINT, more=CENTRED)
         for r in segment:
+            x = column(r.offset or 0)
             if r in here:
-                yield from cell(r, y, loses=r.offset in lost_next)
+                yield from cell(r, x + 3, y, CELL - 6, loses=r.offset in lost_next)
             else:
-                yield text(column(r.offset or 0) + CELL / 2, y + 32, "·", fill=FAINT, more='text-anchor="middle"')
+                yield gap(x + CELL / 2, y)
 
 
 def picture() -> str:
     """The whole drawing."""
     steps = stages()
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
-        f'font-family="ui-sans-serif, system-ui, Helvetica, Arial, sans-serif" role="img" '
-        f'aria-label="A log before and after two rounds of compaction">',
-        box(0.5, 0.5, WIDTH - 1, HEIGHT - 1, f'rx="12" fill="#ffffff" stroke="{LINE}"'),
-        text(24, 36, "offset", size=12, fill=FAINT),
-    ]
+    parts = [text(24, 36, "offset", size=12, fill=FAINT)]
     for offset in sorted(steps[0].left):
-        parts.append(text(column(offset) + CELL / 2, 36, str(offset), size=12, fill=FAINT, more='text-anchor="middle"'))
+        parts.append(text(column(offset) + CELL / 2, 36, str(offset), size=12, fill=FAINT, more=CENTRED))
     for number, stage in enumerate(steps):
         gone = stage.left - steps[number + 1].left if number + 1 < len(steps) else frozenset()
         parts += row(stage, number, gone)
     parts.append(text(24, HEIGHT - 18, LEGEND, size=11, fill=FAINT))
-    return "\n".join([*parts, "</svg>", ""])
+    return sheet(WIDTH, HEIGHT, "A log before and after two rounds of compaction", parts)
 
 
 if __name__ == "__main__":
