@@ -69,6 +69,7 @@ format:
 docs:
     {{python}} scripts/settings_reference.py
     {{python}} scripts/compaction_picture.py
+    {{python}} scripts/concept_pictures.py
 
 # Write the code that reads and writes Pulsar's protobuf messages
 wire:

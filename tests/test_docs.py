@@ -16,6 +16,8 @@ import pytest
 
 import check
 import compaction_picture
+import concept_pictures
+import lifetime_pictures
 import lithify
 import settings_reference
 
@@ -143,6 +145,21 @@ def test_the_picture_shows_what_the_rules_say():
         [5, 6, 7, 8],
     )
     assert first.fates == ("dropped", "rewritten", "untouched")
+
+
+@pytest.mark.parametrize("name", concept_pictures.PICTURES)
+def test_the_pictures_of_the_concepts_are_current(name):
+    drawn = concept_pictures.PICTURES[name]()
+    assert (concept_pictures.IMAGES / name).read_text("utf-8") == drawn, "run `just docs`"
+    assert f"](images/{name})" in (ROOT / "docs" / "concepts.md").read_text("utf-8")
+
+
+def test_the_pictures_of_the_concepts_show_what_the_rules_say():
+    rivals = concept_pictures.rivals()
+    won = [concept_pictures.winner_by(strategy, rivals).offset for strategy in ("offset", "timestamp", "header")]
+    assert won == [8, 5, 3]
+    fates = [lifetime_pictures.fate(dead) for dead in (lifetime_pictures.DEAD, lifetime_pictures.MORE_DEAD)]
+    assert fates == ["writes a mask", "rewrites it"]
 
 
 def sections(page: str) -> dict[str, str]:

@@ -90,6 +90,25 @@ def test_a_cut_log(lithify):
     assert lithify("topic", "info", "orders", "--json").json["config"]["versions.kept"] == "3"
 
 
+def test_a_deleted_value_is_in_no_file(lithify):
+    """The page says how to find it in the files, and what leaves them when."""
+    page = "../deletes.md"
+    (program,) = blocks(page, "python")
+    program = program.replace("lithify-warehouse", str(lithify.warehouse))
+    found, names = {}, {}
+    for arguments, stdin in commands(page):
+        if arguments[0] == "verify":  # on Spark, elsewhere
+            continue
+        outcome = lithify(*arguments, stdin=stdin)
+        if arguments[0] in ("table", "consume", "versions"):
+            assert outcome.out == "", arguments
+        if arguments[0] != "topic":
+            exec(program, names)
+            found.setdefault(arguments[0], len(names["found"]))
+    assert found == {"produce": 1, "compact": 2, "sweep": 0, "versions": 0, "table": 0, "consume": 0}
+    assert lithify("consume", "customers").lines[0]["value"] == "Ada, Berlin"
+
+
 def test_feeding_a_cache_an_index_and_a_warehouse(lithify, monkeypatch, tmp_path):
     page = "feed-a-cache-an-index-a-warehouse.md"
     monkeypatch.chdir(tmp_path)
