@@ -60,6 +60,11 @@ peer-suite *ARGS:
 bench *ARGS:
     PYTHONPATH=src:tests {{python}} bench/run.py {{ARGS}}
 
+# The tests of rounds, proofs, ingests and the data source once more, with sessions on a standalone cluster of two workers
+cluster-suite *ARGS:
+    {{python}} -m pytest -q --on-cluster tests/spark {{ARGS}}
+    {{python}} -m pytest -q --on-cluster tests/kafka {{ARGS}}
+
 # Format the code
 format:
     {{python}} -m ruff check --fix

@@ -17,6 +17,8 @@ PAGE, PICTURE, FIGURES = "benchmarks.md", "images/benchmarks.svg", "benchmarks.j
 WAYS = {
     "lithify": "a round of Lithify on a session that has run rounds before, commit included",
     "lithify-cold": "the command `lithify compact`, from its start to its end",
+    "one-worker": "a round of Lithify, warm, on a standalone cluster of Spark with one worker of one core",
+    "two-workers": "the same with two workers of one core each, on the same machine",
     "duckdb": "by hand in DuckDB, on all cores",
     "polars": "by hand in Polars, on all cores",
     "row_number": "a Spark job with `row_number` over whole records, warm",

@@ -1,11 +1,12 @@
-"""Rounds of Lithify: on a warm session, and by the command with all that it starts."""
+"""Rounds of Lithify: on a warm session, on a cluster, and by the command with all that it starts."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,6 +19,7 @@ from lithify.api.topic import Topic
 from lithify.columnar.segment.segment_reader import read_segment
 from lithify.model.log_arithmetic import measured
 from lithify.model.topic.edit import TopicEdit
+from support.servers.spark_cluster import a_cluster  # type: ignore[import-not-found]
 from way import KEPT, shuffled_bytes, spark_session
 
 
@@ -55,7 +57,10 @@ class LithifyWarm(_OfTopic):
 
     @cached_property
     def session(self) -> Any:
-        return spark_session()
+        return self.started()
+
+    def started(self) -> Any:
+        return spark_session({})
 
     def prepare(self, log: Log, out: Path) -> None:
         _ = self.session
@@ -68,6 +73,33 @@ class LithifyWarm(_OfTopic):
         phases = {f"{phase}_s": ms / 1000 for phase, ms in report.phases_ms.items()}
         moved = {"data_read_bytes": report.bytes_read, "data_written_bytes": report.bytes_written}
         return {**phases, **moved, "shuffled_bytes": shuffled_bytes(self.session) - shuffled_before}
+
+
+@dataclass(slots=True)
+class _OnCluster(LithifyWarm):
+    """A round whose tasks run on a standalone cluster of this machine, on workers with a core each."""
+
+    workers: ClassVar[int]
+    ends: ExitStack = field(default_factory=ExitStack)
+
+    def started(self) -> Any:
+        return spark_session(self.ends.enter_context(a_cluster(self.workers)).conf)
+
+    def close(self) -> None:
+        self.session.stop()
+        self.ends.close()
+
+
+class LithifyOnOneWorker(_OnCluster):
+    """A core in all."""
+
+    workers = 1
+
+
+class LithifyOnTwoWorkers(_OnCluster):
+    """Two cores in all."""
+
+    workers = 2
 
 
 class LithifyCold(_OfTopic):

@@ -20,7 +20,7 @@ class RowNumber(OfFiles):
 
     @cached_property
     def session(self) -> Any:
-        return spark_session()
+        return spark_session({})
 
     def prepare(self, log: Log, out: Path) -> None:
         _ = self.session

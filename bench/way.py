@@ -62,11 +62,11 @@ class OfFiles:
         """There is nothing to end: sessions of Spark end with their process."""
 
 
-def spark_session() -> Any:
-    """A local session as Lithify makes it, for Spark's own ways, too."""
+def spark_session(conf: Mapping[str, str]) -> Any:
+    """A session as Lithify makes it, for Spark's own ways, too; local unless `conf` says otherwise."""
     from lithify.spark.session.start import session_factory
 
-    return session_factory(None, {})()
+    return session_factory(None, conf)()
 
 
 def shuffled_bytes(session: Any) -> int:

@@ -46,6 +46,8 @@ WAYS: Mapping[str, Known] = {
     "polars": Known("file_ways", "Polars", everywhere=True, needs=("polars",)),
     "floor": Known("file_ways", "Floor", everywhere=True),
     "lithify-cold": Known("lithify_ways", "LithifyCold"),
+    "one-worker": Known("lithify_ways", "LithifyOnOneWorker"),
+    "two-workers": Known("lithify_ways", "LithifyOnTwoWorkers"),
     "row_number": Known("spark_ways", "RowNumber"),
     "merge": Known("spark_ways", "Merge", whole=False),
     "kafka": Known("kafka_way", "KafkaCleaner", needs=("confluent_kafka",), growing=False),

@@ -12,6 +12,8 @@ And that programs hear an interrupt: a shell starts what it runs in the backgrou
 which processes hand down. A test that leaves a handler of the product fails, as it would hide interrupts of later ones,
 and the second of them would end all.
 
+And that tests which share a session of Spark can have it on a cluster of our own: `--on-cluster`.
+
 And that the secrets of one test hide nothing in the texts of the next.
 
 And that garbage is looked for in what tests make alone, not in all that was imported and collected before: with so
@@ -23,7 +25,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -31,6 +33,7 @@ from hypothesis import HealthCheck, settings
 from lithify.errors.redaction import KNOWN_SECRETS
 from support.processes.class_archive import spark_home, spark_options
 from support.processes.programs import SHORT_LIVED
+from support.servers.spark_cluster import a_cluster
 
 settings.register_profile("steady", deadline=None, derandomize=True, database=None)
 settings.register_profile(
@@ -44,6 +47,20 @@ os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(SHORT_LIVED))
 os.environ.pop("COLUMNS", None)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--on-cluster", action="store_true", help="shared sessions of Spark are on a cluster")
+
+
+@pytest.fixture(scope="session")
+def on_cluster(request: pytest.FixtureRequest) -> Iterator[Mapping[str, str]]:
+    """Settings that bring a session to a standalone cluster, if that was asked for; none otherwise."""
+    if not request.config.getoption("--on-cluster"):
+        yield {}
+        return
+    with a_cluster() as cluster:
+        yield cluster.conf
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 from pyspark.sql import SparkSession
@@ -27,8 +27,8 @@ def broker(behind: tuple[KafkaBroker, TcpProxy]) -> KafkaBroker:
 
 
 @pytest.fixture(scope="session")
-def session() -> Iterator[SparkSession]:
-    session = kafka_session(QUICKLY)
+def session(on_cluster: Mapping[str, str]) -> Iterator[SparkSession]:
+    session = kafka_session({**QUICKLY, **on_cluster})
     yield session
     session.stop()
 

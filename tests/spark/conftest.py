@@ -14,7 +14,7 @@ from support.topics.stored_topics import StoredTopic
 
 
 @pytest.fixture(scope="session")
-def session():
+def session(on_cluster):
     """A local session as a run would make it, whose workers also find what tests support.
 
     Once a task has not found what another has shuffled, as in one of the tests, a local Spark takes itself for lost. It
@@ -26,6 +26,7 @@ def session():
             "spark.master": f"local[{SLOTS}]",
             "spark.executor.heartbeat.maxFailures": str(10**6),
             "spark.sql.streaming.pollingDelay": "100ms",  # by default a stream that waits asks a hundred times a second
+            **on_cluster,
         }
         session = session_factory(None, conf)()
     yield session

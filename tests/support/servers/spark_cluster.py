@@ -1,4 +1,4 @@
-"""A real Spark cluster of our own, from the PyPI package alone: a master and two workers with a core each.
+"""A real Spark cluster of our own, from the PyPI package alone: a master and workers with a core each, two of them.
 
     driver (these tests) ──► master ──► worker ──► executor ──► Python workers      killed at will, as a machine
                                    └──► worker ──► executor ──► Python workers      or the kernel would do it
@@ -72,14 +72,14 @@ class SparkCluster:
 
 
 @contextmanager
-def a_cluster() -> Iterator[SparkCluster]:
+def a_cluster(workers: int = WORKERS) -> Iterator[SparkCluster]:
     with tempfile.TemporaryDirectory(prefix="spark") as name:
         folder, port = Path(name), free_port()
         master = f"spark://127.0.0.1:{port}"
         running = [_spawn(folder, "master.Master", "--port", str(port), "--webui-port", str(free_port()))]
         try:
             wait_until(lambda: takes_connections(port), "the master does not start", START_S)
-            for _ in range(WORKERS):
+            for _ in range(workers):
                 web = free_port()
                 running.append(_spawn(folder, "worker.Worker", "--webui-port", str(web), "-c", "1", "-m", "1g", master))
                 wait_until(lambda web=web: takes_connections(web), "a worker does not start", START_S)
