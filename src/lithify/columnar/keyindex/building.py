@@ -85,12 +85,12 @@ class KeyIndexBuilder:
         counts = np.bincount(buckets_of(halves, bits), minlength=1 << bits)
         if counts.max() > np.iinfo(COUNT).max:
             return None
-        start, size, block_sum = sink.tell(), 0, 0
+        start, size = sink.tell(), 0
         front, deletes = self._front(bits, counts)
         for part in (front, deletes, *self._buckets(halves, bits, counts)):
             sink.write(part)
-            size, block_sum = size + len(part), zlib.crc32(part, block_sum)
-        return Named(start, len(front), size, zlib.crc32(front), block_sum).entry()
+            size += len(part)
+        return Named(start, len(front), size, zlib.crc32(front)).entry()
 
     def _front(self, bits: int, counts: Integers) -> tuple[bytes, bytes]:
         """The front of the block, and the deletes behind it."""

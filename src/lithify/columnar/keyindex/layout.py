@@ -14,7 +14,6 @@ covers (C8); sizes are compared with the file before anything is read by them (C
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from struct import Struct
 
@@ -24,7 +23,7 @@ import numpy.typing as npt
 from lithify.columnar.parquet.footer import Footer, UnsoundFileError
 
 ENTRY = b"lithify.keys"
-"""Key in the footer's metadata: `1 <start> <front bytes> <block bytes> <CRC-32 of the front> <that of the block>`.
+"""Key in the footer's metadata: `1 <start> <front bytes> <block bytes> <CRC-32 of the front>`.
 
 The front is the block up to the deletes. Readers that do not know the number in front read the keys.
 """
@@ -48,22 +47,11 @@ class Named:
     front_bytes: int
     block_bytes: int
     front_sum: int
-    block_sum: int
 
     def entry(self) -> bytes:
         """The value of `ENTRY`."""
-        numbers = (VERSION, self.start, self.front_bytes, self.block_bytes, self.front_sum, self.block_sum)
+        numbers = (VERSION, self.start, self.front_bytes, self.block_bytes, self.front_sum)
         return " ".join(map(str, numbers)).encode()
-
-    def passed(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """The same pieces of a file, from its start on, with the index in them checked (C8)."""
-        at = found = 0
-        for piece in pieces:
-            inside = piece[max(0, self.start - at) : max(0, self.start + self.block_bytes - at)]
-            found, at = zlib.crc32(inside, found), at + len(piece)
-            yield piece
-        if found != self.block_sum:
-            raise UnsoundFileError("its index of keys is not what was written: a checksum differs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +96,7 @@ def named_by(entry: bytes, data_end: int, size_bytes: int) -> Named | None:
     if not entry.startswith(b"%d " % VERSION):
         return None
     fields = entry.split(b" ")
-    if len(fields) != 6 or not all(field.isdigit() and len(field) < 20 for field in fields):
+    if len(fields) != 5 or not all(field.isdigit() and len(field) < 20 for field in fields):
         raise UnsoundFileError(f"its footer has {entry[:100]!r} in the place of that of an index of keys")
     named = Named(*map(int, fields[1:]))
     inside = data_end <= named.start and named.start + named.block_bytes <= size_bytes

@@ -27,8 +27,9 @@ TAIL_BYTES = 64 * 2**10
 BYTE_ARRAY = 6
 """The physical type of keys and values, the only one of variable size that segments use."""
 
-_MAGIC = b"PAR1"
-_END_BYTES = 4 + len(_MAGIC)
+MAGIC = b"PAR1"
+END_BYTES = 4 + len(MAGIC)
+"""Behind a footer: its length, and the magic number."""
 _REQUIRED, _REPEATED = 0, 2
 
 
@@ -69,13 +70,14 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """A checked footer. `chunks` has, for each row group, its column chunks by column path.
+    """A checked footer, which begins at byte `start`. `chunks` has, for each row group, its column chunks by path.
 
     A row group without records has no chunks: writers say nothing true of their places.
     """
 
     metadata: pq.FileMetaData
     size_bytes: int
+    start: int
     chunks: tuple[dict[str, Chunk], ...]
 
     def of_columns(self, row_group: int, columns: Sequence[str]) -> dict[str, Chunk]:
@@ -104,33 +106,34 @@ def read_footer(source: Any) -> Footer:
         metadata, _ = read_struct(raw)
         leaves = tuple(_leaves(_structs(metadata, 2)))
         groups = _structs(metadata, 4)
-        chunks = tuple(_chunks(group, leaves, size - len(raw) - _END_BYTES) for group in groups)
+        start = size - len(raw) - END_BYTES
+        chunks = tuple(_chunks(group, leaves, start) for group in groups)
     except ThriftError as error:
         raise UnsoundFileError(f"its footer is damaged: {error}") from None
     if sum(_number(group, 3) for group in groups) != _number(metadata, 3):
         raise UnsoundFileError("its row groups do not have the records that its footer says")
     _check_apart(chunk for group in chunks for chunk in group.values())
-    whole = _MAGIC + raw + len(raw).to_bytes(4, "little") + _MAGIC
-    return Footer(pq.read_metadata(pa.BufferReader(whole)), size, chunks)
+    whole = MAGIC + raw + len(raw).to_bytes(4, "little") + MAGIC
+    return Footer(pq.read_metadata(pa.BufferReader(whole)), size, start, chunks)
 
 
 def raw_footer(source: Any, size: int) -> bytes:
     """The bytes of the footer of an open file of this size. Raises `UnsoundFileError` or `OSError`."""
     source.seek(max(0, size - TAIL_BYTES))
     tail = bytes(source.read(min(size, TAIL_BYTES)))
-    if len(tail) < len(_MAGIC) + _END_BYTES or not tail.endswith(_MAGIC):
+    if len(tail) < len(MAGIC) + END_BYTES or not tail.endswith(MAGIC):
         raise UnsoundFileError("it does not end as a Parquet file does")
-    length = int.from_bytes(tail[-_END_BYTES : -len(_MAGIC)], "little")
-    if length > size - _END_BYTES - len(_MAGIC):
+    length = int.from_bytes(tail[-END_BYTES : -len(MAGIC)], "little")
+    if length > size - END_BYTES - len(MAGIC):
         raise UnsoundFileError(f"it claims a footer of {length} bytes and has {size} in all")
     if length > FOOTER_BYTES:
         raise UnsoundFileError(
             f"its footer has {length} bytes, and at most {FOOTER_BYTES} are read: too many row groups"
         )
-    if length + _END_BYTES > len(tail):
-        source.seek(size - _END_BYTES - length)
+    if length + END_BYTES > len(tail):
+        source.seek(size - END_BYTES - length)
         return bytes(source.read(length))
-    return tail[-_END_BYTES - length : -_END_BYTES]
+    return tail[-END_BYTES - length : -END_BYTES]
 
 
 def _leaves(elements: list[Struct]) -> Iterator[_Leaf]:
@@ -192,7 +195,7 @@ def _chunk(facts: Struct, leaf: _Leaf, data_end: int, column: Struct) -> Chunk:
         if dictionary >= start:
             raise UnsoundFileError(f"a row group has the dictionary of {leaf.path} behind its values")
         start = dictionary
-    if start < len(_MAGIC) or start + size > data_end:
+    if start < len(MAGIC) or start + size > data_end:
         raise UnsoundFileError(f"a row group has {leaf.path} outside of the file")
     return Chunk(
         start,

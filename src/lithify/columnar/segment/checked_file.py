@@ -9,7 +9,7 @@ row group of a segment may (C51).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +28,8 @@ OWN_PATH = "lithify.path"
 WHOLE_BYTES = 256 * 2**10
 LOCAL_GAP_BYTES, REMOTE_GAP_BYTES = 2048, 256 * 2**10
 """Files in an object store up to this size are read in a single request."""
+PIECE_BYTES = 8 * 2**20
+"""Read at a time of what is read whole, and not decoded."""
 MOST_GROUP_BYTES = 2**31 + 2**26
 """Largest decoded size of a row group: one record of maximum size, and the rest of a usual row group."""
 
@@ -128,6 +130,11 @@ class CheckedFile:
             if len(content) != size:
                 raise UnsoundFileError(f"it ends before byte {start + size}")
             return content
+
+    def pieces_from(self, start: int) -> Iterator[bytes]:
+        """All bytes from there on."""
+        for at in range(start, self.footer.size_bytes, PIECE_BYTES):
+            yield self.read_at(min(PIECE_BYTES, self.footer.size_bytes - at), at)
 
     @property
     def gap_bytes(self) -> int:

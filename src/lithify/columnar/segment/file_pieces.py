@@ -38,17 +38,16 @@ def stored_pieces(access: FileAccess, segment: Segment) -> Iterator[bytes]:
 
 
 def checked_pieces(access: FileAccess, segment: Segment) -> Iterator[bytes]:
-    """The same, checked while they pass (C8): the footer's facts first, then pages and the index of keys by checksums.
+    """The same, checked while they pass (C8): the footer's facts first, then by checksums pages and what is behind.
 
     Raises `DamagedError`; once the last piece was taken, the file was what the metadata says.
     """
     with SegmentReader(access, segment.unmasked) as reader:
         for finding in wrong_facts(segment, reader.facts()):
             raise DamagedError(finding.message, hint=RESTORE)
-        sums, index = reader.page_sums(), reader.key_index()
-    pieces = stored_pieces(access, segment)
+        pages, end = reader.page_sums(), reader.end_sum()
     with damage_named(segment.path):
-        yield from sums.pass_on(pieces if index is None else index.named.passed(pieces))
+        yield from pages.pass_on(end.pass_on(stored_pieces(access, segment)))
 
 
 def write_pieces(access: FileAccess, path: str, pieces: Iterable[bytes]) -> None:

@@ -167,6 +167,7 @@ def _inspect(
         with SegmentReader(access, segment) as reader, digesting as connection:
             facts = reader.facts()
             yield from ((n, finding) for n, one in enumerate(wanted) for finding in wrong_facts(one.segment, facts))
+            acquire(reader.check_end())
             index = reader.key_index()
             proof = None if index is None else index.proof()
             digest, last, first = _digest(headers or (), reader.schema), -1, 0

@@ -20,6 +20,7 @@ from pyroaring import BitMap
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.keyindex.key_index import KeyIndex
+from lithify.columnar.parquet.end_sum import EndSum
 from lithify.columnar.parquet.footer import UnsoundFileError
 from lithify.columnar.parquet.page_sums import PageSums
 from lithify.columnar.segment.checked_file import RESTORE, CheckedFile, damage_named
@@ -115,6 +116,18 @@ class SegmentReader:
         """A check of its bytes as they pass, by its footer."""
         with damage_named(self._segment.path):
             return PageSums(self._file.footer)
+
+    def end_sum(self) -> EndSum:
+        """A check of the bytes behind its row groups as they pass."""
+        return EndSum(self._file.footer)
+
+    def check_end(self) -> int:
+        """Reads them and checks them. Returns how many it has read."""
+        end = self.end_sum()
+        if not end.is_there:
+            return 0
+        with damage_named(self._segment.path):
+            return sum(map(len, end.pass_on(self._file.pieces_from(end.start), end.start)))
 
     def read(self, row_group: int, columns: Sequence[str]) -> pa.Table:
         """These columns of what is left of a row group, with the types of a segment's, in the given order."""

@@ -24,6 +24,7 @@ from lithify.columnar.files.access import FileAccess
 from lithify.columnar.files.durable import make_lasting, start_writing
 from lithify.columnar.keyindex.building import KeyIndexBuilder
 from lithify.columnar.keyindex.layout import ENTRY
+from lithify.columnar.parquet.end_sum import SummedEnd
 from lithify.columnar.segment.checked_file import OWN_PATH, own_path
 from lithify.columnar.segment.chunk_keys import has_only_chunks
 from lithify.columnar.segment.facts import ONLY_CHUNKS, facts
@@ -182,8 +183,9 @@ class SegmentWriter:
         name = f"{base_offset:020d}-{spec.run_id}-{self._attempt}-{len(self._segments)}.parquet"
         path = f"{spec.location}/data/partition={spec.partition}/{name}"
         sink = self._access.create(path)
-        if not isinstance(sink, pa.NativeFile):
-            sink = pa.PythonFile(sink, "w")  # it counts what is written for Parquet's writer, also the index of keys
+        end = SummedEnd(sink) if spec.indexes_keys else None
+        if end is not None or not isinstance(sink, pa.NativeFile):
+            sink = pa.PythonFile(end or sink, "w")  # it counts what is written for Parquet's writer, also the index
         collected: list[pq.FileMetaData] = []
         by_page = {"data_page_size": PAGE_BYTES, "write_page_index": True} if spec.indexes_keys else {}
         writer = pq.ParquetWriter(
@@ -199,7 +201,8 @@ class SegmentWriter:
         )
         name = own_path(path, spec.location)
         writer.add_key_value_metadata({OWN_PATH: name})
-        return _OpenFile(path, sink, writer, collected, KeyIndexBuilder(name) if spec.indexes_keys else None)
+        indexed = None if end is None else _Indexed(KeyIndexBuilder(name), end)
+        return _OpenFile(path, sink, writer, collected, indexed)
 
     def _end_file(self) -> None:
         if self._file is None:
@@ -208,10 +211,11 @@ class SegmentWriter:
         before = file.sink.tell()
         if file.only_chunks:
             file.writer.add_key_value_metadata({ONLY_CHUNKS: b"true"})
-        if file.keys is not None and (entry := file.keys.write_to(file.sink)):
-            file.writer.add_key_value_metadata({ENTRY: entry})
-        file.writer.close()
-        size = file.sink.tell()
+        if file.indexed is None:
+            file.writer.close()
+            size = file.sink.tell()
+        else:
+            size = file.indexed.close(file.writer, file.sink)
         self._acquire(size - before)
         file.sink.close()
         self._file = None
@@ -225,7 +229,7 @@ class _OpenFile:
     sink: Any
     writer: pq.ParquetWriter
     collected: list[pq.FileMetaData]
-    keys: KeyIndexBuilder | None
+    indexed: _Indexed | None
     only_chunks: bool | None = None
     """Whether all that is passed through are chunks (C53); None as long as nothing is."""
 
@@ -237,6 +241,23 @@ class _OpenFile:
 
     def note_keys(self, group: pa.Table) -> None:
         """Takes the keys of a row group that is written into the index."""
-        if self.keys is not None:
+        if self.indexed is not None:
             for batch in group.select([KEY, VALUE_SIZE]).to_batches():
-                self.keys.add(batch.column(KEY), batch.column(VALUE_SIZE))
+                self.indexed.keys.add(batch.column(KEY), batch.column(VALUE_SIZE))
+
+
+@dataclass(frozen=True, slots=True)
+class _Indexed:
+    """What a file with an index of its keys has besides its records."""
+
+    keys: KeyIndexBuilder
+    end: SummedEnd
+
+    def close(self, writer: pq.ParquetWriter, sink: Any) -> int:
+        """Writes all that comes after the records. Returns the size of the file."""
+        self.end.begin()
+        if entry := self.keys.write_to(sink):
+            writer.add_key_value_metadata({ENTRY: entry})
+        self.end.hold()
+        writer.close()
+        return int(sink.tell()) + self.end.finish()

@@ -194,17 +194,17 @@ def test_a_changed_byte_is_an_error_or_changes_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "entry",
     [
-        "1 4 100 200 1",
-        "1 4 100 200 1 2 3",
-        "1 4 x 200 1 2",
-        "1 4 -5 200 1 2",
-        "1 0 100 100 1 2",
-        "1 {start} 99999999999 99999999999 1 2",
-        "1 {start} 10 {size} 1 2",
-        "1 {start} 200000 300000 1 2",
-        "1 {start} {front} {less} {front_sum} 2",
-        "1 {start} {front} {size} 1 2",
-        "1 99999999999999999999999 1 1 1 1",
+        "1 4 100 200",
+        "1 4 100 200 1 2",
+        "1 4 x 200 1",
+        "1 4 -5 200 1",
+        "1 0 100 100 1",
+        "1 {start} 99999999999 99999999999 1",
+        "1 {start} 10 {size} 1",
+        "1 {start} 200000 300000 1",
+        "1 {start} {front} {less} {front_sum}",
+        "1 {start} {front} {size} 1",
+        "1 99999999999999999999999 1 1 1",
     ],
 )
 def test_an_entry_that_cannot_be_is_refused(tmp_path: Path, entry: str) -> None:

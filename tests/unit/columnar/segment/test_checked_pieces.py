@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 from lithify.columnar.files.access import FileAccess
+from lithify.columnar.parquet.end_sum import EndSum
 from lithify.columnar.parquet.footer import UnsoundFileError, read_footer
 from lithify.columnar.parquet.page_sums import PageSums
 from lithify.columnar.segment.convert import envelope_columns, to_table
@@ -21,6 +22,7 @@ from lithify.columnar.segment.schema import ENVELOPE_SCHEMA, SEGMENT_SCHEMA, VAL
 from lithify.columnar.segment.segment_reader import SegmentReader
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.errors import DamagedError
+from lithify.model.finding import Finding
 from lithify.model.message import Envelope, MessageId
 from lithify.model.record import Record
 from lithify.model.segment import Segment
@@ -91,23 +93,37 @@ def test_whatever_byte_is_changed_decoding_finds_no_more(
         if not refused(segment):
             let_pass += 1
             assert not list(inspect_segment(ACCESS, segment, None, None)), (at, whole[at], changed)
-    # Texts of the footer, bounds that are not among the facts, and the bounds and the list of pages, if there are any.
-    assert let_pass < len(tried) / (2 if indexes_keys else 4)
+    # The first byte of the file; texts of a footer without a checksum, and bounds that are not among the facts.
+    assert let_pass == 1 if indexes_keys else let_pass < len(tried) / 4
 
 
 @pytest.mark.parametrize("size", [1, 2, 37, 1000])
-def test_an_index_of_keys_is_checked_as_it_passes(size: int, tmp_path: Path) -> None:
-    segment = written(tmp_path, "zstd", SEGMENT_SCHEMA, indexes_keys=True)
-    whole = Path(segment.path).read_bytes()
+def test_all_bytes_behind_the_row_groups_have_a_checksum(size: int, tmp_path: Path) -> None:
+    """Of a file with lists of its pages: the index of keys, the lists, their bounds, and the footer."""
+    path = Path(written(tmp_path, "zstd", SEGMENT_SCHEMA, indexes_keys=True).path)
+    whole = path.read_bytes()
+    with pa.OSFile(str(path)) as source:
+        end = EndSum(read_footer(source))
+    assert b"".join(end.pass_on(pieces(whole, size))) == whole
+    assert b"".join(end.pass_on(pieces(whole[end.start :], size), end.start)) == whole[end.start :]
+    for at in range(end.start, len(whole), 1 if size == 1000 else 97):
+        damaged = whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :]
+        with pytest.raises(UnsoundFileError, match="behind its row groups"):
+            list(end.pass_on(pieces(damaged, size)))
+
+
+def test_copies_and_verify_find_every_changed_byte_behind_the_row_groups(tmp_path: Path) -> None:
+    segment = written(tmp_path, "none", SEGMENT_SCHEMA, indexes_keys=True)
+    path = Path(segment.path)
+    whole = path.read_bytes()
     with SegmentReader(ACCESS, segment) as reader:
-        index = reader.key_index()
-    assert index is not None
-    named = index.named
-    assert b"".join(named.passed(pieces(whole, size))) == whole
-    for at in (named.start, named.start + named.block_bytes - 1):
-        damaged = whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]
-        with pytest.raises(UnsoundFileError, match="index of keys is not what was written"):
-            list(named.passed(pieces(damaged, size)))
+        start = reader.end_sum().start
+    assert not list(inspect_segment(ACCESS, segment, None, None))
+    for at in range(start, len(whole), 7):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :])
+        assert refused(segment), at
+        (finding, *_) = inspect_segment(ACCESS, segment, None, None)
+        assert isinstance(finding, Finding) and segment.path in finding.message, at
 
 
 @pytest.mark.parametrize("size", [1, 2, 37, 1000])
