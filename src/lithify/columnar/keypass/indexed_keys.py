@@ -39,7 +39,10 @@ class IndexedKeys:
 
     def rows(self, wanted: pa.Array, ordinal: int) -> ScannedRows | None:
         """As `ScannedRows` of records whose first one has this ordinal; None if all records are to be read."""
-        if self.scanned.portion is not Portion.CLEAN or not only_keys_decide(self.scanned.segment, self.scanned.rules):
+        segment, rules = self.scanned.segment, self.scanned.rules
+        if not segment.keys_indexed:  # where the manifest does not say it, the plan has not counted what is read (C30)
+            return None
+        if self.scanned.portion is not Portion.CLEAN or not only_keys_decide(segment, rules):
             return None
         index = self.reader.key_index()
         if index is None:
