@@ -22,11 +22,12 @@ from support.topics.stored_topics import segment_table
 
 
 @contextmanager
-def every_file_indexed(page_bytes: int = 64) -> Iterator[None]:
-    """Also files of few keys get an index, and pages end at every 1,024 records."""
+def every_file_indexed(page_records: int = 5) -> Iterator[None]:
+    """Also files of few keys get an index, and have pages of few records."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(building, "LEAST_KEYS", 1)
-        patch.setattr(writer, "PAGE_BYTES", page_bytes)
+        patch.setattr(writer, "PAGE_BYTES", 1)
+        patch.setattr(writer, "PAGE_RECORDS", page_records)
         yield
 
 
@@ -50,11 +51,12 @@ def indexed_segment(
     codec: str = "zstd",
     schema: pa.Schema = SEGMENT_SCHEMA,
     indexes_keys: bool = True,
+    page_records: int = 5,
 ) -> Segment:
     """One segment with these row groups."""
     folder.mkdir(exist_ok=True)
     spec = SegmentSpec(str(folder), "run", 0, 2**40, codec, schema, indexes_keys)
-    with every_file_indexed(), SegmentWriter(FileAccess(), spec, attempt="0") as writing:
+    with every_file_indexed(page_records), SegmentWriter(FileAccess(), spec, attempt="0") as writing:
         for records in groups:
             writing.write(segment_table(records, schema))
             writing.flush()

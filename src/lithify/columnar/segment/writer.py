@@ -50,7 +50,10 @@ from lithify.model.topic.state import TopicState
 ROW_GROUP_RECORDS = 128 * 1024
 ROW_GROUP_BYTES = 64 * 2**20
 PAGE_BYTES = 64 * 2**10
-"""Of files with an index of keys, in which single pages are read; Arrow ends them at multiples of 1,024 records."""
+"""Of files with an index of keys, in which single pages are read: as soon as one has so much, it ends."""
+PAGE_RECORDS, PAGE_RECORDS_OF_LARGE, LARGE_BYTES = 4096, 1024, 512
+"""Arrow looks after so many records whether a page is full, after fewer where records are large. Of values it makes one
+page each time, and many short pages make full reads dearer."""
 HEADER_KEY_PATH = "headers.list.element.key"
 """The Parquet column of header names; its null count shows whether any record has headers."""
 
@@ -166,7 +169,7 @@ class SegmentWriter:
             raise ValueError(f"offsets do not ascend at {offsets[0]} in partition {self._spec.partition}")
         self._next_offset = int(offsets[-1]) + 1
         if self._file is None:
-            self._file = self._open(int(offsets[0]))
+            self._file = self._open(int(offsets[0]), group.nbytes / group.num_rows)
         before = self._file.sink.tell()
         self._file.note_entries(group)
         group = group.cast(self._spec.schema)
@@ -178,7 +181,7 @@ class SegmentWriter:
         if self._file.sink.tell() >= self._spec.segment_bytes:
             self._end_file()
 
-    def _open(self, base_offset: int) -> _OpenFile:
+    def _open(self, base_offset: int, record_bytes: float) -> _OpenFile:
         spec = self._spec
         name = f"{base_offset:020d}-{spec.run_id}-{self._attempt}-{len(self._segments)}.parquet"
         path = f"{spec.location}/data/partition={spec.partition}/{name}"
@@ -187,7 +190,8 @@ class SegmentWriter:
         if end is not None or not isinstance(sink, pa.NativeFile):
             sink = pa.PythonFile(end or sink, "w")  # it counts what is written for Parquet's writer, also the index
         collected: list[pq.FileMetaData] = []
-        by_page = {"data_page_size": PAGE_BYTES, "write_page_index": True} if spec.indexes_keys else {}
+        looked = PAGE_RECORDS if record_bytes < LARGE_BYTES else PAGE_RECORDS_OF_LARGE
+        by_page = {"data_page_size": PAGE_BYTES, "write_batch_size": looked, "write_page_index": True}
         writer = pq.ParquetWriter(
             sink,
             spec.schema,
@@ -197,7 +201,7 @@ class SegmentWriter:
             store_schema=False,
             write_page_checksum=True,
             metadata_collector=collected,
-            **by_page,
+            **(by_page if spec.indexes_keys else {}),
         )
         name = own_path(path, spec.location)
         writer.add_key_value_metadata({OWN_PATH: name})

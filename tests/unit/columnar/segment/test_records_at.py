@@ -33,7 +33,8 @@ def a_record(offset: int) -> Record:
 
 def written(folder: Path, kind: str, codec: str = "zstd", *, indexes_keys: bool = True) -> Segment:
     groups = [[a_record(n) for n in range(first, end)] for first, end in ((0, 2500), (2500, 2600), (2600, 6000))]
-    return indexed_segment(folder, groups, codec=codec, schema=SCHEMAS[kind], indexes_keys=indexes_keys)
+    how = {"codec": codec, "schema": SCHEMAS[kind], "indexes_keys": indexes_keys}
+    return indexed_segment(folder, groups, page_records=300, **how)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", SCHEMAS)
