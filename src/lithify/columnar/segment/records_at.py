@@ -20,7 +20,8 @@ from lithify.columnar.segment.checked_file import CheckedFile, damage_named
 from lithify.columnar.segment.dead_records import Integers
 
 MOST_ROWS = 128 * 1024
-"""Of pages that are decoded together, as many as of a row group at most, unless one has more."""
+MOST_BYTES = 64 * 2**20
+"""Of pages that are decoded together, as many as of a row group at most, unless one has more (C38)."""
 
 
 @dataclass(slots=True)
@@ -35,9 +36,10 @@ class _Picked:
     expanded_bytes: int = 0
     wanted: list[Integers] = field(default_factory=list)
 
-    def takes(self, rows: int, dictionary: bytes) -> bool:
-        """Whether pages of so many rows can be added."""
-        return not dictionary and self.rows + rows <= MOST_ROWS
+    def takes(self, rows: int, chunk: Chunk, dictionary: bytes) -> bool:
+        """Whether pages of a chunk with so many rows can be added."""
+        small = self.rows + rows <= MOST_ROWS and self.expanded_bytes + chunk.expanded_bytes <= MOST_BYTES
+        return small and not dictionary
 
     def content(self) -> bytes:
         """As a small file."""
@@ -89,7 +91,7 @@ class RecordsAt:
             numbers, among = pages.of_rows(self._groups[group])
             starts, rows = pages.starts[numbers], pages.rows_of(numbers)
             dictionary = self._dictionary(chunk)
-            if picked is None or not picked.takes(rows, dictionary):
+            if picked is None or not picked.takes(rows, chunk, dictionary):
                 if picked is not None:
                     yield self._decoded(picked)
                 picked = _Picked(name, chunk, dictionary)

@@ -12,6 +12,7 @@ from pyroaring import BitMap
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment import records_at
+from lithify.columnar.segment.checked_file import CheckedFile
 from lithify.columnar.segment.schema import ENVELOPE_SCHEMA, SEGMENT_SCHEMA
 from lithify.columnar.segment.segment_reader import SegmentReader
 from lithify.errors import DamagedError
@@ -52,15 +53,26 @@ def test_reads_the_records_of_the_file(tmp_path: Path, kind: str, codec: str, in
         assert reader.records_at(np.zeros(0, np.int64)).read(["key", "offset"]).num_rows == 0
 
 
-def test_reads_few_pages_for_few_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reads_few_pages_for_few_records(tmp_path: Path) -> None:
     segment = written(tmp_path, "ordinary", "none")
     with SegmentReader(ACCESS, segment) as reader:
         one, two = reader.records_at(np.array([5])), reader.records_at(np.array([5, 5999]))
         assert one.read(["key"]).to_pylist() == [{"key": a_record(5).key}]
         assert two.read(["key"]).num_rows == 2
         assert one.bytes_read < two.bytes_read < reader.compressed_bytes(0, ["key"])
-        monkeypatch.setattr(records_at, "MOST_ROWS", 1)
-        assert reader.records_at(np.array([5, 5999])).read(["key"]).equals(two.read(["key"]))
+
+
+@pytest.mark.parametrize("limit", ["MOST_ROWS", "MOST_BYTES"])
+def test_pages_are_decoded_together_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    """C38: of large keys few rows take much memory."""
+    decoded, of_pages = [], CheckedFile.in_memory
+    monkeypatch.setattr(CheckedFile, "in_memory", lambda *given: decoded.append(1) or of_pages(*given))
+    with SegmentReader(ACCESS, written(tmp_path, "ordinary", "none")) as reader:
+        together = reader.records_at(np.array([5, 2550, 5999])).read(["key"])
+        assert len(decoded) == 1
+        monkeypatch.setattr(records_at, limit, 1)
+        assert reader.records_at(np.array([5, 2550, 5999])).read(["key"]).equals(together)
+        assert len(decoded) == 1 + 3
 
 
 def test_positions_of_the_file_among_the_records_left(tmp_path: Path) -> None:
