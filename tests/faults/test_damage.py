@@ -21,6 +21,7 @@ from faults.reads import READS
 from lithify.api.lake import Lake
 from lithify.columnar.files.access import local_path
 from lithify.errors import DamagedError
+from lithify.model.cursor import AtTime
 from lithify.model.names import TopicName
 from lithify.model.settings.rates import Rates
 from lithify.ports.documents import DocumentKind
@@ -29,6 +30,7 @@ from lithify.service.change.alter import uncompact
 from lithify.service.change.cut import truncate
 from lithify.service.change.upgrade import upgrade
 from lithify.service.documents import throttle
+from lithify.service.read.fetch import open_log
 from lithify.service.round.run import Run, run_rounds
 from lithify.service.round.topic_run import TopicResult
 from lithify.service.write.append import append
@@ -76,6 +78,7 @@ VERBS: dict[str, Verb] = {
     "append": lambda w: append(w, NAME, records(range(60, 70), keys=6)),
     "compact": a_round_of_kernels,
     "truncate": lambda w: truncate(w, NAME, LOG, 27),  # in the middle of a segment, which it rewrites
+    "read from a time": lambda w: open_log(w, w.store.load(NAME), LOG, AtTime(1_058)),  # that is in the last segment
     **{
         name: CASES[name].verb
         for name in (
@@ -88,6 +91,7 @@ VERBS: dict[str, Verb] = {
         for name in (
             *("read", "read compacted", "table", "table of one key", "status", "versions", "history"),
             *("status of all", "quarantine list", "group describe"),
+            *("sought", "table at an offset", "table at a time"),
         )
     },
     "topic list": lambda w: w.store.topics(),
@@ -95,6 +99,10 @@ VERBS: dict[str, Verb] = {
 }
 
 OPENS_MANIFESTS = {
+    "read from a time",
+    "sought",
+    "table at an offset",
+    "table at a time",
     "compact",
     "read",
     "read compacted",
@@ -111,7 +119,10 @@ OPENS_MANIFESTS = {
 SHOWS_ALL_TOPICS = {"status of all", "quarantine list", "topic list"}
 
 MEETS: dict[str, set[str]] = {
-    "data file": {"compact", "read", "read compacted", "table", "table of one key", "truncate"},
+    "data file": {
+        *("compact", "truncate", "read", "read compacted", "read from a time", "sought"),
+        *("table", "table of one key", "table at a time"),
+    },
     "manifest": OPENS_MANIFESTS,
     "manifest list": OPENS_MANIFESTS | {"append", "expire"},
     "metadata": VERBS.keys() - SHOWS_ALL_TOPICS,

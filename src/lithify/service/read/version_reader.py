@@ -37,6 +37,7 @@ class VersionReader:
         self._how = how
         self._partition = partition
         self._hold(version, None)
+        self._position = how.start(self._log)  # where it is while a start by time or id is looked for
         self.go_to(start)
         if not self.is_at_end:
             self._pieces()
