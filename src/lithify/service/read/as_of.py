@@ -23,6 +23,7 @@ from lithify.rules.compaction.survivor_rules import table_rules
 from lithify.rules.reading.pieces import Reading, pieces_of
 from lithify.rules.reading.points import Points, points_of
 from lithify.service.read.fetch import open_log
+from lithify.service.read.latest import latest
 
 At = int | AtTime | Mapping[int, int]
 """An offset of one log, exclusive; a time in all of them; or the offset of each, by partition."""
@@ -41,14 +42,17 @@ class AsOf:
 def table_at(
     warehouse: Warehouse, name: TopicName, at: At, partition: int | None, key: bytes | None = None
 ) -> Iterator[Batch]:
-    """The latest value of every live key, or of one, log by log, as it was at a point. Raises what `as_of` raises."""
+    """The latest value of every live key, or of one, log by log, as it was at a point.
+
+    Raises what `as_of` and `latest` raise.
+    """
     for version in as_of(warehouse, name, at, partition, compacted=True):
         state, log, only = version.state, version.state.log(version.partition), [version.partition]
         view = warehouse.store.view(state, only) if version.how.reads_view(log) else ()
         pieces = pieces_of(log, warehouse.store.segments(state, only), view, version.how)
         rules = replace(table_rules(log, state.settings), horizon=version.end, tombstones_expire_below=version.end)
         below = [piece.segment for piece in pieces if piece.segment.base_offset < version.end]
-        yield from warehouse.files.latest(below, rules, key)
+        yield from latest(warehouse, state, version.partition, below, rules, key)
 
 
 def records_to(

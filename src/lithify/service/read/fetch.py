@@ -25,6 +25,7 @@ from lithify.ports.files import Batch
 from lithify.ports.store import Warehouse
 from lithify.rules.compaction.survivor_rules import table_rules
 from lithify.rules.reading.pieces import Reading, pieces_of
+from lithify.service.read.latest import latest
 from lithify.service.read.open_version import OpenVersion
 from lithify.service.read.version_reader import VersionReader
 
@@ -194,7 +195,8 @@ def table_batches(
 ) -> Iterator[Batch]:
     """The latest value of every live key, log by log: view and tail folded by the topic's strategy (C10, C33).
 
-    Of one log, or of one key, where they are given. Raises `UnknownTopicError` for a partition that is not there.
+    Of one log, or of one key, where they are given. Raises `UnknownTopicError` for a partition that is not there, and
+    what `latest` raises.
     """
     if partition is not None:
         state.check_partition(partition)
@@ -204,7 +206,8 @@ def table_batches(
     for log in state.logs if partition is None else [state.log(partition)]:
         here, viewed = segments.get(log.partition, ()), view.get(log.partition, ())
         pieces = pieces_of(log, here, viewed, Reading(compacted=True))
-        yield from warehouse.files.latest([piece.segment for piece in pieces], table_rules(log, state.settings), key)
+        found = [piece.segment for piece in pieces]
+        yield from latest(warehouse, state, log.partition, found, table_rules(log, state.settings), key)
 
 
 def open_reader(
