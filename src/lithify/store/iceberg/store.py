@@ -5,7 +5,8 @@
     commit      see `swap`
 
 `segments` reads an older state also after other commits: its manifest list is remembered, since the
-next commit removes snapshots without a branch or tag from the metadata.
+next commit removes snapshots without a branch or tag from the metadata. It is known by the runs of the state as well: a
+catalog that was restored gives the numbers of versions a second time.
 
 PyIceberg takes a third of a second to import, so only what needs it does, when it is first called.
 """
@@ -51,6 +52,13 @@ REQUESTS_AT_ONCE = 12
 VERSIONS_REMEMBERED = 1024
 """Versions whose manifest lists stay known."""
 
+_Known = tuple[str, int, int]
+"""Identity, version, and the hash of the latest runs of all logs."""
+
+
+def _known_by(state: TopicState) -> _Known:
+    return state.identity, state.version, hash(tuple(log.run_ids for log in state.logs))
+
 
 class IcebergStore(TopicFolders):
     """`LogStore` over a catalog. `new_id` makes the name of a new topic's folder unique."""
@@ -59,7 +67,7 @@ class IcebergStore(TopicFolders):
         super().__init__(source)
         self._new_id = new_id
         self._streams = CatalogStreams(self._source)
-        self._manifest_lists: Recent[tuple[str, int], Lists] = Recent(VERSIONS_REMEMBERED)
+        self._manifest_lists: Recent[_Known, Lists] = Recent(VERSIONS_REMEMBERED)
         self._identity: str | None = None
 
     @property
@@ -152,9 +160,10 @@ class IcebergStore(TopicFolders):
         versions = topic_codec.closed_versions(metadata.properties)
         for closed in versions:
             if closed.version == version:
-                self._remember(metadata, table.metadata_location, version)
                 path = layout.version_file(newest.location, closed.record)
-                return closed_state(newest, path, read_document(self._access, path))
+                state = closed_state(newest, path, read_document(self._access, path))
+                self._remember(metadata, table.metadata_location, state)
+                return state
         raise unknown_version(name, version, [closed.kept() for closed in versions], newest.version)
 
     def segments(self, state: TopicState, partitions: Sequence[int] | None = None) -> tuple[Segment, ...]:
@@ -238,38 +247,41 @@ class IcebergStore(TopicFolders):
             table = self._tables.load(name)
             return self._state(name, table.metadata, table.metadata_location), table.metadata.properties
         self._tables.check_is_here(name, newest.state.location)
-        self._manifest_lists.put((newest.state.identity, newest.state.version), newest.lists)
+        self._manifest_lists.put(_known_by(newest.state), newest.lists)
         return newest.state, newest.properties
 
     def _state(self, name: TopicName, metadata: TableMetadata, file: str) -> TopicState:
         state = topic_state(name, metadata, file)
-        self._remember(metadata, file, state.version)
+        self._remember(metadata, file, state)
         return state
 
-    def _remember(self, metadata: TableMetadata, file: str, version: int) -> Lists | None:
+    def _remember(self, metadata: TableMetadata, file: str, state: TopicState) -> Lists | None:
         """Notes the manifest lists of the newest version, or of a kept one; None if it is neither."""
-        newest = metadata.current_snapshot()
+        newest, version = metadata.current_snapshot(), state.version
         if newest is not None and newest.sequence_number == version:
             log, view = layout.MAIN_BRANCH, layout.VIEW_BRANCH
         else:
             log, view = tag(version), view_tag(version)
         lists = named_lists(metadata, file, log, view)
         if lists is not None:
-            self._manifest_lists.put((str(metadata.table_uuid), version), lists)
+            self._manifest_lists.put(_known_by(state), lists)
         return lists
 
     def _lists_of(self, state: TopicState) -> Lists:
-        known = self._manifest_lists.get((state.identity, state.version))
+        known = self._manifest_lists.get(_known_by(state))
         return self._lists_now(state) if known is None else known
 
     def _lists_now(self, state: TopicState) -> Lists:
         """As the table names them. Raises `UnknownVersionError` if it names none: the version may have been swept."""
         table = self._tables.load(state.name)
-        lists = self._remember(table.metadata, table.metadata_location, state.version)
-        if lists is None or str(table.metadata.table_uuid) != state.identity:
+        newest = self._state(state.name, table.metadata, table.metadata_location)
+        is_other = newest.identity != state.identity or (
+            newest.version == state.version and _known_by(newest) != _known_by(state)
+        )
+        lists = None if is_other else self._remember(table.metadata, table.metadata_location, state)
+        if lists is None:
             versions = topic_codec.closed_versions(table.metadata.properties)
-            newest = self._state(state.name, table.metadata, table.metadata_location).version
-            raise unknown_version(state.name, state.version, [closed.kept() for closed in versions], newest)
+            raise unknown_version(state.name, state.version, [closed.kept() for closed in versions], newest.version)
         return lists
 
     def _read(self, state: TopicState, listed: ManifestList, partitions: Sequence[int] | None) -> tuple[Segment, ...]:

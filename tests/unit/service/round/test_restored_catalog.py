@@ -1,4 +1,4 @@
-"""A round beside a catalog that is restored and counts on: another version has the number of the planned one."""
+"""Beside a catalog that is restored and counts on: another version has the number of that of a round or a reader."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from typing import Any
 
 import pytest
 
+from lithify.errors import UnknownVersionError
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.state import NewTopic
 from lithify.ports.store import StaleVersionError, Warehouse
 from lithify.service.change.cut import delete_records
+from lithify.service.read.fetch import open_log
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
+from lithify.testing.fake_clock import FakeClock
 from lithify.testing.oracle_engine import OracleEngine
 from support.faults.topics import NAME, records
-from support.topics.replicas import two_warehouses
+from support.topics.replicas import two_warehouses, warehouses_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,12 @@ class Backup:
         """Those of all records in the topic's files."""
         segments, read = self.warehouse.store.segments(self.warehouse.store.load(NAME)), self.warehouse.files.read
         return [r.value for s in segments for batch in read(s, s.base_offset) for r in batch.records()]
+
+    def opened(self) -> Warehouse:
+        """The warehouse, for another process."""
+        clock = self.warehouse.clock
+        assert isinstance(clock, FakeClock)
+        return warehouses_in(self.folder, clock)[0]
 
     @property
     def _catalog(self) -> Path:
@@ -111,3 +120,21 @@ def test_no_append_lands_on_another_version_of_its_number(backup: Backup) -> Non
     log = decided_on.log(0).with_run("late")
     with pytest.raises(StaleVersionError):
         store.commit(decided_on, TopicEdit("late", decided_on.created_ms, {0: log}))
+
+
+def test_a_reader_reads_the_version_that_it_was_opened_on(backup: Backup) -> None:
+    """C7: it was opened at the end, and reads manifests when it is moved back, after another version had its number."""
+    warehouse = backup.warehouse
+    append(warehouse, NAME, [Record(b"k", b"kept", partition=0)])
+    backup.save()
+    append(warehouse, NAME, [Record(b"k", b"lost", partition=0)])
+    lost = warehouse.store.load(NAME)
+    reader = open_log(warehouse, lost, 0, "latest")
+    backup.restore()
+    append(warehouse, NAME, [Record(b"k", b"other", partition=0)])
+    assert warehouse.store.load(NAME).version == lost.version
+    reader.seek(0)
+    assert [record.value for record in reader] == [b"kept", b"lost"]
+    with pytest.raises(UnknownVersionError, match="is not kept"):
+        backup.opened().store.segments(lost)
+    assert backup.values() == [b"kept", b"other"]
