@@ -1,7 +1,8 @@
 """The two places on which the long random test goes on: a fast one and a real one.
 
 memory     the memory store, rounds by the oracle: thousands of steps
-iceberg    tables in a folder, rounds by the kernels of the Spark engine, without a JVM
+iceberg    tables in a folder, rounds by the kernels of the Spark engine, without a JVM; also small files have an index
+           of their keys, where settings say so
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from lithify.testing.memory_store import MemoryWarehouse
 from lithify.testing.oracle_engine import OracleEngine
 from support.checked.trouble import RandomPlace
 from support.engines.kernel import KernelEngine
+from support.generated.indexed_files import every_file_indexed
 from support.topics.known_positions import KnownPositions
 
 MEMORY_NOW_MS = 1_000
@@ -41,7 +43,7 @@ def memory_place() -> Iterator[RandomPlace]:
 @contextmanager
 def iceberg_place() -> Iterator[RandomPlace]:
     clock = FakeClock(ICEBERG_NOW_MS)
-    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch, every_file_indexed():
         patch.setattr(lock, "MAX_WAIT_S", 0.0)  # a paused verb may have the turn, and would be waited for in vain
         store, files = open_store(str(Path(folder) / "warehouse"), None, clock.new_id)
         create_warehouse(store)
