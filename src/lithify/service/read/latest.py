@@ -11,7 +11,7 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.files import Batch
 from lithify.ports.store import Warehouse
 from lithify.rules.compaction.survivor_rules import SurvivorRules
-from lithify.service.read.version_reader import swept_error
+from lithify.service.read.version_reader import was_swept
 
 _HINT = "read the newest version, which needs other files"
 
@@ -28,8 +28,8 @@ def latest(
     try:
         yield from warehouse.files.latest(segments, rules, key)
     except DamagedError as error:
-        for path in warehouse.files.missing(list(sizes_of(segments))):
-            swept = swept_error(warehouse, LogId(state.name, partition), state.version, path, _HINT)
-            if swept is not None:
-                raise swept from error
-        raise
+        named = warehouse.store.named_files(state.name)
+        gone = warehouse.files.missing([path for path in sizes_of(segments) if path not in named])
+        if not gone:
+            raise
+        raise was_swept(LogId(state.name, partition), state.version, gone[0], _HINT) from error

@@ -247,6 +247,9 @@ class VersionReader:
 
 def swept_error(warehouse: Warehouse, log: LogId, version: int, path: str, hint: str) -> VersionSweptError | None:
     """The error for a file that is gone because its version was swept; None if a kept one still needs it (C7, C8)."""
-    if path in warehouse.store.named_files(log.topic):
-        return None
+    return None if path in warehouse.store.named_files(log.topic) else was_swept(log, version, path, hint)
+
+
+def was_swept(log: LogId, version: int, path: str, hint: str) -> VersionSweptError:
+    """The error for a file of a version that is gone and that no kept one needs."""
     return VersionSweptError(f"{log}: version {version}, which is being read, was swept: {path} is gone", hint=hint)
