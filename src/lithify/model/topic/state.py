@@ -37,6 +37,8 @@ class TopicState:
     """Whether it is a copy of a topic of another system, whose offsets it has, or was one (C70)."""
     format_version: int = field(default=3, compare=False)
     """In which it is stored; of a topic without features the next commit makes it 3."""
+    stored_as: object = field(default=None, compare=False, repr=False)
+    """By what its store finds the segments of this very version, and nobody else uses; None where it has to look."""
 
     @property
     def round_settings(self) -> TopicSettings:

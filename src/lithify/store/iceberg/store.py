@@ -4,9 +4,9 @@
     segments    the manifests of the version's snapshot
     commit      see `swap`
 
-`segments` reads an older state also after other commits: its manifest list is remembered, since the
-next commit removes snapshots without a branch or tag from the metadata. It is known by the runs of the state as well: a
-catalog that was restored gives the numbers of versions a second time.
+`segments` reads an older state also after other commits: it has its manifest lists with it, since the next commit
+removes snapshots without a branch or tag from the metadata, and a restored catalog gives numbers of versions
+a second time.
 
 PyIceberg takes a third of a second to import, so only what needs it does, when it is first called.
 """
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,7 @@ from lithify.store.iceberg.catalog.streams import CatalogStreams
 from lithify.store.iceberg.commit.kept_versions import check_view, closed_state, tag, view_gone, view_tag
 from lithify.store.iceberg.io.checksums import ManifestList
 from lithify.store.iceberg.io.documents import read_document
-from lithify.store.iceberg.io.file_cache import FILE_CACHE, Recent
+from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.store.iceberg.io.folders import create_folder
 from lithify.store.iceberg.reaching import reaching
 from lithify.store.iceberg.state import topic_codec
@@ -49,16 +50,6 @@ if TYPE_CHECKING:
 REQUESTS_AT_ONCE = 12
 """A few less than the connections that an SQL catalog opens at most (`configured`)."""
 
-VERSIONS_REMEMBERED = 1024
-"""Versions whose manifest lists stay known."""
-
-_Known = tuple[str, int, int]
-"""Identity, version, and the hash of the latest runs of all logs."""
-
-
-def _known_by(state: TopicState) -> _Known:
-    return state.identity, state.version, hash(tuple(log.run_ids for log in state.logs))
-
 
 class IcebergStore(TopicFolders):
     """`LogStore` over a catalog. `new_id` makes the name of a new topic's folder unique."""
@@ -67,7 +58,6 @@ class IcebergStore(TopicFolders):
         super().__init__(source)
         self._new_id = new_id
         self._streams = CatalogStreams(self._source)
-        self._manifest_lists: Recent[_Known, Lists] = Recent(VERSIONS_REMEMBERED)
         self._identity: str | None = None
 
     @property
@@ -162,12 +152,11 @@ class IcebergStore(TopicFolders):
             if closed.version == version:
                 path = layout.version_file(newest.location, closed.record)
                 state = closed_state(newest, path, read_document(self._access, path))
-                self._remember(metadata, table.metadata_location, state)
-                return state
+                return replace(state, stored_as=_lists_in(metadata, table.metadata_location, version))
         raise unknown_version(name, version, [closed.kept() for closed in versions], newest.version)
 
     def segments(self, state: TopicState, partitions: Sequence[int] | None = None) -> tuple[Segment, ...]:
-        """Raises `DamagedError`, or `UnknownVersionError` for an old state that was swept or is of another process."""
+        """Raises `DamagedError`, or `UnknownVersionError` for an old state that was swept."""
         return self._read(state, self._lists_of(state).log, partitions)
 
     def view(self, state: TopicState, partitions: Sequence[int] | None = None) -> tuple[Segment, ...]:
@@ -247,38 +236,21 @@ class IcebergStore(TopicFolders):
             table = self._tables.load(name)
             return self._state(name, table.metadata, table.metadata_location), table.metadata.properties
         self._tables.check_is_here(name, newest.state.location)
-        self._manifest_lists.put(_known_by(newest.state), newest.lists)
         return newest.state, newest.properties
 
     def _state(self, name: TopicName, metadata: TableMetadata, file: str) -> TopicState:
         state = topic_state(name, metadata, file)
-        self._remember(metadata, file, state)
-        return state
-
-    def _remember(self, metadata: TableMetadata, file: str, state: TopicState) -> Lists | None:
-        """Notes the manifest lists of the newest version, or of a kept one; None if it is neither."""
-        newest, version = metadata.current_snapshot(), state.version
-        if newest is not None and newest.sequence_number == version:
-            log, view = layout.MAIN_BRANCH, layout.VIEW_BRANCH
-        else:
-            log, view = tag(version), view_tag(version)
-        lists = named_lists(metadata, file, log, view)
-        if lists is not None:
-            self._manifest_lists.put(_known_by(state), lists)
-        return lists
+        return replace(state, stored_as=_lists_in(metadata, file, state.version))
 
     def _lists_of(self, state: TopicState) -> Lists:
-        known = self._manifest_lists.get(_known_by(state))
-        return self._lists_now(state) if known is None else known
+        return state.stored_as if isinstance(state.stored_as, Lists) else self._lists_now(state)
 
     def _lists_now(self, state: TopicState) -> Lists:
         """As the table names them. Raises `UnknownVersionError` if it names none: the version may have been swept."""
         table = self._tables.load(state.name)
         newest = self._state(state.name, table.metadata, table.metadata_location)
-        is_other = newest.identity != state.identity or (
-            newest.version == state.version and _known_by(newest) != _known_by(state)
-        )
-        lists = None if is_other else self._remember(table.metadata, table.metadata_location, state)
+        is_other = newest.identity != state.identity or (newest.version == state.version and newest != state)
+        lists = None if is_other else _lists_in(table.metadata, table.metadata_location, state.version)
         if lists is None:
             versions = topic_codec.closed_versions(table.metadata.properties)
             raise unknown_version(state.name, state.version, [closed.kept() for closed in versions], newest.version)
@@ -292,3 +264,11 @@ class IcebergStore(TopicFolders):
         except DamagedError:
             self._lists_now(state)  # only a version that is kept has a right to its files (C7)
             raise
+
+
+def _lists_in(metadata: TableMetadata, file: str, version: int) -> Lists | None:
+    """The manifest lists of the newest version, or of a kept one; None if it is neither."""
+    newest = metadata.current_snapshot()
+    if newest is not None and newest.sequence_number == version:
+        return named_lists(metadata, file, layout.MAIN_BRANCH, layout.VIEW_BRANCH)
+    return named_lists(metadata, file, tag(version), view_tag(version))

@@ -9,7 +9,7 @@ A table's metadata lists every kept snapshot, and creating objects of them all t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lithify.columnar.files.access import FileAccess
@@ -121,7 +121,8 @@ def _newest(name: TopicName, where: str, content: bytes) -> Newest | None:
         checksums = stated_refs(properties)
         if view is not None and checksums is not None and checksums.get(VIEW_BRANCH) != _checksum(view):
             view = None
-        return Newest(state, Lists(_list(main), None if view is None else _list(view)), properties)
+        lists = Lists(_list(main), None if view is None else _list(view))
+        return Newest(replace(state, stored_as=lists), lists, properties)
     except Exception:  # damaged bytes fail in any way here; the usual way reports them
         return None
 
