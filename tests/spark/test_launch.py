@@ -114,6 +114,45 @@ except EngineUnavailableError as error:
     assert left(tmp_path) == []
 
 
+def test_a_session_that_does_not_come_to_be_leaves_nothing(env, tmp_path):
+    script = """
+from lithify.errors import EngineUnavailableError
+from lithify.spark.session.start import session_factory
+try:
+    session_factory(None, {"spark.master": "local[1]", "spark.serializer": "none"})()
+except EngineUnavailableError as error:
+    print(error.message)
+"""
+    assert "Spark did not start" in finished(start("-c", script, env=env))
+    wait_until(lambda: left(tmp_path) == [], "its folders stay", ENDS_WITHIN_S)
+
+
+@pytest.mark.parametrize(
+    ("when", "ended"), [("os.listdir(os.environ['TMPDIR'])", True), ("SparkContext._gateway is not None", False)]
+)
+def test_an_interrupt_leaves_nothing(when, ended, env, tmp_path):
+    """While the JVM starts, which is not waited for then, and while the session does, which is."""
+    script = """
+import os, signal, time
+from threading import Thread
+from pyspark import SparkContext
+from lithify.spark.session.start import session_factory
+
+def strike():
+    while not (WHEN):
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
+
+Thread(target=strike, daemon=True).start()
+try:
+    session_factory(None, {"spark.master": "local[1]"})()
+except KeyboardInterrupt:
+    print(SparkContext._gateway is None)
+"""
+    assert finished(start("-c", script.replace("WHEN", when), env=env)) == f"{ended}\n"
+    wait_until(lambda: left(tmp_path) == [], "its folders stay", ENDS_WITHIN_S)
+
+
 def test_a_jvm_that_says_nothing_is_not_waited_for_without_end(monkeypatch, tmp_path):
     monkeypatch.setattr(launch, "STARTS_WITHIN_S", 0.3)
     (tmp_path / "folder").mkdir()

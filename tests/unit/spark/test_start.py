@@ -8,14 +8,13 @@ import signal
 import pytest
 
 from lithify.errors import EngineUnavailableError
-from lithify.spark.session.launch import own_settings
-from lithify.spark.session.start import _interrupts_held
+from lithify.spark.session.launch import interrupts_held, own_settings
 
 
 @pytest.mark.parametrize("starts", [True, False])
 def test_an_interrupt_waits_until_spark_has_started_or_failed(starts):
     before, through = signal.getsignal(signal.SIGINT), []
-    with pytest.raises(KeyboardInterrupt), _interrupts_held():
+    with pytest.raises(KeyboardInterrupt), interrupts_held():
         os.kill(os.getpid(), signal.SIGINT)
         through.append("Spark is not left in the middle of its start")
         if not starts:
@@ -24,7 +23,7 @@ def test_an_interrupt_waits_until_spark_has_started_or_failed(starts):
 
 
 def test_without_one_an_error_is_itself():
-    with pytest.raises(EngineUnavailableError), _interrupts_held():
+    with pytest.raises(EngineUnavailableError), interrupts_held():
         raise EngineUnavailableError("no Java")
 
 

@@ -19,10 +19,11 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Event, Lock
+from threading import Event, Lock, current_thread, main_thread
 
 from lithify.errors import EngineUnavailableError, LithifyError
 from lithify.spark.session.class_archive import discard_outdated, make_at_exit
@@ -79,10 +80,16 @@ class Jvm:
     settings: Mapping[str, str]
     folders: tuple[str, ...]
 
-    def gateway(self) -> dict[str, str]:
-        """The environment variables by which PySpark connects to it, once it has said where it listens."""
+    def gateway(self, held: Sequence[int] = ()) -> dict[str, str]:
+        """The environment variables by which PySpark connects to it, once it has said where it listens.
+
+        An interrupt that is `held` meanwhile ends it.
+        """
         said, pause, deadline = _address_file(self.folders), Event(), Deadline(STARTS_WITHIN_S)
         while not said.exists():
+            if held:
+                self.end()
+                raise KeyboardInterrupt
             if self.process.poll() is not None:
                 self.end()
                 raise start_failure(RuntimeError("JAVA_GATEWAY_EXITED"), self.settings)
@@ -146,7 +153,7 @@ def begin_early(conf: Mapping[str, str]) -> None:
     """
     if "pyspark" in sys.modules or not is_local(conf) or any(name in os.environ for name in OTHER_GATEWAYS):
         return
-    with _early.lock:
+    with interrupts_held(), _early.lock:
         if _early.begun is None:
             try:
                 _early.begun = dict(conf), _started(conf)
@@ -217,6 +224,34 @@ def _run(spark: Path, settings: Mapping[str, str], variables: Mapping[str, str])
         env={**os.environ, **variables},
         preexec_fn=_ignore_interrupts,  # noqa: PLW1509 - as PySpark does; a Ctrl-C is for this process
     )
+
+
+@contextmanager
+def interrupts_held() -> Iterator[list[int]]:
+    """Delays SIGINT until what starts can be ended: those that came are in the list.
+
+    Also removes the signal handler that PySpark sets: it calls the JVM during another call, which fails; code
+    that runs a job here cancels it when interrupted.
+    """
+    held: list[int] = []
+    if current_thread() is not main_thread():
+        yield held
+        return
+
+    def hold(number: int, _frame: object) -> None:
+        held.append(number)
+
+    before = signal.signal(signal.SIGINT, hold)
+    try:
+        yield held
+    except Exception as error:  # a Ctrl-C at a terminal also ends the scripts that start the JVM
+        if held:
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if held:
+        raise KeyboardInterrupt
 
 
 def _ignore_interrupts() -> None:

@@ -7,10 +7,9 @@ else ──► local[*], little logging, no web UI, in a JVM that `launch.py` st
 from __future__ import annotations
 
 import os
-import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from threading import Lock, current_thread, main_thread
+from threading import Lock
 from typing import cast
 from weakref import WeakSet
 
@@ -22,7 +21,14 @@ from pyspark.sql import SparkSession
 from lithify.errors import LithifyError
 from lithify.model.settings.secrets import keep
 from lithify.spark.session.ended_session import end_quietly, forget_dead_session
-from lithify.spark.session.launch import OTHER_GATEWAYS, is_local, launched, own_settings, pythons
+from lithify.spark.session.launch import (
+    OTHER_GATEWAYS,
+    interrupts_held,
+    is_local,
+    launched,
+    own_settings,
+    pythons,
+)
 from lithify.spark.session.reasons import MASTER, start_failure
 from lithify.spark.session.workers import check_workers, trust_workers
 
@@ -84,24 +90,29 @@ def slots(session: SparkSession | None, conf: Mapping[str, str]) -> int:
 def _started(conf: Mapping[str, str]) -> SparkSession:
     if any(name in os.environ for name in OTHER_GATEWAYS):
         return _get_or_create(conf, {})
-    with _interrupts_held():
+    with interrupts_held() as held:
         if SparkContext._gateway is not None:  # the JVM of a session that was stopped, or did not start
             return _get_or_create(own_settings(conf), pythons(conf))
         jvm = launched(conf)
         try:
-            session = _get_or_create(jvm.settings, jvm.gateway())
+            session = _get_or_create(jvm.settings, jvm.gateway(held))
         finally:
             if SparkContext._gateway is None:
                 jvm.end()
             else:
                 SparkContext._gateway.proc = jvm.process
-    end_quietly(session.sparkContext)
-    if is_local(conf):
-        trust_workers(session)
-    for place in jvm.folders:
-        # At exit the JVM deletes Spark's files first and then those registered here, the last of them first.
-        session.sparkContext._jvm.java.io.File(place).deleteOnExit()
+                with suppress(Py4JError, OSError):  # it has ended meanwhile
+                    _delete_at_exit(jvm.folders)
+        end_quietly(session.sparkContext)
+        if is_local(conf):
+            trust_workers(session)
     return session
+
+
+def _delete_at_exit(folders: Sequence[str]) -> None:
+    """At exit the JVM deletes Spark's files first and then those registered here, the last of them first."""
+    for place in folders:
+        SparkContext._jvm.java.io.File(place).deleteOnExit()
 
 
 def _get_or_create(conf: Mapping[str, str], variables: Mapping[str, str]) -> SparkSession:
@@ -115,35 +126,6 @@ def _get_or_create(conf: Mapping[str, str], variables: Mapping[str, str]) -> Spa
         raise
     except Exception as error:
         raise start_failure(error, conf) from error
-
-
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Delays SIGINT until Spark has started, else its JVM would never end.
-
-    PySpark would delete the file to which the JVM writes its port; the JVM then neither continues nor exits.
-    Also removes the signal handler that PySpark sets: it calls the JVM during another call, which fails; code
-    that runs a job here cancels it when interrupted.
-    """
-    if current_thread() is not main_thread():
-        yield
-        return
-    held: list[int] = []
-
-    def hold(number: int, _frame: object) -> None:
-        held.append(number)
-
-    before = signal.signal(signal.SIGINT, hold)
-    try:
-        yield
-    except Exception as error:  # a Ctrl-C at a terminal also ends the scripts that start the JVM
-        if held:
-            raise KeyboardInterrupt from error
-        raise
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if held:
-        raise KeyboardInterrupt
 
 
 @contextmanager
