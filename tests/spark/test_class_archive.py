@@ -84,14 +84,30 @@ def wildcards(home: Path) -> str:
     return f"{home}/spark/conf:{home}/spark/jars/slf4j-api-2.0.17.jar:{home}/spark/jars/*"
 
 
+def age(path: Path, by_s: float) -> None:
+    long_ago_s = time.time() - by_s
+    os.utime(path, (long_ago_s, long_ago_s))
+
+
 def files(home: Path) -> set[str]:
     return {path.name for path in home.iterdir() if path.is_file()}
+
+
+def damage(archive: Path) -> None:
+    """As a disk would; a JVM that maps such classes crashes."""
+    archive.chmod(0o600)
+    with archive.open("r+b") as file:
+        file.seek(archive.stat().st_size // 4)
+        file.write(bytes(2**20))
 
 
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("java", ["packaged", "installed"])
 def test_the_second_start_maps_what_the_first_has_loaded(java, tmp_path):
-    """In folders with spaces in their names; nothing is printed, and nothing but the archive stays."""
+    """In folders with spaces in their names; nothing is printed, and nothing but the archive stays.
+
+    The third finds it damaged.
+    """
     for name in ("t m p", "a cache"):
         (tmp_path / name).mkdir(mode=0o700)
     env = {name: value for name, value in os.environ.items() if name not in ("SPARK_HOME", "SPARK_SUBMIT_OPTS")}
@@ -99,7 +115,7 @@ def test_the_second_start_maps_what_the_first_has_loaded(java, tmp_path):
     if java == "packaged":
         env = {name: value for name, value in env.items() if name != "JAVA_HOME"} | {"PATH": str(tmp_path)}
     mapped = []
-    for place in ("one", "two"):
+    for place in ("one", "two", "three"):
         command = [sys.executable, "-c", ROUND, str(tmp_path / place)]
         ran = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
         assert (ran.returncode, ran.stderr) == (0, "")
@@ -108,7 +124,9 @@ def test_the_second_start_maps_what_the_first_has_loaded(java, tmp_path):
         mapped.append(is_mapped)
         (home,) = (tmp_path / "a cache" / "lithify").glob("java-*")
         wait_until(lambda home=home: files(home) == {ARCHIVE, MADE}, "no archive is made", MADE_WITHIN_S)
-    assert mapped == ["False", "True"]
+        if place == "two":
+            damage(home / ARCHIVE)
+    assert mapped == ["False", "True", "False"]
     wait_until(lambda: list((tmp_path / "t m p").iterdir()) == [], "a JVM left files", MADE_WITHIN_S)
 
 
@@ -128,6 +146,7 @@ def test_the_wrapper_names_each_jar_once_and_the_archive_if_there_is_one(home):
     assert started("-cp", given, "-Xshare:off", "Main") == [
         *usual,
         f"-XX:SharedArchiveFile={home}/{ARCHIVE}",
+        "-XX:+VerifySharedSpaces",
         "-Xlog:cds*=off",
         "-Xshare:off",
         "Main",
@@ -153,11 +172,34 @@ def test_a_cache_that_cannot_be_written_any_more_says_nothing(monkeypatch, tmp_p
 
 
 def test_an_archive_is_made_whole_or_not_at_all(home, tmp_path):
-    make(home, a_java(tmp_path, "exit 1"), a_list(home))
-    assert files(home) == {MADE}, "and it is not tried again"
-    (home / MADE).unlink()
+    java = a_java(tmp_path, "exit 1")
+    make(home, java, a_list(home))
+    discard_outdated(home, java)
+    assert files(home) == {MADE}, "and it is not tried again at once"
+    age(home / MADE, class_archive.AGAIN_S + 60)
+    discard_outdated(home, java)
+    assert files(home) == set(), "but a day later"
     make(home, a_java(tmp_path), a_list(home))
     assert files(home) == {MADE, ARCHIVE}
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda home: (home / ARCHIVE).write_bytes(b""),
+        lambda home: (home / ARCHIVE).unlink(),
+        lambda home: (home / MADE).unlink(),
+        lambda home: (home / MADE).write_bytes(b"\xff\xfe"),
+    ],
+    ids=["cut", "lost", "its note lost", "its note damaged"],
+)
+def test_one_that_is_not_whole_is_thrown_away(spoil, home, tmp_path):
+    """As after a loss of power, or when its maker was killed half-way."""
+    java = a_java(tmp_path)
+    make(home, java, a_list(home))
+    spoil(home)
+    discard_outdated(home, java)
+    assert files(home) == set()
 
 
 def test_a_java_that_hangs_is_ended(home, monkeypatch, tmp_path):
@@ -197,18 +239,53 @@ def test_an_archive_of_another_build_is_thrown_away(home, tmp_path):
     assert files(home) == set()
 
 
-def test_what_is_not_used_any_more_is_deleted(home, tmp_path):
-    """By the next one that makes an archive, as does what killed ones left."""
-    long_ago_s = time.time() - class_archive.UNUSED_S - 60
-    other = home.with_name("java-other")
-    other.mkdir()
-    for name in (ARCHIVE, MADE):
-        (other / name).touch()
-    os.utime(other / MADE, (long_ago_s, long_ago_s))
-    os.utime(a_list(home), (long_ago_s, long_ago_s))
+def test_only_those_in_use_lately_are_kept(home, tmp_path):
+    """So that a cache does not grow with each PySpark that there ever was."""
+    others = [home.with_name(f"java-{number}") for number in range(class_archive.MOST_KEPT + 1)]
+    for number, other in enumerate(others):
+        other.mkdir()
+        for name in (ARCHIVE, MADE):
+            (other / name).touch()
+        age(other / MADE, 60 * (number + 1))
     (home / f"{ARCHIVE}.making").touch()
     make(home, a_java(tmp_path), a_list(home))
-    assert (files(other), files(home)) == (set(), {MADE, ARCHIVE})
+    assert files(home) == {MADE, ARCHIVE}
+    assert [bool(files(other)) for other in others] == [True] * (class_archive.MOST_KEPT - 1) + [False] * 2
+
+
+def test_what_killed_programs_left_goes_at_a_later_start(home):
+    """What a JVM that runs writes stays, however long ago it wrote something."""
+    old, new, written = a_list(home), a_list(home), a_list(home, os.getpid())
+    for path in (old, written):
+        age(path, class_archive.MAKE_S + 60)
+    script = "import sys; from pathlib import Path; from lithify.spark.session.class_archive import make_at_exit\n"
+    script += "make_at_exit(Path(sys.argv[1]), Path('java'), 0, '')"
+    subprocess.run([sys.executable, "-c", script, home], check=True)
+    assert files(home) == {new.name, written.name}
+
+
+def test_a_jvm_has_ended_though_nobody_asks_for_its_end(home, tmp_path):
+    """As in a container whose first process is no init."""
+    ended = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+    make(home, a_java(tmp_path), a_list(home, ended.pid))
+    ended.wait()
+    assert files(home) == {MADE, ARCHIVE}
+
+
+@pytest.mark.parametrize("name", ["a 'b", 'a"b', "a$HOME", "a`b`", "a\\b", "a*[b]?", "é", os.fsdecode(b"caf\xe9")])
+def test_a_cache_may_have_any_name(name, monkeypatch, tmp_path):
+    (tmp_path / name).mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / name))
+    monkeypatch.delenv("SPARK_HOME")
+    java = a_java(tmp_path)
+    home = java_home(Java(java, 21, "PATH"))
+    assert made_without_zips(home) == home / "spark"
+    make(home, java, a_list(home))
+    discard_outdated(home, java)
+    assert files(home) == {MADE, ARCHIVE}
+    ran = subprocess.run([home / "bin" / "java", "-cp", wildcards(home), "Main"], capture_output=True, check=True)
+    assert f"-XX:SharedArchiveFile={home}/{ARCHIVE}" in os.fsdecode(ran.stdout).splitlines()
 
 
 def test_a_user_who_says_how_classes_are_shared_gets_no_archive(home):

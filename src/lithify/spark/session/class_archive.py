@@ -30,8 +30,10 @@ JVM_ENDS_WITHIN_S = 60.0
 MAKE_S = 600.0
 LEAST_FREE_BYTES = 2**30
 """An archive has 160 MB, and a cache is nothing to fill a disk with."""
-UNUSED_S = 30 * 86400.0
-"""An archive that no start has used for as long is deleted when another one is made."""
+AGAIN_S = 86400.0
+"""After a dump that failed, or was killed, the next one: its reason may have been a lack of memory or space."""
+MOST_KEPT = 4
+"""Archives of a user, of which those go first that no start has used for longest: each PySpark and Java has one."""
 _OF_A_JOB = b"org/apache/spark/api/python/BasePythonRunner"
 """Only a JVM that loaded it has run a job of Lithify."""
 _SHARING = ("-Xshare", "SharedArchiveFile", "DumpLoadedClassList", "ArchiveClassesAtExit")
@@ -40,14 +42,18 @@ _OPTIONS_OF_USERS = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 
 
 def discard_outdated(home: Path, java: Path) -> None:
-    """Deletes the archive of another build of this Java, or of other jars, so that the next start makes a new one."""
+    """Deletes an archive of another Java, of other jars, or one that is cut, so that this start makes a new one.
+
+    Also has one that could not be made tried again.
+    """
     with suppress(OSError):  # a cache that can only be read
-        made = home / MADE
-        if made.exists():
-            if made.read_text() == _made_of(home, java):
+        made, archive = home / MADE, home / ARCHIVE
+        if made.exists() or archive.exists():
+            is_known = made.exists() and made.read_bytes() == _note(_made_of(home, java), archive)
+            if is_known and archive.exists():
                 os.utime(made)  # it is in use
-            else:
-                (home / ARCHIVE).unlink(missing_ok=True)
+            elif not is_known or _now_s(home) - made.stat().st_mtime > AGAIN_S:
+                archive.unlink(missing_ok=True)
                 made.unlink()
 
 
@@ -57,6 +63,8 @@ def make_at_exit(home: Path, java: Path, pid: int, options: str) -> None:
     Not if `options` of the JVM say how it shares classes.
     """
     if not (home / MADE).exists():
+        with suppress(OSError):
+            _delete_leftovers(home)
         is_wanted = not any(name in options for name in _SHARING)
         atexit.register(_begin, home, java, home / f"{pid}{LOADED}", is_wanted)
 
@@ -91,7 +99,7 @@ def make(home: Path, java: Path, loaded: Path) -> None:
     try:
         _await_end(int(loaded.name.removesuffix(LOADED)))
         with FileLock(home.parent / "spark.jsa.lock", timeout=0):
-            _delete_leftovers(home, loaded)
+            (home / f"{ARCHIVE}.making").unlink(missing_ok=True)  # of a maker that was killed
             if not (home / MADE).exists() and _OF_A_JOB in loaded.read_bytes():
                 _dump(home, java, loaded)
     except Timeout:  # another one is being made
@@ -103,10 +111,19 @@ def make(home: Path, java: Path, loaded: Path) -> None:
 def _await_end(pid: int) -> None:
     """Raises `TimeoutError` if the JVM goes on: what it loaded is written as it ends."""
     deadline, pause = Deadline(JVM_ENDS_WITHIN_S), Event()
-    with suppress(ProcessLookupError):
-        while True:
-            os.kill(pid, 0)
-            pause.wait(min(0.1, deadline.left_s()))
+    while _runs(pid):
+        pause.wait(min(0.1, deadline.left_s()))
+
+
+def _runs(pid: int) -> bool:
+    """Not one that has ended and that nobody has asked for its end, as in a container without an init process."""
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
+    except ProcessLookupError:
+        return False
+    except OSError:  # a system without /proc, or a process of another user
+        return True
 
 
 def _dump(home: Path, java: Path, loaded: Path) -> None:
@@ -120,33 +137,45 @@ def _dump(home: Path, java: Path, loaded: Path) -> None:
     env = {name: value for name, value in os.environ.items() if name not in _OPTIONS_OF_USERS}
     try:
         done = subprocess.run(command, stdin=silent, stdout=silent, stderr=silent, env=env, timeout=MAKE_S, check=False)
-        (home / MADE).write_text(of)  # also of a Java that can make none, so that it is not asked again
         if done.returncode == 0 and made.exists():
-            made.replace(home / ARCHIVE)  # whole or not at all: a JVM that maps half an archive crashes
-            _delete_unused(home)
+            with made.open("rb") as file:
+                os.fsync(file.fileno())
+            made.replace(home / ARCHIVE)
+        # Also of a Java that can make none, so that it is not asked at every start.
+        (home / MADE).write_bytes(_note(of, home / ARCHIVE))
+        _delete_unused(home)
     finally:
         made.unlink(missing_ok=True)
 
 
-def _delete_leftovers(home: Path, loaded: Path) -> None:
-    """What killed makers left, and lists of JVMs whose program was killed."""
-    (home / f"{ARCHIVE}.making").unlink(missing_ok=True)
+def _delete_leftovers(home: Path) -> None:
+    """Lists of JVMs whose program was killed."""
+    now_s = _now_s(home)
     for path in home.glob(f"*{LOADED}"):
-        if loaded.stat().st_mtime - path.stat().st_mtime > MAKE_S:
+        if now_s - path.stat().st_mtime > MAKE_S and not _runs(int(path.name.removesuffix(LOADED))):
             path.unlink(missing_ok=True)
 
 
 def _delete_unused(home: Path) -> None:
-    now_s = (home / MADE).stat().st_mtime
-    for made in home.parent.glob(f"java-*/{MADE}"):
-        if now_s - made.stat().st_mtime > UNUSED_S:
-            made.with_name(ARCHIVE).unlink(missing_ok=True)
-            made.unlink(missing_ok=True)
+    kept = sorted(home.parent.glob(f"java-*/{MADE}"), key=lambda made: made.stat().st_mtime, reverse=True)
+    for made in kept[MOST_KEPT:]:
+        made.with_name(ARCHIVE).unlink(missing_ok=True)
+        made.unlink(missing_ok=True)
 
 
-def _made_of(home: Path, java: Path) -> str:
+def _now_s(home: Path) -> float:
+    """By the clock that gives files of this cache their times."""
+    os.utime(home)
+    return home.stat().st_mtime
+
+
+def _note(of: int, archive: Path) -> bytes:
+    return b"%d %d" % (of, archive.stat().st_size if archive.exists() else 0)
+
+
+def _made_of(home: Path, java: Path) -> int:
     """A sign of what a JVM compares an archive with: its build, and the jars."""
-    return str(crc32("\n".join(_stamps(home, java)).encode()))
+    return crc32(os.fsencode("\n".join(_stamps(home, java))))
 
 
 def _stamps(home: Path, java: Path) -> Iterator[str]:
