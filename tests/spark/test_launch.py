@@ -114,6 +114,22 @@ except EngineUnavailableError as error:
     assert left(tmp_path) == []
 
 
+def test_arguments_that_cannot_be_split_are_refused(env, tmp_path):
+    script = """
+from lithify.errors import EngineUnavailableError
+from lithify.spark.session import launch
+launch.begin_early({})
+assert launch._early.begun is None
+try:
+    launch.launched({})
+except EngineUnavailableError as error:
+    print(error.message)
+"""
+    told = finished(start("-c", script, env={**env, "PYSPARK_SUBMIT_ARGS": "'pyspark-shell"}))
+    assert told == "Spark did not start: No closing quotation\n"
+    assert left(tmp_path) == []
+
+
 def test_a_session_that_does_not_come_to_be_leaves_nothing(env, tmp_path):
     script = """
 from lithify.errors import EngineUnavailableError

@@ -206,7 +206,7 @@ def _started(conf: Mapping[str, str]) -> Jvm:
         discard_outdated(home, java.executable)
     try:
         process = _run(spark or Path(os.environ.get(SPARK_HOME) or installed_spark()), settings, variables)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # also of PYSPARK_SUBMIT_ARGS, which a quote may leave open
         _delete(folders)
         raise start_failure(error, settings) from error
     if spark is not None:
