@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,32 @@ def test_a_profile_that_cannot_be_written_leaves_no_piece(tmp_path, full):
     with pytest.raises(OSError, match="No space left"):
         a_profile().save(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_leaves_no_piece(tmp_path):
+    class Interrupted(list):
+        def __iter__(self):
+            yield (LOG, a_task(0))
+            raise KeyboardInterrupt
+
+    profile = a_profile()
+    profile.tasks = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        profile.save(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_profile_is_written_row_by_row(tmp_path):
+    """The driver has tasks by the hundred thousand."""
+    profile = a_profile(most_tasks=5_000)
+    for part in range(5_000):
+        profile.task(LOG, a_task(part))
+    tracemalloc.start()
+    profile.save(tmp_path)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) > 2_000_000
+    assert peak_bytes < 500_000
 
 
 def test_a_folder_is_created_or_taken_if_it_is_empty(tmp_path):
