@@ -13,16 +13,13 @@ import json
 import shutil
 import statistics
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 import lithify
-from keyed_segments import Shape, keyed_segments, keys_of
-from lithify.model.log_arithmetic import measured
-from lithify.model.topic.edit import TopicEdit
+from keyed_segments import Shape, keyed_segments, keys_of, topic_of
 from lithify.spark.session.start import session_factory
 
 
@@ -44,11 +41,7 @@ def main() -> None:
         asked.keys, asked.keys, asked.segments, asked.value_bytes, 0.0, distinct=True, indexes_keys=not asked.plain
     )
     segments = keyed_segments(made, shape)
-    config = {"key.index.enable": str(not asked.plain).lower()}
-    topic = lithify.open(str(folder)).create_topic("orders", config=config)
-    state = topic.state()
-    log = measured(replace(state.logs[0], log_end_offset=segments[-1].end_offset), segments)
-    topic.warehouse.store.commit(state, TopicEdit("made", topic.warehouse.clock.now_ms(), {0: log}, add=segments))
+    topic = topic_of(segments, folder, **{"key.index.enable": str(not asked.plain).lower()})
     session = session_factory(None, {})()
     _show("first", asked.keys, topic, session)
     chance, seconds = np.random.default_rng(1), []

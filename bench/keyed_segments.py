@@ -90,11 +90,11 @@ def keyed_segments(folder: Path, shape: Shape) -> tuple[Segment, ...]:
     return tuple(segments)
 
 
-def topic_of(segments: tuple[Segment, ...], folder: Path, codec: str = "zstd") -> Topic:
-    """A new topic `orders` of a warehouse in `folder` that names these files."""
-    topic = lithify.open(str(folder)).create_topic("orders", config={"compression.type": codec})
-    state = topic.state()
-    log = measured(replace(state.logs[0], log_end_offset=segments[-1].end_offset), segments)
+def topic_of(segments: tuple[Segment, ...], folder: Path, clean_end: int = 0, **config: str) -> Topic:
+    """A new topic `orders` of a warehouse in `folder` that names these files, compacted below `clean_end`."""
+    topic = lithify.open(str(folder)).create_topic("orders", config=config)
+    state, end = topic.state(), segments[-1].end_offset
+    log = measured(replace(state.logs[0], log_end_offset=end, first_dirty_offset=clean_end), segments)
     topic.warehouse.store.commit(state, TopicEdit("made", topic.warehouse.clock.now_ms(), {0: log}, add=segments))
     return topic
 

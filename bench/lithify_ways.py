@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
-import lithify
+import keyed_segments
 from cases import Log
 from lithify.api.topic import Topic
 from lithify.columnar.segment.segment_reader import read_segment
-from lithify.model.log_arithmetic import measured
-from lithify.model.topic.edit import TopicEdit
 from support.servers.spark_cluster import a_cluster  # type: ignore[import-not-found]
 from way import KEPT, shuffled_bytes, spark_session
 
 
 def topic_of(log: Log, folder: Path) -> Topic:
     """A new topic that names the files of a log, compacted as far as the log is."""
-    topic = lithify.open(str(folder)).create_topic("orders")
-    state, end = topic.state(), log.segments[-1].end_offset
-    clean_end = log.clean[-1].end_offset if log.clean else 0
-    made = measured(replace(state.logs[0], log_end_offset=end, first_dirty_offset=clean_end), log.segments)
-    edit = TopicEdit("made", topic.warehouse.clock.now_ms(), {0: made}, add=log.segments)
-    topic.warehouse.store.commit(state, edit)
-    return topic
+    return keyed_segments.topic_of(log.segments, folder, log.clean[-1].end_offset if log.clean else 0)
 
 
 @dataclass(slots=True)
@@ -106,6 +99,9 @@ class LithifyCold(_OfTopic):
     """The command `lithify compact`, from its start to its end."""
 
     def prepare(self, log: Log, out: Path) -> None:
+        with suppress(ChildProcessError):  # what the last command left is this process's, and does not count any more
+            while os.wait():
+                pass
         self.topic, self.out = topic_of(log, out), out
 
     def run(self) -> Mapping[str, float]:

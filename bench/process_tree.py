@@ -1,19 +1,22 @@
 """What a process and its descendants take: processor time, bytes that pass, memory by role. Linux only.
 
-Numbers of processes that have ended count where their parent has waited for them.
+Numbers of processes that have ended count where their parent has waited for them. Those of parents that wait for none,
+as the daemon of Spark's Python workers, count as they were seen last.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from signal import SIGCHLD
 from threading import Event, Thread
 
 TICKS = os.sysconf("SC_CLK_TCK")
 SAMPLE_SECONDS = 0.1
+_SIGCHLD = 1 << (SIGCHLD - 1)
 RESETS_PEAK = "5"
 """Written to `clear_refs`: the peak of a process begins anew."""
 
@@ -22,9 +25,16 @@ RESETS_PEAK = "5"
 class Counters:
     """So far, of a whole tree: seconds, and bytes of all read and write calls, from caches, pipes and sockets, too."""
 
-    cpu_s: float
-    read_bytes: int
-    written_bytes: int
+    cpu_s: float = 0.0
+    read_bytes: int = 0
+    written_bytes: int = 0
+
+    def __add__(self, other: Counters) -> Counters:
+        return Counters(
+            self.cpu_s + other.cpu_s,
+            self.read_bytes + other.read_bytes,
+            self.written_bytes + other.written_bytes,
+        )
 
 
 @dataclass(slots=True)
@@ -46,35 +56,37 @@ def measured(root: int) -> Iterator[Used]:
     for process in family(root):
         with suppress(OSError):
             Path(f"/proc/{process}/clear_refs").write_text(RESETS_PEAK)
-    sampler = Thread(target=_sample, args=(root, used.peak_bytes, ended), daemon=True)
-    before, busy_before = counters(root), _machine()
+    unawaited: dict[int, Counters] = {}
+    sampler = Thread(target=_sample, args=(root, used.peak_bytes, unawaited, ended), daemon=True)
+    _see_unawaited(family(root), unawaited)
+    before, busy_before = counters(root, unawaited), _machine()
     sampler.start()
     try:
         yield used
     finally:
-        after, busy_after = counters(root), _machine()
+        after, busy_after = counters(root, unawaited), _machine()
         ended.set()
         sampler.join()
         used.cpu_s = after.cpu_s - before.cpu_s
-        used.read_bytes, used.written_bytes = (
-            after.read_bytes - before.read_bytes,
-            after.written_bytes - before.written_bytes,
-        )
+        used.read_bytes = after.read_bytes - before.read_bytes
+        used.written_bytes = after.written_bytes - before.written_bytes
         busy_s, whole_s = busy_after[0] - busy_before[0], busy_after[1] - busy_before[1]
         used.others = max(0.0, busy_s - used.cpu_s) / max(whole_s, 1 / TICKS)
 
 
-def counters(root: int) -> Counters:
-    """Of the tree of process `root`."""
-    cpu_s, read_bytes, written_bytes = 0.0, 0, 0
-    for process in family(root):
-        with suppress(OSError, ValueError):
-            fields = _stat(process)
-            io = _colons(f"/proc/{process}/io")
-            cpu_s += sum(map(int, fields[11:15])) / TICKS  # of itself, and of children that it has waited for
-            read_bytes += int(io["rchar"])
-            written_bytes += int(io["wchar"])
-    return Counters(cpu_s, read_bytes, written_bytes)
+def counters(root: int, unawaited: Mapping[int, Counters]) -> Counters:
+    """Of the tree of process `root`, with those of `unawaited` that have ended."""
+    there = family(root)
+    gone = (last for process, last in unawaited.items() if process not in there)
+    return sum((*map(_counters, there), *gone), Counters())
+
+
+def _counters(process: int) -> Counters:
+    """Of a process, and of children that it has waited for."""
+    with suppress(OSError, ValueError):
+        io = _colons(f"/proc/{process}/io")
+        return Counters(sum(map(int, _stat(process)[11:15])) / TICKS, int(io["rchar"]), int(io["wchar"]))
+    return Counters()
 
 
 def family(root: int) -> list[int]:
@@ -91,15 +103,26 @@ def family(root: int) -> list[int]:
     return found
 
 
-def _sample(root: int, peaks: dict[str, int], ended: Event) -> None:
+def _sample(root: int, peaks: dict[str, int], unawaited: dict[int, Counters], ended: Event) -> None:
     last = False
     while not last:
         last = ended.wait(SAMPLE_SECONDS)
-        for process in family(root):
+        there = family(root)
+        _see_unawaited(there, unawaited)
+        for process in there:
             with suppress(OSError, KeyError, ValueError):
                 peak = int(_colons(f"/proc/{process}/status")["VmHWM"].split()[0]) * 1024
                 role = _role(process, root)
                 peaks[role] = max(peak, peaks.get(role, 0))
+
+
+def _see_unawaited(processes: Sequence[int], seen: dict[int, Counters]) -> None:
+    """Of those whose parent ignores that they end: what the system knows of them goes with them."""
+    for process in processes:
+        with suppress(OSError, KeyError, ValueError):
+            parent = _stat(process)[1]
+            if int(_colons(f"/proc/{parent}/status")["SigIgn"], 16) & _SIGCHLD:
+                seen[process] = _counters(process)
 
 
 def _role(process: int, root: int) -> str:

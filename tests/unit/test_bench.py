@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from benchmarks_page import WAYS as PAGE_WAYS
 from cases import BASE, Log, cases
 from figures import summaries
 from keyed_segments import Shape, keyed_segments
-from process_tree import measured
+from process_tree import SAMPLE_SECONDS, measured
 from turns import in_turns
 from ways import WAYS
 
@@ -169,3 +170,28 @@ def test_what_a_tree_takes_is_that_of_all_its_processes():
     with measured(os.getpid()) as idle:
         pass
     assert idle.cpu_s < used.cpu_s
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="reads /proc")
+def test_what_a_process_took_counts_though_nobody_waits_for_its_end():
+    """As that of Spark's Python workers, whose daemon lets the system forget them."""
+    works = "d = bytes(2**20); open('/dev/null', 'wb').write(d); print('', flush=True); input()"
+    daemon = f"""
+import signal, subprocess, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+input()
+child = subprocess.Popen([sys.executable, "-c", {works!r}])
+child.wait()
+print("", flush=True)
+input()
+"""
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", daemon], stdin=pipe, stdout=pipe, text=True) as parent:
+        with measured(parent.pid) as used:
+            print("", file=parent.stdin, flush=True)
+            parent.stdout.readline()
+            time.sleep(3 * SAMPLE_SECONDS)
+            print("", file=parent.stdin, flush=True)
+            parent.stdout.readline()
+        parent.communicate("\n")
+    assert used.written_bytes >= 2**20
