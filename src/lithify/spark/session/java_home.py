@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import locale
 import os
 import shlex
 import shutil
@@ -70,11 +71,12 @@ def java_home(java: Java) -> Path:
     for make_folder in (_cache_folder, _temporary_folder):
         try:
             folder = make_folder().resolve()
+            os.fspath(folder).encode(locale.getencoding())  # a Java with LC_ALL=C finds nothing in a folder é
             if not _is_private(folder) or not _is_private((home := _written_home(folder / name, java)) / "bin"):
                 continue
             if os.access(home / "bin" / "java", os.X_OK):  # not on a disk that is mounted noexec
                 return home
-        except (OSError, RuntimeError):  # a user without a home has no cache
+        except (OSError, RuntimeError, UnicodeEncodeError):  # a user without a home has no cache
             continue
     raise JavaNotFoundError(
         f"no folder to start Java {java.executable} from could be written that others cannot change",
