@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from contextlib import suppress
@@ -19,6 +20,7 @@ from lithify.pulsar.format.entry import RawEntry
 from lithify.pulsar.format.framing import unframed
 from lithify.spark.pulsar.engine import PulsarEngine
 from lithify.spark.tasks import Pace
+from spark.engines import SLOTS
 from support.pulsar.entries import Form, Sent, batch, single
 from support.pulsar.ledgers import FileLedgers, LeavingLedgers, LedgerFolder
 from support.pulsar.topics import SEALING, StoredTopic, ranges_of
@@ -145,6 +147,13 @@ def test_few_new_entries_are_done_in_one_task(session, tmp_path):
     assert len(topics.ledgers.ledgers()) == 2
 
 
+def shuffle_folders(context):
+    """Where Spark keeps what it shuffles: those of the driver, and of the executors of a cluster."""
+    blocks = context._jvm.org.apache.spark.SparkEnv.get().blockManager().diskBlockManager().localDirs()
+    told = context.range(SLOTS, numSlices=SLOTS).map(lambda _: os.environ.get("SPARK_LOCAL_DIRS", "")).collect()
+    return [block.getPath() for block in blocks] + [folder for given in told for folder in given.split(",") if folder]
+
+
 @pytest.mark.parametrize("kind, sole", [(FileLedgers, True), (LeavingLedgers, False)])
 def test_a_ledger_that_a_task_could_not_delete_is_told_of(session, tmp_path, kind, sole):
     """C55: of a task that meets in the view what it cannot judge alone, and has begun a ledger by then."""
@@ -173,9 +182,7 @@ class LosingLedgers(FileLedgers):
 def test_a_stage_that_begins_again_may_have_left_ledgers(session, tmp_path, kind, sole):
     """C55: its tasks are first attempts again, while the earlier ones may still write."""
     topics = topics_for(session, tmp_path, one_task_bytes=2**20, kind=kind)
-    context = session.sparkContext
-    blocks = context._jvm.org.apache.spark.SparkEnv.get().blockManager().diskBlockManager().localDirs()
-    (topics.ledgers.folder / "blocks").write_text("\n".join(block.getPath() for block in blocks))
+    (topics.ledgers.folder / "blocks").write_text("\n".join(shuffle_folders(session.sparkContext)))
     partitions = {f"p-{number}": plain(number, 5, 20) for number in range(6)}
     written = topics.write(*(topics.planned(name, entries, []) for name, entries in partitions.items()))
     for name, entries in partitions.items():
