@@ -30,20 +30,20 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from other_pythons import other_versions
+from temporary_files import temporary_files_in_memory
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
@@ -75,12 +75,9 @@ BY_NAME = {
 }
 """Only where the command line asks for them, as they need what a machine may lack."""
 
-IN_MEMORY = Path("/dev/shm")
-OF_A_RUN = "lithify-checks-"
-"""What the name of its folder there begins with; its process follows."""
-ROOM_BYTES = 12 << 30
-"""A run keeps up to 3 GB of temporary files, and its JVMs need as much memory again."""
-
+ONCE_MORE = ("equals_oracle", "source_read", "source_write", "verify")
+ON_CLUSTER = ("--on-cluster", *(f"tests/spark/test_{name}.py" for name in ONCE_MORE))
+"""After those of `cluster`; `just cluster-suite` runs all that can have their session there."""
 LAST_LINES = 12
 """Printed again of a section that failed without naming a test."""
 NAMED_TESTS = 20
@@ -140,7 +137,7 @@ def sections() -> tuple[Section, ...]:
 
 def _test_folders() -> list[str]:
     folders = {file.relative_to(ROOT / "tests").parts[0] for file in (ROOT / "tests").glob("*/**/test_*.py")}
-    return sorted(folders, key=lambda folder: (LONG.index(folder) if folder in LONG else len(LONG), folder))
+    return [*LONG, *sorted(folders.difference(LONG))]
 
 
 def _tests_of(folder: str) -> tuple[Section, ...]:
@@ -153,8 +150,11 @@ def _tests_of(folder: str) -> tuple[Section, ...]:
 def _tests(name: str, which: list[str]) -> Section:
     workers = () if name in TOGETHER + SPLIT_THEMSELVES else ("-n", "3" if name.endswith(ALONE) else "2")
     by_file = ("--dist", "loadfile", "--no-loadscope-reorder") if name in BY_FILE else ()
-    command = ("pytest", "-q", "--durations=5", "--durations-min=5", *which)
-    return Section(name, (command,), split=(*workers, *by_file))
+    pytest = ("pytest", "-q", "--durations=5", "--durations-min=5")
+    commands = [(*pytest, *which)]
+    if name == "cluster":
+        commands.append((*pytest, *ON_CLUSTER))
+    return Section(name, tuple(commands), split=(*workers, *by_file))
 
 
 def run(section: Section, *, alone: bool = True) -> Outcome:
@@ -162,8 +162,7 @@ def run(section: Section, *, alone: bool = True) -> Outcome:
     shown: list[str] = []
     tell = partial(print, end="", flush=True) if alone else shown.append
     tell(f"\n=== {section.name}\n")
-    begun = time.monotonic()
-    processor_seconds = 0.0
+    begun, processor_seconds = time.monotonic(), 0.0
     failures: list[str] = []
     counts: Counter[str] = Counter()
     for program, *arguments in section.commands:
@@ -230,35 +229,6 @@ def next_of(queues: Sequence[deque[Section]]) -> Section | None:
     return None
 
 
-@contextmanager
-def temporary_files_in_memory() -> Iterator[None]:
-    """For all programs that start meanwhile, unless TMPDIR names another place. Those of runs that were killed go.
-
-    A sixteenth of a run is work of the disk. Containers may mount it noexec: tests start programs that they write.
-    """
-    for left in IN_MEMORY.glob(f"{OF_A_RUN}*"):
-        process = left.name.removeprefix(OF_A_RUN)  # that of a former container may have had the number of this one
-        if process == str(os.getpid()) or not Path("/proc", process).exists():
-            shutil.rmtree(left, ignore_errors=True)
-    if "TMPDIR" in os.environ or not _takes_temporary_files():
-        yield
-        return
-    folder = IN_MEMORY / f"{OF_A_RUN}{os.getpid()}"
-    folder.mkdir()
-    folder.chmod(0o1777)  # as it is for all: servers and tests have other users
-    os.environ["TMPDIR"] = str(folder)
-    try:
-        yield
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _takes_temporary_files() -> bool:
-    if not IN_MEMORY.is_dir() or os.statvfs(IN_MEMORY).f_flag & os.ST_NOEXEC:
-        return False
-    return shutil.disk_usage(IN_MEMORY).free >= ROOM_BYTES
-
-
 def interrupted(_signal: int, _frame: object) -> None:
     """SIGTERM ends a run as Ctrl-C does, which the sections receive too."""
     for process in RUNNING:
@@ -276,8 +246,8 @@ def main() -> int:
         parser.add_argument(f"--{name}", action="store_true", help=f"with `{name}`, which needs {needed}")
     parser.add_argument("section", nargs="*", help=f"only these: {', '.join(names)}")
     arguments = parser.parse_args()
-    if unknown := set(arguments.section) - set(names):
-        parser.error(f"no such section: {', '.join(sorted(unknown))}")
+    if unknown := sorted(set(arguments.section) - set(names)):
+        parser.error(f"no such section: {', '.join(unknown)}")
     left_out = [name for name in BY_NAME if not getattr(arguments, name)]
     wanted = arguments.section or (QUICK if arguments.quick else [name for name in names if name not in left_out])
     os.environ.pop("JAVA_TOOL_OPTIONS", None)  # its notice on stderr would be taken for output of ours

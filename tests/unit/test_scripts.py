@@ -15,6 +15,7 @@ import pytest
 
 import check
 import other_pythons
+import temporary_files
 from support.servers.tcp_proxy import wait_until
 
 
@@ -22,23 +23,24 @@ from support.servers.tcp_proxy import wait_until
 def test_temporary_files_are_kept_where_programs_can_be_started(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, flags: int, used: bool
 ) -> None:
-    monkeypatch.setattr(check, "IN_MEMORY", tmp_path)
-    monkeypatch.setattr(check, "ROOM_BYTES", 0)
+    monkeypatch.setattr(temporary_files, "IN_MEMORY", tmp_path)
+    monkeypatch.setattr(temporary_files, "ROOM_BYTES", 0)
     monkeypatch.setattr(
         os, "statvfs", lambda _: SimpleNamespace(f_flag=flags, f_bavail=1, f_frsize=1, f_blocks=1, f_bfree=1)
     )
     monkeypatch.setenv("TMPDIR", "/tmp")  # put back afterwards
     monkeypatch.delenv("TMPDIR")
-    (tmp_path / f"{check.OF_A_RUN}{os.getpid()}").mkdir()  # as a container left it whose processes had these numbers
-    with check.temporary_files_in_memory():
+    left = tmp_path / f"{temporary_files.OF_A_RUN}{os.getpid()}"
+    left.mkdir()  # as a container left it whose processes had these numbers
+    with temporary_files.temporary_files_in_memory():
         assert ("TMPDIR" in os.environ) is used
 
 
 RUN = """
 import sys
 from pathlib import Path
-import check
-check.IN_MEMORY, check.ROOM_BYTES = Path(sys.argv[1]), 0
+import check, temporary_files
+temporary_files.IN_MEMORY, temporary_files.ROOM_BYTES = Path(sys.argv[1]), 0
 sleeps = "import time; print('begun', flush=True); time.sleep(60)"
 sections = [check.Section(name, (("python", "-c", sleeps),)) for name in sys.argv[2:]]
 check.sections = lambda: sections
