@@ -38,10 +38,10 @@ def wanted() -> dict[str, list[tuple[int, int]]]:
     return reads(cluster)
 
 
-def a_struck_round(cluster: FakePulsar, injector: Injector) -> bool:
+def a_struck_round(cluster: FakePulsar, injector: Injector, *, small: bool) -> bool:
     """Whether it says that all went well."""
     try:
-        report = a_round(cluster, injector)
+        report = a_round(cluster, injector, small=small)
     except (LithifyError, CrashError):
         return False
     return not report.failed
@@ -71,13 +71,14 @@ def live_rounds() -> None:
 
 @pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name.lower())
 @pytest.mark.parametrize("looks_until_done", [0, 3])
-def test_a_struck_round_is_all_or_nothing(kind: Kind, looks_until_done: int) -> None:
+@pytest.mark.parametrize("small", [False, True], ids=["by tasks", "small"])
+def test_a_struck_round_is_all_or_nothing(kind: Kind, looks_until_done: int, small: bool) -> None:
     """C55: and a round that says that it has published has."""
     for injector in strikes(kind):
         cluster = a_cluster()
         cluster.looks_until_done = looks_until_done
         before, after = reads(cluster), wanted()
-        done = a_struck_round(cluster, injector)
+        done = a_struck_round(cluster, injector, small=small)
         topic = cluster.topics[TOPIC]
         assert reads(cluster) in ([after] if done else [before, after]), injector
         assert topic.served in cluster.views, injector

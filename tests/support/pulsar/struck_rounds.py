@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 from lithify.errors import LithifyError
+from lithify.model.message import MessageId
 from lithify.ports.engine import Progress, RunLimits
-from lithify.ports.pulsar.views import PlannedView, ViewRules, WrittenView
+from lithify.ports.pulsar.views import EntryRange, PlannedView, ServedView, ViewRules, WrittenView
+from lithify.pulsar.format.entry import RawEntry
+from lithify.pulsar.rounds.small_views import SmallViews
 from lithify.reports.pulsar.rounds import TopicRoundReport
 from lithify.service.pulsar.partition_round import RoundPorts
 from lithify.service.pulsar.rounds import RoundRequest, compact_topic
@@ -17,6 +21,7 @@ from lithify.testing.fake_clock import FakeClock
 from support.faults.ports import FaultyPort, Injector
 from support.pulsar.entries import Sent
 from support.pulsar.fake_cluster import FakePulsar
+from support.pulsar.ledgers import Closed
 
 TOPIC = "persistent://t/n/states"
 
@@ -38,9 +43,12 @@ def a_cluster(*, partitions: int = 0) -> FakePulsar:
     return cluster
 
 
-def a_round(cluster: FakePulsar, striker: Injector | None = None, clock: FakeClock | None = None) -> TopicRoundReport:
-    """A round, on struck ports if there is a striker."""
-    ports: Any = cluster if striker is None else StruckPulsar(cluster, striker)
+def a_round(
+    cluster: FakePulsar, striker: Injector | None = None, clock: FakeClock | None = None, *, small: bool = False
+) -> TopicRoundReport:
+    """A round, on struck ports if there is a striker; a small one is written in this process."""
+    struck = StruckSmallViews if small else StruckPulsar
+    ports: Any = cluster if striker is None else struck(cluster, striker)
     world = RoundPorts(ports, ports, ports.open_ledgers, clock or FakeClock())
     return compact_topic(world, RoundRequest(TOPIC), lambda *_: None)
 
@@ -72,3 +80,55 @@ class StruckPulsar:
         self.striker.call("create", lambda: self.real.begin_view(views[0].partition, run_id))
         written = self.striker.call("write", lambda: self.real.write(views, rules, limits, run_id, progress))
         return {name: replace(view, sole=False) for name, view in written.items()}
+
+
+class StruckSmallViews(StruckPulsar):
+    """The same, where views are written in this process: each call of their readers and ledgers can be struck."""
+
+    def write(
+        self, views: Sequence[PlannedView], rules: ViewRules, limits: RunLimits, run_id: str, progress: Progress
+    ) -> Mapping[str, WrittenView | LithifyError]:
+        engine = SmallViews(self.real, self._reader, self._open_new, time.monotonic, time.sleep, lambda: "seed")
+        return engine.write(views, rules, limits, run_id, progress)
+
+    def _reader(self, partition: str, _small_entries: bool) -> Any:
+        return FaultyPort(PartitionReader(self.real, partition), self.striker)
+
+    @contextmanager
+    def _open_new(self) -> Iterator[Any]:
+        with self.striker.call("open_new", lambda: nullcontext(NewLedger(self.real))) as ledger:
+            yield FaultyPort(ledger, self.striker)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionReader:
+    """An `EntryReader` of a partition of a fake cluster, in lists of four entries."""
+
+    cluster: FakePulsar
+    partition: str
+
+    def read(self, start: MessageId | None, end: MessageId, *, compacted: bool = False) -> Iterator[list[RawEntry]]:
+        wanted = EntryRange(start, end, 0, ServedView(0, 0) if compacted else None)
+        entries = self.cluster._read(self.partition, wanted)
+        return (entries[at : at + 4] for at in range(0, len(entries), 4))
+
+
+@dataclass(slots=True)
+class NewLedger:
+    """A `LedgerWriter` of a fake cluster."""
+
+    cluster: FakePulsar
+    ledger: int = -1
+
+    def create(self, topic: str, horizon: MessageId, run_id: str) -> int:
+        self.ledger = self.cluster.begin_view(topic, run_id, horizon)
+        return self.ledger
+
+    def append(self, entries: Sequence[bytes]) -> None:
+        self.cluster.views[self.ledger].entries += entries
+
+    def close(self) -> Closed:
+        return Closed(len(self.cluster.views[self.ledger].entries))
+
+    def delete(self, ledger: int) -> None:
+        self.cluster.delete(ledger)

@@ -151,15 +151,14 @@ def pulsar_ports(
     config: ClientConfig, choice: SparkChoice, jars: str | None, bookkeeper: BookKeeperChoice
 ) -> RoundPorts:
     """What rounds of live Pulsar topics work on. Raises `ConnectorError` or `BrokerError`; starts no Spark."""
+    from lithify.api.wiring.late_views import LateViews
     from lithify.pulsar.bookkeeper import Replication
     from lithify.pulsar.client import Admin
     from lithify.pulsar.live.live_cluster import LiveCluster
     from lithify.pulsar.live.view_ledgers import metadata_store, opened_by
+    from lithify.pulsar.rounds.small_views import SmallViews
     from lithify.service.pulsar.partition_round import RoundPorts
-    from lithify.spark.pulsar.engine import PulsarEngine
     from lithify.spark.pulsar.ledger_opener import LedgerOpener, LiveReaders, find_parts
-    from lithify.spark.session.start import slots
-    from lithify.spark.tasks import Pace
 
     parts, clock = find_parts(jars), SystemClock()
     store = metadata_store(config, bookkeeper.metadata_url)
@@ -171,14 +170,9 @@ def pulsar_ports(
             raise
     replication = Replication.of(broker or {}) if given is None else Replication(*given)
     opener = LedgerOpener(parts.pulsar_jars, store, replication)
-    engine = PulsarEngine(
-        choice.factory(),
-        LiveReaders.of(config, opener, broker),
-        opener,
-        slots(choice.session, choice.conf),
-        Pace(time.monotonic, time.sleep),
-        clock.new_id,
-    )
+    readers = LiveReaders.of(config, opener, broker)
+    larger = LateViews(choice, readers, opener)
+    engine = SmallViews(larger, readers, opener, time.monotonic, time.sleep, clock.new_id)
     return RoundPorts(LiveCluster(config), engine, opened_by(opener), clock)
 
 

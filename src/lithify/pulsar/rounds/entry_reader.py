@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,6 +21,10 @@ class EntryReader(Protocol):
         `compacted`: those of the view first. Raises `BrokerError`.
         """
         ...
+
+
+ReaderOf = Callable[[str, bool], EntryReader]
+"""Makes a reader of the partition of that name, and for many small entries or not. Goes to tasks, so it pickles."""
 
 
 @dataclass(slots=True)

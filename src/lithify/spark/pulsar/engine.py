@@ -19,12 +19,13 @@ from lithify.errors import EngineError, LithifyError
 from lithify.ports.engine import Progress, RunLimits
 from lithify.ports.pulsar.views import PlannedView, ViewRules, WrittenView
 from lithify.pulsar.compaction.rules import order_of
+from lithify.pulsar.rounds.entry_reader import ReaderOf
 from lithify.pulsar.rounds.entry_scan import numbered
 from lithify.pulsar.rounds.round_messages import RoundRules
 from lithify.pulsar.rounds.view_ledger import NewView, OpenLedgers
 from lithify.rules.compaction.key_pass_shape import winners_memory
 from lithify.spark.pulsar.keypass import key_pass
-from lithify.spark.pulsar.round_tasks import FindTask, ReaderOf, ScanTask, SharedRates, TaskTools, WriteTask
+from lithify.spark.pulsar.round_tasks import FindTask, ScanTask, SharedRates, TaskTools, WriteTask
 from lithify.spark.pulsar.written_views import NeedsShuffle, Outcome, collect_outcomes, not_sole, written_views
 from lithify.spark.session.attempts import has_repeated_stages
 from lithify.spark.session.job_progress import Watch, watched

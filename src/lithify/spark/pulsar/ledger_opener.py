@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyspark
-
 from lithify.errors import ConnectorError
 from lithify.model.stored_file import local_folder
 from lithify.pulsar.bookkeeper import (
@@ -23,6 +21,7 @@ from lithify.pulsar.bookkeeper import (
 from lithify.pulsar.client import Admin, ClientConfig, TopicReader
 from lithify.pulsar.rounds.entry_reader import EntryReader
 from lithify.spark.session.java import find_java
+from lithify.spark.session.spark_home import SPARK_HOME, installed_spark
 
 JARS_VARIABLE = "LITHIFY_PULSAR_JARS"
 
@@ -86,9 +85,9 @@ def _parts(jars: Path) -> JavaParts:
 
 def spark_home() -> Path:
     """Where Spark is on this machine: workers import PySpark from an archive below it."""
-    own = Path(pyspark.__file__)
-    places = [Path(home) for home in filter(None, [os.environ.get("SPARK_HOME")])]
-    return next((place for place in (*places, *own.parents) if (place / "jars").is_dir()), own.parent)
+    own = installed_spark()
+    places = [Path(home) for home in filter(None, [os.environ.get(SPARK_HOME)])]
+    return next((place for place in (*places, own, *own.parents) if (place / "jars").is_dir()), own)
 
 
 def jars_folder(given: str | None) -> Path:

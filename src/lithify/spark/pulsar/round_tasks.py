@@ -7,7 +7,6 @@ TaskTools   clients with their credentials, rates             only in the closur
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ import pyarrow as pa
 from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.columnar.pace import Throttle
 from lithify.columnar.rewrite import Throttles
-from lithify.pulsar.rounds.entry_reader import EntryReader
+from lithify.pulsar.rounds.entry_reader import ReaderOf
 from lithify.pulsar.rounds.entry_scan import NumberedRange
 from lithify.pulsar.rounds.round_messages import RoundRules
 from lithify.pulsar.rounds.view_ledger import NewView, OpenLedgers
@@ -64,10 +63,6 @@ class SharedRates:
             read=Throttle(lambda: self.read, clock, sleep).acquire,
             write=Throttle(lambda: self.write, clock, sleep).acquire,
         )
-
-
-ReaderOf = Callable[[str, bool], EntryReader]
-"""Makes a reader of the partition of that name, and for many small entries or not. Goes to tasks, so it pickles."""
 
 
 @dataclass(frozen=True, slots=True)
