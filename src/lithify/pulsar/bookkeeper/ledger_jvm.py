@@ -51,6 +51,8 @@ OPTIONS: Final = (
     "-XX:TieredStopAtLevel=1",  # it lives for seconds: starts in two thirds of the time, and writes no slower
     "-Djava.net.preferIPv4Stack=true",
     "-Dbookkeeper.metadata.client.drivers=org.apache.pulsar.metadata.bookkeeper.PulsarMetadataClientDriver",
+    # Errors alone, without the 500 classes that set up a log: a fifth of the start.
+    "-Dlog4j2.loggerContextFactory=org.apache.logging.log4j.simple.SimpleLoggerContextFactory",
 )
 
 _SIZE: Final = struct.Struct(">I")
@@ -92,6 +94,7 @@ class LedgerJvm:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     bufsize=0,
+                    process_group=0,  # a Ctrl-C is for this process, which may have a ledger to delete
                 )
             except OSError as error:
                 raise UnusableEnvironmentError(f"{parts.java} cannot be started: {error}") from error

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from lithify.errors import JavaNotFoundError
@@ -59,8 +60,16 @@ def _candidates() -> Iterator[tuple[Path, str]]:
 def _version(executable: Path) -> int | None:
     """The major version that `executable` reports; None if it does not run."""
     try:
-        shown = subprocess.run([executable, "-version"], capture_output=True, text=True, timeout=60, check=False)
+        return _reported(executable, executable.stat().st_mtime_ns)
     except (OSError, subprocess.SubprocessError):
         return None
+
+
+@cache
+def _reported(executable: Path, _changed_ns: int) -> int:
+    """Takes a tenth of a second, which a program that runs many rounds is to spend once. Raises `OSError` or others."""
+    shown = subprocess.run([executable, "-version"], capture_output=True, text=True, timeout=60, check=True)
     match = re.search(r'version "(?:1\.)?(\d+)', shown.stderr + shown.stdout)
-    return int(match[1]) if match and shown.returncode == 0 else None
+    if match is None:
+        raise OSError(f"{executable} reports no version")
+    return int(match[1])
