@@ -8,6 +8,7 @@ from support.pulsar.clients import send
 from support.pulsar.java_client import java_read
 from support.pulsar.live_topics import (
     a_round,
+    a_round_of_tasks,
     compacted_values,
     config_of,
     look,
@@ -41,21 +42,24 @@ def test_a_view_is_pulsars_own(pulsar_server, topic, session):
 
 
 def test_both_compactors_take_turns(pulsar_server, topic, session):
-    """C54: ours, Pulsar's, ours twice, with messages in between, restarts of the topic and a broker that unloads it."""
+    """C54: ours with and without Spark, and Pulsar's, with messages and restarts of the topic in between."""
     produce(pulsar_server, topic, 2, 300)
     assert a_round(pulsar_server, topic, session).changed
     assert view(pulsar_server, topic) == reference(raw(pulsar_server, topic, compacted=False))
-    for seed, compactor in [(3, "theirs"), (4, "ours"), (5, "theirs"), (6, "ours")]:
+    for seed, compactor in [(3, "theirs"), (4, "ours"), (5, "tasks"), (6, "theirs"), (7, "ours")]:
         pulsar_server.unload(topic)
         before = view(pulsar_server, topic)
         produce(pulsar_server, topic, seed, 100)
         horizon = look(pulsar_server, topic).horizon
         assert horizon is not None
         new = [entry for entry in raw(pulsar_server, topic, compacted=False) if entry[:2] > horizon[:2]]
-        if compactor == "ours":
-            assert a_round(pulsar_server, topic, session).changed
-        else:
-            pulsar_server.compact(topic)
+        match compactor:
+            case "ours":
+                assert a_round(pulsar_server, topic, session).changed
+            case "tasks":
+                assert a_round_of_tasks(pulsar_server, topic, session).changed
+            case _:
+                pulsar_server.compact(topic)
         assert opened(view(pulsar_server, topic)) == opened(reference([*before, *new]))
     assert view_ledgers(pulsar_server, topic) == [look(pulsar_server, topic).view]
 
@@ -98,5 +102,5 @@ def test_partitions_are_compacted_each(pulsar_server, session):
     assert "ConsumerBusy" in str(report.partitions[1].error)
     pulsar_server.admin("POST", f"{topic.replace('://', '/')}/partitions", json=4)
     produce(pulsar_server, f"{topic}-partition-3", 3, 60)
-    report = a_round(pulsar_server, topic, session)
+    report = a_round_of_tasks(pulsar_server, topic, session)
     assert [one.changed for one in report.partitions] == [False, True, False, True]

@@ -49,12 +49,13 @@ def topic(pulsar_server: PulsarServer) -> str:
     return topic
 
 
-def test_a_killed_round_leaves_no_ledger_after_the_next(pulsar_server, topic, session):
-    """C55: killed with all of its processes once it has made a ledger."""
+@pytest.mark.parametrize("order", ["publish", "event-time"])
+def test_a_killed_round_leaves_no_ledger_after_the_next(pulsar_server, topic, session, order):
+    """C55: killed with all of its processes once it has made a ledger, without Spark and with it."""
     assert a_round(pulsar_server, topic, session).changed
     produce(pulsar_server, topic, 2, 100)
     before, values = view_ledgers(pulsar_server, topic), compacted_values(pulsar_server, topic)
-    with a_program(pulsar_server, topic) as program, a_writer(pulsar_server) as ledgers:
+    with a_program(pulsar_server, topic, "--order", order) as program, a_writer(pulsar_server) as ledgers:
         wait_until(
             lambda: len(ledgers.of(topic, 0)) > len(before) or program.poll() is not None, "no ledger is made", 120
         )
@@ -116,8 +117,9 @@ def test_ledgers_of_topics_that_are_gone_are_found_and_deleted(pulsar_server, to
         assert [*ledgers.of(topic, 0), *ledgers.of(odd, 0)] == kept
 
 
-def test_a_topic_that_is_unloaded_in_the_middle_fails_the_round_only(pulsar_server, topic, session):
-    """C55: the broker closes the subscription that the round holds."""
+@pytest.mark.parametrize("order", ["publish", "event-time"])
+def test_a_topic_that_is_unloaded_in_the_middle_fails_the_round_only(pulsar_server, topic, session, order):
+    """C55: the broker closes the subscription that the round holds, without Spark or with it."""
     unloaded = []
 
     def progress(_phase: str, _done: int, _total: int) -> None:
@@ -125,7 +127,7 @@ def test_a_topic_that_is_unloaded_in_the_middle_fails_the_round_only(pulsar_serv
             pulsar_server.unload(topic)
             unloaded.append(True)
 
-    report = a_round(pulsar_server, topic, session, progress=progress)
+    report = a_round(pulsar_server, topic, session, progress=progress, order=order)
     assert "was lost" in str(report.failed[0].error)
     assert look(pulsar_server, topic).view is None
     assert a_round(pulsar_server, topic, session).changed

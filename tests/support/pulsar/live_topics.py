@@ -10,11 +10,15 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pulsar
 from lithify.api.pulsar import LiveTopic
+from lithify.api.wiring import BookKeeperChoice, pulsar_ports
+from lithify.api.wiring.spark_choice import SparkChoice
 from lithify.model.message import MessageId
+from lithify.ports.engine import silent
 from lithify.ports.pulsar.pulsar_cluster import TopicLook
 from lithify.pulsar import compact_entries
 from lithify.pulsar.client import ClientConfig, TopicReader
@@ -23,7 +27,9 @@ from lithify.pulsar.format.batch import value_of
 from lithify.pulsar.format.entry import RawEntry, entry_of
 from lithify.pulsar.format.framing import unframed
 from lithify.pulsar.live.live_cluster import LiveCluster
+from lithify.pulsar.rounds.small_views import SmallViews
 from lithify.reports.pulsar.rounds import TopicRoundReport
+from lithify.service.pulsar.rounds import RoundRequest, compact_topic
 from support.pulsar.bookies import a_writer
 from support.pulsar.clients import a_client
 from support.pulsar.jars import pulsar_jars
@@ -91,6 +97,14 @@ def a_round(server: PulsarServer, topic: str, spark: Any, **how: Any) -> TopicRo
     return live.compact(spark=spark, jars=str(pulsar_jars()), **how)
 
 
+def a_round_of_tasks(server: PulsarServer, topic: str, spark: Any) -> TopicRoundReport:
+    """The same, small as it is, on Spark."""
+    config = config_of(server, answer_s=20.0, outage_s=20.0)
+    ports = pulsar_ports(config, SparkChoice(spark, {}), str(pulsar_jars()), BookKeeperChoice())
+    assert isinstance(ports.engine, SmallViews)
+    return compact_topic(replace(ports, engine=ports.engine.larger), RoundRequest(topic), silent)
+
+
 def view_ledgers(server: PulsarServer, topic: str) -> list[int]:
     """The ledgers with views of the topic that BookKeeper has."""
     with a_writer(server) as ledgers:
@@ -116,10 +130,10 @@ def compacted_values(server: PulsarServer, topic: str) -> dict[str, bytes]:
 
 
 @contextmanager
-def a_program(server: PulsarServer, topic: str) -> Iterator[subprocess.Popen[bytes]]:
+def a_program(server: PulsarServer, topic: str, *flags: str) -> Iterator[subprocess.Popen[bytes]]:
     """`lithify pulsar compact` in processes of its own, which are killed at the end."""
     urls = ("--service-url", server.service_url, "--admin-url", server.admin_url, "--jars", str(pulsar_jars()))
-    command = [sys.executable, "-m", "lithify", "pulsar", "compact", topic, *urls]
+    command = [sys.executable, "-m", "lithify", "pulsar", "compact", topic, *urls, *flags]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True) as program:
         try:
             yield program
