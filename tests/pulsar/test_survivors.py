@@ -25,7 +25,17 @@ from support.pulsar.clients import send
 from support.pulsar.copies import COPIED_S, PulsarCopy, namespace_retention
 from support.pulsar.jars import pulsar_jars
 from support.pulsar.large_topics import ENTRIES, empty_copy, first_of, ids_of_all, large_topic, rest_of
-from support.pulsar.live_topics import a_round, compacted_values, look, produce, raw, reference, view, view_ledgers
+from support.pulsar.live_topics import (
+    a_round,
+    a_round_of_tasks,
+    compacted_values,
+    look,
+    produce,
+    raw,
+    reference,
+    view,
+    view_ledgers,
+)
 from support.pulsar.server import PulsarServer
 from support.pulsar.survivors import Place, Survives, survivors_of
 from support.servers.tcp_proxy import wait_until
@@ -220,20 +230,21 @@ def is_unknown(report: TopicRoundReport) -> bool:
 
 
 def two_rounds(at: Place) -> Generator[None]:
-    """C55: they fail and nothing else does, whatever they were doing: one began 1.5 s before the end, one 0.2 s."""
+    """C55: they fail and nothing else does, whatever they were doing: one on Spark, begun 1.5 s before the end, and a
+    small one, begun 0.2 s before it."""
     server, session = at.server, at.session
-    pauses_s = {server.make_topic(): pause_s for pause_s in (1.3, 0.2)}
+    begun = {server.make_topic(): how for how in ((a_round_of_tasks, 1.3), (a_round, 0.2))}
     before, whole = {}, {}
-    for topic in pauses_s:
+    for topic in begun:
         produce(server, topic, 3, 200)
         assert a_round(server, topic, session).changed
         before[topic] = view(server, topic)
         produce(server, topic, 4, 200)
         whole[topic] = compacted_values(server, topic)
     rounds = {}
-    with ThreadPoolExecutor(len(pauses_s)) as pool:
-        for topic, pause_s in pauses_s.items():
-            rounds[topic] = pool.submit(a_round, server, topic, session)
+    with ThreadPoolExecutor(len(begun)) as pool:
+        for topic, (compact, pause_s) in begun.items():
+            rounds[topic] = pool.submit(compact, server, topic, session)
             time.sleep(pause_s)
         yield
     yield
