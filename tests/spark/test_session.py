@@ -54,6 +54,21 @@ def test_java_home_comes_first_then_the_path(nothing_installed, monkeypatch, tmp
     assert find_java() == Java(home, 25, "JAVA_HOME")
 
 
+def test_a_java_is_asked_for_its_version_once(nothing_installed, monkeypatch, tmp_path):
+    """Again where it has changed since, or did not run."""
+    executable = a_java(tmp_path / "path", "broken")
+    monkeypatch.setenv("PATH", str(executable.parent))
+    for _ in range(2):
+        with pytest.raises(JavaNotFoundError):
+            find_java()
+    asked = tmp_path / "asked"
+    for version in (17, 21):
+        executable.write_text(f"#!/bin/sh\n/bin/echo x >> {asked}; echo 'version \"{version}\"' >&2\n")
+        os.utime(executable, (version, version))
+        assert [find_java().version for _ in range(3)] == [version] * 3
+    assert asked.read_text() == "x\nx\n"
+
+
 @pytest.mark.parametrize("says", ['java version "1.8.0_401"', 'openjdk version "11.0.2"', "cannot open shared object"])
 def test_what_is_too_old_or_broken_is_passed_over(nothing_installed, monkeypatch, tmp_path, says):
     monkeypatch.setenv("JAVA_HOME", str(a_java(tmp_path / "home", says).parent.parent))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 TOPIC = "persistent://shop/orders/states"
@@ -30,6 +33,22 @@ def test_jars_that_are_missing_are_named_before_anything_is_asked(lithify, monke
     assert "--jars DIR" in lithify("pulsar", "compact", TOPIC, *URLS, code=1).err
     assert "no bookkeeper-server" in lithify("pulsar", "compact", TOPIC, *URLS, "--jars", str(tmp_path), code=1).err
     assert "is not a folder" in lithify("pulsar", "compact", TOPIC, *URLS, "--jars", "/nowhere", code=1).err
+
+
+IMPORTED = """
+import sys
+from lithify.api.wiring import BookKeeperChoice, SparkChoice, pulsar_ports
+from lithify.pulsar.client import ClientConfig
+there = BookKeeperChoice("zk:127.0.0.1:1", (1, 1, 1))
+assert pulsar_ports(ClientConfig("pulsar://127.0.0.1:1", "http://127.0.0.1:1"), SparkChoice(), sys.argv[1], there)
+assert "pyspark" not in sys.modules
+"""
+
+
+def test_a_round_imports_no_pyspark_before_it_needs_spark(tmp_path):
+    for jar in ("bookkeeper-server-1.jar", "pulsar-metadata-1.jar"):
+        (tmp_path / jar).touch()
+    subprocess.run([sys.executable, "-c", IMPORTED, str(tmp_path)], check=True)
 
 
 def test_a_cluster_that_is_not_there_is_an_error(lithify):

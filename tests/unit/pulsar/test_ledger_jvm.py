@@ -70,6 +70,16 @@ def test_a_jvm_that_does_not_end_is_killed(jvm_script, monkeypatch):
         os.kill(jvm._process.pid, 0)
 
 
+def test_a_ctrl_c_is_for_the_program_alone(jvm_script):
+    """C55: the terminal sends it to a whole process group, and the program may have a ledger to delete."""
+    jvm = LedgerJvm(jvm_script(GREETS + "exec sleep 100"), "uri", "/ledgers", 1)
+    try:
+        assert os.getpgid(jvm._process.pid) == jvm._process.pid != os.getpgid(0)
+    finally:
+        jvm._process.kill()
+        jvm.end()
+
+
 @pytest.mark.parametrize(
     "url", ["", "zk: here", "zk:\x00", "memory:x", "rocksdb:///data", "metadata-store:rocksdb:///data"]
 )

@@ -17,7 +17,8 @@ from typing import Final
 
 from lithify.pulsar.bookkeeper.ledger_jvm import JavaParts, LedgerJvm
 
-KEPT_S: Final = 30.0
+KEPT_S: Final = 120.0
+"""So that a program whose rounds are a minute apart starts one; it holds 200 MB meanwhile."""
 KEPT_AT_MOST: Final = 2
 """In one process: a task reads and writes at once."""
 
