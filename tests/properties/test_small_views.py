@@ -139,14 +139,16 @@ def test_no_other_engine_is_asked_for_plain_messages(topic, at, retain):
 
 
 def test_a_round_of_more_bytes_is_left_to_the_other_engine(tmp_path):
-    """C38: of all partitions together, their earlier views included."""
+    """C38: of all partitions together, their earlier views included; and of fewer bytes where they are new."""
     view = framed_view(OLD)
-    size = sum(len(raw.data) for raw in (*NEW, *view))
-    small = SmallRounds(tmp_path, small_bytes=size)
-    small.write(small.planned("p", NEW, view))
-    assert small.larger.asked == []
-    small.write(small.planned("q", NEW, view), small.planned("r", NEW[:1]))
-    assert small.larger.asked == ["q", "r"]
+    new, size = (sum(len(raw.data) for raw in some) for some in (NEW, (*NEW, *view)))
+    for number, limits in enumerate(({"small_bytes": size}, {"new_bytes": new})):
+        (tmp_path / str(number)).mkdir()
+        small = SmallRounds(tmp_path / str(number), **limits)
+        small.write(small.planned("p", NEW, view))
+        assert small.larger.asked == []
+        small.write(small.planned("q", NEW, view), small.planned("r", NEW[:1]))
+        assert small.larger.asked == ["q", "r"]
 
 
 def test_a_round_that_reads_more_than_was_planned_is_left_to_the_other_engine(tmp_path):

@@ -73,10 +73,10 @@ def compact(
     """Compact a topic of a live Pulsar cluster, without its brokers.
 
     Spark reads the compacted ledger of each partition and the entries after it, and writes a new one,
-    which brokers then serve to readers with readCompacted. Up to 32 MiB together are read and written
-    without Spark. Message ids stay. Producers and readers need not stop. A partition is refused while
-    the broker compacts it itself; set the topic's compaction threshold to 0. A second round without
-    new messages changes nothing.
+    which brokers then serve to readers with readCompacted. Up to 128 MiB together, of which 32 MiB
+    may be new, are read and written without Spark. Message ids stay. Producers and readers need not
+    stop. A partition is refused while the broker compacts it itself; set the topic's compaction
+    threshold to 0. A second round without new messages changes nothing.
 
     Exit code 1 if a partition failed; readers of it get what they got before.
 

@@ -1,6 +1,6 @@
 """Writes views of few bytes in the process that asks for them, without Spark (decision 40).
 
-    views of SMALL_BYTES together ─► read, judged and written here ───┬─► written views
+    views of few bytes together ─► read, judged and written here ─────┬─► written views
     more, and what cannot be judged here ─► the engine for all others ┘
 
 What brokers say of sizes is an average of each ledger, so what is read is counted as well: more than that is left to
@@ -28,8 +28,10 @@ from lithify.pulsar.rounds.round_messages import RoundRules
 from lithify.pulsar.rounds.view_ledger import NewView, OpenLedgers, opened_early, write_view
 from lithify.rules.compaction.key_pass_shape import winners_memory
 
-SMALL_BYTES: Final = 32 * 2**20
-"""Of a round's entries, those of the earlier views included: about a second of work."""
+NEW_BYTES: Final = 32 * 2**20
+"""Of a round's new entries, at most."""
+SMALL_BYTES: Final = 128 * 2**20
+"""Of all of a round's entries, those of the earlier views included: about two seconds of work."""
 MEMORY_BYTES: Final = 64 * 2**20
 """For the new keys of a partition, at most."""
 READS: Final = 2
@@ -49,15 +51,19 @@ class SmallViews:
     clock: Callable[[], float]
     sleep: Callable[[float], None]
     new_id: Callable[[], str]
+    new_bytes: int = NEW_BYTES
     small_bytes: int = SMALL_BYTES
 
     def write(
         self, views: Sequence[PlannedView], rules: ViewRules, limits: RunLimits, run_id: str, progress: Progress
     ) -> Mapping[str, WrittenView | LithifyError]:
         """See `ports.pulsar.ViewEngine`."""
-        size_bytes = sum(one.size_bytes for view in views for one in view.ranges)
+        ranges = [one for view in views for one in view.ranges]
+        size_bytes = sum(one.size_bytes for one in ranges)
+        new_bytes = sum(one.size_bytes for one in ranges if not one.compacted)
+        is_small = size_bytes <= self.small_bytes and new_bytes <= self.new_bytes
         round_rules = RoundRules(rules.retain_null_key, order_of(rules.order), rules.skip_damaged)
-        if not views or size_bytes > self.small_bytes or round_rules.by_event_time:
+        if not views or not is_small or round_rules.by_event_time:
             return self.larger.write(views, rules, limits, run_id, progress)
         told = _Told(progress, size_bytes, READS * self.small_bytes)
         work = _SmallRound(self, round_rules, limits, run_id, told)
@@ -71,8 +77,7 @@ class SmallViews:
         if left:
             rest = [view for view in views if view.partition in left]
             for name, found in self.larger.write(rest, rules, limits, run_id, progress).items():
-                may_be_there = isinstance(found, WrittenView) and left[name]
-                settled[name] = replace(found, sole=False) if may_be_there else found
+                settled[name] = replace(found, sole=False) if isinstance(found, WrittenView) and left[name] else found
         return settled
 
 
