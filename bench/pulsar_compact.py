@@ -7,8 +7,8 @@
 
 The first two write the topic once and have each compactor make a first view of it, in turns; the view is dropped
 in between. The third sends new messages to a topic that has a view, and has them compacted, in turns. All need
-the tests' broker, as it comes; our rounds are on one warm Spark session. The fourth needs no broker: it
-prints the most memory that one of Spark's Python workers held, on entries from a file.
+the tests' broker, as it comes; our rounds are on one warm Spark session, small ones without it. The fourth needs no
+broker: it prints the most memory that one of Spark's Python workers held, on entries from a file.
 """
 
 from __future__ import annotations
