@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
@@ -9,8 +10,9 @@ from unittest.mock import MagicMock, Mock
 
 import pytest
 
-from lithify.errors import LogTruncatedError
+from lithify.errors import InvalidRecordError, LogTruncatedError
 from lithify.kafka.publisher import publishing
+from lithify.kafka.publisher import session as publishing_session
 from lithify.kafka.publisher.offset_map import OffsetMap
 from lithify.kafka.publisher.publishing import _Run
 from lithify.kafka.publisher.reports import PublishedLog
@@ -109,6 +111,69 @@ def test_a_run_begins_again_where_the_topic_got_partitions_before_it_fenced_anot
     report = run.run({}, continuous=False)
     assert opened == [1, 2]
     assert report.logs == (PublishedLog(0, 0, 2, 0), PublishedLog(1, 0, 2, 0))
+
+
+@dataclass
+class Sent:
+    """Stands in for `Transactions`: what each call and each transaction got."""
+
+    records: int = 0
+    bytes: int = 0
+    calls: list[tuple[int, int]] = field(default_factory=list)
+    transactions: list[tuple[int, int]] = field(default_factory=list)
+
+    def send(self, records: Sequence[Record], size_bytes: int) -> None:
+        assert size_bytes == sum(record.size_bytes for record in records)
+        self.calls.append((len(records), size_bytes))
+        self.records += len(records)
+        self.bytes += size_bytes
+
+    def commit(self, _partition: int, stored: Stored, _exact_at: Sequence[int]) -> Stored:
+        self.transactions.append((stored.cursor.offset, self.records))
+        self.records = self.bytes = 0
+        return stored
+
+
+def published(topic: MemoryTopic, **target: object) -> Sent:
+    """What a session sends that publishes everything."""
+    sent, cluster = Sent(), SimpleNamespace(stops=lambda: False)
+    there: Any = SimpleNamespace(compacts=True, **target)
+    transactions: Any = sent
+    session = Session(topic.warehouse, cluster, transactions, there, topic.state, {}, {})  # type: ignore[arg-type]
+    session.publish(topic.state, lambda _records: None)
+    return sent
+
+
+def test_a_transaction_has_as_many_records_as_its_limit_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publishing_session, "TRANSACTION_RECORDS", 7)
+    monkeypatch.setattr(publishing_session, "PIECE_RECORDS", 3)
+    topic = MemoryTopic()
+    topic.append([Record(b"k%d" % number, b"v", 1) for number in range(17)])
+    sent = published(topic)
+    assert [count for count, _ in sent.calls] == [3, 3, 1, 3, 3, 1, 3]
+    assert sent.transactions == [(7, 7), (14, 7), (17, 3)]
+
+
+def test_large_records_are_sent_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a transaction ends at its limit of bytes, and not a piece of such records behind it."""
+    monkeypatch.setattr(publishing_session, "PIECE_BYTES", 100)
+    monkeypatch.setattr(publishing_session, "TRANSACTION_BYTES", 150)
+    topic = MemoryTopic()
+    topic.append([Record(b"k%d" % number, b"v" * size, 1) for number, size in enumerate((40, 40, 40, 300, 1, 90))])
+    sent = published(topic)
+    assert sum(count for count, _ in sent.calls) == 6
+    assert all(count == 1 or size <= 100 for count, size in sent.calls)
+    assert len(sent.calls) < 6
+    assert sent.transactions == [(4, 4), (6, 2)]
+
+
+@pytest.mark.parametrize("wrong", [Record(b"a", b"1", 0), Record(b"a", b"1", 1, (("a\0b", None),))])
+def test_a_record_that_cannot_be_sent_is_found_among_others(wrong: Record) -> None:
+    topic = MemoryTopic()
+    topic.append([Record(b"k%d" % number, b"v", 1, (("h", b"x"),)) for number in range(5)])
+    topic.append([Record(b"k7", b"v", 1), wrong, Record(b"k8", b"v", 1)])
+    with pytest.raises(InvalidRecordError, match=r"at or behind offset 6|record at offset 6 has a header"):
+        published(topic)
 
 
 def a_warehouse_at(state: TopicState | None) -> Any:

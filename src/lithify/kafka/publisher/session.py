@@ -8,10 +8,9 @@ What a session has committed is in `published`, also where it ends in an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import chain
 
 from lithify.errors import InvalidRecordError, RefusedError, UnknownSourceError
 from lithify.kafka.publisher.offset_map import OffsetMap
@@ -29,7 +28,7 @@ from lithify.kafka.publisher.transactions import Stored, Transactions
 from lithify.kafka_client.client import Cluster
 from lithify.model.cursor import Cursor
 from lithify.model.names import LogId
-from lithify.model.record import Record
+from lithify.model.record import Record, payload_bytes
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.rules.reading.continuation import Continues, advanced, continuation, lost_error
@@ -41,6 +40,9 @@ TRANSACTION_RECORDS = 50_000
 TRANSACTION_BYTES = 64 * 1024 * 1024
 TRANSACTION_MS = 30_000
 """A transaction ends at the first of these limits, long before the cluster would abort it."""
+PIECE_RECORDS = 1_000
+PIECE_BYTES = 1024 * 1024
+"""Records that are sent without a look at the limits of bytes and time, and at `stops`."""
 
 Published = dict[int, PublishedLog]
 
@@ -91,12 +93,11 @@ class Session:
         at = self._next(state, partition)
         self.published.setdefault(partition, PublishedLog(partition, at.cursor.offset, at.cursor.offset, 0))
         begun_ms = clock.monotonic_ms()
-        for record in chain.from_iterable(compacted_records(self.warehouse, state, partition, at.cursor.offset)):
-            assert record.offset is not None
-            self._check(LogId(state.name, partition), record)
-            self.transactions.send(record)
+        for records, size_bytes in self._pieces(compacted_records(self.warehouse, state, partition, at.cursor.offset)):
+            self._check(LogId(state.name, partition), records)
+            self.transactions.send(records, size_bytes)
             if self._is_full(begun_ms):
-                at, brought = self._commit(state, partition, at, record.offset + 1)
+                at, brought = self._commit(state, partition, at, (records[-1].offset or 0) + 1)
                 tell(brought)
                 begun_ms = clock.monotonic_ms()
                 if self.cluster.stops():
@@ -107,7 +108,22 @@ class Session:
         if partition in self.stored:  # of this version, also if that had nothing new
             self.stored[partition] = replace(at, cursor=advanced(at.cursor, log, state.version, at.cursor.offset))
 
-    def _check(self, log: LogId, record: Record) -> None:
+    def _pieces(self, batches: Iterable[Sequence[Record]]) -> Iterator[tuple[Sequence[Record], int]]:
+        """The same records in small sequences, each with its size in bytes, none of more than the transaction takes."""
+        for batch in batches:
+            begin = 0
+            while begin < len(batch):
+                end = begin + min(PIECE_RECORDS, TRANSACTION_RECORDS - self.transactions.records)
+                piece = small(batch[begin:end])
+                yield piece
+                begin += len(piece[0])
+
+    def _check(self, log: LogId, records: Sequence[Record]) -> None:
+        for record in records:
+            if not record.timestamp or record.headers or record.key is None:  # most records cannot be refused
+                self._check_one(log, record)
+
+    def _check_one(self, log: LogId, record: Record) -> None:
         if record.timestamp == 0:
             raise _without_time(log, record.offset or 0)
         if any("\0" in name for name, _ in record.headers):
@@ -138,6 +154,13 @@ class Session:
             or self.warehouse.clock.monotonic_ms() - begun_ms >= TRANSACTION_MS
             or self.cluster.stops()
         )
+
+
+def small(records: Sequence[Record]) -> tuple[Sequence[Record], int]:
+    """The first of these records, of at most `PIECE_BYTES` unless it is a single one, and their size in bytes."""
+    while (size_bytes := payload_bytes(records)) > PIECE_BYTES and len(records) > 1:
+        records = records[: len(records) // 2]
+    return records, size_bytes
 
 
 def open_session(

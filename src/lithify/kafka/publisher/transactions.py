@@ -13,7 +13,6 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lithify.errors import BrokerError, ConflictError, InvalidRecordError, LithifyError, RefusedError
@@ -65,8 +64,10 @@ class Transactions:
     def __init__(self, cluster: Cluster, owner: str, to: str, largest_bytes: int) -> None:
         self._cluster, self._owner, self._to = cluster, owner, to
         self._failure: tuple[KafkaError, Message] | None = None
-        self._pairs: list[tuple[int, int]] = []
-        """The offsets in lake and target of what the open transaction has delivered."""
+        self._offsets: list[int] = []
+        """In the lake, of the records of the open transaction, in the order in which they were sent."""
+        self._there: list[int] = []
+        """The offsets that those of them have in the target that it has acknowledged."""
         self._open = False
         self._left_s = ENDED_S
         self.records = 0
@@ -100,17 +101,20 @@ class Transactions:
             if error.args[0].code() == client().KafkaError.GROUP_AUTHORIZATION_FAILED:
                 raise self._named(error.args[0]) from error
 
-    def send(self, record: Record) -> None:
-        """Sends a record. Raises `InvalidRecordError` or `BrokerError`, also for a record sent before."""
+    def send(self, records: Sequence[Record], size_bytes: int) -> None:
+        """Sends records of one partition, of that size in all.
+
+        Raises `InvalidRecordError` or `BrokerError`, also for a record sent before.
+        """
         if self._failure is not None:
             raise self._failed(*self._failure)
         with self._explained():
             self._begin_transaction()
-            while not self._sent(record):
-                self._wait_for_delivery()
-            self._producer.poll(0)
-        self.records += 1
-        self.bytes += record.size_bytes
+            self._produce(records)
+            self._producer.poll(0)  # now and then: a client that is woken for each record sends small batches
+        self._offsets += [record.offset or 0 for record in records]
+        self.records += len(records)
+        self.bytes += size_bytes
 
     def commit(self, partition: int, stored: Stored, exact_at: Sequence[int] = ()) -> Stored:
         """Commits the records that were sent together with the cursor in `stored`, which has the map from before.
@@ -123,14 +127,16 @@ class Transactions:
                 self._wait_for_delivery()
             if self._failure is not None:
                 raise self._failed(*self._failure)
-            reached = replace(stored, map=stored.map.with_records(self._pairs).bounded(exact_at))
+            pairs = zip(self._offsets, sorted(self._there), strict=True)  # the target has them in the order of sending
+            reached = replace(stored, map=stored.map.with_records(pairs).bounded(exact_at))
             metadata = _metadata(reached)
             offset = client().TopicPartition(self._to, partition, reached.cursor.offset, metadata)
             group = self._asking.consumer_group_metadata()
             self._in_slices(lambda slice_s: self._producer.send_offsets_to_transaction([offset], group, slice_s))
             self._in_slices(self._producer.commit_transaction)
         self._open, self.records, self.bytes = False, 0, 0
-        self._pairs.clear()
+        self._offsets.clear()
+        self._there.clear()
         return reached
 
     def close(self) -> None:
@@ -171,29 +177,32 @@ class Transactions:
             else:
                 return
 
-    def _sent(self, record: Record) -> bool:
-        assert record.partition is not None and record.offset is not None
-        try:
-            self._producer.produce(
-                self._to,
-                record.value,
-                record.key,
-                record.partition,
-                on_delivery=partial(self._delivered, record.offset),
-                timestamp=record.timestamp or 0,
-                headers=list(record.headers),
-            )
-        except BufferError:
-            return False
-        return True
+    def _produce(self, records: Sequence[Record]) -> None:
+        """Hands them to the client, and waits where its queue is full."""
+        produce, to, delivered = self._producer.produce, self._to, self._delivered
+        for record in records:
+            while True:
+                try:
+                    produce(
+                        to,
+                        record.value,
+                        record.key,
+                        record.partition or 0,
+                        on_delivery=delivered,
+                        timestamp=record.timestamp or 0,
+                        headers=list(record.headers),
+                    )
+                    break
+                except BufferError:
+                    self._wait_for_delivery()
 
-    def _delivered(self, offset: int, failure: KafkaError | None, sent: Message) -> None:
+    def _delivered(self, failure: KafkaError | None, sent: Message) -> None:
         if failure is not None:
             self._failure = self._failure or (failure, sent)
             return
         there = sent.offset()
         assert there is not None
-        self._pairs.append((offset, there))
+        self._there.append(there)
 
     def _failed(self, failure: KafkaError, sent: Message) -> LithifyError:
         k = client().KafkaError
