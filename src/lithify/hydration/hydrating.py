@@ -26,6 +26,7 @@ from lithify.service.snapshot.consumer_narration import FollowedLog, Following, 
 from lithify.service.snapshot.lake_and_live import LakeAndLive
 from lithify.service.snapshot.live import Reached
 from lithify.service.snapshot.position import PositionText, StoredPosition
+from lithify.service.snapshot.table_fold import collector_at_rest
 
 AGAIN_S = 1.0
 """Between two tries where the warehouse is away."""
@@ -163,7 +164,8 @@ class Hydration:
                 if done and not patience.continuous:
                     break
                 try:
-                    self._step(consumer, filling, patience)
+                    with collector_at_rest():
+                        self._step(consumer, filling, patience)
                 except LithifyError as error:
                     self._after(error, patience)
         filling.store(consumer.position())

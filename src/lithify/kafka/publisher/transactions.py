@@ -21,6 +21,7 @@ from lithify.kafka_client.client import SLICE_S, Cluster, client
 from lithify.model.cursor import Cursor
 from lithify.model.record import Record
 from lithify.ports.source import StopAsked
+from lithify.service.snapshot.table_fold import collector_at_rest
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message, Producer
@@ -108,7 +109,7 @@ class Transactions:
         """
         if self._failure is not None:
             raise self._failed(*self._failure)
-        with self._explained():
+        with self._explained(), collector_at_rest():
             self._begin_transaction()
             self._produce(records)
             self._producer.poll(0)  # now and then: a client that is woken for each record sends small batches

@@ -18,6 +18,7 @@ from lithify.rules.reading.pieces import Reading
 from lithify.service.documents import source_of
 from lithify.service.read.fetch import open_log
 from lithify.service.snapshot.newest import Newest
+from lithify.service.snapshot.table_fold import collector_at_rest
 
 TAKEN_AT_ONCE = 8192
 """Records that are in memory as Python objects at a time, at most."""
@@ -52,8 +53,13 @@ def compacted_records(
         start = max(offset, log.compacted_start)
         for batch in open_log(warehouse, state, partition, start, Reading(compacted=True)).poll():
             records = batch.records()
-            while some := tuple(islice(records, TAKEN_AT_ONCE)):
+            while some := _next(records):
                 yield some
+
+
+def _next(records: Iterator[Record]) -> Sequence[Record]:
+    with collector_at_rest():
+        return tuple(islice(records, TAKEN_AT_ONCE))
 
 
 def copied_from(warehouse: Warehouse, state: TopicState, source_topic: str) -> str:
