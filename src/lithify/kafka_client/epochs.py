@@ -124,6 +124,12 @@ def _first_of(cluster: Cluster, consumer: Consumer, topic: str, partitions: Coll
     raise cluster.named(k.KafkaError(k.KafkaError._TIMED_OUT), topic)
 
 
+def epoch_behind(fetched: Message) -> EpochAt | None:
+    """The leader epoch up to behind a message; None where its broker tells none."""
+    epoch = fetched.leader_epoch()
+    return None if epoch is None or epoch < 0 else EpochAt(int(fetched.offset() or 0) + 1, epoch)
+
+
 def find_cut(cluster: Cluster, topic: str, partition: int, at: EpochAt) -> Cut | None:
     """Where a log was cut since it was read up to `at`, if it was. Raises `BrokerError`."""
     k = client()

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 def headers_of(message: Message, hint: str) -> tuple[tuple[str, bytes | None], ...]:
     """Raises `InvalidRecordError`, with that hint, for a name that is not UTF-8."""
     try:
-        headers: Any = message.headers() or ()
+        headers: Any = message.headers()
+        if not headers:  # as for most records, in half the time
+            return ()
         return tuple((name, value) for name, value in headers)  # it may raise only when its list is used
     except (UnicodeDecodeError, SystemError):  # the latter where Python itself notices that the client has failed
         raise InvalidRecordError(

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError, Producer
 
 from lithify.api.wiring.system_clock import SystemClock
 from lithify.errors import BrokerError, SourceWentBackError
-from lithify.kafka.consumer.live_tail import LiveTail, ReadBefore
+from lithify.kafka.consumer.live_tail import LOG_APPEND_TIME, LiveTail, ReadBefore
 from lithify.kafka_client.client import Cluster
 from lithify.kafka_client.epochs import LEAST, Cut, signs_between
 from lithify.model.record import Record
@@ -238,3 +238,7 @@ def test_a_log_whose_epochs_went_back_goes_on_if_it_has_what_was_read(lacks: boo
         assert (tail.take(1), tail.take(1)) == ([], [])
         assert tail.reached == {0: Reached(10)}
     assert asked == [(0, EpochAt(10, 2), Cut(None))]
+
+
+def test_the_time_of_the_log_is_known_by_the_clients_own_number() -> None:
+    assert TIMESTAMP_LOG_APPEND_TIME == LOG_APPEND_TIME

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from lithify.errors import LithifyError, SourceLostError, SourceWentBackError
 from lithify.kafka.consumer.tail_watch import TailWatch
 from lithify.kafka_client.client import SLICE_S, Cluster, client
-from lithify.kafka_client.epochs import Cut, cut_of, find_cut
+from lithify.kafka_client.epochs import Cut, cut_of, epoch_behind, find_cut
 from lithify.kafka_client.kafka_headers import headers_of
 from lithify.model.record import TIMESTAMP_TYPES, Record
 from lithify.model.sources.source import EpochAt, SourceLog
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 FETCHED_AT_ONCE = 10_000
 """Records of one fetch, at most. The id of the topic is requested once per fetch."""
+LOG_APPEND_TIME = 2
+"""The client's `TIMESTAMP_LOG_APPEND_TIME`, without importing it for each record."""
 _COPIED = "`lithify kafka ingest` copies it, with � in that name; then start again, and it is read from the lake"
 
 
@@ -72,8 +74,8 @@ class LiveTail:
         """By partition, the offset after the last record taken."""
         self._epochs = {partition: at.epoch for partition, at in starts.items() if at.epoch is not None}
         self._lasts = {partition: at.last for partition, at in starts.items()}
-        self._fetched: dict[int, EpochAt] = {}
-        """Of the records that wait, by partition."""
+        self._fetched: dict[int, Message] = {}
+        """The last of the records that wait, by partition."""
         self.ends: dict[int, int] = {}
         self._assigned_after = cluster.outages
         self._consumer = self._assigned(starts)
@@ -91,7 +93,8 @@ class LiveTail:
             assert record.partition is not None and record.offset is not None
             self.offsets[record.partition] = record.offset + 1
         self._lasts |= {partition: Reached.by(record).last for partition, record in last_of_each(taken).items()}
-        self._epochs.update(self._fetched)
+        self._epochs |= {p: at for p, fetched in self._fetched.items() if (at := epoch_behind(fetched)) is not None}
+        self._fetched = {}
         self._adopt_ends()
         return taken
 
@@ -130,8 +133,7 @@ class LiveTail:
                 assert record.partition is not None
                 self.ends.pop(record.partition, None)
                 self._waiting.append(record)
-                if (epoch := fetched.leader_epoch()) is not None and epoch >= 0:
-                    self._fetched[record.partition] = EpochAt(int(fetched.offset() or 0) + 1, epoch)
+                self._fetched[record.partition] = fetched
             elif failure.code() == client().KafkaError._PARTITION_EOF:
                 self.ends[int(fetched.partition() or 0)] = int(fetched.offset() or 0)
             elif (cut := cut_of(failure)) is not None and self._begins_without_epochs(cut):
@@ -286,13 +288,12 @@ def cut_error(log: str, cut: Cut, offset: int) -> SourceWentBackError:
 def record_of(fetched: Message) -> Record:
     """A message of the client as a record. Raises `InvalidRecordError`."""
     kind, timestamp = fetched.timestamp()
-    by_log = kind == client().TIMESTAMP_LOG_APPEND_TIME
     return Record(
-        key=fetched.key(),
-        value=fetched.value(),
-        timestamp=timestamp,
-        headers=headers_of(fetched, _COPIED),
-        partition=fetched.partition(),
-        offset=fetched.offset(),
-        timestamp_type=TIMESTAMP_TYPES[by_log],
+        fetched.key(),
+        fetched.value(),
+        timestamp,
+        headers_of(fetched, _COPIED),
+        fetched.partition(),
+        fetched.offset(),
+        TIMESTAMP_TYPES[kind == LOG_APPEND_TIME],
     )
