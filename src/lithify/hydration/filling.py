@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from lithify.errors import UnusableEnvironmentError
-from lithify.hydration.rows import BusyError, Change, StoredTable, row_of
-from lithify.model.record import Record
+from lithify.hydration.rows import BusyError, Change, Row, StoredTable, row_of
+from lithify.model.record import Record, payload_bytes
 from lithify.ports.clock import Clock
 from lithify.ports.source import StopAsked
-from lithify.service.snapshot.changes import Changes
+from lithify.service.snapshot.changes import Changes, LogKey
 from lithify.service.snapshot.consumer_narration import WAIT_S, Narration
 from lithify.service.snapshot.position import PositionText, StoredPosition
 
@@ -75,7 +75,7 @@ class Filling:
 
     def put(self, records: Sequence[Record]) -> None:
         self.changes.put_all(records)
-        self._bytes += sum(len(record.key or b"") + len(record.value or b"") for record in records)
+        self._bytes += payload_bytes(records)
 
     def is_due(self) -> bool:
         """Whether it is time to `store`."""
@@ -103,7 +103,11 @@ class Filling:
         if changes.by_order:
             changes.drop_losers(self.table.orders(changes.winners.keys()))
         winners = changes.winners
-        deleted = [place for place, record in winners.items() if changes.deletes(record)]
-        rows = [row_of(record) for record in winners.values() if not changes.deletes(record)]
+        rows, deleted = list[Row](), list[LogKey]()
+        for place, record in winners.items():
+            if record.value or not changes.deletes(record):  # a value with bytes is no tombstone
+                rows.append(row_of(record))
+            else:
+                deleted.append(place)
         orders = {place: changes.order(record) for place, record in winners.items()} if changes.by_order else {}
         self.table.apply(Change(rows, deleted, orders, self._stored, position))

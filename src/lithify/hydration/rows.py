@@ -134,7 +134,7 @@ def row_of(record: Record) -> Row:
         record.value,
         record.offset,
         record.timestamp,
-        headers_text(record.headers),
+        headers_text(record.headers) if record.headers else "[]",
     )
 
 

@@ -16,6 +16,8 @@ from lithify.service.snapshot.changes import LogKey
 
 BUSY_S = 2.0
 """The wait for another writer, before the next try."""
+CACHE_KIB = 64 * 1024
+"""Of pages of the file: keys arrive in any order, and each meets another page of their index."""
 TEMPORARY = ""
 """The path of a database that SQLite deletes with its connection, even of a killed process."""
 
@@ -32,6 +34,7 @@ class SqliteTable:
                 self._check_may_have_tables()
                 self._connection.execute("PRAGMA journal_mode=WAL")
                 self._connection.execute("PRAGMA synchronous=NORMAL")
+                self._connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
                 self.position = self._prepare()
         except BaseException:
             self._connection.close()

@@ -44,10 +44,11 @@ class Changes:
     def put_all(self, records: Iterable[Record]) -> None:
         winners, by_order = self.winners, self.by_order
         for record in records:
-            if record.key is None:
+            key, partition = record.key, record.partition
+            if key is None:
                 continue
-            assert record.partition is not None
-            place = record.partition, record.key
+            assert partition is not None
+            place = partition, key
             if by_order and (held := winners.get(place)) is not None and self.order(record) < self.order(held):
                 continue
             winners[place] = record
