@@ -17,6 +17,8 @@ from lithify.errors import RefusedError
 from lithify.hydration.rows import ORDERS, POSITIONS, BusyError, Change, TableName, unusable
 from lithify.service.snapshot.changes import LogKey
 
+LOG_BYTES = 256 * 1024 * 1024
+"""Of the log beside the file, before DuckDB brings it in: at its own 16 MiB it does so behind each change."""
 _KEYS = (("partition", pa.int32()), ("key", pa.binary()))
 _ROWS = pa.schema(
     [*_KEYS, ("value", pa.binary()), ("offset", pa.int64()), ("timestamp", pa.int64()), ("headers", pa.string())]
@@ -97,6 +99,8 @@ class DuckDbTable:
         with self._explained():
             if self._connection is None:
                 self._connection = duckdb.connect(self._path)
+                self._connection.execute("SET threads = 1")  # more spin while one of them inserts
+                self._connection.execute(f"SET checkpoint_threshold = '{LOG_BYTES}B'")
             yield self._connection
 
     @contextmanager
