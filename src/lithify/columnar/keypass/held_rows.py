@@ -60,9 +60,7 @@ class Rows:
         return int(self.keys.nbytes) + (12 if self.orders is None else 21) * self.count
 
     def only(self, wanted: Flags) -> Rows:
-        mask = pa.array(wanted)
-        orders = None if self.orders is None else self.orders.filter(mask)
-        return Rows(self.keys.filter(mask), self.halves[wanted], self.ranks[wanted], orders)
+        return self.take(np.flatnonzero(wanted))  # by numbers: a mask takes NumPy ten times as long
 
     def take(self, numbers: Integers) -> Rows:
         taken = pa.array(numbers)

@@ -4,7 +4,7 @@
     part 1     what is between their starts, joined ─► compared as a whole
 
 To compare millions of keys at once touches memory at random for each of them, beside the caches, and the more so where
-other programs use these as well. So rows are sorted by eight bits of the hash as they come, by counting.
+other programs use these as well. So rows are sorted by six bits of the hash as they come, by counting.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow.compute as pc
 
 from lithify.columnar.key_hash import HALF_BITS
 from lithify.columnar.keypass.held_rows import Rows
 from lithify.columnar.keypass.key_source import MemoryExceededError
 from lithify.columnar.segment.dead_records import Integers
 
-PARTS, GROUPS = 256, 8
-"""Parts are stored in groups, so that memory is free again group by group."""
+PARTS, GROUPS = 64, 8
+"""Each part costs some hundred array operations, so few rows are better in few parts. Parts are stored in groups, so
+that memory is free again group by group."""
 
 SORTED_ROWS, SORTED_SHARE = 1 << 18, 1 / 16
 """Rows sorted by part at a time, or as many as take this share of the memory. Fewer in all are one part."""
@@ -46,7 +48,8 @@ class _Sorted:
     def of(rows: Rows) -> _Sorted:
         parts = (rows.halves >> _PART_SHIFT).astype(np.uint8)
         starts = np.concatenate([[0], np.cumsum(np.bincount(parts, minlength=PARTS))])
-        in_groups = np.split(np.argsort(parts, kind="stable"), starts[_IN_GROUP:-1:_IN_GROUP])
+        order = pc.array_sort_indices(parts).to_numpy()  # by counting: NumPy's sort of bytes takes five times as long
+        in_groups = np.split(order, starts[_IN_GROUP:-1:_IN_GROUP])
         return _Sorted([rows.take(group) for group in in_groups], starts)
 
     def part(self, index: int) -> Rows:
