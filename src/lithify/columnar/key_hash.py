@@ -99,8 +99,13 @@ def half_hashes(hashes: Callable[[pa.BinaryArray], Hashes], keys: pa.BinaryArray
     """The upper half of the hash of each key: uint32, as long as `keys`. No key may be null."""
     halves = np.empty(len(keys), np.uint32)
     for start in range(0, len(keys), _BLOCK):
-        halves[start : start + _BLOCK] = hashes(keys.slice(start, _BLOCK)) >> _UPPER_HALF
+        halves[start : start + _BLOCK] = upper_halves(hashes(keys.slice(start, _BLOCK)))
     return halves
+
+
+def upper_halves(hashes: Hashes) -> HalfHashes:
+    """The upper half of each hash: uint32, as long as `hashes`."""
+    return (hashes >> _UPPER_HALF).astype(np.uint32)
 
 
 def _weighed(words: npt.NDArray[np.uint32 | np.uint8], factors: Hashes) -> Hashes:

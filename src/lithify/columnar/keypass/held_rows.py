@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columnar.key_hash import HalfHashes, KeyHash, half_hashes
+from lithify.columnar.key_hash import HalfHashes, HashRange, KeyHash, half_hashes, upper_halves
 from lithify.columnar.keypass.keys.key_bytes import comparable, joined_keys
 from lithify.columnar.keypass.ranks import ORDER, RANK, Flags
 from lithify.columnar.segment.dead_records import Integers
@@ -32,11 +32,15 @@ class Rows:
     orders: pa.Int64Array | None
 
     @staticmethod
-    def of(batch: pa.RecordBatch, hashes: KeyHash) -> Rows:
+    def of(batch: pa.RecordBatch, part: HashRange, hashes: KeyHash) -> Rows:
+        """Those of a batch whose keys are in `part`, by the hash that defines the parts."""
         keys = batch.column(KEY)
         orders = batch.column(ORDER) if ORDER in batch.schema.names else None
         ranks = np.asarray(batch.column(RANK).to_numpy(), np.int64)
-        return Rows(comparable(keys), half_hashes(hashes, keys), ranks, orders)
+        if part.count == 1:
+            return Rows(comparable(keys), half_hashes(hashes, keys), ranks, orders)
+        whole = hashes(keys)
+        return Rows(comparable(keys), upper_halves(whole), ranks, orders).only(part.holds(whole))
 
     @staticmethod
     def joined(some: Sequence[Rows]) -> Rows:

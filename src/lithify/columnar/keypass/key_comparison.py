@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from lithify.columnar.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass.held_rows import Held, Rows
-from lithify.columnar.keypass.key_source import KeyResults, KeySource, MemoryExceededError, of_part
+from lithify.columnar.keypass.key_source import KeyResults, KeySource, MemoryExceededError
 from lithify.columnar.keypass.keys.key_table import MOST_KEYS, KeyTable
 from lithify.columnar.keypass.keys.latest_rows import latest_rows
 from lithify.columnar.keypass.parted_rows import PartedRows
@@ -164,9 +164,8 @@ class KeyComparison:
 
     def _batches(self, portion: Portion, wanted: pa.Array | None = None) -> Iterator[Rows]:
         """The rows of this part. What is only asked has no ordinals; its rank is -1, below all others."""
-        batches = of_part(self._source.keys(portion, wanted), self._part, self._hashes)
-        for batch in pieces(batches, self._memory_bytes // PIECES):
-            rows = Rows.of(batch, self._hashes)
+        for batch in pieces(self._source.keys(portion, wanted), self._memory_bytes // PIECES):
+            rows = Rows.of(batch, self._part, self._hashes)
             yield rows if portion not in ONLY_ASKED else replace(rows, ranks=np.full(rows.count, -1))
 
 

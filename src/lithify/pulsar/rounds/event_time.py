@@ -19,7 +19,7 @@ import numpy as np
 from lithify.columnar.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass.held_rows import Held, Rows
 from lithify.columnar.keypass.key_comparison import EARLY_ROWS, FULL_AGAIN, GROWN, PIECES, WORTHWHILE
-from lithify.columnar.keypass.key_source import KeyResults, KeySource, MemoryExceededError, of_part
+from lithify.columnar.keypass.key_source import KeyResults, KeySource, MemoryExceededError
 from lithify.columnar.keypass.keys.key_groups import grouped
 from lithify.columnar.keypass.ranks import ORDINAL_SHIFT, Portion, has
 from lithify.columnar.segment.convert import pieces
@@ -67,9 +67,8 @@ class EventTimeComparison:
     def _folded(self) -> Rows:
         """The rows in order, without those that have lost whenever the buffer was reduced."""
         held, enough = Held(), EARLY_ROWS
-        batches = of_part(self._source.keys(Portion.DIRTY), self._part, self._hashes)
-        for batch in pieces(batches, self._memory_bytes // PIECES):
-            rows = Rows.of(batch, self._hashes)
+        for batch in pieces(self._source.keys(Portion.DIRTY), self._memory_bytes // PIECES):
+            rows = Rows.of(batch, self._part, self._hashes)
             self._results.tally.compared += rows.count
             held.add(rows)
             if held.rows >= enough or held.needed_bytes > self._memory_bytes:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lithify.columnar.key_hash import KeyHash
+from lithify.columnar.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass import parted_rows
 from lithify.columnar.keypass.held_rows import Rows
 from lithify.columnar.keypass.key_source import MemoryExceededError
@@ -21,7 +21,8 @@ MUCH = 2**30
 
 def rows_of(keys: list[bytes], first: int = 0) -> Rows:
     ranks = pa.array(range(first, first + len(keys)), pa.int64())
-    return Rows.of(pa.record_batch([pa.array(keys, pa.binary()), ranks, ranks], schema=ORDERED_KEYS), HASHES)
+    batch = pa.record_batch([pa.array(keys, pa.binary()), ranks, ranks], schema=ORDERED_KEYS)
+    return Rows.of(batch, HashRange(0, 1), HASHES)
 
 
 def collected(keys: list[bytes], memory_bytes: int = MUCH, batch: int = 7) -> PartedRows:
@@ -47,6 +48,21 @@ def ranks_by_key(rows: PartedRows) -> dict[bytes, list[int]]:
 
 def by_hand(keys: list[bytes]) -> dict[bytes, list[int]]:
     return {key: [rank for rank, other in enumerate(keys) if other == key] for key in keys}
+
+
+@pytest.mark.parametrize("width", [None, 8])
+def test_the_rows_of_a_batch_are_in_one_range_each(width):
+    keys = [(b"%d" % (n % 97)).ljust(width or 0) for n in range(500)]
+    ranks, orders = pa.array(range(500), pa.int64()), pa.array([n % 7 or None for n in range(500)], pa.int64())
+    batch = pa.record_batch([pa.array(keys, pa.binary()), ranks, orders], schema=ORDERED_KEYS)
+    whole = Rows.of(batch, HashRange(0, 1), HASHES)
+    found = {}
+    for index in range(3):
+        rows = Rows.of(batch, HashRange(index, 3), HASHES)
+        assert 0 < rows.count < 500 and HashRange(index, 3).holds(HASHES(rows.keys.cast(pa.binary()))).all()
+        of_row = zip(rows.keys.to_pylist(), rows.halves.tolist(), rows.orders.to_pylist(), strict=True)
+        found |= dict(zip(rows.ranks.tolist(), of_row, strict=True))
+    assert found == {n: (keys[n], int(whole.halves[n]), orders[n].as_py()) for n in range(500)}
 
 
 @pytest.mark.parametrize("sorted_rows", [1, 50, 10_000])
