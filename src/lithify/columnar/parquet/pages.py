@@ -85,7 +85,7 @@ def page_header(raw: bytes, at: int, end: int) -> tuple[PageHeader, int]:
     Raises `ThriftError` if none is there, or not all of it, and `UnsoundFileError` if no page can have it.
     """
     header, length = read_struct(raw)
-    kind, size, stored = (header.get(field) for field in (1, 2, 3))
+    kind, size, stored = header.get(1), header.get(2), header.get(3)
     if type(size) is not int or type(stored) is not int or not 0 <= stored <= end - at - length or size < 0:
         raise UnsoundFileError(f"the page at byte {at} has an impossible size")
     if type(kind) is not int or kind not in _VALUES_OF:

@@ -98,7 +98,13 @@ def _struct(data: bytes, at: int, left: int) -> tuple[Struct, int]:
         else:
             field, at = _zigzag(data, at)
         kind = head & 0x0F
-        if kind in (_TRUE, _FALSE):
+        if _I16 <= kind <= _I64:  # nearly all that there is: one call fewer for each, or two
+            if (number := data[at]) < 0x80:
+                at += 1
+            else:
+                number, at = _varint(data, at)
+            fields[field] = (number >> 1) ^ -(number & 1)
+        elif kind in (_TRUE, _FALSE):
             fields[field] = kind == _TRUE
         else:
             fields[field], at = _value(data, at, kind, left)
