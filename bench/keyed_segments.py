@@ -55,7 +55,8 @@ class Shape:
     """Whether each key comes once, as many records there are."""
     indexes_keys: bool = False
     chosen: str = "uniform"
-    """How the keys of records are chosen: `uniform`, `zipf`, or `time`: most are keys that came shortly before."""
+    """How the keys of records are chosen: `uniform`, `zipf`, `time`, most are keys that came shortly before, or `hot`,
+    every second record is of one key and each other one of a key of its own."""
     written: str = "digits"
     """What a key is: 16 bytes of `digits`, a `uuid` as text of 36 bytes, or a `long` one of 100 bytes."""
     first_offset: int = 0
@@ -135,6 +136,8 @@ def _numbers(chance: np.random.Generator, shape: Shape, offsets: np.ndarray) -> 
         return offsets * _SPREAD % shape.keys
     if shape.chosen == "zipf":
         return chance.zipf(_ZIPF, len(offsets)) % shape.keys
+    if shape.chosen == "hot":
+        return np.where(offsets % 2, 1 + offsets // 2 * _SPREAD % shape.keys, 0)
     if shape.chosen == "time":
         newest = (offsets - shape.first_offset) * shape.keys // shape.records
         return np.maximum(0, newest - chance.integers(0, shape.keys // 100 + 1, len(offsets)))

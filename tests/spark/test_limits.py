@@ -8,12 +8,10 @@ from random import Random
 import pytest
 
 from lithify.model.record import Record
-from lithify.model.settings.table import ByColumn, Order
 from lithify.ports.engine import RunLimits
-from lithify.rules.compaction.key_pass_shape import LEAST_RECORDS, MAX_READS, key_pass_shape, key_pass_shapes
+from lithify.rules.compaction.key_pass_shape import key_pass_shapes
 from lithify.rules.compaction.plan_bounds import bounds_of
 from lithify.spark.tasks import partitions, spread
-from support.builders import a_segment, some_rules
 from support.topics.stored_topics import StoredTopic
 
 
@@ -112,61 +110,22 @@ def test_the_job_group_of_the_caller_is_as_it_was(engine, session, two_logs):
     assert context.getLocalProperty("spark.job.description") == "my own work"
 
 
-class APlan:
-    """As much of a plan as its size."""
-
-    def __init__(
-        self, dirty: int, *, clean: int = 0, scan_bytes: int = 0, above_horizon: int = 0, order: Order | None = None
-    ) -> None:
-        self.rules = some_rules(1, order=order)
-        self.above_horizon = (a_segment(records=above_horizon),) if above_horizon else ()
-        self.dirty = (a_segment(records=dirty, scan_bytes=scan_bytes),)
-        self.looked_at = (a_segment(records=clean),) if clean else ()
-        self.scanned = self.looked_at + self.dirty
-        self.chunks = ()
-
-
-def shape(dirty: int, *, slots: int = 2, logs: int = 1, memory: int = 2**30, **sizes):
-    return key_pass_shape(APlan(dirty, **sizes), task_memory_bytes=memory, slots=slots, logs=logs)
-
-
-def test_small_logs_are_one_range_and_large_ones_use_the_slots():
-    assert shape(LEAST_RECORDS, slots=64).ranges == 1
-    assert shape(4 * LEAST_RECORDS, slots=2).ranges == 2
-    assert shape(4 * LEAST_RECORDS, slots=64).ranges == 4
-    assert shape(4 * LEAST_RECORDS, slots=64, logs=64).ranges == 1
-    assert shape(100 * LEAST_RECORDS, slots=64, memory=2**40).ranges == MAX_READS
-
-
-def test_ranges_follow_the_memory_of_a_task_and_the_dirty_part():
-    assert shape(20_000_000).ranges == 2
-    assert shape(20_000_000, memory=2**28).ranges == 4
-    assert shape(10_000_000, slots=1, scan_bytes=29 * 10_000_000).ranges == 1  # keys of 16 bytes, not compressed
-    assert shape(20_000_000, slots=1, scan_bytes=29 * 20_000_000).ranges == 2
-    assert shape(1_000_000, clean=10**9).ranges == 2
-    assert shape(1_000_000, scan_bytes=2**30).ranges >= 3
-
-
-def test_versions_take_memory_as_well_and_keys_that_wait_do_not():
-    """C20, C38."""
-    assert shape(30_000_000, order=ByColumn("timestamp")).ranges == 3
-    assert shape(30_000_000, order=ByColumn("timestamp"), above_horizon=10**9).ranges == 3
-    assert shape(1_000_000, order=ByColumn("timestamp"), clean=10**9).ranges == 2
-
-
-def test_keys_are_read_once_where_ranges_are_many():
-    many = shape(10**9)
-    assert many.shuffled
-    assert many.reads == 1
-    assert many.ranges > MAX_READS
-    assert not shape(50_000_000).shuffled
-    assert shape(50_000_000).reads == shape(50_000_000).ranges
-
-
 def test_small_pieces_of_work_share_a_task_and_large_ones_do_not():
-    assert spread([100, 1, 60, 2, 3], full=50) == [0, 2, 1, 2, 2]
+    assert spread([100, 1, 60, 2, 3], full=50) == [0, 3, 1, 3, 2]
     assert partitions(spread([10] * 100, full=50)) == 20
     assert spread([], full=50) == []
+
+
+def test_each_slot_gets_as_many_tasks_as_any_other():
+    assert partitions(spread([10] * 100, full=50, slots=16)) == 32
+    assert partitions(spread([100] * 3, full=50, slots=2)) == 3  # none is divided
+
+
+def test_small_pieces_are_divided_among_idle_slots_unless_they_are_tiny():
+    assert spread([3] * 9, full=50, slots=2, least=4) == [0, 1] * 4 + [0]
+    assert partitions(spread([3] * 9, full=50, slots=16, least=4)) == 6
+    assert partitions(spread([3] * 9, full=50, slots=2)) == 1
+    assert partitions(spread([1] * 7, full=50, slots=2, least=4)) == 1
 
 
 def test_no_more_tasks_than_allowed_evenly_filled():

@@ -43,7 +43,7 @@ def topic_of_three(topic):
 @pytest.fixture(params=["read by ranges", "shuffled"])
 def way(request, monkeypatch):
     forced = KeyPassShape(2, shuffled=request.param == "shuffled")
-    monkeypatch.setattr("lithify.rules.compaction.key_pass_shape.key_pass_shape", lambda _plan, **_: forced)
+    monkeypatch.setattr("lithify.spark.engine.key_pass_shapes", lambda plans, *_: [forced] * len(plans))
 
 
 def open_round(engine, topic, run_id="run"):
@@ -117,7 +117,7 @@ def test_a_small_round_is_two_jobs_of_one_task_each(engine, session, topic_of_th
 
 
 def test_dead_positions_are_released_also_when_the_round_fails(engine, session, topic_of_three, monkeypatch):
-    monkeypatch.setattr("lithify.spark.keypass.job.FULL_RECORDS", 0)  # else they come to the driver
+    monkeypatch.setattr("lithify.spark.keypass.job.FULL_RECORDS", 1)  # else they come to the driver
     cached = session.sparkContext._jsc.getPersistentRDDs
     before = set(cached())
     with pytest.raises(ZeroDivisionError), open_round(engine, topic_of_three) as round_:

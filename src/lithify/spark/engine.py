@@ -38,6 +38,8 @@ from lithify.spark.tasks import TaskPace, Workers, job_errors, partitions, sprea
 
 FULL_BYTES = 16 * 2**20
 """Rewrites of fewer bytes share a Spark task."""
+LEAST_BYTES = 4 * 2**20
+"""While slots are idle, they share one only below this."""
 RECORDS_PER_BYTE = 4
 """Of a segment that gets a mask, which take as long as one byte of a rewrite."""
 
@@ -159,7 +161,8 @@ class SparkRound:
         """
         limits = self._job.limits
         limited = limits.read_rate_bytes is not None or limits.write_rate_bytes is not None
-        return spread(costs, FULL_BYTES, self._engine.workers.slots if limited else None)
+        slots = self._engine.workers.slots
+        return spread(costs, FULL_BYTES, slots, least=LEAST_BYTES, at_most=slots if limited else None)
 
     def _task(self, number: int, log: PlannedLog, one: Rewrite | AddMask, pace: TaskPace) -> WriteTask:
         spec, access = SegmentSpec.of(log.topic, one.partition, self._job.run_id), self._engine.workers.access

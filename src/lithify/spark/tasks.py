@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import builtins
 import gc
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, wraps
+from heapq import heapreplace
 from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec
 
@@ -39,6 +41,10 @@ from lithify.spark.task_meter import TaskMeter
 
 PART = "part"
 PAYLOAD = "payload"
+
+POOL_CHOICE = "ARROW_DEFAULT_MEMORY_POOL"
+"""The environment variable by which users choose Arrow's allocator, which then stays."""
+_ARROWS_OWN = pa.default_memory_pool()
 
 Batches = Iterator[pa.RecordBatch]
 P = ParamSpec("P")
@@ -97,15 +103,32 @@ class Workers:
 
 
 def in_worker(run: Callable[Concatenate[Batches, P], Batches]) -> Callable[Concatenate[Batches, P], Batches]:
-    """Excludes objects that exist when a Python worker's first task begins from garbage collection.
+    """A task of a Python worker, which leaves out of garbage collection what exists when its first task begins.
 
     PySpark runs a collection after each task. With all imported modules that took 40 ms each time, a twelfth
     of a round of ten tasks.
     """
+    return _begun(run, _ARROWS_OWN)
 
+
+def in_key_worker(run: Callable[Concatenate[Batches, P], Batches]) -> Callable[Concatenate[Batches, P], Batches]:
+    """`in_worker` for tasks of the key pass, in which Arrow allocates where NumPy does, by the system.
+
+    Two allocators each keep what they have freed: up to 110 MiB more, in the same processor time. Where records are
+    copied, Arrow's own takes a third less of it.
+    """
+    return _begun(run, pa.system_memory_pool())
+
+
+def _begun(
+    run: Callable[Concatenate[Batches, P], Batches], pool: pa.MemoryPool
+) -> Callable[Concatenate[Batches, P], Batches]:
     @wraps(run)
     def begun(batches: Batches, /, *more: P.args, **named: P.kwargs) -> Batches:
         _leave_out_imports()
+        if POOL_CHOICE not in os.environ and pa.default_memory_pool().backend_name != pool.backend_name:
+            pa.default_memory_pool().release_unused()
+            pa.set_memory_pool(pool)
         return run(batches, *more, **named)
 
     return begun
@@ -208,25 +231,23 @@ def _is_of_the_machine(why: str) -> bool:
     return any(isinstance(kind, type) and issubclass(kind, OF_THE_MACHINE) for kind in kinds)
 
 
-def spread(costs: Sequence[int], full: int, at_most: int | None = None) -> list[int]:
-    """The Spark partition of each piece of work: large ones alone and first, small ones together.
+def spread(
+    costs: Sequence[int], full: int, slots: int = 1, *, least: int | None = None, at_most: int | None = None
+) -> list[int]:
+    """The Spark partition of each piece of work: the largest first, small ones together, all as even as they can be.
 
-    A partition is full at cost `full`. With `at_most` there are at most that many, evenly filled.
+    A partition is full at cost `full`, and each of `slots` tasks at once gets as many. Where that is less than one,
+    partitions of cost `least` (by default `full`) keep slots busy. With `at_most` there are at most that many.
     """
-    order = sorted(range(len(costs)), key=lambda i: -costs[i])
-    loads: list[int] = []
+    whole = sum(costs)
+    count = max(1, -(-whole // full))
+    count = max(count, min(slots, whole // (least or full))) if count < slots else -(-count // slots) * slots
+    count = min(len(costs), count if at_most is None else min(count, at_most))
+    loads = [(0, part) for part in range(count)]
     parts = [0] * len(costs)
-    for i in order:
-        if not loads or loads[-1] + costs[i] > full:
-            loads.append(0)
-        loads[-1] += costs[i]
-        parts[i] = len(loads) - 1
-    if at_most is None or len(loads) <= at_most:
-        return parts
-    evened = [0] * at_most
-    for i in order:
-        parts[i] = evened.index(min(evened))
-        evened[parts[i]] += costs[i]
+    for i in sorted(range(len(costs)), key=lambda i: -costs[i]):
+        load, parts[i] = loads[0]
+        heapreplace(loads, (load + costs[i], parts[i]))
     return parts
 
 

@@ -10,14 +10,18 @@ from lithify.model.settings.table import ByHeader
 from lithify.rules.compaction.key_pass_shape import (
     BYTES_PER_KEY,
     BYTES_PER_ORDERED_KEY,
+    COMPARED,
+    DISTINCT,
     KEYS_PER_CANDIDATE,
     KEYS_PER_LOOK,
-    LEAST_RECORDS,
     MAX_READS,
+    KeyLoad,
     KeyPassShape,
-    key_pass_shape,
+    balanced_shapes,
+    key_pass_shapes,
     keys_read,
     most_dead,
+    winners_memory,
 )
 from lithify.rules.compaction.planner import LogPlan
 from support.builders import a_log, a_segment
@@ -33,22 +37,99 @@ def a_plan(records: int, **config: object) -> LogPlan:
 @pytest.mark.parametrize(
     ("config", "per_key"), [({}, BYTES_PER_KEY), ({"compaction_strategy": "timestamp"}, BYTES_PER_ORDERED_KEY)]
 )
-def test_the_keys_of_a_range_find_room_in_half_of_a_tasks_memory(config: dict[str, object], per_key: int) -> None:
-    fits = MIB // 2 // per_key
+def test_the_latest_of_each_key_find_room_in_their_part_of_a_tasks_memory(
+    config: dict[str, object], per_key: int
+) -> None:
+    fits = int(winners_memory(MIB, is_all_dirty=True) / DISTINCT) // per_key
     shapes = [
-        key_pass_shape(a_plan(records, **config), task_memory_bytes=MIB, slots=1, logs=1)
-        for records in (fits, fits + 1, MAX_READS * fits + MAX_READS)
+        key_pass_shapes([a_plan(records, **config)], MIB, 1)[0]
+        for records in (fits // 3, fits, fits + 1, (MAX_READS + 1) * fits)
     ]
-    assert shapes == [KeyPassShape(1, False), KeyPassShape(2, False), KeyPassShape(MAX_READS + 1, True)]
+    assert shapes == [
+        KeyPassShape(1, shuffled=False),
+        KeyPassShape(1, shuffled=False, may_exceed=True),
+        KeyPassShape(2, shuffled=False, may_exceed=True),
+        KeyPassShape(MAX_READS + 1, shuffled=True, may_exceed=True),
+    ]
 
 
-def test_tasks_at_once_are_shared_by_the_logs_and_each_has_enough_records() -> None:
-    plan = a_plan(3 * LEAST_RECORDS)
-    ranges = [
-        key_pass_shape(plan, task_memory_bytes=2**30, slots=slots, logs=logs).ranges
-        for slots, logs in ((1, 1), (2, 1), (8, 1), (4, 2), (5, 4))
-    ]
-    assert ranges == [1, 2, 3, 2, 2]
+def test_where_other_keys_pass_by_less_memory_is_for_those_that_are_held() -> None:
+    assert winners_memory(2**30) < winners_memory(2**30, is_all_dirty=True) < 2**30
+    alone, passed = a_plan(50_000_000), a_plan_with_clean(50_000_000, keys_indexed=False)
+    assert [shape.ranges for shape in key_pass_shapes([alone], 2**30, 1)] == [1]
+    assert [shape.ranges for shape in key_pass_shapes([passed], 2**30, 1)] == [2]
+
+
+def a_load(millions: float, *, clean: float = 0, segments: int | None = None) -> KeyLoad:
+    """A log of so many million dirty records, and clean ones, each segment with a million."""
+    whole = millions + clean
+    files = max(1, int(whole)) if segments is None else segments
+    dirty = int(millions * 1e6)
+    return KeyLoad(int(whole * 1e6), dirty, 29 * dirty, files, is_all_dirty=not clean)
+
+
+def ranges_of(loads: list[KeyLoad], slots: int) -> list[int]:
+    return [shape.ranges for shape in balanced_shapes(loads, 2**30, slots)]
+
+
+@pytest.mark.parametrize("slots", [1, 2, 3, 4, 8, 16, 200])
+@pytest.mark.parametrize("millions", [20, 100, 300, 1000, 5000])
+def test_the_ranges_of_one_large_log_leave_no_slot_over(slots: int, millions: int) -> None:
+    (shape,) = balanced_shapes([a_load(millions)], 2**30, slots)
+    used = min(slots, millions)  # a range has a million keys at least
+    assert shape.ranges % used == 0
+    assert shape.shuffled == (shape.ranges > MAX_READS)
+
+
+def test_keys_are_read_once_for_many_slots_and_as_often_as_there_are_few() -> None:
+    shapes = [balanced_shapes([a_load(40)], 2**30, slots)[0] for slots in (1, 2, 4, 16, 40)]
+    assert [shape.reads for shape in shapes] == [1, 2, 4, 1, 1]
+    assert [shape.ranges for shape in shapes] == [1, 2, 4, 16, 40]
+
+
+def test_a_log_in_few_segments_is_read_by_ranges_as_few_tasks_could_send_its_keys() -> None:
+    (shape,) = balanced_shapes([a_load(40, segments=2)], 2**30, 16)
+    assert shape == KeyPassShape(MAX_READS, shuffled=False)
+
+
+def test_logs_that_do_not_fill_the_slots_evenly_are_divided_so_that_they_do() -> None:
+    assert ranges_of([a_load(10)] * 3, 2) == [2, 1, 1]
+    assert ranges_of([a_load(5)] * 20, 16) == [4] * 4 + [1] * 16
+    assert ranges_of([a_load(1.5), a_load(50)], 4) == [1, 4]
+    assert ranges_of([a_load(10)] * 4, 4) == [1] * 4
+    assert ranges_of([a_load(10)] * 9, 2) == [1] * 9  # the wait at their end is short
+
+
+@pytest.mark.parametrize("logs", range(1, 12))
+@pytest.mark.parametrize("slots", [1, 2, 3, 5, 8, 16])
+def test_dividing_logs_never_makes_the_slowest_slot_slower(logs: int, slots: int) -> None:
+    """By what reading and comparing cost, told here once more, each log in at most `MAX_READS` ranges."""
+    loads = [a_load(3 * (number + 1)) for number in range(logs)]
+    shapes = balanced_shapes(loads, 2**40, slots)
+    if any(shape.shuffled for shape in shapes):
+        return
+
+    def slowest(ranges: list[int]) -> float:
+        busy = [0.0] * slots
+        costs = [load.keys + COMPARED * load.dirty / n for load, n in zip(loads, ranges, strict=True) for _ in range(n)]
+        for cost in sorted(costs, reverse=True):
+            busy[busy.index(min(busy))] += cost
+        return max(busy)
+
+    assert slowest([shape.ranges for shape in shapes]) <= 1.03 * slowest([1] * logs)
+
+
+def test_ranges_that_may_not_fit_are_planned_as_read_more_often() -> None:
+    """C30: the numbers of a plan are upper bounds."""
+    assert KeyPassShape(2, shuffled=False).most_reads == 2
+    assert KeyPassShape(2, shuffled=False, may_exceed=True).most_reads == 2 + MAX_READS
+    assert KeyPassShape(20, shuffled=True, may_exceed=True).most_reads == 1
+
+
+def test_logs_without_work_have_no_part_in_the_slots() -> None:
+    idle, busy = replace(a_plan(0), dirty=()), a_plan(40_000_000)
+    assert [shape.ranges for shape in key_pass_shapes([idle, busy, idle], 2**30, 2)] == [1, 2, 1]
+    assert key_pass_shapes([], 2**30, 2) == ()
 
 
 def a_plan_with_clean(dirty: int, rules: dict[str, object] | None = None, **clean: object) -> LogPlan:
@@ -62,7 +143,7 @@ def a_plan_with_clean(dirty: int, rules: dict[str, object] | None = None, **clea
 def test_a_round_that_asks_an_index_is_small() -> None:
     plan = a_plan_with_clean(2000)
     assert (keys_read(plan), most_dead(plan)) == (2000 * (1 + KEYS_PER_LOOK + KEYS_PER_CANDIDATE), 4000)
-    assert key_pass_shape(plan, task_memory_bytes=2**30, slots=16, logs=1).ranges == 2
+    assert key_pass_shapes([plan], 2**30, 16)[0].ranges == 2
 
 
 @pytest.mark.parametrize(

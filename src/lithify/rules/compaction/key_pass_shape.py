@@ -1,33 +1,56 @@
-"""How the key pass of a log is cut: into how many hash ranges, and how often its keys are read for that (C38).
+"""How the key pass of a run is cut: each log into how many hash ranges, and how often its keys are read (C38).
 
     log, its keys    |  range 0  |  range 1  |  range 2  |      each read by a task of its own
     few ranges       every task reads the keys of all segments and keeps its range
     many ranges      the keys are read once, sorted to ranges and sent to them (`shuffled`)
 
-Numbers only; starts nothing, so that a plan can say what a run would read (C30).
+Memory says how many ranges there are at least; more of them keep slots busy. Numbers only; starts nothing, so that a
+plan can say what a run would read (C30).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import heapreplace
 
 from lithify.model.segment import Segment
 from lithify.model.settings.table import ByHeader
 from lithify.rules.compaction.planner import LogPlan, may_expire
 from lithify.rules.compaction.survivor_rules import SurvivorRules
 
-MAX_READS = 8
-"""Reading keys so often costs about as much as writing them to their parts once."""
+MAX_READS = 6
+"""Reading keys so often costs about as much as reading them once and writing them to their parts."""
+
+COMPARED = 2.0
+"""To find the latest of its key costs as much, for a dirty record, as to read so many keys."""
+LOOKED_UP = 0.5
+"""The same for a clean one, which passes by."""
+
+EVEN = 1.03
+"""Of ways to cut a run whose slowest slots differ by less in their work, the one that reads least is taken."""
+
+MOST_TASKS = 4
+"""Where so many logs come on each slot, none is divided to keep slots busy: they wait for a small part of the time."""
 
 MOST_MEMORY_BYTES = 3 * 2**30
 """Winners are found in no more. Half of it is keys, and Arrow puts no more than 2 GiB of them together."""
+
+WORKER_BYTES = 200 * 2**20
+"""What a Python worker of Spark takes besides the memory for keys: 127 MiB are imports, the rest what it reads."""
+COPYING_BYTES = 512 * 2**20
+"""What it takes to copy records by row groups of 64 MiB, which are the largest unless a record is larger."""
 
 BYTES_PER_KEY = 24
 """Memory that finding the latest record of one key takes, besides the key itself."""
 
 BYTES_PER_ORDERED_KEY = 52
 """The same where an order decides."""
+
+DISTINCT = 0.5
+"""This share of the dirty records, it is assumed, is the latest of its key, which is all that has to be held. Where it
+is more, ranges are divided while they are worked on, and read again."""
 
 LEAST_RECORDS = 1_000_000
 """A range of fewer is not worth a task of its own."""
@@ -46,32 +69,117 @@ class KeyPassShape:
 
     ranges: int
     shuffled: bool
+    may_exceed: bool = False
+    """Whether a range would not fit into memory if no key came twice."""
 
     @property
     def reads(self) -> int:
         """How often the keys are read."""
         return 1 if self.shuffled else self.ranges
 
+    @property
+    def most_reads(self) -> int:
+        """The same if ranges are divided while they are worked on."""
+        return self.reads + MAX_READS if self.may_exceed and not self.shuffled else self.reads
 
-def winners_memory(task_memory_bytes: int) -> int:
-    """The part of a task's memory in which winners are found; Arrow and Python take the rest."""
-    return min(task_memory_bytes // 2, MOST_MEMORY_BYTES)
+
+def worker_bytes(task_memory_bytes: int) -> int:
+    """The most that a Python worker of Spark takes, with what it has imported, whatever the number of keys (C38)."""
+    return max(task_memory_bytes + WORKER_BYTES, COPYING_BYTES)
+
+
+def winners_memory(task_memory_bytes: int, *, is_all_dirty: bool = False) -> int:
+    """The part of a task's memory in which winners are held; what finds them in other records takes the rest."""
+    part = task_memory_bytes * 3 // 4 if is_all_dirty else task_memory_bytes // 2
+    return min(part, MOST_MEMORY_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLoad:
+    """What is known of the keys of one log before they are read."""
+
+    keys: int
+    """To read, those found by an index as `keys_read` counts them."""
+    dirty: int
+    needed_bytes: int
+    """Memory in which all dirty keys find room."""
+    segments: int
+    """With keys to read."""
+    is_all_dirty: bool
+
+    @staticmethod
+    def of(plan: LogPlan) -> KeyLoad:
+        """That of a planned log."""
+        per_key = BYTES_PER_ORDERED_KEY if plan.rules.is_ordered else BYTES_PER_KEY
+        needed = sum(s.records * per_key + s.scan_bytes for s in plan.dirty)  # what else is read passes by
+        others = len(plan.looked_at) + len(plan.above_horizon) + len(plan.chunks)
+        dirty = sum(s.records for s in plan.dirty)
+        return KeyLoad(keys_read(plan), dirty, needed, len(plan.dirty) + others, is_all_dirty(plan))
 
 
 def key_pass_shapes(plans: Sequence[LogPlan], task_memory_bytes: int, slots: int) -> tuple[KeyPassShape, ...]:
     """How the key pass of each log of a run is cut that may do `slots` tasks at once."""
-    logs = sum(1 for plan in plans if plan.scanned)
-    return tuple(key_pass_shape(plan, task_memory_bytes=task_memory_bytes, slots=slots, logs=logs) for plan in plans)
+    loads = [KeyLoad.of(plan) for plan in plans if plan.scanned]
+    shapes = iter(balanced_shapes(loads, task_memory_bytes, slots))
+    return tuple(next(shapes) if plan.scanned else KeyPassShape(1, shuffled=False) for plan in plans)
 
 
-def key_pass_shape(plan: LogPlan, *, task_memory_bytes: int, slots: int, logs: int) -> KeyPassShape:
-    """Ranges for one of `logs` logs that share `slots` tasks at once."""
-    per_key = BYTES_PER_ORDERED_KEY if plan.rules.is_ordered else BYTES_PER_KEY
-    needed_bytes = sum(s.records * per_key + s.scan_bytes for s in plan.dirty)  # what else is read passes by
-    by_memory = -(-needed_bytes // winners_memory(task_memory_bytes))
-    by_slots = min(-(-slots // max(1, logs)), keys_read(plan) // LEAST_RECORDS, MAX_READS)
-    ranges = max(1, by_memory, by_slots)
-    return KeyPassShape(max(ranges, slots) if by_memory > MAX_READS else ranges, by_memory > MAX_READS)
+def balanced_shapes(loads: Sequence[KeyLoad], task_memory_bytes: int, slots: int) -> tuple[KeyPassShape, ...]:
+    """How each of these logs is cut, so that `slots` tasks at once have about the same to do, and little is read.
+
+    The logs with most keys share the slots: one has all of them, two have half each, and so on. Each way of that is
+    weighed, and not dividing any.
+    """
+    memory = [winners_memory(task_memory_bytes, is_all_dirty=load.is_all_dirty) for load in loads]
+    largest = sorted(range(len(loads)), key=lambda number: -loads[number].keys)
+    many = len(loads) >= MOST_TASKS * slots
+    ways = []
+    for tasks in {slots // sharing for sharing in range(slots if many else 1, slots + 1)}:
+        divided = set(largest[: slots // tasks])
+        shapes = [_shape(load, memory[n], tasks if n in divided else 1) for n, load in enumerate(loads)]
+        reads = sum(load.keys * shape.reads for load, shape in zip(loads, shapes, strict=True))
+        ways.append((reads, _longest(loads, shapes, slots), shapes))
+    shortest = min(longest for _, longest, _ in ways)
+    _, _, best = min((way for way in ways if way[1] <= EVEN * shortest), key=lambda way: way[:2])
+    return tuple(best)
+
+
+def _shape(load: KeyLoad, memory_bytes: int, tasks: int) -> KeyPassShape:
+    """Ranges that fit, and a multiple of `tasks` where the log has enough keys, so that no task is left over."""
+    most = tasks if load.segments > MAX_READS else min(tasks, MAX_READS)  # few segments keep few senders busy
+    multiple = max(1, min(most, load.keys // LEAST_RECORDS))
+    least = max(1, math.ceil(load.needed_bytes * DISTINCT / memory_bytes))
+    ranges = -(-least // multiple) * multiple
+    may_exceed = ranges * memory_bytes < load.needed_bytes
+    return KeyPassShape(ranges, shuffled=ranges > MAX_READS, may_exceed=may_exceed)
+
+
+def _longest(loads: Sequence[KeyLoad], shapes: Sequence[KeyPassShape], slots: int) -> float:
+    """What the slot with most to do reads and compares, in keys read; the tasks of a shuffle wait for all before it."""
+    first: list[float] = []
+    after: list[float] = []
+    for load, shape in zip(loads, shapes, strict=True):
+        own = (load.dirty * COMPARED + (load.keys - load.dirty) * LOOKED_UP) / shape.ranges
+        if shape.shuffled:
+            senders = min(load.segments, slots)
+            first += [load.keys * MAX_READS / senders] * senders
+            after += [own] * shape.ranges
+        else:
+            first += [load.keys + own] * shape.ranges
+    return _busiest(first, slots) + _busiest(after, slots)
+
+
+def _busiest(costs: list[float], slots: int) -> float:
+    """What one of `slots` has to do at most, if each takes the largest of these pieces that is left."""
+    busy = [0.0] * slots
+    for cost in sorted(costs, reverse=True):
+        heapreplace(busy, busy[0] + cost)
+    return max(busy)
+
+
+def is_all_dirty(plan: LogPlan) -> bool:
+    """Whether no other keys pass by the latest of the dirty ones."""
+    return not (plan.looked_at or plan.above_horizon or plan.chunks)
 
 
 def keys_read(plan: LogPlan) -> int:

@@ -69,7 +69,7 @@ def plan_compact(warehouse: Warehouse, slots: int, name: TopicName, request: Run
     return PlanReport(
         topic=str(name),
         version=state.version,
-        logs=tuple(plan_report(plan, shape.reads) for plan, shape in zip(plans, shapes, strict=True)),
+        logs=tuple(plan_report(plan, shape.most_reads) for plan, shape in zip(plans, shapes, strict=True)),
         now_ms=now_ms,
         now_given=request.now_ms is not None,
         groups_error=reads.error,

@@ -21,7 +21,13 @@ from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.columnar.segment.dead_records import ordinal_starts
 from lithify.model.segment import Segment
 from lithify.ports.engine import RunLimits
-from lithify.rules.compaction.key_pass_shape import KeyPassShape, keys_read, most_dead, winners_memory
+from lithify.rules.compaction.key_pass_shape import (
+    KeyPassShape,
+    is_all_dirty,
+    keys_read,
+    most_dead,
+    winners_memory,
+)
 from lithify.rules.compaction.planner import LogPlan
 from lithify.spark.keypass.direct import RangeTask, direct_winners
 from lithify.spark.keypass.shuffle import BlocksTask, SegmentTask, shuffled_winners
@@ -79,11 +85,11 @@ def key_pass_job(session: SparkSession, workers: Workers, limits: RunLimits, log
     shuffled = [log for log in logs if log.shape.shuffled]
     at_most = None if limits.read_rate_bytes is None else workers.slots
     range_costs = [_cost(log) for log in direct for _ in log.ranges]
-    range_parts = spread(range_costs, FULL_RECORDS, at_most)
-    segment_parts = spread([_cost_of(s) for log in shuffled for s in log.read], FULL_RECORDS, at_most)
+    range_parts = spread(range_costs, FULL_RECORDS, workers.slots, at_most=at_most)
+    segment_costs = [_cost_of(s) for log in shuffled for s in log.read]
+    segment_parts = spread(segment_costs, FULL_RECORDS, workers.slots, at_most=at_most)
     readers = partitions(range_parts) + partitions(segment_parts)
-    finder = WinnerFinder(winners_memory(limits.task_memory_bytes), workers.new_id())
-    reading = _Reading(workers, finder, workers.task_pace(limits, readers))
+    reading = _Reading(workers, limits.task_memory_bytes, workers.new_id(), workers.task_pace(limits, readers))
     unpack = Unpacking(workers.access)
     results = []
     finding = partitions(range_parts)
@@ -110,8 +116,13 @@ class _Reading:
     """The values that all tasks of one key pass share."""
 
     workers: Workers
-    finder: WinnerFinder
+    task_memory_bytes: int
+    seed: str
     pace: TaskPace
+
+    def finder(self, log: LogWork) -> WinnerFinder:
+        """Of all tasks of a log."""
+        return WinnerFinder(winners_memory(self.task_memory_bytes, is_all_dirty=is_all_dirty(log.plan)), self.seed)
 
     def range_tasks(self, log: LogWork) -> list[RangeTask]:
         return [
@@ -121,7 +132,7 @@ class _Reading:
                 access=self.workers.access,
                 log=log.scan,
                 hash_range=hash_range,
-                finder=self.finder,
+                finder=self.finder(log),
                 pace=self.pace,
             )
             for hash_range in log.ranges
@@ -137,7 +148,7 @@ class _Reading:
                 log=alone,
                 portion=portion,
                 parts=parts,
-                finder=self.finder,
+                finder=self.finder(log),
                 pace=self.pace,
             )
             for index, (portion, alone) in enumerate(log.scan.pieces())
@@ -145,8 +156,9 @@ class _Reading:
 
     def blocks_tasks(self, log: LogWork) -> list[BlocksTask]:
         starts = ordinal_starts(log.plan.scanned)
+        finder = self.finder(log)
         return [
-            BlocksTask(log.unit, log.first_segment, log.plan.rules, starts, hash_range, self.finder, self.pace)
+            BlocksTask(log.unit, log.first_segment, log.plan.rules, starts, hash_range, finder, self.pace)
             for hash_range in log.ranges
         ]
 
