@@ -212,7 +212,7 @@ task_memory = click.option(
     default="1GiB",
     show_default=True,
     metavar="SIZE",
-    help="Memory of one task for keys; more are processed in parts. Its process takes 200 MiB besides, 512 in all at least.",
+    help="Memory of one task for keys; more are processed in parts. Its process takes 200 MiB besides.",
 )
 spark_conf = pairs("--spark-conf", "A Spark setting. Repeatable.")
 

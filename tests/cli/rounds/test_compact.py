@@ -165,6 +165,7 @@ def test_the_json_of_a_plan(orders):
         "now_given",
         "groups_error",
         "old_version_until_ms",
+        "worker_bytes_at_most",
         "extra_bytes_needed",
     }
     retention_ms = int(orders("topic", "info", "orders", "--json").json["config"]["versions.retention.ms"])

@@ -52,6 +52,8 @@ class PlanReport(Report):
     groups_error: str | None = None
     old_version_until_ms: int | None = None
     """The files of the old version stay at least until then, if the round runs now."""
+    worker_bytes_at_most: int | None = None
+    """Memory of each Python worker of Spark, of which as many run as tasks at once (C38)."""
 
     @property
     def extra_bytes_needed(self) -> int:

@@ -14,7 +14,7 @@ from lithify.ports.engine import Progress, RewriteEngine, RunLimits, silent, uns
 from lithify.ports.store import Warehouse
 from lithify.reports.rounds.plan import PlanReport
 from lithify.reports.rounds.round import RoundReport
-from lithify.rules.compaction.key_pass_shape import key_pass_shapes
+from lithify.rules.compaction.key_pass_shape import key_pass_shapes, worker_bytes
 from lithify.rules.compaction.round_report import plan_report
 from lithify.service.change.streams import as_inherited, inherit_now
 from lithify.service.documents import may_have_masks
@@ -74,6 +74,7 @@ def plan_compact(warehouse: Warehouse, slots: int, name: TopicName, request: Run
         now_given=request.now_ms is not None,
         groups_error=reads.error,
         old_version_until_ms=warehouse.clock.now_ms() + state.settings.versions_retention_ms,
+        worker_bytes_at_most=worker_bytes(request.limits.task_memory_bytes),
     )
 
 
