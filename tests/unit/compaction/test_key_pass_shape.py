@@ -40,7 +40,7 @@ def a_plan(records: int, **config: object) -> LogPlan:
 def test_the_latest_of_each_key_find_room_in_their_part_of_a_tasks_memory(
     config: dict[str, object], per_key: int
 ) -> None:
-    fits = int(winners_memory(MIB, is_all_dirty=True) / DISTINCT) // per_key
+    fits = int(winners_memory(MIB) / DISTINCT) // per_key
     shapes = [
         key_pass_shapes([a_plan(records, **config)], MIB, 1)[0]
         for records in (fits // 3, fits, fits + 1, (MAX_READS + 1) * fits)
@@ -53,19 +53,12 @@ def test_the_latest_of_each_key_find_room_in_their_part_of_a_tasks_memory(
     ]
 
 
-def test_where_other_keys_pass_by_less_memory_is_for_those_that_are_held() -> None:
-    assert winners_memory(2**30) < winners_memory(2**30, is_all_dirty=True) < 2**30
-    alone, passed = a_plan(50_000_000), a_plan_with_clean(50_000_000, keys_indexed=False)
-    assert [shape.ranges for shape in key_pass_shapes([alone], 2**30, 1)] == [1]
-    assert [shape.ranges for shape in key_pass_shapes([passed], 2**30, 1)] == [2]
-
-
 def a_load(millions: float, *, clean: float = 0, segments: int | None = None) -> KeyLoad:
     """A log of so many million dirty records, and clean ones, each segment with a million."""
     whole = millions + clean
     files = max(1, int(whole)) if segments is None else segments
     dirty = int(millions * 1e6)
-    return KeyLoad(int(whole * 1e6), dirty, 29 * dirty, files, is_all_dirty=not clean)
+    return KeyLoad(int(whole * 1e6), dirty, 29 * dirty, files)
 
 
 def ranges_of(loads: list[KeyLoad], slots: int) -> list[int]:

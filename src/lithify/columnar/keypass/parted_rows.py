@@ -30,6 +30,10 @@ SORTED_ROWS, SORTED_SHARE = 1 << 18, 1 / 16
 SPARE_BYTES = 12
 """Memory for each row that taking the parts needs besides the rows."""
 
+PART_BYTES = 60
+"""Memory that joining and comparing a part takes for each of its rows, besides them: of a key with half of all records
+it is as much as all else."""
+
 TELLING_ROWS = 1 << 12
 """Once so many are left of some parts it is known how much the others will leave, since hashes share the keys out."""
 
@@ -66,6 +70,7 @@ class PartedRows:
         self._waiting: list[Rows] = []
         self._sorted: list[_Sorted] = []
         self._reduced: list[Rows] = []
+        self._in_parts = np.zeros(PARTS, np.int64)
         self._waiting_bytes = self._waiting_rows = self._held_bytes = self._key_bytes = self.rows = 0
 
     def add(self, rows: Rows) -> None:
@@ -81,7 +86,8 @@ class PartedRows:
     @property
     def needed_bytes(self) -> int:
         """Bytes for the rows, and for taking the parts."""
-        return _needed_bytes(self._held_bytes, self._key_bytes, self.rows)
+        largest = PART_BYTES * int(self._in_parts.max())
+        return _needed_bytes(self._held_bytes, self._key_bytes, self.rows) + largest
 
     def take(self) -> Iterator[Rows]:
         """Removes and yields all rows, those of one key together in one part, each part in log order."""
@@ -122,11 +128,14 @@ class PartedRows:
 
     def _clear(self) -> None:
         self._waiting, self._sorted, self._reduced = [], [], []
+        self._in_parts[:] = 0
         self._waiting_bytes = self._waiting_rows = self._held_bytes = self._key_bytes = self.rows = 0
 
     def _sort(self) -> None:
         waiting, self._waiting, self._waiting_bytes, self._waiting_rows = self._waiting, [], 0, 0
-        self._sorted.append(_Sorted.of(Rows.joined(waiting)))
+        rows = _Sorted.of(Rows.joined(waiting))
+        self._in_parts += np.diff(rows.starts)
+        self._sorted.append(rows)
 
 
 def _needed_bytes(held_bytes: int, key_bytes: int, rows: int) -> int:

@@ -48,7 +48,7 @@ BYTES_PER_KEY = 24
 BYTES_PER_ORDERED_KEY = 52
 """The same where an order decides."""
 
-DISTINCT = 0.5
+DISTINCT = 0.4
 """This share of the dirty records, it is assumed, is the latest of its key, which is all that has to be held. Where it
 is more, ranges are divided while they are worked on, and read again."""
 
@@ -88,10 +88,9 @@ def worker_bytes(task_memory_bytes: int) -> int:
     return max(task_memory_bytes + WORKER_BYTES, COPYING_BYTES)
 
 
-def winners_memory(task_memory_bytes: int, *, is_all_dirty: bool = False) -> int:
-    """The part of a task's memory in which winners are held; what finds them in other records takes the rest."""
-    part = task_memory_bytes * 3 // 4 if is_all_dirty else task_memory_bytes // 2
-    return min(part, MOST_MEMORY_BYTES)
+def winners_memory(task_memory_bytes: int) -> int:
+    """The part of a task's memory in which winners are held; what finds them takes the rest."""
+    return min(task_memory_bytes // 2, MOST_MEMORY_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +104,14 @@ class KeyLoad:
     """Memory in which all dirty keys find room."""
     segments: int
     """With keys to read."""
-    is_all_dirty: bool
 
     @staticmethod
     def of(plan: LogPlan) -> KeyLoad:
         """That of a planned log."""
         per_key = BYTES_PER_ORDERED_KEY if plan.rules.is_ordered else BYTES_PER_KEY
         needed = sum(s.records * per_key + s.scan_bytes for s in plan.dirty)  # what else is read passes by
-        others = len(plan.looked_at) + len(plan.above_horizon) + len(plan.chunks)
-        dirty = sum(s.records for s in plan.dirty)
-        return KeyLoad(keys_read(plan), dirty, needed, len(plan.dirty) + others, is_all_dirty(plan))
+        segments = len(plan.scanned) + len(plan.above_horizon) + len(plan.chunks)
+        return KeyLoad(keys_read(plan), sum(s.records for s in plan.dirty), needed, segments)
 
 
 def key_pass_shapes(plans: Sequence[LogPlan], task_memory_bytes: int, slots: int) -> tuple[KeyPassShape, ...]:
@@ -130,13 +127,13 @@ def balanced_shapes(loads: Sequence[KeyLoad], task_memory_bytes: int, slots: int
     The logs with most keys share the slots: one has all of them, two have half each, and so on. Each way of that is
     weighed, and not dividing any.
     """
-    memory = [winners_memory(task_memory_bytes, is_all_dirty=load.is_all_dirty) for load in loads]
+    memory = winners_memory(task_memory_bytes)
     largest = sorted(range(len(loads)), key=lambda number: -loads[number].keys)
     many = len(loads) >= MOST_TASKS * slots
     ways = []
     for tasks in {slots // sharing for sharing in range(slots if many else 1, slots + 1)}:
         divided = set(largest[: slots // tasks])
-        shapes = [_shape(load, memory[n], tasks if n in divided else 1) for n, load in enumerate(loads)]
+        shapes = [_shape(load, memory, tasks if n in divided else 1) for n, load in enumerate(loads)]
         reads = sum(load.keys * shape.reads for load, shape in zip(loads, shapes, strict=True))
         ways.append((reads, _longest(loads, shapes, slots), shapes))
     shortest = min(longest for _, longest, _ in ways)
@@ -175,11 +172,6 @@ def _busiest(costs: list[float], slots: int) -> float:
     for cost in sorted(costs, reverse=True):
         heapreplace(busy, busy[0] + cost)
     return max(busy)
-
-
-def is_all_dirty(plan: LogPlan) -> bool:
-    """Whether no other keys pass by the latest of the dirty ones."""
-    return not (plan.looked_at or plan.above_horizon or plan.chunks)
 
 
 def keys_read(plan: LogPlan) -> int:

@@ -23,7 +23,6 @@ from lithify.model.segment import Segment
 from lithify.ports.engine import RunLimits
 from lithify.rules.compaction.key_pass_shape import (
     KeyPassShape,
-    is_all_dirty,
     keys_read,
     most_dead,
     winners_memory,
@@ -89,7 +88,8 @@ def key_pass_job(session: SparkSession, workers: Workers, limits: RunLimits, log
     segment_costs = [_cost_of(s) for log in shuffled for s in log.read]
     segment_parts = spread(segment_costs, FULL_RECORDS, workers.slots, at_most=at_most)
     readers = partitions(range_parts) + partitions(segment_parts)
-    reading = _Reading(workers, limits.task_memory_bytes, workers.new_id(), workers.task_pace(limits, readers))
+    finder = WinnerFinder(winners_memory(limits.task_memory_bytes), workers.new_id())
+    reading = _Reading(workers, finder, workers.task_pace(limits, readers))
     unpack = Unpacking(workers.access)
     results = []
     finding = partitions(range_parts)
@@ -116,13 +116,8 @@ class _Reading:
     """The values that all tasks of one key pass share."""
 
     workers: Workers
-    task_memory_bytes: int
-    seed: str
+    finder: WinnerFinder
     pace: TaskPace
-
-    def finder(self, log: LogWork) -> WinnerFinder:
-        """Of all tasks of a log."""
-        return WinnerFinder(winners_memory(self.task_memory_bytes, is_all_dirty=is_all_dirty(log.plan)), self.seed)
 
     def range_tasks(self, log: LogWork) -> list[RangeTask]:
         return [
@@ -132,7 +127,7 @@ class _Reading:
                 access=self.workers.access,
                 log=log.scan,
                 hash_range=hash_range,
-                finder=self.finder(log),
+                finder=self.finder,
                 pace=self.pace,
             )
             for hash_range in log.ranges
@@ -148,7 +143,7 @@ class _Reading:
                 log=alone,
                 portion=portion,
                 parts=parts,
-                finder=self.finder(log),
+                finder=self.finder,
                 pace=self.pace,
             )
             for index, (portion, alone) in enumerate(log.scan.pieces())
@@ -156,9 +151,8 @@ class _Reading:
 
     def blocks_tasks(self, log: LogWork) -> list[BlocksTask]:
         starts = ordinal_starts(log.plan.scanned)
-        finder = self.finder(log)
         return [
-            BlocksTask(log.unit, log.first_segment, log.plan.rules, starts, hash_range, finder, self.pace)
+            BlocksTask(log.unit, log.first_segment, log.plan.rules, starts, hash_range, self.finder, self.pace)
             for hash_range in log.ranges
         ]
 

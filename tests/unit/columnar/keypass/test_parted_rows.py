@@ -104,3 +104,17 @@ def test_a_single_row_is_never_too_much():
     rows.reduce(lambda part: part, 10)
     assert rows.rows == 1
     assert np.concatenate([part.ranks for part in rows.take()]).tolist() == [0]
+
+
+def test_a_key_with_most_rows_needs_memory_for_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part is joined and compared as a whole."""
+    monkeypatch.setattr(parted_rows, "SORTED_ROWS", 1)
+    many = 20_000
+    spread_out = collected([b"%08d" % n for n in range(many)], batch=500)
+    skewed = collected([b"%08d" % (n % 2 * n) for n in range(many)], batch=500)
+    assert spread_out.rows == skewed.rows == many
+    more = skewed.needed_bytes - spread_out.needed_bytes
+    assert more >= 0.45 * many * parted_rows.PART_BYTES
+    for _ in skewed.take():
+        pass
+    assert skewed.needed_bytes == 0
