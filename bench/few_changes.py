@@ -41,7 +41,7 @@ def main() -> None:
         asked.keys, asked.keys, asked.segments, asked.value_bytes, 0.0, distinct=True, indexes_keys=not asked.plain
     )
     segments = keyed_segments(made, shape)
-    topic = topic_of(segments, folder, **{"key.index.enable": str(not asked.plain).lower()})
+    topic = topic_of(segments, folder, 0, **{"key.index.enable": str(not asked.plain).lower()})
     session = session_factory(None, {})()
     _show("first", asked.keys, topic, session)
     chance, seconds = np.random.default_rng(1), []
