@@ -201,7 +201,7 @@ _CLOSING = """
   `empty.value`, the lags and the ratio only with `compact`.
 - With a `compaction.strategy` other than `offset`, a record that arrives after a round has dropped the tombstone
   that would have beaten it counts as new
-  ([C22](../guarantees.md#tombstones)): set `delete.retention.ms` longer than records are late.
+  ([C22](../guarantees.md#c22)): set `delete.retention.ms` longer than records are late.
 - `versions.kept` protects whole versions with all their files; `versions.retention.ms` protects the
   files of expired versions for their readers.
 """

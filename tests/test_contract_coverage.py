@@ -15,7 +15,7 @@ import pytest
 
 TESTS = Path(__file__).resolve().parent
 CONTRACT = TESTS.parent / "docs" / "guarantees.md"
-RULES = [int(rule) for rule in re.findall(r"^- \*\*C(\d+)\*\* ", CONTRACT.read_text("utf-8"), re.MULTILINE)]
+RULES = [int(rule) for rule in re.findall(r"^### C(\d+)$", CONTRACT.read_text("utf-8"), re.MULTILINE)]
 
 
 def cited() -> dict[int, set[str]]:
