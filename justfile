@@ -73,6 +73,7 @@ format:
 # Write the pages that are made from code
 docs:
     {{python}} scripts/settings_reference.py
+    {{python}} scripts/guarantees_index.py
     {{python}} scripts/compaction_picture.py
     {{python}} scripts/concept_pictures.py
 
