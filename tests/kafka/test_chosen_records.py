@@ -105,7 +105,8 @@ def test_what_a_task_holds_is_bounded_by_bytes(tmp_path: Path, broker: KafkaBrok
 
 def most_memory(session: SparkSession) -> int:
     """The most that a Python worker of the session has had, in bytes."""
-    jvm = children([os.getpid()], "java")
-    workers = children(children(jvm, "pyspark.daemon"), "pyspark.daemon")
+    started = children([os.getpid()], "java")
+    jvms = started + children(started, "CoarseGrainedExecutorBackend")  # of a cluster
+    workers = children(children(jvms, "pyspark.daemon"), "pyspark.daemon")
     peaks = [re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text()) for pid in workers]
     return max(int(peak[1]) for peak in peaks if peak) * 1024
