@@ -23,10 +23,10 @@ from lithify.ports.source import StopAsked
 from lithify.ports.store import Warehouse
 from lithify.service.snapshot.changes import Changes
 from lithify.service.snapshot.consumer_narration import FollowedLog, Following, Narration, TellNote
+from lithify.service.snapshot.garbage import collector_at_rest
 from lithify.service.snapshot.lake_and_live import LakeAndLive
 from lithify.service.snapshot.live import Reached
 from lithify.service.snapshot.position import PositionText, StoredPosition
-from lithify.service.snapshot.table_fold import collector_at_rest
 
 AGAIN_S = 1.0
 """Between two tries where the warehouse is away."""

@@ -17,8 +17,8 @@ from lithify.rules.reading.continuation import BeyondEnd, Continues, advanced, c
 from lithify.rules.reading.pieces import Reading
 from lithify.service.documents import source_of
 from lithify.service.read.fetch import open_log
+from lithify.service.snapshot.garbage import collector_at_rest
 from lithify.service.snapshot.newest import Newest
-from lithify.service.snapshot.table_fold import collector_at_rest
 
 TAKEN_AT_ONCE = 8192
 """Records that are in memory as Python objects at a time, at most."""

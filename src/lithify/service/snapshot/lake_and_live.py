@@ -26,12 +26,13 @@ from lithify.model.settings.units import plural
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.service.snapshot.cursors import Cursors, copied_from, first_cursor, log_of
+from lithify.service.snapshot.garbage import collector_at_rest
 from lithify.service.snapshot.lake_then_live import SLICE_S, LakeThenLive
 from lithify.service.snapshot.live import LiveSource, Reached, chosen_partitions
 from lithify.service.snapshot.newest import Newest
 from lithify.service.snapshot.numbering import check_numbering
 from lithify.service.snapshot.position import PositionStore, StoredPosition
-from lithify.service.snapshot.table_fold import Table, TableFold, collector_at_rest
+from lithify.service.snapshot.table_fold import Table, TableFold
 
 STORE_MS = 10_000
 """Between two stores of the position, and two checks for new partitions, while records are polled."""

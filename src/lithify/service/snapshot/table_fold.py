@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterable, Iterator, MutableMapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, MutableMapping
 from dataclasses import InitVar, dataclass, field
 
 from lithify.model.record import Record, is_tombstone
@@ -79,15 +77,3 @@ def refill(table: Table, fill: Callable[[Table], int]) -> int:
         del table[key]
     table.update(contents)
     return taken
-
-
-@contextmanager
-def collector_at_rest() -> Iterator[None]:
-    """Turns off the cyclic garbage collector, which would scan all records of a growing table repeatedly."""
-    searches = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if searches:
-            gc.enable()

@@ -1,0 +1,55 @@
+"""The collector of garbage is on again, whatever threads did."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from itertools import permutations
+from threading import Thread
+
+import pytest
+
+from lithify.service.snapshot.garbage import collector_at_rest
+
+ORDERS = sorted({tuple(order) for order in permutations("aabbcc")})
+"""Three threads begin and end in some order, as their names come first and again."""
+
+
+@pytest.fixture(autouse=True)
+def as_it_was() -> Iterator[None]:
+    yield
+    gc.enable()
+
+
+@pytest.mark.parametrize("switch", [gc.enable, gc.disable])
+def test_it_is_as_before_once_all_have_ended(switch: Callable[[], None]) -> None:
+    for order in ORDERS:
+        switch()
+        before = gc.isenabled()
+        resting: dict[str, AbstractContextManager[None]] = {}
+        for thread in order:
+            if thread in resting:
+                resting.pop(thread).__exit__(None, None, None)
+            else:
+                resting[thread] = collector_at_rest()
+                resting[thread].__enter__()
+                assert not gc.isenabled()
+        assert gc.isenabled() is before, order
+
+
+def test_one_that_ends_while_another_begins_is_not_overruled(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, asked = collector_at_rest(), gc.isenabled
+    first.__enter__()
+    ends = Thread(target=first.__exit__, args=(None, None, None))
+
+    def ended_after_the_question() -> bool:
+        was_on = asked()
+        ends.start()
+        ends.join(0.2)
+        return was_on
+
+    monkeypatch.setattr(gc, "isenabled", ended_after_the_question)
+    with collector_at_rest():
+        ends.join()
+    assert asked()
