@@ -73,14 +73,19 @@ class TestIcebergStoreOfManyProcesses(StoreConformance):
         return replace(iceberg, store=Reopened(open_one))  # type: ignore[arg-type]
 
     def segments_seen_before(self, place: Place, state: TopicState) -> object:
-        """A state that is neither newest nor kept, and came from another process, is refused, never guessed at."""
-        if place.store.load(state.name).version == state.version:
-            return "version"
-        with pytest.raises(UnknownVersionError, match="version"):
-            place.store.segments(state)
-        return "version"
+        self.check_refused_without_lists(place, state)
+        return super().segments_seen_before(place, state)
 
-    view_seen_before = segments_seen_before
+    def view_seen_before(self, place: Place, state: TopicState) -> object:
+        self.check_refused_without_lists(place, state)
+        return super().view_seen_before(place, state)
+
+    def check_refused_without_lists(self, place: Place, state: TopicState) -> None:
+        """A state brings its manifest lists. One without, neither newest nor kept, is refused, never guessed at."""
+        if place.store.load(state.name).version == state.version:
+            return
+        with pytest.raises(UnknownVersionError, match="version"):
+            place.store.segments(replace(state, stored_as=None))
 
 
 @pytest.fixture

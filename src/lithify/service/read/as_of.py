@@ -23,7 +23,7 @@ from lithify.rules.compaction.survivor_rules import table_rules
 from lithify.rules.reading.pieces import Reading, pieces_of
 from lithify.rules.reading.points import Points, points_of
 from lithify.service.read.fetch import open_log
-from lithify.service.read.latest import latest
+from lithify.service.read.version_reader import latest
 
 At = int | AtTime | Mapping[int, int]
 """An offset of one log, exclusive; a time in all of them; or the offset of each, by partition."""

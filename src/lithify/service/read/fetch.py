@@ -25,9 +25,8 @@ from lithify.ports.files import Batch
 from lithify.ports.store import Warehouse
 from lithify.rules.compaction.survivor_rules import table_rules
 from lithify.rules.reading.pieces import Reading, pieces_of
-from lithify.service.read.latest import latest
 from lithify.service.read.open_version import OpenVersion
-from lithify.service.read.version_reader import VersionReader
+from lithify.service.read.version_reader import VersionReader, latest
 
 ONE_VERSION = Reading()
 """Its backlog is read, and no newer version."""

@@ -10,7 +10,7 @@ continues there. A reader holds a list of files, not an Iceberg snapshot, so sna
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lithify.errors import DamagedError, OffsetOutOfRangeError, VersionSweptError
@@ -18,10 +18,12 @@ from lithify.model.cursor import AtTime, Cursor, From, checked_offset
 from lithify.model.message import MessageId, MessagePosition
 from lithify.model.names import LogId
 from lithify.model.record import Record
+from lithify.model.segment import Segment, sizes_of
 from lithify.model.topic.log import LastRecord, LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.files import Batch
 from lithify.ports.store import Warehouse
+from lithify.rules.compaction.survivor_rules import SurvivorRules
 from lithify.rules.reading.continuation import Continues, Gone, Restored, continuation, lost_error
 from lithify.rules.reading.message_positions import check_has_ids
 from lithify.rules.reading.pieces import Piece, Reading
@@ -247,9 +249,33 @@ class VersionReader:
 
 def swept_error(warehouse: Warehouse, log: LogId, version: int, path: str, hint: str) -> VersionSweptError | None:
     """The error for a file that is gone because its version was swept; None if a kept one still needs it (C7, C8)."""
-    return None if path in warehouse.store.named_files(log.topic) else was_swept(log, version, path, hint)
+    return None if path in warehouse.store.named_files(log.topic) else _was_swept(log, version, path, hint)
 
 
-def was_swept(log: LogId, version: int, path: str, hint: str) -> VersionSweptError:
+def latest(
+    warehouse: Warehouse,
+    state: TopicState,
+    partition: int,
+    segments: Sequence[Segment],
+    rules: SurvivorRules,
+    key: bytes | None,
+) -> Iterator[Batch]:
+    """What `SegmentFiles.latest` gives of segments of `state`, whose files may be swept meanwhile (C7).
+
+    Raises `DamagedError` or `VersionSweptError`.
+    """
+    try:
+        yield from warehouse.files.latest(segments, rules, key)
+    except DamagedError as error:
+        named = warehouse.store.named_files(state.name)
+        gone = warehouse.files.missing([path for path in sizes_of(segments) if path not in named])
+        if not gone:
+            raise
+        raise _was_swept(
+            LogId(state.name, partition), state.version, gone[0], "read the newest version, which needs other files"
+        ) from error
+
+
+def _was_swept(log: LogId, version: int, path: str, hint: str) -> VersionSweptError:
     """The error for a file of a version that is gone and that no kept one needs."""
     return VersionSweptError(f"{log}: version {version}, which is being read, was swept: {path} is gone", hint=hint)
