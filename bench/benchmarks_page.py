@@ -1,4 +1,7 @@
-"""docs/benchmarks.md and its picture, from the figures of `just bench`; as a program from docs/benchmarks.json."""
+"""docs/benchmarks.md, its picture and the README's table of costs, from the figures of `just bench`.
+
+As a program it writes them from docs/benchmarks.json.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from typing import Any
 from figures import OURS, Summary, summaries
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
+README = DOCS.parent / "README.md"
 PAGE, PICTURE, FIGURES = "benchmarks.md", "images/benchmarks.svg", "benchmarks.json"
 
 WAYS = {
@@ -27,6 +31,25 @@ WAYS = {
     "pulsar": "Pulsar's own compactor, on a topic with the same records in batches; it drops deletes at once",
     "floor": "no way: reads the keys once and copies what is known to be left, by Arrow in a process a core",
 }
+IN_README = {
+    "lithify": "Lithify, warm",
+    "lithify-cold": "Lithify, cold",
+    "duckdb": "DuckDB",
+    "row_number": "Spark, `row_number`",
+    "merge": "Spark, merge",
+    "kafka": "Kafka's cleaner",
+    "pulsar": "Pulsar's compactor",
+}
+"""Columns of the README's table."""
+ROUNDS = {
+    "base": "first round, {:,} records",
+    "1%-new": "next round, 1 % new, {:,} in all",
+    "0.1%-new": "next round, 0.1 % new, {:,} in all",
+}
+"""Rows of it, by case, with the number of records."""
+MARK = "<!-- Written by `just bench` from docs/benchmarks.json. -->\n\n"
+"""What the table follows in the README; a blank line ends it."""
+
 BAR, LEFT, TOP, WIDTH = 22, 150, 56, 640
 INK, FAINT, WALL, CPU = "#1f2937", "#6b7280", "#1d4ed8", "#93c5fd"
 
@@ -79,14 +102,35 @@ def picture(result: Mapping[str, Any]) -> str:
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
+def with_costs(readme: str, result: Mapping[str, Any]) -> str:
+    """The README with the table of these figures: of each way and case the median, in seconds of the clock."""
+    before, mark, rest = readme.partition(MARK)
+    seconds = {(one.case, one.way): one.medians["seconds"] for one in _summaries(result)}
+    machine = result["machine"]
+    rows = [
+        [ROUNDS[case["name"]].format(case["records"])]
+        + [_rounded(seconds[case["name"], way]) if (case["name"], way) in seconds else "" for way in IN_README]
+        for case in result["cases"]
+        if case["name"] in ROUNDS
+    ]
+    table = _table([f"{machine['processor']}, {machine['cores']} cores", *IN_README.values()], rows)
+    return before + mark + table + rest[rest.index("\n\n") :]
+
+
+def _rounded(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
+
+
 def write(result: Mapping[str, Any], folder: Path = DOCS) -> None:
-    """The page, its picture, and the figures that they are made of, to a folder like `docs`."""
+    """The page, its picture, and the figures that they are made of, to a folder like `docs`; for it also the README."""
     rows = ",\n".join(json.dumps(row) for row in result["rows"])
     head = json.dumps({name: value for name, value in result.items() if name != "rows"})
     (folder / PICTURE).parent.mkdir(parents=True, exist_ok=True)
     (folder / FIGURES).write_text(f'{head[:-1]}, "rows": [\n{rows}\n]}}\n', "utf-8")
     (folder / PAGE).write_text(page(result), "utf-8")
     (folder / PICTURE).write_text(picture(result), "utf-8")
+    if folder == DOCS:
+        README.write_text(with_costs(README.read_text("utf-8"), result), "utf-8")
 
 
 _BUSY = (

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks_page import DOCS, FIGURES, PAGE, PICTURE, page, picture
+from benchmarks_page import DOCS, FIGURES, MARK, PAGE, PICTURE, README, page, picture, with_costs
 from benchmarks_page import WAYS as PAGE_WAYS
 from cases import BASE, Log, cases
 from figures import summaries
@@ -71,6 +71,21 @@ def test_the_published_page_is_that_of_its_figures():
     result = json.loads((DOCS / FIGURES).read_text("utf-8"))
     assert (DOCS / PAGE).read_text("utf-8") == page(result)
     assert (DOCS / PICTURE).read_text("utf-8") == picture(result)
+
+
+def test_the_costs_in_the_readme_are_those_of_the_figures():
+    result = json.loads((DOCS / FIGURES).read_text("utf-8"))
+    assert README.read_text("utf-8") == with_costs(README.read_text("utf-8"), result), "run bench/benchmarks_page.py"
+
+
+def test_the_table_of_costs_has_ways_side_by_side_and_leaves_the_rest_of_the_readme():
+    readme = with_costs(f"Above\n\n{MARK}| old |\n| table |\n\nBelow\n\nLast\n", RESULT)
+    above, _, rest = readme.partition(MARK)
+    head, _, row, *below = rest.split("\n")
+    assert above == "Above\n\n"
+    assert head.startswith("| ?, ? cores | Lithify, warm | Lithify, cold | DuckDB |")
+    assert row == "| first round, 4,000 records | 4 s |  | 2 s |  |  |  |  |"
+    assert below == ["", "Below", "", "Last", ""]
 
 
 class Told:
