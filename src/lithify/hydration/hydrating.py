@@ -22,8 +22,8 @@ from lithify.model.names import TopicName
 from lithify.ports.source import StopAsked
 from lithify.ports.store import Warehouse
 from lithify.service.snapshot.changes import Changes
+from lithify.service.snapshot.collector import collector_at_rest
 from lithify.service.snapshot.consumer_narration import FollowedLog, Following, Narration, TellNote
-from lithify.service.snapshot.garbage import collector_at_rest
 from lithify.service.snapshot.lake_and_live import LakeAndLive
 from lithify.service.snapshot.live import Reached
 from lithify.service.snapshot.position import PositionText, StoredPosition

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import builtins
 import gc
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,10 +40,6 @@ from lithify.spark.task_meter import TaskMeter
 
 PART = "part"
 PAYLOAD = "payload"
-
-POOL_CHOICE = "ARROW_DEFAULT_MEMORY_POOL"
-"""The environment variable by which users choose Arrow's allocator, which then stays."""
-_ARROWS_OWN = pa.default_memory_pool()
 
 Batches = Iterator[pa.RecordBatch]
 P = ParamSpec("P")
@@ -103,32 +98,15 @@ class Workers:
 
 
 def in_worker(run: Callable[Concatenate[Batches, P], Batches]) -> Callable[Concatenate[Batches, P], Batches]:
-    """A task of a Python worker, which leaves out of garbage collection what exists when its first task begins.
+    """Excludes objects that exist when a Python worker's first task begins from garbage collection.
 
     PySpark runs a collection after each task. With all imported modules that took 40 ms each time, a twelfth
     of a round of ten tasks.
     """
-    return _begun(run, _ARROWS_OWN)
 
-
-def in_key_worker(run: Callable[Concatenate[Batches, P], Batches]) -> Callable[Concatenate[Batches, P], Batches]:
-    """`in_worker` for tasks of the key pass, in which Arrow allocates where NumPy does, by the system.
-
-    Two allocators each keep what they have freed: up to 110 MiB more, in the same processor time. Where records are
-    copied, Arrow's own takes a third less of it.
-    """
-    return _begun(run, pa.system_memory_pool())
-
-
-def _begun(
-    run: Callable[Concatenate[Batches, P], Batches], pool: pa.MemoryPool
-) -> Callable[Concatenate[Batches, P], Batches]:
     @wraps(run)
     def begun(batches: Batches, /, *more: P.args, **named: P.kwargs) -> Batches:
         _leave_out_imports()
-        if POOL_CHOICE not in os.environ and pa.default_memory_pool().backend_name != pool.backend_name:
-            pa.default_memory_pool().release_unused()
-            pa.set_memory_pool(pool)
         return run(batches, *more, **named)
 
     return begun

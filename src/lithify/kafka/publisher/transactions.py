@@ -21,7 +21,7 @@ from lithify.kafka_client.client import SLICE_S, Cluster, client
 from lithify.model.cursor import Cursor
 from lithify.model.record import Record
 from lithify.ports.source import StopAsked
-from lithify.service.snapshot.garbage import collector_at_rest
+from lithify.service.snapshot.collector import collector_at_rest
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message, Producer

@@ -17,7 +17,7 @@ from lithify.rules.reading.continuation import BeyondEnd, Continues, advanced, c
 from lithify.rules.reading.pieces import Reading
 from lithify.service.documents import source_of
 from lithify.service.read.fetch import open_log
-from lithify.service.snapshot.garbage import collector_at_rest
+from lithify.service.snapshot.collector import collector_at_rest
 from lithify.service.snapshot.newest import Newest
 
 TAKEN_AT_ONCE = 8192

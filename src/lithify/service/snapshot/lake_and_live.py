@@ -25,8 +25,8 @@ from lithify.model.record import Record
 from lithify.model.settings.units import plural
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
+from lithify.service.snapshot.collector import collector_at_rest
 from lithify.service.snapshot.cursors import Cursors, copied_from, first_cursor, log_of
-from lithify.service.snapshot.garbage import collector_at_rest
 from lithify.service.snapshot.lake_then_live import SLICE_S, LakeThenLive
 from lithify.service.snapshot.live import LiveSource, Reached, chosen_partitions
 from lithify.service.snapshot.newest import Newest

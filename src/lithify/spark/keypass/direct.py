@@ -20,7 +20,7 @@ from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.errors import LithifyError
 from lithify.spark.keypass.results import RESULT, error_row, result_rows
 from lithify.spark.payloads import Unpacking
-from lithify.spark.tasks import PAYLOAD, Batches, TaskPace, columns, in_key_worker
+from lithify.spark.tasks import PAYLOAD, Batches, TaskPace, columns, in_worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def direct_winners(ranges: DataFrame, unpack: Unpacking) -> DataFrame:
     return ranges.select(PAYLOAD).mapInArrow(partial(_run_ranges, unpack=unpack), from_arrow_schema(RESULT))
 
 
-@in_key_worker
+@in_worker
 def _run_ranges(batches: Batches, unpack: Unpacking) -> Batches:
     tasks: list[RangeTask] = [unpack(payload) for (payload,) in columns(batches, PAYLOAD)]
     if not tasks:

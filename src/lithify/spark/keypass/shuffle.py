@@ -33,7 +33,7 @@ from lithify.spark.keypass.results import (
     result_rows,
 )
 from lithify.spark.payloads import Unpacking
-from lithify.spark.tasks import PART, PAYLOAD, Batches, Stage, TaskPace, columns, in_key_worker, shuffled
+from lithify.spark.tasks import PART, PAYLOAD, Batches, Stage, TaskPace, columns, in_worker, shuffled
 
 RANGE = "hash_range"
 PORTION = "portion"
@@ -91,7 +91,7 @@ def shuffled_winners(segments: DataFrame, ranges: DataFrame, parts: int, unpack:
     return shuffled(segments, send, ranges, Stage(partial(_find_in_blocks, unpack=unpack), RESULT), parts)
 
 
-@in_key_worker
+@in_worker
 def _send_keys(batches: Batches, unpack: Unpacking) -> Batches:
     meter, acquire = None, None
     for (payload,) in columns(batches, PAYLOAD):
@@ -129,7 +129,7 @@ class _Arrived:
         return self.spools[unit, index]
 
 
-@in_key_worker
+@in_worker
 def _find_in_blocks(batches: Batches, unpack: Unpacking) -> Batches:
     with spill_folder() as folder:
         arrived = _Arrived(folder)

@@ -1,4 +1,4 @@
-"""The collector of garbage is on again, whatever threads did."""
+"""The collector of reference cycles is on again, whatever threads did."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from threading import Thread
 
 import pytest
 
-from lithify.service.snapshot.garbage import collector_at_rest
+from lithify.service.snapshot.collector import collector_at_rest
 
 ORDERS = sorted({tuple(order) for order in permutations("aabbcc")})
 """Three threads begin and end in some order, as their names come first and again."""

@@ -1,4 +1,4 @@
-"""Python's collector of garbage, where many records are made that are not garbage."""
+"""Python's collector of reference cycles, where many records are made that have none."""
 
 from __future__ import annotations
 
