@@ -21,12 +21,7 @@ from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.columnar.segment.dead_records import ordinal_starts
 from lithify.model.segment import Segment
 from lithify.ports.engine import RunLimits
-from lithify.rules.compaction.key_pass_shape import (
-    KeyPassShape,
-    keys_read,
-    most_dead,
-    winners_memory,
-)
+from lithify.rules.compaction.key_pass_shape import KeyPassShape, keys_read, most_dead, winners_memory
 from lithify.rules.compaction.planner import LogPlan
 from lithify.spark.keypass.direct import RangeTask, direct_winners
 from lithify.spark.keypass.shuffle import BlocksTask, SegmentTask, shuffled_winners

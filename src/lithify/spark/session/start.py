@@ -21,14 +21,7 @@ from pyspark.sql import SparkSession
 from lithify.errors import LithifyError
 from lithify.model.settings.secrets import keep
 from lithify.spark.session.ended_session import end_quietly, forget_dead_session
-from lithify.spark.session.launch import (
-    OTHER_GATEWAYS,
-    interrupts_held,
-    is_local,
-    launched,
-    own_settings,
-    pythons,
-)
+from lithify.spark.session.launch import OTHER_GATEWAYS, interrupts_held, is_local, launched, own_settings, pythons
 from lithify.spark.session.reasons import MASTER, start_failure
 from lithify.spark.session.workers import check_workers, trust_workers
 

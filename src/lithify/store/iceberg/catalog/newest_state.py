@@ -40,7 +40,7 @@ class Newest:
     """The newest version of a topic as its metadata file has it."""
 
     state: TopicState
-    lists: Lists
+    """It has its manifest lists with it."""
     properties: Mapping[str, str]
     """Of the table."""
 
@@ -122,7 +122,7 @@ def _newest(name: TopicName, where: str, content: bytes) -> Newest | None:
         if view is not None and checksums is not None and checksums.get(VIEW_BRANCH) != _checksum(view):
             view = None
         lists = Lists(_list(main), None if view is None else _list(view))
-        return Newest(replace(state, stored_as=lists), lists, properties)
+        return Newest(replace(state, stored_as=lists), properties)
     except Exception:  # damaged bytes fail in any way here; the usual way reports them
         return None
 
