@@ -56,7 +56,7 @@ chain RECORDS="1000000":
 peer-suite *ARGS:
     PYTHONPATH=tests {{python}} -m peer_suite.run {{ARGS}}
 
-# Rounds against other ways on the same files, into docs/benchmarks.md: 15 minutes; `just bench full`, `just bench smoke`
+# Rounds against other ways on the same files, into docs/understand/benchmarks.md: 15 minutes; `just bench full`, `just bench smoke`
 bench *ARGS:
     PYTHONPATH=src:tests {{python}} bench/run.py {{ARGS}}
 

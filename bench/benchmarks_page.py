@@ -1,6 +1,6 @@
-"""docs/benchmarks.md, its picture and the README's table of costs, from the figures of `just bench`.
+"""docs/understand/benchmarks.md, its picture and the README's table of costs, from the figures of `just bench`.
 
-As a program it writes them from docs/benchmarks.json.
+As a program it writes them from docs/understand/benchmarks.json.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from figures import OURS, Summary, summaries
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 README = DOCS.parent / "README.md"
-PAGE, PICTURE, FIGURES = "benchmarks.md", "images/benchmarks.svg", "benchmarks.json"
+PAGE, PICTURE, FIGURES = "understand/benchmarks.md", "images/benchmarks.svg", "understand/benchmarks.json"
 
 WAYS = {
     "lithify": "a round of Lithify on a session that has run rounds before, commit included",
@@ -47,7 +47,7 @@ ROUNDS = {
     "0.1%-new": "next round, 0.1 % new, {:,} in all",
 }
 """Rows of it, by case, with the number of records."""
-MARK = "<!-- Written by `just bench` from docs/benchmarks.json. -->\n\n"
+MARK = "<!-- Written by `just bench` from docs/understand/benchmarks.json. -->\n\n"
 """What the table follows in the README; a blank line ends it."""
 
 BAR, LEFT, TOP, WIDTH = 22, 150, 56, 640
@@ -62,14 +62,14 @@ def page(result: Mapping[str, Any]) -> str:
         f"`{result['command']}` wrote this page on {result['date']}: {machine['processor']}, "
         f"{machine['cores']} cores, {machine['memory_gib']} GiB; Python {machine['python']}, "
         f"DuckDB {machine['duckdb']}, Spark {machine['spark']}. Other programs kept {_others(result['rows'])} of the "
-        "cores busy meanwhile. [bench](../bench/README.md) says how it is measured.",
+        "cores busy meanwhile. [bench](../../bench/README.md) says how it is measured.",
         *([_BUSY] if median(row["others"] for row in result["rows"]) > MOST_OTHERS else []),
         "Every way keeps the last record of each key of the same files, in turns; the records that they leave are "
         "compared. Times are medians of the turns; a ratio is the median of Lithify's to the other's, pair by pair: "
         "below 1 Lithify takes less.",
         _list({way: WAYS[way] for way in dict.fromkeys(one.way for one in found)}),
         *(f"Left out: {name}, since {why}." for name, why in result["left_out"].items()),
-        "![Time of each way on the first log](images/benchmarks.svg)",
+        "![Time of each way on the first log](../images/benchmarks.svg)",
         *(block for case in result["cases"] for block in _of_case(case, found)),
     ]
     return "\n\n".join(blocks) + "\n"
@@ -125,7 +125,8 @@ def write(result: Mapping[str, Any], folder: Path = DOCS) -> None:
     """The page, its picture, and the figures that they are made of, to a folder like `docs`; for it also the README."""
     rows = ",\n".join(json.dumps(row) for row in result["rows"])
     head = json.dumps({name: value for name, value in result.items() if name != "rows"})
-    (folder / PICTURE).parent.mkdir(parents=True, exist_ok=True)
+    for name in (PAGE, PICTURE):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
     (folder / FIGURES).write_text(f'{head[:-1]}, "rows": [\n{rows}\n]}}\n', "utf-8")
     (folder / PAGE).write_text(page(result), "utf-8")
     (folder / PICTURE).write_text(picture(result), "utf-8")

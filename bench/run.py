@@ -3,8 +3,9 @@
     python bench/run.py [short|full|smoke] [--data FOLDER] [--case NAME]... [--way NAME]... [--records N] [--turns N]
                         [--to FOLDER]
 
-`short` takes less than 15 minutes on two idle cores, `full` less than two hours. They write docs/benchmarks.md, its
-picture and its figures. `smoke` takes a minute and shows that all of it works: its figures mean nothing.
+`short` takes less than 15 minutes on two idle cores, `full` less than two hours. They write
+docs/understand/benchmarks.md, its picture and its figures. `smoke` takes a minute and shows that all of it
+works: its figures mean nothing.
 """
 
 from __future__ import annotations

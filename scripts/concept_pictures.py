@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/concepts.md; `just docs` calls it.
+"""Draws the pictures of docs/understand/concepts.md; `just docs` calls it.
 
 Which records win, how far a round goes and what it leaves is not drawn by hand: the planner and the
 oracle of `lithify.rules.compaction` say it. A test compares the files with what this draws.

@@ -26,7 +26,7 @@ min.compaction.lag.ms=1h`, or `lake.create_topic("orders", config={"min.compacti
 accepted is refused, and the error says what would be.
 
 `lithify topic info TOPIC` shows the settings in force, and `lithify topic alter` changes them on a topic
-that has data: [what that means](../how-to/change-a-topic.md).
+that has data: [what that means](../operate/settings.md).
 
 | setting | default | accepts | meaning |
 | --- | --- | --- | --- |
@@ -59,7 +59,7 @@ Where a preset differs from the system that it is named after:
   never. A deleted key is gone after the round that covers its delete, in Pulsar as well.
 - **mapr**: the settings are Kafka's, except that `min.compaction.lag.ms` counts from the write, as in MapR, not from
   the timestamps of records. What MapR's streams have beside them are attributes of a
-  [stream](../how-to/use-streams.md): `compact`, `ttl` and others.
+  [stream](../operate/streams.md): `compact`, `ttl` and others.
 """
 
 _FROM_KAFKA = """
@@ -101,7 +101,7 @@ _PULSAR = """
 ## For those who come from Pulsar
 
 Which settings of a Pulsar cluster, namespace or topic have which counterpart: in a topic of the lake, such as a
-[copy](../how-to/copy-a-pulsar-topic.md), and for [rounds of a live topic](../how-to/compact-a-live-pulsar-topic.md).
+[copy](../data-in/ingest-pulsar.md), and for [rounds of a live topic](../operate/live-pulsar.md).
 Policies of a live topic stay Pulsar's; no verb changes them.
 
 | Pulsar | in the lake | for a live topic |
@@ -201,7 +201,7 @@ _CLOSING = """
   `empty.value`, the lags and the ratio only with `compact`.
 - With a `compaction.strategy` other than `offset`, a record that arrives after a round has dropped the tombstone
   that would have beaten it counts as new
-  ([C22](../guarantees.md#c22)): set `delete.retention.ms` longer than records are late.
+  ([C22](guarantees.md#c22)): set `delete.retention.ms` longer than records are late.
 - `versions.kept` protects whole versions with all their files; `versions.retention.ms` protects the
   files of expired versions for their readers.
 """

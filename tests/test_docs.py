@@ -151,7 +151,7 @@ def test_the_picture_shows_what_the_rules_say():
 def test_the_pictures_of_the_concepts_are_current(name):
     drawn = concept_pictures.PICTURES[name]()
     assert (concept_pictures.IMAGES / name).read_text("utf-8") == drawn, "run `just docs`"
-    assert f"](images/{name})" in (ROOT / "docs" / "concepts.md").read_text("utf-8")
+    assert f"](../images/{name})" in (ROOT / "docs/understand/concepts.md").read_text("utf-8")
 
 
 def test_the_pictures_of_the_concepts_show_what_the_rules_say():
@@ -320,7 +320,7 @@ def test_every_code_of_an_error_is_under_its_exit_code():
     from lithify import errors
     from lithify.cli.main import USAGE
 
-    told = sections("how-to/troubleshoot.md")
+    told = sections("reference/errors.md")
     heads = {
         code: re.findall(r"^(?:\*\*|\| )`(\w+)`", told[heading], re.MULTILINE)
         for code, heading in [(1, "Exit code 1: failed"), (2, "Exit code 2: refused, nothing was changed")]

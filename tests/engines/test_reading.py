@@ -1,4 +1,4 @@
-"""Other engines read a topic right: the programs of the how-to pages, run as they stand there."""
+"""Other engines read a topic right: the programs of the pages, run as they stand there."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from lithify.service.round.compact import RunRequest, compact
 from lithify.testing.oracle_engine import OracleEngine
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ROOT / "docs" / "how-to"
+PAGES = ROOT / "docs" / "data-out"
 DUCKDB_PYTHON = Path(sys.prefix) / "engines" / "bin" / "python"
 
 
-def program(heading: str, page: str = "read-from-other-engines.md") -> str:
+def program(heading: str, page: str = "other-engines.md") -> str:
     """The first Python program under a heading of the page."""
     section = (PAGES / page).read_text("utf-8").partition(f"\n## {heading}\n")[2]
     block = re.search(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)

@@ -19,7 +19,7 @@ def test_ways_are_compared_and_a_page_is_written(tmp_path):
     command = [sys.executable, "bench/run.py", "smoke", *some, "--data", str(tmp_path / "data"), "--to", str(tmp_path)]
     paths = os.pathsep.join(str(ROOT / folder) for folder in ("src", "tests"))
     subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": paths}, check=True)
-    result = json.loads((tmp_path / "benchmarks.json").read_text())
+    result = json.loads((tmp_path / "understand" / "benchmarks.json").read_text())
     assert sorted((row["case"], row["way"]) for row in result["rows"]) == [
         (case, way) for case in ("0.1%-new", "base") for way in ("duckdb", "floor", "lithify")
     ]
@@ -27,6 +27,6 @@ def test_ways_are_compared_and_a_page_is_written(tmp_path):
     assert all(row["cpu_s"] > 0 < row["read_bytes"] for row in ours)
     assert all(row["files_bytes"] > 0 for row in result["rows"])
     assert all(row["peak_bytes"].keys() == {"driver", "jvm", "worker"} for row in ours)
-    assert "| lithify | 1 |" in (tmp_path / "benchmarks.md").read_text()
+    assert "| lithify | 1 |" in (tmp_path / "understand" / "benchmarks.md").read_text()
     assert (tmp_path / "images" / "benchmarks.svg").read_text().startswith("<svg")
     assert not [path for path in (tmp_path / "data").iterdir() if path.name.startswith("tmp")]

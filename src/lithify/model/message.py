@@ -130,7 +130,7 @@ def chunk_of(metadata: bytes | None) -> Chunk | None:
 class Envelope(NamedTuple):
     """What a message of Pulsar has besides the fields of a record.
 
-    `metadata` is a serialised `MessageMetadata` with the fields that have no column (docs/format.md). With
+    `metadata` is a serialised `MessageMetadata` with the fields that have no column (docs/reference/format.md). With
     `passed_through` the record is a whole entry that compaction cannot look into (C53): its value is the entry's
     payload as it is, and `metadata` that of the entry.
     """

@@ -16,7 +16,7 @@ from lithify.model.topic.state import TopicState
 class Destination:
     """The facts of a topic that a task needs to write to it: some ten bytes per log, without their states.
 
-    Spark sends it with the code of the tasks, which it writes to disk if it is large (docs/security.md).
+    Spark sends it with the code of the tasks, which it writes to disk if it is large (docs/understand/security.md).
     """
 
     name: TopicName

@@ -4,7 +4,7 @@
     FileAccess ──► in the closure of the task's function ──► memory of the executors
 
 Spark writes closures to disk only if an executor runs out of storage memory, and encrypts them if
-`spark.io.encryption.enabled` is on, as in Lithify's own sessions (docs/security.md).
+`spark.io.encryption.enabled` is on, as in Lithify's own sessions (docs/understand/security.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The recipes of docs/how-to that change topics: every command that they show does what it says."""
+"""The recipes of docs that change topics: every command that they show does what it says."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 pytestmark = pytest.mark.usefixtures("plain_rounds")
 
-PAGES = Path(__file__).resolve().parents[3] / "docs" / "how-to"
+PAGES = Path(__file__).resolve().parents[3] / "docs"
 
 
 def blocks(page, language):
@@ -51,7 +51,7 @@ def a_line(offset, key):
 
 
 def test_a_compacted_view(lithify):
-    page = "read-a-compacted-view.md"
+    page = "understand/side-by-side.md"
     states = []
     for arguments, outcome in outputs(lithify, page):
         if arguments[0] == "consume":
@@ -68,7 +68,7 @@ def test_a_changed_topic(lithify):
     for version in range(2, 12):  # as many as it takes to be at the version that the page shows
         line = json.dumps({"partition": version % 4, "key": "k", "value": "v"})
         lithify("produce", "orders", stdin=line)
-    page = "change-a-topic.md"
+    page = "operate/settings.md"
     told = [outcome.err for _, outcome in outputs(lithify, page)]
     assert told[0] == blocks(page, "")[0]
     assert "  partitions  4 → 8\n" in told[1]
@@ -78,7 +78,7 @@ def test_a_cut_log(lithify):
     lithify("topic", "create", "orders")
     for key, offsets in (("a", (0, 150)), ("b", (250, 950))):
         lithify("produce", "orders", "--keep-offsets", stdin="\n".join(a_line(offset, key) for offset in offsets))
-    for arguments, stdin in commands("cut-a-log.md"):
+    for arguments, stdin in commands("operate/retention-and-cuts.md"):
         if arguments[0] == "versions":  # what comes before has cut where a round will have been
             lithify("compact", "orders")
             kept = lithify("versions", "orders", "--json").lines[0]["version"]
@@ -92,7 +92,7 @@ def test_a_cut_log(lithify):
 
 def test_a_deleted_value_is_in_no_file(lithify):
     """The page says how to find it in the files, and what leaves them when."""
-    page = "../deletes.md"
+    page = "understand/deletes.md"
     (program,) = blocks(page, "python")
     program = program.replace("lithify-warehouse", str(lithify.warehouse))
     found, names = {}, {}
@@ -110,7 +110,7 @@ def test_a_deleted_value_is_in_no_file(lithify):
 
 
 def test_feeding_a_cache_an_index_and_a_warehouse(lithify, monkeypatch, tmp_path):
-    page = "feed-a-cache-an-index-a-warehouse.md"
+    page = "data-out/feed-a-cache-an-index-a-warehouse.md"
     monkeypatch.chdir(tmp_path)
     for arguments, outcome in outputs(lithify, page):
         if arguments[0] == "hydrate":

@@ -251,7 +251,7 @@ def test_one_place_at_most():
 def test_every_option_is_in_the_guide():
     from pathlib import Path
 
-    page = (Path(__file__).parents[3] / "docs" / "how-to" / "read-with-spark.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "data-in" / "spark.md").read_text("utf-8")
     assert [name for name in READING if f"`{name}`" not in page] == []
 
 

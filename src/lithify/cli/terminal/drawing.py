@@ -1,8 +1,8 @@
 """Pages as lines of a terminal: columns within its width, words in colour.
 
 No text can control a terminal or begin a line of its own: names, settings, paths and errors may come from an attacker
-(docs/security.md). Unprintable characters are shown as Python escapes them; Lithify's own styles are distinguished from
-escapes in the text.
+(docs/understand/security.md). Unprintable characters are shown as Python escapes them; Lithify's own styles are
+distinguished from escapes in the text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The Arrow schemas of segments (docs/format.md has the same tables), one for each kind of topic.
+"""The Arrow schemas of segments (docs/reference/format.md has the same tables), one for each kind of topic.
 
     ordinary                   partition offset timestamp timestamp_type key value value_size headers
     with Pulsar's ids (C52)    the same, and ledger_id entry_id batch_index event_time passed_through metadata

@@ -48,7 +48,7 @@ def check_not_elsewhere(groups: Groups, part: GroupTopic, identity: str) -> None
     else:
         hint = (
             "if the catalog has lost its namespace lithify_warehouse, give it back the property lithify.warehouse-id, "
-            "see `A lost identity` in docs/how-to/repair-a-topic.md"
+            "see `A lost identity` in docs/recover/repair.md"
         )
     raise RefusedError(
         f"group {part.group} has no position in {part.topic} of warehouse {groups.scope}, but the database has some "

@@ -76,7 +76,7 @@ class SqlReplicas:
                 f"warehouse {self._scope} has no replicas, but the database has those of the warehouse that was known "
                 f"as {former} before, {there[0]}",
                 hint="if its catalog has lost that identity, give it back, see `A lost identity` in "
-                "docs/how-to/repair-a-topic.md; if it is another warehouse, "
+                "docs/recover/repair.md; if it is another warehouse, "
                 "`lithify replica add TOPIC --to DIR` says so",
             )
 

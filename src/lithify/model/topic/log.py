@@ -25,7 +25,7 @@ FIRST_EPOCH = 1
 RUN_IDS_KEPT = 8
 """Ids of the latest commits that each log's state keeps, to settle unknown outcomes (C6)."""
 BATCHES_KEPT = 32
-"""Streaming queries whose latest batch the state keeps, those that wrote last (docs/format.md)."""
+"""Streaming queries whose latest batch the state keeps, those that wrote last (docs/reference/format.md)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@
 
 The JVM reads its stdin, a pipe whose other end only this process has: it ends with this process, killed or not.
 A local session encrypts its files in folders that only this user can read, and its processes authenticate
-each other (docs/security.md).
+each other (docs/understand/security.md).
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ def test_a_sealed_document_reads_back():
 
 
 def test_the_checksum_is_that_of_the_format_page():
-    """docs/format.md: `printf '["x/lithify/source.json",{"name":"a"}]' | sha256sum | cut -c1-16`."""
+    """docs/reference/format.md: `printf '["x/lithify/source.json",{"name":"a"}]' | sha256sum | cut -c1-16`."""
     text = sealed("/x/lithify/source.json", {"name": "a"})
     assert json.loads(text)["checksum"] == "4dc42a1783e061c4"
 
@@ -54,7 +54,7 @@ def test_the_same_file_by_another_path_is_the_same(place):
 
 @pytest.mark.parametrize("place", ["/mnt/b/wh", "s3://bucket/lithify", "/a/lithify/wh", "/b/lithify/wh"])
 def test_a_document_of_a_warehouse_is_the_same_in_whatever_folder_that_is(place):
-    """C47, and docs/format.md: its path begins with `.lithify`, also in a folder that is called `lithify`."""
+    """C47, and docs/reference/format.md: its path begins with `.lithify`, also in a folder that is called `lithify`."""
     text = sealed("file:///a/lithify/wh/.lithify/format.json", CONTENT)
     assert unsealed(f"{place}/.lithify/format.json", text) == CONTENT
     with pytest.raises(DamagedError, match="is not what was written"):

@@ -44,7 +44,7 @@ def test_a_stream_answers_a_brokers_name_as_a_topic_does(name):
 
 
 def test_every_attribute_of_maprs_page_is_taken_or_answered():
-    page = Path(__file__).parents[4] / "docs" / "how-to" / "come-from-mapr.md"
+    page = Path(__file__).parents[4] / "docs" / "reference" / "from-mapr.md"
     rows = page.read_text().partition("## Parameters of a stream")[2].splitlines()
     names = [name for row in rows if row.startswith("| `-") for name in re.findall(r"`-(\w+)`", row.split(" | ")[0])]
     assert len(names) > 15

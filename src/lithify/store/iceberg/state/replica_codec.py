@@ -1,4 +1,4 @@
-"""What a topic is a replica of, as a property of its table and in records of closed versions (docs/format.md).
+"""What a topic is a replica of, as a table property and in records of closed versions (docs/reference/format.md).
 
 lithify.replica     JSON: one `ReplicaOf`; null once it was promoted; absent of a topic that never was one
 """

@@ -1,4 +1,4 @@
-"""The state of a topic as properties of its table, and back (described in docs/format.md as well).
+"""The state of a topic as properties of its table, and back (described in docs/reference/format.md as well).
 
     lithify.format-version   3, or 4 with features; a higher one is refused
     lithify.features         JSON: what earlier versions of Lithify do not know of the topic
