@@ -1,4 +1,4 @@
-"""Other engines read a topic right: the programs of the pages, run as they stand there."""
+"""Other engines read a topic right: the programs of the page, run as they stand there."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from lithify.service.round.compact import RunRequest, compact
 from lithify.testing.oracle_engine import OracleEngine
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ROOT / "docs" / "data-out"
+PAGE = ROOT / "docs" / "data-out" / "query-the-latest.md"
 DUCKDB_PYTHON = Path(sys.prefix) / "engines" / "bin" / "python"
 
 
-def program(heading: str, page: str = "other-engines.md") -> str:
+def program(heading: str) -> str:
     """The first Python program under a heading of the page."""
-    section = (PAGES / page).read_text("utf-8").partition(f"\n## {heading}\n")[2]
+    section = PAGE.read_text("utf-8").partition(f"\n## {heading}\n")[2]
     block = re.search(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     assert block is not None, heading
     return block[1]
@@ -60,10 +60,10 @@ def orders(tmp_path: Path) -> lithify.Topic:
 
 
 def test_pyiceberg_reads_records_with_their_offsets(orders, tmp_path):
-    before = printed(Path(sys.executable), program("PyIceberg"), tmp_path)
+    before = printed(Path(sys.executable), program("All records in PyIceberg"), tmp_path)
     assert before == ["10 records", "3 b'o-2' b'paid'", "4 b'o-4' None"]
     a_round(orders.warehouse, orders)
-    after = printed(Path(sys.executable), program("PyIceberg"), tmp_path)
+    after = printed(Path(sys.executable), program("All records in PyIceberg"), tmp_path)
     assert after == ["7 records", "3 b'o-2' b'paid'", "4 b'o-4' None"]
 
 
@@ -71,9 +71,9 @@ def test_pyiceberg_reads_records_with_their_offsets(orders, tmp_path):
 def test_duckdb_finds_the_latest_value_of_every_key(orders, tmp_path):
     assert DUCKDB_PYTHON.exists(), "run `scripts/setup dev`"
     latest = ["o-0 placed", "o-1 ", "o-2 paid", "o-3 placed", "o-5 placed"]
-    assert printed(DUCKDB_PYTHON, program("DuckDB"), tmp_path) == latest
+    assert printed(DUCKDB_PYTHON, program("One query in DuckDB"), tmp_path) == latest
     a_round(orders.warehouse, orders)
-    assert printed(DUCKDB_PYTHON, program("DuckDB"), tmp_path) == latest
+    assert printed(DUCKDB_PYTHON, program("One query in DuckDB"), tmp_path) == latest
     ours = orders.table().sort_by("key").select(["key", "value"]).to_pylist()
     assert [f"{row['key'].decode()} {row['value'].decode()}" for row in ours] == latest
 
@@ -94,7 +94,7 @@ def latest(orders) -> list[str]:
     ],
 )
 def test_a_view_of_the_latest_has_them_before_and_after_a_round(heading, python, orders, latest, tmp_path):
-    source = program(heading, "query-the-latest.md")
+    source = program(heading)
     assert printed(python, source, tmp_path) == latest
     a_round(orders.warehouse, orders)
     assert printed(python, source, tmp_path) == latest
@@ -109,13 +109,13 @@ spark.catalog.dropTempView("orders_latest")
 
 @pytest.mark.spark
 def test_a_view_in_a_session_of_spark_has_them_before_and_after_a_round(latest, tmp_path):
-    source = program("Spark SQL", "query-the-latest.md")
+    source = program("Spark SQL")
     assert printed(Path(sys.executable), source + A_ROUND_IN_BETWEEN + source, tmp_path) == latest * 2
 
 
 @pytest.mark.engines
 def test_duckdb_reads_every_column_as_it_was_written(orders, tmp_path):
-    everything = program("DuckDB").partition("latest = ")[0] + (
+    everything = program("One query in DuckDB").partition("latest = ")[0] + (
         'rows = connection.sql(f"SELECT partition, \\"offset\\", timestamp_type, key, value, value_size, '
         "headers FROM iceberg_scan('{metadata}') ORDER BY 1, 2\").fetchall()\n"
         "print(*rows, sep='\\n')\n"
