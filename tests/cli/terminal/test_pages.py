@@ -18,7 +18,12 @@ PAGES = Path(__file__).resolve().parents[3] / "docs"
 
 
 def blocks(page, language):
-    found = re.findall(r"^```(\w*)\n(.*?)^```$", (PAGES / page).read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    """The code of a page, or of the section of it that `PAGE#HEADING` names."""
+    name, _, heading = page.partition("#")
+    text = (PAGES / name).read_text("utf-8")
+    if heading:
+        text = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     return [text for name, text in found if name == language]
 
 
@@ -78,7 +83,8 @@ def test_a_cut_log(lithify):
     lithify("topic", "create", "orders")
     for key, offsets in (("a", (0, 150)), ("b", (250, 950))):
         lithify("produce", "orders", "--keep-offsets", stdin="\n".join(a_line(offset, key) for offset in offsets))
-    for arguments, stdin in commands("operate/retention-and-cuts.md"):
+    pages = ("retention-and-cuts.md", "plan-and-undo.md#Undo a round", "versions-and-space.md#The space: sweep")
+    for arguments, stdin in (command for page in pages for command in commands(f"operate/{page}")):
         if arguments[0] == "versions":  # what comes before has cut where a round will have been
             lithify("compact", "orders")
             kept = lithify("versions", "orders", "--json").lines[0]["version"]
