@@ -26,7 +26,7 @@ min.compaction.lag.ms=1h`, or `lake.create_topic("orders", config={"min.compacti
 accepted is refused, and the error says what would be.
 
 `lithify topic info TOPIC` shows the settings in force, and `lithify topic alter` changes them on a topic
-that has data: [what that means](../operate/settings.md).
+that has data: [what that means](../operate/settings-and-streams.md).
 
 | setting | default | accepts | meaning |
 | --- | --- | --- | --- |
@@ -59,7 +59,7 @@ Where a preset differs from the system that it is named after:
   never. A deleted key is gone after the round that covers its delete, in Pulsar as well.
 - **mapr**: the settings are Kafka's, except that `min.compaction.lag.ms` counts from the write, as in MapR, not from
   the timestamps of records. What MapR's streams have beside them are attributes of a
-  [stream](../operate/streams.md): `compact`, `ttl` and others.
+  [stream](../operate/settings-and-streams.md#streams): `compact`, `ttl` and others.
 """
 
 _FROM_KAFKA = """

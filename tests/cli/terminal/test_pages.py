@@ -73,7 +73,7 @@ def test_a_changed_topic(lithify):
     for version in range(2, 12):  # as many as it takes to be at the version that the page shows
         line = json.dumps({"partition": version % 4, "key": "k", "value": "v"})
         lithify("produce", "orders", stdin=line)
-    page = "operate/settings.md"
+    page = "operate/settings-and-streams.md#Change a topic that has data"
     told = [outcome.err for _, outcome in outputs(lithify, page)]
     assert told[0] == blocks(page, "")[0]
     assert "  partitions  4 → 8\n" in told[1]
