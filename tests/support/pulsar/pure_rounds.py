@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from lithify.columnar.files.spilled import spill_file
 from lithify.columnar.key_hash import HashRange, KeyHash, ranges_of
 from lithify.columnar.keypass.key_blocks import Spool
 from lithify.columnar.keypass.winners import WinnerFinder
@@ -65,8 +66,8 @@ def chunk_range(key: bytes | None, hash_ranges: int) -> int:
 def lone_round(reader: EntryReader, ranges: Sequence[EntryRange], rules: RoundRules) -> list[bytes]:
     """The same by one task alone. Raises `NeedsShuffleError`."""
     written: list[bytes] = []
-    with tempfile.TemporaryDirectory() as folder:
-        kept = KeptEntries(reader, Path(folder))
+    with spill_file() as file:
+        kept = KeptEntries(reader, file)
         writing = ViewWriting(kept, rules, written.extend)
         for part in OneTaskRound(MEMORY_BYTES, SEED).judge(kept, rules, numbered(ranges), unthrottled):
             writing.write(part)

@@ -3,7 +3,8 @@
     task ──► sealed with a key that only its memory has ──► SPARK_LOCAL_DIRS/lithify-…, else TMPDIR ──► opened again
 
 Spark tells its Python workers its local folders (`spark.local.dir`, those of YARN's containers), and deletes them when
-it ends: also what a killed worker leaves there.
+it ends: also what a killed worker leaves there. Nobody deletes what is left in TMPDIR, so what may be kept without
+Spark is kept in files without a name.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from lithify.errors import EngineError
 
@@ -30,6 +32,26 @@ def spill_folder() -> Iterator[Path]:
         raise EngineError(f"{error.filename}: nothing can be kept there: {error.strerror}", hint=MORE_SPACE) from error
     with made as folder:
         yield Path(folder)
+
+
+@contextmanager
+def spill_file() -> Iterator[IO[bytes]]:
+    """A file without a name, of which nothing is left, also where this process is killed.
+
+    Raises `EngineError` where there can be none.
+    """
+    with spilling(spill_place(), "nothing can be kept there"):
+        file = tempfile.TemporaryFile(dir=_place())  # noqa: SIM115 - closed below
+    try:
+        yield file
+    finally:
+        with suppress(OSError):  # what the disk refused before, it refuses again
+            file.close()
+
+
+def spill_place() -> Path:
+    """The folder in which folders and files are made."""
+    return Path(_place() or tempfile.gettempdir())
 
 
 @contextmanager

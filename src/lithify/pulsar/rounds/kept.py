@@ -7,13 +7,14 @@ later reads  file ─► caller
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import IO
 
-from lithify.columnar.files.spilled import Sealer, spilling
+from lithify.columnar.files.spilled import Sealer, spill_place, spilling
 from lithify.model.message import MessageId
 from lithify.pulsar.format.entry import RawEntry
 from lithify.pulsar.rounds.entry_reader import EntryReader
@@ -26,42 +27,42 @@ _Range = tuple[MessageId | None, MessageId]
 
 @dataclass(slots=True)
 class KeptEntries:
-    """An `EntryReader` that keeps what is read of ranges that are not compacted in `folder`."""
+    """An `EntryReader` that keeps what is read of ranges that are not compacted in `file`. One read at a time."""
 
     reader: EntryReader
-    folder: Path
-    _files: dict[_Range, Path] = field(default_factory=dict)
+    file: IO[bytes]
+    _places: dict[_Range, tuple[int, int]] = field(default_factory=dict)
+    """From where to where in the file the entries of a range are."""
     _sealer: Sealer = field(default_factory=Sealer)
 
     def read(self, start: MessageId | None, end: MessageId, *, compacted: bool = False) -> Iterator[list[RawEntry]]:
         """Raises `EngineError` if the disk is full, and what the reader raises."""
         if compacted:
             return self.reader.read(start, end, compacted=True)
-        kept = self._files.get((start, end))
-        return self._first(start, end) if kept is None else self._stored(kept)
+        place = self._places.get((start, end))
+        return self._first(start, end) if place is None else self._stored(*place)
 
     def _first(self, start: MessageId | None, end: MessageId) -> Iterator[list[RawEntry]]:
-        path = self.folder / f"{start}-{end}"
         with self._keeping():
-            path.unlink(missing_ok=True)  # of a read that was not finished
+            begin = self.file.seek(0, os.SEEK_END)
         for entries in self.reader.read(start, end):
-            with self._keeping(), path.open("ab") as file:
+            with self._keeping():
                 for raw in entries:
                     sealed = self._sealer.seal(raw.data)
-                    file.write(_ENTRY.pack(raw.ledger, raw.entry, len(sealed)))
-                    file.write(sealed)
+                    self.file.write(_ENTRY.pack(raw.ledger, raw.entry, len(sealed)))
+                    self.file.write(sealed)
+                self.file.flush()
             yield entries
-        with self._keeping():
-            path.touch()  # where there were no entries
-        self._files[start, end] = path
+        self._places[start, end] = begin, self.file.tell()
 
-    def _stored(self, path: Path) -> Iterator[list[RawEntry]]:
+    def _stored(self, begin: int, end: int) -> Iterator[list[RawEntry]]:
         entries: list[RawEntry] = []
         size = 0
-        with self._keeping(), path.open("rb") as file:
-            while header := file.read(_ENTRY.size):
-                ledger, entry, length = _ENTRY.unpack(header)
-                entries.append(RawEntry(ledger, entry, self._sealer.open(file.read(length))))
+        with self._keeping():
+            self.file.seek(begin)
+            while self.file.tell() < end:
+                ledger, entry, length = _ENTRY.unpack(self.file.read(_ENTRY.size))
+                entries.append(RawEntry(ledger, entry, self._sealer.open(self.file.read(length))))
                 size += length + _ENTRY.size
                 if size >= LIST_BYTES:
                     yield entries
@@ -70,4 +71,4 @@ class KeptEntries:
             yield entries
 
     def _keeping(self) -> AbstractContextManager[None]:
-        return spilling(self.folder, "entries cannot be kept until they are written")
+        return spilling(spill_place(), "entries cannot be kept until they are written")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from lithify.columnar.files.spilled import spill_folder
+from lithify.columnar.files.spilled import spill_file
 from lithify.columnar.pace import Throttle
 from lithify.columnar.rewrite import Throttles
 from lithify.errors import LithifyError
@@ -99,8 +99,8 @@ class _SmallRound:
         alone = OneTaskRound(memory_bytes, engine.new_id())
         try:
             reader = engine.reader_of(view.partition, view.small_entries)
-            with spill_folder() as folder, opened_early(engine.open_ledgers) as open_ledgers:
-                kept = KeptEntries(reader, folder)
+            with spill_file() as file, opened_early(engine.open_ledgers) as open_ledgers:
+                kept = KeptEntries(reader, file)
                 ranges = alone.judge(kept, self.rules, numbered(view.ranges), throttles.read)
                 return write_view(open_ledgers, new, kept, self.rules, ranges, throttles)
         except (LithifyError, NeedsShuffleError) as error:

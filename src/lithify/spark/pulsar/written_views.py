@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from lithify.columnar.files.spilled import spill_folder
+from lithify.columnar.files.spilled import spill_file
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.rewrite import Throttles
 from lithify.columnar.segment.dead_records import DeadPositions
@@ -115,9 +115,9 @@ def _outcome(task: WriteTask, key_results: _KeyResults, tools: TaskTools) -> Out
     throttles = tools.rates.throttles()
     try:
         reader = tools.reader_of(task.view.partition, task.small_entries)
-        with spill_folder() as folder, opened_early(tools.open_ledgers) as open_ledgers:
+        with spill_file() as file, opened_early(tools.open_ledgers) as open_ledgers:
             if task.finder is not None:
-                reader = KeptEntries(reader, folder)
+                reader = KeptEntries(reader, file)
             ranges = _ranges(task, key_results, reader, throttles)
             written = write_view(open_ledgers, task.view, reader, task.rules, ranges, throttles)
     except NeedsShuffleError as error:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import secrets
-import shutil
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from lithify.columnar.files.spilled import Sealer, spill_folder
+from lithify.columnar.files.spilled import Sealer, spill_file, spill_folder
 from lithify.columnar.key_hash import KeyHash
 from lithify.columnar.keypass.key_blocks import Spool, blocks_by_range
 from lithify.columnar.keypass.ranks import RANKED_KEYS, Portion
@@ -52,6 +51,11 @@ def test_no_folder_is_an_error_that_names_it(temporary):
         spill_folder(),
     ):
         pass
+    with (
+        pytest.raises(EngineError, match=r"tmp.*nothing can be kept there.*spark\.local\.dir"),
+        spill_file(),
+    ):
+        pass
 
 
 def test_keys_are_not_in_the_files_of_a_spool(tmp_path):
@@ -66,7 +70,7 @@ def test_keys_are_not_in_the_files_of_a_spool(tmp_path):
     assert [key for batch in spool.keys(Portion.DIRTY) for key in batch.column("key").to_pylist()] == keys
 
 
-def test_payloads_are_not_in_the_files_of_kept_entries(tmp_path):
+def test_payloads_are_not_in_the_file_of_kept_entries():
     entries = [RawEntry(5, number, secrets.token_bytes(64)) for number in range(20)]
 
     class Reader:
@@ -74,9 +78,12 @@ def test_payloads_are_not_in_the_files_of_kept_entries(tmp_path):
             assert not compacted
             yield entries
 
-    kept = KeptEntries(Reader(), tmp_path)
-    assert [list(kept.read(None, MessageId(5, 19))) for _ in range(2)] == [[entries], [entries]]
-    [written] = [path.read_bytes() for path in tmp_path.iterdir()]
+    with spill_file() as file:
+        kept = KeptEntries(Reader(), file)
+        assert [list(kept.read(None, MessageId(5, 19))) for _ in range(2)] == [[entries], [entries]]
+        file.seek(0)
+        written = file.read()
+    assert len(written) > 20 * 64
     assert [raw for raw in entries if raw.data in written] == []
 
 
@@ -105,17 +112,3 @@ def test_whatever_the_disk_refuses_names_the_folder_and_how_to_get_space(tmp_pat
     for use in (lambda: spool.add(block, Portion.DIRTY), lambda: list(spool.keys(Portion.DIRTY)), spool.clear):
         with full:
             use()
-
-    class Reader:
-        def read(self, _start, _end, *, compacted=False):
-            yield [RawEntry(5, 1, b"x")]
-
-    kept = KeptEntries(Reader(), tmp_path / "entries")
-    refused = pytest.raises(EngineError, match=rf"{tmp_path}.*cannot be kept.*spark\.local\.dir")
-    with refused:
-        list(kept.read(None, MessageId(5, 1)))
-    (tmp_path / "entries").mkdir()
-    assert list(kept.read(None, MessageId(5, 1))) == [[RawEntry(5, 1, b"x")]]
-    shutil.rmtree(tmp_path / "entries")
-    with refused:
-        list(kept.read(None, MessageId(5, 1)))
