@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 from hypothesis import given
@@ -217,6 +219,42 @@ def test_an_abandoned_round_ends_at_once_and_leaves_no_ledger_of_its_view(tmp_pa
             continue
         assert number > 10, "each list of entries is told"
         return
+
+
+@pytest.mark.parametrize("abandons", [False, True])
+def test_progress_is_told_while_bookkeeper_is_connected_to(tmp_path, abandons):
+    """So that a round whose subscription is lost meanwhile ends, and one that is abandoned."""
+    small, told = SmallRounds(tmp_path), list[int]()
+    may_open, closed = Event(), Event()
+
+    @contextmanager
+    def slowly():
+        try:
+            with small.ledgers() as ledgers:
+                yield ledgers
+        finally:
+            closed.set()
+
+    def open_ledgers():
+        assert may_open.wait(60), "nobody was told of the wait"
+        return slowly()
+
+    def progress(_phase: str, done: int, _total: int) -> None:
+        told.append(done)
+        if told[-3:] == [done] * 3:
+            may_open.set()
+            if abandons:
+                raise RoundAbandonedError("abandoned")
+
+    small.engine = replace(small.engine, open_ledgers=open_ledgers)
+    planned = small.planned("p", NEW)
+    if abandons:
+        with pytest.raises(RoundAbandonedError):
+            small.write(planned, progress=progress)
+        assert small.ledgers.ledgers() == []
+    else:
+        assert small.left(small.write(planned, progress=progress)["p"]) == reference(NEW)
+    assert closed.is_set()
 
 
 def test_rates_are_kept(tmp_path):

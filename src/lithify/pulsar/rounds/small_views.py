@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from lithify.columnar.files.spilled import spill_file
@@ -99,7 +100,7 @@ class _SmallRound:
         alone = OneTaskRound(memory_bytes, engine.new_id())
         try:
             reader = engine.reader_of(view.partition, view.small_entries)
-            with spill_file() as file, opened_early(engine.open_ledgers) as open_ledgers:
+            with spill_file() as file, opened_early(engine.open_ledgers, partial(self.told.add, 0)) as open_ledgers:
                 kept = KeptEntries(reader, file)
                 ranges = alone.judge(kept, self.rules, numbered(view.ranges), throttles.read)
                 return write_view(open_ledgers, new, kept, self.rules, ranges, throttles)

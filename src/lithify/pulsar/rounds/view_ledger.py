@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from lithify.columnar.rewrite import Throttles
 from lithify.errors import BrokerError, EngineError, LithifyError
@@ -40,17 +40,27 @@ OpenLedgers = Callable[[], AbstractContextManager[LedgerWriter]]
 """Connects to BookKeeper. Goes to tasks, so it pickles."""
 
 
+WAIT_S: Final = 0.2
+"""Between two calls of what waits."""
+
+
 @contextmanager
-def opened_early(open_ledgers: OpenLedgers) -> Iterator[OpenLedgers]:
-    """Begins to connect to BookKeeper, which takes seconds, while the caller finds out what to write."""
+def opened_early(open_ledgers: OpenLedgers, waiting: Callable[[], None] = lambda: None) -> Iterator[OpenLedgers]:
+    """Begins to connect to BookKeeper, which takes seconds, while the caller finds out what to write.
+
+    `waiting` is called again and again while that is waited for; what it raises ends the wait.
+    """
     with ThreadPoolExecutor(1) as thread, ExitStack() as connections:
         opening = thread.submit(open_ledgers)
         used = False
 
         def opened() -> AbstractContextManager[LedgerWriter]:
             nonlocal used
+            while not wait([opening], WAIT_S).done:
+                waiting()
+            ledgers = opening.result()
             used = True
-            return opening.result()
+            return ledgers
 
         try:
             yield opened
