@@ -168,6 +168,20 @@ def test_a_round_that_reads_more_than_was_planned_is_left_to_the_other_engine(tm
         assert len(small.ledgers.ledgers()) == 1
 
 
+@pytest.mark.parametrize("fields", [SEALING, {"uuid": b"u", "num_chunks_from_msg": 2, "chunk_id": 0}])
+def test_what_cannot_be_judged_here_is_not_read_to_its_end(tmp_path, fields):
+    """C38: nor is all of it held. An entry can be that of a sealed batch or of a chunk whatever is before it."""
+    odd = batch if fields is SEALING else single
+    for at in (0, 20, 59):
+        (tmp_path / str(at)).mkdir()
+        small, told = SmallRounds(tmp_path / str(at)), list[int]()
+        sent = [Sent("x"), Sent("y")] if odd is batch else Sent("x")
+        planned = small.planned("p", [*PLAIN[:at], *(odd(5, number, sent, **fields) for number in range(at, 60))])
+        small.write(planned, progress=lambda _phase, done, _total, told=told: told.append(done))
+        assert small.larger.asked == ["p"]
+        assert len(set(told)) <= 2 + at // 3, "lists of three entries"
+
+
 def test_more_keys_than_fit_into_memory_are_left_to_the_other_engine(tmp_path, monkeypatch):
     """C38: a batch of few bytes can have many keys."""
     monkeypatch.setattr(small_views, "MEMORY_BYTES", 2**10)

@@ -51,7 +51,13 @@ class OneTaskRound:
         """Reads the new entries of `ranges`; all ranges judged. Raises `NeedsShuffleError`."""
         old = [one for one in ranges if one.entries.compacted]
         new = [one for one in ranges if not one.entries.compacted]
-        scan = EntryScan(reader, new, rules, acquire)
+
+        def acquire_alone(size_bytes: int) -> None:
+            if scan.unsettled.chunks or scan.unsettled.sealed:  # of which there may be many more
+                raise NeedsShuffleError
+            acquire(size_bytes)
+
+        scan = EntryScan(reader, new, rules, acquire_alone)
         hashes = KeyHash(self.seed)
         try:
             latest = KeyComparison(scan, WHOLE, hashes, self.memory_bytes).latest()
