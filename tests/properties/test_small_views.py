@@ -268,7 +268,7 @@ def test_progress_is_told_while_bookkeeper_is_connected_to(tmp_path, abandons):
         assert small.ledgers.ledgers() == []
     else:
         assert small.left(small.write(planned, progress=progress)["p"]) == reference(NEW)
-    assert closed.is_set()
+    assert closed.wait(60)
 
 
 def test_rates_are_kept(tmp_path):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -16,7 +18,7 @@ from lithify.pulsar.format.entry import RawEntry
 from lithify.pulsar.format.framing import framed
 from lithify.pulsar.rounds.entry_scan import NumberedRange
 from lithify.pulsar.rounds.round_messages import RoundRules
-from lithify.pulsar.rounds.view_ledger import NewView, write_view
+from lithify.pulsar.rounds.view_ledger import NewView, opened_early, write_view
 from lithify.pulsar.rounds.view_writing import view_range
 from support.pulsar.entries import Sent, single
 from support.pulsar.ledgers import Closed, FileLedgers, LedgerFolder
@@ -54,3 +56,31 @@ def test_an_error_of_bookies_names_the_largest_entry(tmp_path: Path, kind: type[
     assert f"not available; the largest entry of the view is 5:1, with {size} bytes" in caught.value.message
     assert f"nettyMaxFrameSizeBytes is more than {size}" in str(caught.value.hint)
     assert folder.ledgers() == []
+
+
+def test_a_connection_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:
+    """A JVM takes more than a minute to find out that nobody answers. One that is there later is closed."""
+    may_open, closed = Event(), Event()
+
+    @contextmanager
+    def ledgers() -> Iterator[FileLedgers]:
+        yield FileLedgers(tmp_path)
+        closed.set()
+
+    def open_ledgers() -> AbstractContextManager[FileLedgers]:
+        assert may_open.wait(60)
+        return ledgers()
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    for early in (True, False):
+        may_open.clear()
+        closed.clear()
+        with pytest.raises(KeyboardInterrupt), opened_early(open_ledgers, interrupted) as opened:
+            if early:
+                raise KeyboardInterrupt
+            opened()
+        assert not closed.is_set()
+        may_open.set()
+        assert closed.wait(60)

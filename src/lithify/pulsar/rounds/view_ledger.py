@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from concurrent.futures import Future, wait
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from threading import Thread
 from typing import Final, Protocol
 
 from lithify.columnar.rewrite import Throttles
@@ -48,26 +49,38 @@ WAIT_S: Final = 0.2
 def opened_early(open_ledgers: OpenLedgers, waiting: Callable[[], None] = lambda: None) -> Iterator[OpenLedgers]:
     """Begins to connect to BookKeeper, which takes seconds, while the caller finds out what to write.
 
-    `waiting` is called again and again while that is waited for; what it raises ends the wait.
+    `waiting` is called again and again while that is waited for; what it raises ends the wait. A connection that nobody
+    takes is closed once it is there, which is not waited for: where nobody answers that is more than a minute.
     """
-    with ThreadPoolExecutor(1) as thread, ExitStack() as connections:
-        opening = thread.submit(open_ledgers)
-        used = False
+    opening, used = Future[AbstractContextManager[LedgerWriter]](), False
+    Thread(target=_open, args=(open_ledgers, opening), daemon=True).start()
 
-        def opened() -> AbstractContextManager[LedgerWriter]:
-            nonlocal used
-            while not wait([opening], WAIT_S).done:
-                waiting()
-            ledgers = opening.result()
-            used = True
-            return ledgers
+    def opened() -> AbstractContextManager[LedgerWriter]:
+        nonlocal used
+        while not wait([opening], WAIT_S).done:
+            waiting()
+        ledgers = opening.result()
+        used = True
+        return ledgers
 
-        try:
-            yield opened
-        finally:
-            if not used:
-                with suppress(LithifyError):
-                    connections.enter_context(opening.result())
+    try:
+        yield opened
+    finally:
+        if not used:
+            opening.add_done_callback(_closed)
+
+
+def _open(open_ledgers: OpenLedgers, opening: Future[AbstractContextManager[LedgerWriter]]) -> None:
+    try:
+        opening.set_result(open_ledgers())
+    except BaseException as error:
+        opening.set_exception(error)
+
+
+def _closed(opening: Future[AbstractContextManager[LedgerWriter]]) -> None:
+    if opening.exception() is None:
+        with opening.result():
+            pass
 
 
 @dataclass(frozen=True, slots=True)
