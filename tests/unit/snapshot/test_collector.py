@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from itertools import permutations
 from threading import Thread
+from types import FrameType
 
 import pytest
 
@@ -53,3 +55,23 @@ def test_one_that_ends_while_another_begins_is_not_overruled(monkeypatch: pytest
     with collector_at_rest():
         ends.join()
     assert asked()
+
+
+@pytest.mark.parametrize("behind", range(1, 10))
+def test_it_is_on_after_an_interrupt_behind_any_call(behind: int) -> None:
+    """Python raises the interrupt of a signal where a call has returned, also within the switch itself."""
+    calls = 0
+
+    def interrupted(_frame: FrameType, event: str, _called: object) -> None:
+        nonlocal calls
+        calls += event == "c_return"
+        if event == "c_return" and calls == behind:
+            raise KeyboardInterrupt
+
+    with suppress(KeyboardInterrupt):
+        sys.setprofile(interrupted)
+        with collector_at_rest():
+            pass
+    sys.setprofile(None)
+    assert gc.isenabled()
+    assert calls < 9, "the last has no interrupt"

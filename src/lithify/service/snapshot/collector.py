@@ -5,23 +5,20 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock
-
-_SWITCH = Lock()
 
 
 @contextmanager
 def collector_at_rest() -> Iterator[None]:
     """Turns off the cyclic garbage collector, which would scan all records of a growing table repeatedly.
 
-    Of several threads the one that has turned it off turns it on again, also for the others: it never stays off.
+    Of several threads those that have found it on turn it on again, also for the others, and no other one turns it
+    off: it never stays off. Nor does it after an interrupt (Ctrl-C), which Python raises behind any call.
     """
-    with _SWITCH:
-        was_on = gc.isenabled()
-        gc.disable()
+    if not gc.isenabled():
+        yield
+        return
     try:
+        gc.disable()
         yield
     finally:
-        with _SWITCH:
-            if was_on:
-                gc.enable()
+        gc.enable()
