@@ -34,6 +34,7 @@ READING = {
     "enable_partition_eof": True,
     "auto_offset_reset": "error",  # a deleted offset is an error: the client must not continue at another
     "isolation_level": "read_committed",
+    "message_max_bytes": 1000,  # of what a producer sends: the client takes no fetch.max.bytes below it
     "max_poll_interval_ms": 86_400_000,  # the consumer joins no group, so no member waits for it
 }
 

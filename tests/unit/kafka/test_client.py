@@ -77,3 +77,11 @@ def test_a_topic_without_an_id_is_no_other_one(known, given):
     topic._cluster, topic.topic = a_cluster(given=given), "orders"
     topic.check_same(known)
     assert CopiedTopic.from_json(CopiedTopic("orders", known).to_json()).topic_id == (known if known == WRITTEN else "")
+
+
+@pytest.mark.parametrize("more", [{}, {"max.request.size": "10000000"}])
+def test_fetches_may_be_smaller_than_what_a_producer_sends(more):
+    """As with Java's client, for which `fetch.max.bytes` is a limit of consumers alone."""
+    cluster = Cluster({"bootstrap.servers": "127.0.0.1:1", "fetch.max.bytes": "500000", **more})
+    with cluster.asking():
+        cluster.producer()
