@@ -302,6 +302,20 @@ def test_a_record_that_kafka_cannot_take_is_named(broker, tmp_path):
         publish(cut.topic, both.conf, f"{cut.name}.out")
 
 
+@pytest.mark.parametrize("name", ["message.max.bytes", "max.request.size", "queue.buffering.max.kbytes"])
+def test_a_record_that_the_client_does_not_take_is_named(broker, tmp_path, name):
+    """In the middle of a piece: none of it is published, and the run does not wait for room for ever."""
+    both, to = kafka_lake(broker, tmp_path), a_target(broker, 1)
+    values = [b"large" * 6_000 if n == 4 else b"small" for n in range(9)]
+    both.topic.append([Record(b"k%d" % n, value, NOW) for n, value in enumerate(values)])
+    small = "20" if name.endswith("kbytes") else "20000"
+    with pytest.raises(InvalidRecordError, match=f"{to}: the record at offset 4 of partition 0 .* larger") as raised:
+        publish(both.topic, {**both.conf, name: small}, to)
+    assert name.replace("message.max.bytes", "max.request.size") in str(raised.value), "by Java's name"
+    assert published(broker, to, 0) == []
+    assert publish(both.topic, both.conf, to).records == 9
+
+
 def test_large_and_late_records_go_into_a_target_that_was_made(broker, tmp_path):
     both = kafka_lake(broker, tmp_path, max_message_bytes=3_000_000, message_timestamp_after_max_ms=10**12)
     both.topic.append([Record(b"large", Random(1).randbytes(2_900_000), NOW), Record(b"late", b"1", NOW + 10**11)])

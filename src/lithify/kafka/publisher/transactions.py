@@ -195,7 +195,21 @@ class Transactions:
                     )
                     break
                 except BufferError:
+                    if not len(self._producer):  # nothing will make room
+                        raise self._too_large(record, "queue.buffering.max.kbytes") from None
                     self._wait_for_delivery()
+                except client().KafkaException as error:
+                    if error.args[0].code() == client().KafkaError.MSG_SIZE_TOO_LARGE:
+                        raise self._too_large(record, "max.request.size") from error
+                    raise
+
+    def _too_large(self, record: Record, setting: str) -> InvalidRecordError:
+        """For a record that the client itself does not take."""
+        return InvalidRecordError(
+            f"{self._to}: the record at offset {record.offset} of partition {record.partition} in the lake is larger "
+            f"than {setting} lets Kafka's client send",
+            hint=f"leave {setting} out of the client's settings, or raise it",
+        )
 
     def _delivered(self, failure: KafkaError | None, sent: Message) -> None:
         if failure is not None:
