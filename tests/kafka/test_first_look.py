@@ -94,6 +94,14 @@ def test_a_topic_that_is_not_there_is_left_to_the_ingest_if_another_is(secured: 
     assert look(secured.of_user_on_tls("alice"), topic) == ["asking"]
 
 
+def test_the_topic_that_a_mistyped_name_may_be_is_named(secured: SecuredBroker) -> None:
+    topic = secured.broker.make_topic(1, "prices")
+    for mistyped, hint in {"pricse": f"did you mean {topic}?", "weather": "check name and cluster"}.items():
+        with pytest.raises(UnknownSourceError, match=f"has no topic {mistyped}") as unknown:
+            look(at(secured.broker.address), mistyped)
+        assert unknown.value.hint == hint
+
+
 def test_what_only_java_s_client_can_do_is_left_to_spark(secured: SecuredBroker) -> None:
     jks = at(secured.tls, security_protocol="SSL", ssl_truststore_location=str(secured.folder / "trust.jks"))
     assert look(jks, "nowhere") == ["not_asked"]

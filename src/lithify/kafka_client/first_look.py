@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lithify.errors import BrokerError, ConnectorError, InvalidSettingError, LithifyError
+from lithify.errors import BrokerError, ConnectorError, InvalidSettingError, LithifyError, UnknownSourceError
 from lithify.errors.redaction import one_line
 from lithify.kafka_client.client import SLICE_S, Cluster, client
 from lithify.kafka_client.names import without_unknown
+from lithify.model.names import nearest
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
@@ -68,6 +69,9 @@ def _look(cluster: Cluster, consumer: Consumer, topics: Sequence[str], stops: Ca
             if cluster.last_error is not None:  # of the connection, so for all topics
                 raise
             failures.append(error)
+        except UnknownSourceError as error:
+            known = cluster.wait(lambda slice_s: consumer.list_topics(timeout=slice_s), consumer).topics
+            failures.append(UnknownSourceError(error.message, hint=nearest(topic, known, error.hint)))
         except LithifyError as error:
             failures.append(error)
     if known_topics:
