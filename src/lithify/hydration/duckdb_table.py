@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from lithify.errors import RefusedError
-from lithify.hydration.rows import ORDERS, POSITIONS, BusyError, Change, TableName, unusable
+from lithify.hydration.rows import ORDERS, POSITIONS, BusyError, Change, FileId, TableName, unusable
 from lithify.service.snapshot.changes import LogKey
 
 LOG_BYTES = 256 * 1024 * 1024
@@ -32,6 +32,7 @@ class DuckDbTable:
     def __init__(self, where: TableName) -> None:
         self._where, self._path, self._name, self._table = where, where.path, where.name, where.quoted
         self._connection: Any = None
+        self._file: FileId | None = None
         try:
             self.position = self._prepare()
         except BaseException:
@@ -98,7 +99,10 @@ class DuckDbTable:
     def _opened(self) -> Iterator[Any]:
         with self._explained():
             if self._connection is None:
+                if self._file is not None and self._where.file() is None:  # it would make a new one
+                    self._where.check_still(self._file)
                 self._connection = duckdb.connect(self._path)
+                self._file = self._where.file()
                 self._connection.execute("SET threads = 1")  # more spin while one of them inserts
                 self._connection.execute(f"SET checkpoint_threshold = '{LOG_BYTES}B'")
             yield self._connection
@@ -109,6 +113,7 @@ class DuckDbTable:
             connection.begin()
             try:
                 yield connection
+                self._where.check_still(self._file)
                 connection.commit()
             except BaseException:
                 self._abandon()

@@ -25,6 +25,8 @@ POSITIONS, ORDERS = "lithify_positions", "lithify_orders"
 
 _SHOWN_CHARACTERS = 60
 
+FileId = tuple[int, int]
+"""Device and inode."""
 Row = tuple[int, bytes, bytes | None, int | None, int | None, str]
 
 
@@ -91,6 +93,23 @@ class TableName:
             return int(str(stored))
         except ValueError:
             raise self.not_ours(ORDERS, stored) from None
+
+    def file(self) -> FileId | None:
+        """The file that is at the path now; None if there is none, as of a temporary database."""
+        if not self.path:
+            return None
+        try:
+            found = Path(self.path).stat()
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def check_still(self, opened: FileId | None) -> None:
+        """Raises `UnusableEnvironmentError` unless the file that was `opened` is there: what is stored goes with it."""
+        if self.file() != opened:
+            raise UnusableEnvironmentError(
+                f"{self.path} was removed or replaced while the table {self.name} was filled", hint="hydrate it again"
+            )
 
     def not_ours(self, table: str, stored: object) -> RefusedError:
         shown = repr(stored)[:_SHOWN_CHARACTERS]

@@ -35,6 +35,7 @@ class SqliteTable:
                 self._connection.execute("PRAGMA journal_mode=WAL")
                 self._connection.execute("PRAGMA synchronous=NORMAL")
                 self._connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+                self._file = where.file()
                 self.position = self._prepare()
         except BaseException:
             self._connection.close()
@@ -109,6 +110,7 @@ class SqliteTable:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
+                self._where.check_still(self._file)  # SQLite itself writes on into a file that is gone
                 self._connection.execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:

@@ -176,6 +176,27 @@ def test_a_file_that_another_program_has_is_busy_for_so_long(
     table.close()
 
 
+@pytest.mark.parametrize("released", [False, True])
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_is_removed_or_replaced_is_noticed(
+    opened: Opened, tmp_path: Path, released: bool, replaced: bool
+) -> None:
+    """What is stored would go with it; a file of another program that is there now is left alone."""
+    table, file = opened(), tmp_path / "file"
+    table.apply(Change([row(b"a", 0)], [], {}, "", "p1"))
+    if released:
+        table.release()
+    file.rename(tmp_path / "moved")
+    if replaced:
+        file.write_text("of another program")
+    with pytest.raises(LithifyError) as raised:
+        table.apply(Change([row(b"b", 1)], [], {}, "p1", "p2"))
+    assert "removed or replaced" in str(raised.value) or (released and replaced)
+    assert file.exists() is replaced
+    assert not replaced or file.read_text() == "of another program"
+    table.close()
+
+
 def test_a_temporary_one_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     table = SqliteTable(TableName(TEMPORARY, "t", "offset"))
