@@ -103,6 +103,7 @@ class DuckDbTable:
                     self._where.check_still(self._file)
                 self._connection = duckdb.connect(self._path)
                 self._file = self._where.file()
+                self._connection.execute("SET enable_progress_bar = false")  # else on stdout in notebooks and `-c`
                 self._connection.execute("SET threads = 1")  # more spin while one of them inserts
                 self._connection.execute(f"SET checkpoint_threshold = '{LOG_BYTES}B'")
             yield self._connection

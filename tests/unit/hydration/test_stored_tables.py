@@ -197,6 +197,18 @@ def test_a_file_that_is_removed_or_replaced_is_noticed(
     table.close()
 
 
+def test_no_bar_is_drawn_where_python_has_no_script(tmp_path: Path) -> None:
+    """There DuckDB draws one on stdout for a call that takes two seconds, as in a notebook."""
+    program = """
+import sys
+from lithify.hydration.duckdb_table import DuckDbTable, TableName
+with DuckDbTable(TableName(sys.argv[1], "t", "offset"))._opened() as connection:
+    print(connection.execute("SELECT current_setting('enable_progress_bar')").fetchone()[0])
+"""
+    command = [sys.executable, "-c", program, str(tmp_path / "file")]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "False\n"
+
+
 def test_a_temporary_one_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     table = SqliteTable(TableName(TEMPORARY, "t", "offset"))
