@@ -28,10 +28,12 @@ if TYPE_CHECKING:
 
 DELIVERY_S = 100
 """By then each record was accepted or has failed, which bounds every wait for one."""
+PAUSE_S = 120
+"""By then the cluster aborts a transaction of which it hears nothing."""
 SENDING = {
     "acks": "all",
     "linger_ms": 20,
-    "transaction_timeout_ms": 120_000,
+    "transaction_timeout_ms": PAUSE_S * 1000,
     "delivery_timeout_ms": DELIVERY_S * 1000,
 }
 NO_REBOOTSTRAP = {"metadata_recovery_strategy": "none"}
@@ -237,7 +239,11 @@ class Transactions:
             except client().KafkaException as error:
                 failure = error.args[0]
         if failure.code() in (k._FENCED, k.PRODUCER_FENCED, k.INVALID_PRODUCER_EPOCH):
-            return ConflictError(f"{self._to}: another run publishes this topic into it", hint="leave it to that one")
+            return ConflictError(  # the brokers refuse both in the same way
+                f"{self._to}: another run publishes this topic into it, or this one was paused in a transaction for "
+                f"{PAUSE_S // 60} minutes or more",
+                hint="leave it to the other one, or start this one again: it continues after what was published",
+            )
         named = self._cluster.named(failure, self._to)
         if failure.code() in (k.GROUP_AUTHORIZATION_FAILED, k.TRANSACTIONAL_ID_AUTHORIZATION_FAILED):
             rights = "Read on the group, and Describe and Write on the transactional id,"
