@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from lithify.columnar.key_hash import HashRange, KeyHash
@@ -71,10 +72,13 @@ def gathered(batches: Iterator[pa.RecordBatch], least_bytes: int) -> Iterator[pa
         yield pa.concat_batches(pending)
 
 
-def of_part(batches: Iterator[pa.RecordBatch], part: HashRange, hashes: KeyHash) -> Iterator[pa.RecordBatch]:
-    """The rows whose keys are in `part`."""
-    if part.count == 1:
+def of_parts(
+    batches: Iterator[pa.RecordBatch], parts: Sequence[HashRange], hashes: KeyHash
+) -> Iterator[pa.RecordBatch]:
+    """The rows whose keys are in one of `parts`."""
+    if parts[0].count == 1:
         yield from batches
         return
     for batch in gathered(batches, PICKED_BYTES):
-        yield batch.filter(pa.array(part.holds(hashes(batch.column(KEY)))))
+        of_rows = hashes(batch.column(KEY))
+        yield batch.filter(pa.array(np.any([part.holds(of_rows) for part in parts], axis=0)))

@@ -1,7 +1,8 @@
 """Finds the winner of each key of one hash range of a log.
 
     a range ──► comparison ──► winners of the dirty part, losers of the clean part
-                    └─ memory full ──► few parts:  each reads the range again and is compared
+                    └─ memory full ──► few parts:  each reads the range again and is compared; once memory is full
+                                  │                again, what is left is spooled
                                   └──► many parts: the range is read once more and spooled to disk by part
 
 Works for any number, size and choice of keys (C38). The number of parts follows from how much had been read
@@ -12,7 +13,7 @@ separated by the next. Only the records of a single key cannot be separated.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -27,7 +28,7 @@ from lithify.columnar.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass.key_blocks import Spool, SpooledKeys, blocks_by_range
 from lithify.columnar.keypass.key_comparison import KeyComparison
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan
-from lithify.columnar.keypass.key_source import KeyResults, KeySource, MemoryExceededError, of_part
+from lithify.columnar.keypass.key_source import KeyResults, KeySource, MemoryExceededError, of_parts
 from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.segment.dead_records import DeadRecords
@@ -103,11 +104,12 @@ class WinnerFinder:
             if results is None:
                 wasted_bytes += source.tally.bytes_read
                 needed = max(2, math.ceil(SPARE / max(source.dirty_read, SPARE / MAX_SPOOLS)))
-                if part.count * needed <= MAX_READS:
-                    parts.extend(part.cut(needed))
+                if part == whole and part.count * needed <= MAX_READS:
+                    parts = part.cut(needed)
                     continue
-                source = open_source(part)
-                results = self._find_spooled(source, part, needed, depth)
+                left, parts = [*parts, part], []
+                source = open_source(left[0])
+                results = self._find_spooled(source, left, min(needed * len(left), MAX_SPOOLS), depth)
             results.add(source)
             if total is None:
                 total = results
@@ -124,8 +126,8 @@ class WinnerFinder:
         except MemoryExceededError:
             return None
 
-    def _find_spooled(self, source: KeySource, part: HashRange, count: int, depth: int) -> KeyResults:
-        """Reads the part once, spools it to disk as `count` parts, and returns the results of all of them."""
+    def _find_spooled(self, source: KeySource, parts: Sequence[HashRange], count: int, depth: int) -> KeyResults:
+        """Reads these parts once, spools them to disk as `count` parts, and returns the results of all of them."""
         if depth == MAX_DEPTH:
             raise EngineError(
                 f"keys that take more than {format_bytes(self._memory_bytes)} share {MAX_DEPTH} hashes",
@@ -135,7 +137,7 @@ class WinnerFinder:
         with spill_folder() as folder:
             spools = [Spool(folder / str(index)) for index in range(count)]
             for portion in Portion:
-                rows = of_part(source.keys(portion), part, picks)
+                rows = of_parts(source.keys(portion), parts, picks)
                 for index, block in blocks_by_range(rows, count, spreads, self._memory_bytes):
                     spools[index].add(block, portion)
             results = KeyResults(source.starts)

@@ -52,6 +52,10 @@ DISTINCT = 0.4
 """This share of the dirty records, it is assumed, is the latest of its key, which is all that has to be held. Where it
 is more, ranges are divided while they are worked on, and read again."""
 
+LONG_KEY_BYTES, UNPACKED = 2048, 16
+"""Keys take less memory than so much each, a copy of them included, or so many times what they take compressed: plans
+that say how often they are read at most count with both (C30)."""
+
 LEAST_RECORDS = 1_000_000
 """A range of fewer is not worth a task of its own."""
 
@@ -70,7 +74,7 @@ class KeyPassShape:
     ranges: int
     shuffled: bool
     may_exceed: bool = False
-    """Whether a range would not fit into memory if no key came twice."""
+    """Whether a range might not fit into memory if no key came twice."""
 
     @property
     def reads(self) -> int:
@@ -79,8 +83,8 @@ class KeyPassShape:
 
     @property
     def most_reads(self) -> int:
-        """The same if ranges are divided while they are worked on."""
-        return self.reads + MAX_READS if self.may_exceed and not self.shuffled else self.reads
+        """The same if ranges are divided while they are worked on: until memory is full, for the parts, for the rest."""
+        return 2 * self.ranges + MAX_READS if self.may_exceed and not self.shuffled else self.reads
 
 
 def worker_bytes(task_memory_bytes: int) -> int:
@@ -101,9 +105,11 @@ class KeyLoad:
     """To read, those found by an index as `keys_read` counts them."""
     dirty: int
     needed_bytes: int
-    """Memory in which all dirty keys find room."""
+    """Memory in which all dirty keys find room if they are stored as they are."""
     segments: int
     """With keys to read."""
+    most_bytes: int
+    """Memory in which all keys that are held at once find room, however they are stored."""
 
     @staticmethod
     def of(plan: LogPlan) -> KeyLoad:
@@ -111,7 +117,10 @@ class KeyLoad:
         per_key = BYTES_PER_ORDERED_KEY if plan.rules.is_ordered else BYTES_PER_KEY
         needed = sum(s.records * per_key + s.scan_bytes for s in plan.dirty)  # what else is read passes by
         segments = len(plan.scanned) + len(plan.above_horizon) + len(plan.chunks)
-        return KeyLoad(keys_read(plan), sum(s.records for s in plan.dirty), needed, segments)
+        waits = plan.above_horizon or plan.chunks
+        held = plan.dirty + tuple(s for s in plan.looked_at if waits and may_expire(s, plan.rules))
+        most = sum(s.records * LONG_KEY_BYTES + s.scan_bytes * UNPACKED for s in held)
+        return KeyLoad(keys_read(plan), sum(s.records for s in plan.dirty), needed, segments, most)
 
 
 def key_pass_shapes(plans: Sequence[LogPlan], task_memory_bytes: int, slots: int) -> tuple[KeyPassShape, ...]:
@@ -147,7 +156,7 @@ def _shape(load: KeyLoad, memory_bytes: int, tasks: int) -> KeyPassShape:
     multiple = max(1, min(most, load.keys // LEAST_RECORDS))
     least = max(1, math.ceil(load.needed_bytes * DISTINCT / memory_bytes))
     ranges = -(-least // multiple) * multiple
-    may_exceed = ranges * memory_bytes < load.needed_bytes
+    may_exceed = ranges * memory_bytes < load.most_bytes
     return KeyPassShape(ranges, shuffled=ranges > MAX_READS, may_exceed=may_exceed)
 
 

@@ -1,0 +1,88 @@
+"""Ranges that do not fit into memory: what is left of them, and how often their keys are read (C4, C12, C30)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lithify.columnar.key_hash import HashRange, KeyHash
+from lithify.columnar.keypass.held_rows import Rows
+from lithify.columnar.keypass.key_comparison import KeyComparison
+from lithify.columnar.keypass.key_source import KeySource, MemoryExceededError
+from lithify.columnar.keypass.ranks import Portion
+from lithify.columnar.keypass.winners import WinnerFinder
+from lithify.rules.compaction.key_pass_shape import MAX_READS, KeyPassShape
+from support.engines.kernel import goes_and_stays
+from support.engines.keys_in_memory import KeysInMemory
+
+pytestmark = pytest.mark.long
+
+
+class SmallComparison(KeyComparison):
+    """Memory is full when there are more keys than `most`, or clean rows besides with `later`."""
+
+    most: int
+    later: bool
+
+    def _batches(self, portion: Portion, wanted: pa.Array | None = None) -> Iterator[Rows]:
+        keys: set[bytes] = set()
+        for rows in super()._batches(portion, wanted):
+            keys.update(rows.keys.to_pylist())
+            if len(keys) > self.most and portion is (Portion.CLEAN if self.later else Portion.DIRTY):
+                raise MemoryExceededError
+            yield rows
+
+
+@dataclass(frozen=True)
+class Small:
+    most: int
+    later: bool
+
+    def __call__(self, source: KeySource, part: HashRange, hashes: KeyHash, memory_bytes: int) -> SmallComparison:
+        comparison = SmallComparison(source, part, hashes, memory_bytes)
+        comparison.most, comparison.later = self.most, self.later
+        return comparison
+
+
+class Counted(KeysInMemory):
+    """`read` gets the number of records of each batch that is read."""
+
+    def __init__(self, clean: list[bytes], dirty: list[bytes], read: list[int]) -> None:
+        super().__init__(clean=clean, dirty=dirty, batch=3)
+        self._read = read
+
+    def keys(self, portion: Portion, wanted: pa.Array | None = None) -> Iterator[pa.RecordBatch]:
+        for batch in super().keys(portion, wanted):
+            self._read.append(batch.num_rows)
+            yield batch
+
+
+def logs() -> st.SearchStrategy[list[int]]:
+    """Numbers of keys: many of few keys and many of their own, in any order, so that memory is full early or late."""
+    runs = st.tuples(st.integers(0, 60), st.integers(1, 60), st.booleans())
+    return st.lists(runs, min_size=1, max_size=5).map(
+        lambda runs: [first + (i if alone else 0) for first, count, alone in runs for i in range(count)]
+    )
+
+
+@given(logs(), st.integers(0, 60), st.integers(1, MAX_READS), st.integers(1, 40), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_keys_are_read_as_often_as_planned_at_most(
+    numbers: list[int], clean: int, ranges: int, most: int, later: bool
+) -> None:
+    dirty, old = [b"%d" % n for n in numbers], [b"%d" % n for n in range(clean)]
+    read: list[int] = []
+    finder = WinnerFinder(2**24, "seed", Small(most, later))
+    parts = [finder.find(lambda _: Counted(old, dirty, read), HashRange(i, ranges)) for i in range(ranges)]
+    planned = KeyPassShape(ranges, shuffled=False, may_exceed=True).most_reads
+    assert sum(read) <= planned * (len(dirty) + len(old))
+    found = [goes_and_stays(dead, Counted(old, dirty, read).starts) for _, dead in parts]
+    last = {key: i for i, key in enumerate(dirty)}
+    assert sorted(i for goes, _ in found for i in goes) == [i for i, key in enumerate(old) if key in last]
+    assert sorted(i for _, stays in found for i in stays) == sorted(last.values())
+    assert sum(tally.compared for tally, _ in parts) == len(dirty)
