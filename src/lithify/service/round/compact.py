@@ -65,7 +65,8 @@ def plan_compact(warehouse: Warehouse, slots: int, name: TopicName, request: Run
     plans = tuple(
         replace(plan, rewrite_bytes=most) for plan in plan_rounds(warehouse, state, request.partitions, now_ms, reads)
     )
-    shapes = key_pass_shapes(plans, request.limits.task_memory_bytes, slots)
+    at_once = (plans,) if most is None else tuple((plan,) for plan in plans)  # in parts, each log alone has all slots
+    shapes = [shape for some in at_once for shape in key_pass_shapes(some, request.limits.task_memory_bytes, slots)]
     return PlanReport(
         topic=str(name),
         version=state.version,

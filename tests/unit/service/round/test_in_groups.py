@@ -16,6 +16,7 @@ from lithify.model.settings.topic_settings import settings_of
 from lithify.model.topic.state import NewTopic, TopicState
 from lithify.ports.engine import RunLimits
 from lithify.ports.store import Warehouse
+from lithify.rules.compaction import key_pass_shape
 from lithify.rules.reading.pieces import Reading
 from lithify.service.creation import create_warehouse
 from lithify.service.documents import reports_of
@@ -150,6 +151,20 @@ def test_the_plan_needs_less_room() -> None:
     whole = plan_compact(topic.warehouse, 2, ORDERS, RunRequest())
     in_parts = plan_compact(topic.warehouse, 2, ORDERS, RunRequest(limits=RunLimits(rewrite_bytes=1)))
     assert in_parts.extra_bytes_needed < whole.extra_bytes_needed
+
+
+def test_the_plan_counts_what_each_log_reads_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """C30: logs that are taken one after the other have all slots each, so that each is divided."""
+    monkeypatch.setattr(key_pass_shape, "LEAST_RECORDS", 1)
+    topic = MemoryTopic(partitions=2)
+    for batch in range(8):
+        topic.append([r._replace(partition=partition) for partition in (0, 1) for r in records(15 * batch, 30)])
+
+    def read(most: int | None, *partitions: int) -> list[int]:
+        request = RunRequest(partitions, limits=RunLimits(rewrite_bytes=most))
+        return [log.bytes_read_at_most for log in plan_compact(topic.warehouse, 2, ORDERS, request).logs]
+
+    assert read(1, 0, 1) == [*read(1, 0), *read(1, 1)] > read(None, 0, 1)
 
 
 def test_topics_without_masks_are_refused() -> None:
