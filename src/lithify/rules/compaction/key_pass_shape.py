@@ -83,7 +83,7 @@ class KeyPassShape:
 
     @property
     def most_reads(self) -> int:
-        """The same if ranges are divided while they are worked on: until memory is full, for the parts, for the rest."""
+        """The same if ranges are divided while they are worked on: once more till memory is full, then in parts."""
         return 2 * self.ranges + MAX_READS if self.may_exceed and not self.shuffled else self.reads
 
 
