@@ -1,0 +1,49 @@
+"""What copying records takes that have large values or keys: no more than is told of a worker (C38)."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from lithify.model.record import Record
+from lithify.rules.compaction.key_pass_shape import COPYING_BYTES
+from support.processes.peak_memory import PEAK_BYTES
+from support.topics.stored_topics import write_segments
+
+pytestmark = pytest.mark.long
+
+PROGRAM = f"""
+import pickle, sys
+import pyspark.sql
+from lithify.columnar.files.access import FileAccess
+from lithify.columnar.rewrite import Source, rewrite
+from lithify.columnar.segment.dead_records import DeadPositions
+from lithify.columnar.segment.schema import SEGMENT_SCHEMA
+from lithify.columnar.segment.writer import SegmentSpec
+import lithify.spark.rewrite_job
+{PEAK_BYTES}
+segments = pickle.load(sys.stdin.buffer)
+sources = [Source(s, s.records - 1, DeadPositions.of([0])) for s in segments]
+rewrite(FileAccess(), SegmentSpec(sys.argv[1], "run", 0, 2**27, "zstd", SEGMENT_SCHEMA, False), sources, attempt="1")
+print(peak_bytes())
+"""
+
+
+@pytest.mark.parametrize(("key_bytes", "value_bytes"), [(10, 10_000_000), (1_000_000, 10)])
+def test_large_values_and_keys_are_copied_in_the_memory_that_is_told(
+    tmp_path: Path, key_bytes: int, value_bytes: int
+) -> None:
+    random, count = Random(1), 300_000_000 // (key_bytes + value_bytes)
+    records = [
+        Record(random.randbytes(key_bytes), random.randbytes(value_bytes), 0, (), 0, offset) for offset in range(count)
+    ]
+    segments = write_segments(tmp_path / "before", "run", records)
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path)], input=pickle.dumps(segments), capture_output=True, check=True
+    )
+    assert int(ran.stdout) <= COPYING_BYTES
