@@ -2,9 +2,10 @@
 
     python bench/key_ranges.py --data FOLDER [--records 20000000] [--slots 4] [--ways direct-4 shuffled-4] [--times 3]
 
-`direct-4` reads all keys in each of four ranges, `shuffled-4` reads them once and sends them to four ranges, and
-`chosen` is what a round does by itself. CPU seconds, bytes of keys read, bytes shuffled and the largest process of each
-role, of a session that has done it before. One JSON line per way. `--round` runs a whole round once, after these.
+`direct-4` reads all keys in each of four ranges, `ahead-2` the same in two whose tasks keep two cores busy each,
+`shuffled-4` reads them once and sends them to four ranges, and `chosen` is what a round does by itself. Seconds, CPU
+seconds, bytes of keys read, bytes shuffled and the largest process of each role, of a session that has done it before.
+One JSON line per way. `--round` runs a whole round once, after these.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 import os
 import statistics
 import tempfile
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -56,9 +58,9 @@ class KeyPass:
     def shape(self, way: str, slots: int) -> KeyPassShape:
         """That of a way."""
         if way == "chosen":
-            return key_pass_shapes([self.plan], self.limits.task_memory_bytes, slots)[0]
+            return key_pass_shapes([self.plan], self.limits.task_memory_bytes, slots, one_machine=True)[0]
         name, ranges = way.split("-")
-        return KeyPassShape(int(ranges), shuffled=name == "shuffled")
+        return KeyPassShape(int(ranges), shuffled=name == "shuffled", ahead=name == "ahead")
 
 
 def planned(topic: Topic) -> LogPlan:
@@ -73,11 +75,14 @@ def figures(keys: KeyPass, way: str, slots: int) -> dict[str, Any]:
     """What one run takes."""
     shape = keys.shape(way, slots)
     before = shuffled_bytes(keys.choice.session)
+    began = time.monotonic()
     with measured(os.getpid()) as used:
         read = keys.run(shape)
+        wall_s = time.monotonic() - began
     shuffled = shuffled_bytes(keys.choice.session) - before
     peaks = {f"{role}_mib": size / 2**20 for role, size in used.peak_bytes.items()}
-    return {"ranges": shape.ranges, "cpu_s": used.cpu_s, "read_mb": read / 1e6, "shuffled_mb": shuffled / 1e6, **peaks}
+    taken = {"ranges": shape.ranges, "wall_s": wall_s, "cpu_s": used.cpu_s}
+    return {**taken, "read_mb": read / 1e6, "shuffled_mb": shuffled / 1e6, **peaks}
 
 
 def _shape(asked: argparse.Namespace) -> Shape:

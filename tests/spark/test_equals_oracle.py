@@ -22,12 +22,13 @@ from support.topics.stored_topics import StoredTopic, files_of
 SHAPES = {
     "one range": KeyPassShape(1, shuffled=False),  # as small logs have it
     "three ranges": KeyPassShape(3, shuffled=False),
+    "read ahead": KeyPassShape(2, shuffled=False, ahead=True),
     "shuffled": KeyPassShape(3, shuffled=True),
 }
 DAY_MS = 86_400_000
 
 
-@pytest.fixture(params=["three ranges", "shuffled"])
+@pytest.fixture(params=["three ranges", "read ahead", "shuffled"])
 def shape(request, monkeypatch):
     """The ways in which a key pass is cut; a test that takes this runs those with several ranges."""
     forced = SHAPES[request.param]

@@ -77,6 +77,15 @@ def test_tasks_that_send_keys_tell_it_too(profiled, profile, two_logs, monkeypat
     assert read == sum(outcome.findings.bytes_read for outcome in outcomes.values())
 
 
+@pytest.mark.parametrize("one_machine", [True, False])
+def test_on_one_machine_one_task_reads_keys_that_two_would(profiled, profile, tmp_path, monkeypatch, one_machine):
+    monkeypatch.setattr("lithify.rules.compaction.key_pass_shape.LEAST_RECORDS", 100)
+    topic = StoredTopic(tmp_path)
+    topic.append(0, [Record(b"k%d" % (n % 50), b"v") for n in range(200)])
+    topic.round(replace(profiled, workers=replace(profiled.workers, one_machine=one_machine)))
+    assert len(told(profile, "range")) == (1 if one_machine else 2)
+
+
 def test_waits_for_a_rate_are_told(profiled, profile, two_logs):
     scanned = sum(s.scan_bytes for segments in two_logs.segments for s in segments)
     two_logs.round(profiled, limits=RunLimits(read_rate_bytes=scanned))

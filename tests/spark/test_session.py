@@ -19,7 +19,7 @@ from lithify.spark.session import java
 from lithify.spark.session.java import Java, find_java
 from lithify.spark.session.java_home import java_home
 from lithify.spark.session.spark_home import made_without_zips
-from lithify.spark.session.start import session_factory, slots
+from lithify.spark.session.start import one_machine, session_factory, slots
 from support.servers.disks import small_disk
 
 
@@ -191,16 +191,21 @@ def _refused(*_):
 
 
 def test_slots_are_known_without_a_session(session):
-    assert slots(session, {}) == 2
+    assert (slots(session, {}), one_machine(session, {})) == (2, True)
     script = """
 import sys
-from lithify.spark.session.start import slots
+from lithify.spark.session.start import one_machine, slots
 print(slots(None, {}), slots(None, {"spark.master": "local[3]"}), slots(None, {"spark.master": "local[4,2]"}))
+masters = ["local[4,2]", "spark://here:7077", "local-cluster[2,1,1024]", "yarn"]
+print(one_machine(None, {}), *(one_machine(None, {"spark.master": master}) for master in masters))
+import os
+os.environ["SPARK_REMOTE"] = "sc://there"
+print(one_machine(None, {}))
 from pyspark import SparkContext
 assert SparkContext._gateway is None
 """
     shown = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
-    assert shown.split() == [str(os.cpu_count()), "3", "4"]
+    assert shown.split() == [str(os.cpu_count()), "3", "4", "True", "True", "False", "False", "False", "False"]
 
 
 def test_a_session_that_is_given_or_active_is_taken(session):

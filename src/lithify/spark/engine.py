@@ -142,7 +142,8 @@ class SparkRound:
         self._dead = None
 
     def _logs(self) -> list[LogWork]:
-        shapes = key_pass_shapes(self._job.plans, self._job.limits.task_memory_bytes, self._engine.workers.slots)
+        workers, memory_bytes = self._engine.workers, self._job.limits.task_memory_bytes
+        shapes = key_pass_shapes(self._job.plans, memory_bytes, workers.slots, workers.one_machine)
         return [
             LogWork(unit, self._numbers[plan.scanned[0].id], plan, shape)
             for unit, (plan, shape) in enumerate(zip(self._job.plans, shapes, strict=True))

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from lithify.api.topic import Topic
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.key_hash import HashRange
 from lithify.columnar.keypass.key_blocks import Spool, SpooledKeys
+from lithify.columnar.keypass.key_comparison import KeyComparison
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan, keys_schema
 from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.tally import Tally, log_findings
@@ -38,7 +40,7 @@ from lithify.spark.keypass.job import LogWork
 
 @dataclass(frozen=True, slots=True)
 class KernelEngine:
-    """Cuts the keys of every log into `ranges` hash ranges; `shuffled` ones get theirs in blocks.
+    """Cuts the keys of every log into `ranges` hash ranges; `shuffled` ones get theirs in blocks, or they read `ahead`.
 
     `access` opens the warehouse's files where they are not local.
     """
@@ -47,6 +49,7 @@ class KernelEngine:
     shuffled: bool = False
     access: FileAccess = FileAccess()
     seed: str = "seed"
+    ahead: bool = False
 
     @contextmanager
     def open_round(
@@ -86,7 +89,8 @@ class KernelRound:
         log = LogWork(0, 0, plan, KeyPassShape(ranges, shuffled=False)).scan
         dead = DeadRecords(ordinal_starts(log.segments))
         tallies = []
-        finder = WinnerFinder(self._limits.task_memory_bytes // 2, self._engine.seed)
+        compare = partial(KeyComparison, ahead=self._engine.ahead)
+        finder = WinnerFinder(self._limits.task_memory_bytes // 2, self._engine.seed, compare)
         with tempfile.TemporaryDirectory() as folder:
             spools = [Spool(Path(folder) / str(index)) for index in range(ranges)]
             if self._engine.shuffled:

@@ -74,6 +74,40 @@ def test_the_ranges_of_one_large_log_leave_no_slot_over(slots: int, millions: in
     assert shape.shuffled == (shape.ranges > MAX_READS)
 
 
+def ahead_of(loads: list[KeyLoad], slots: int) -> list[tuple[int, bool]]:
+    """The ranges of logs whose slots are cores of one machine, and whether their tasks read ahead."""
+    return [(shape.ranges, shape.ahead) for shape in balanced_shapes(loads, 2**30, slots, one_machine=True)]
+
+
+def test_on_one_machine_a_task_takes_two_cores_where_all_keys_are_sure_to_fit() -> None:
+    assert ahead_of([a_load(10)], 2) == [(1, True)]
+    assert ahead_of([a_load(10)], 1) == [(1, False)]
+    assert ahead_of([a_load(10)], 4) == [(2, True)]
+    assert ahead_of([a_load(10, clean=90)], 2) == [(1, True)]  # clean keys pass by
+    assert ahead_of([a_load(20)], 2) == [(2, False)]  # as many keys as records would not fit into one task
+    assert ahead_of([a_load(1.5)], 2) == [(1, False)]  # not worth a second core
+    assert ahead_of([a_load(10)] * 9, 2) == [(1, False)] * 9  # other logs keep the cores busy
+    assert ahead_of([a_load(10)] * 3, 2) == [(1, True), (1, False), (1, False)]
+
+
+@pytest.mark.parametrize("slots", [1, 2, 3, 4, 5, 8, 16])
+@pytest.mark.parametrize("millions", [1, 5, 10, 20, 40, 100])
+@pytest.mark.parametrize("clean", [0, 50])
+def test_a_task_that_reads_ahead_holds_what_one_task_may_and_reads_no_more(
+    slots: int, millions: int, clean: int
+) -> None:
+    """C38; and C30, since plans do not count on it."""
+    load = a_load(millions, clean=clean)
+    (apart,), (shape,) = (balanced_shapes([load], 2**30, slots, one_machine=one) for one in (False, True))
+    if shape.ahead:
+        assert load.needed_bytes <= shape.ranges * winners_memory(2**30)
+        assert 2 * shape.ranges <= slots
+        assert not shape.shuffled
+        assert shape.most_reads <= MAX_READS
+    else:
+        assert shape == apart
+
+
 def test_keys_are_read_once_for_many_slots_and_as_often_as_there_are_few() -> None:
     shapes = [balanced_shapes([a_load(40)], 2**30, slots)[0] for slots in (1, 2, 4, 16, 40)]
     assert [shape.reads for shape in shapes] == [1, 2, 4, 1, 1]

@@ -44,8 +44,15 @@ class LateEngine:
 
 def workers(warehouse: Warehouse, choice: SparkChoice, profile: Profile | None = None) -> Workers:
     """What tasks need of the warehouse."""
-    from lithify.spark.session.start import slots
+    from lithify.spark.session.start import one_machine, slots
     from lithify.spark.tasks import Pace, Workers
 
     pace, gauges = Pace(time.monotonic, time.sleep), None if profile is None else profile.gauges
-    return Workers(warehouse.files.access, slots(choice.session, choice.conf), pace, warehouse.clock.new_id, gauges)
+    return Workers(
+        access=warehouse.files.access,
+        slots=slots(choice.session, choice.conf),
+        pace=pace,
+        new_id=warehouse.clock.new_id,
+        gauges=gauges,
+        one_machine=one_machine(choice.session, choice.conf),
+    )

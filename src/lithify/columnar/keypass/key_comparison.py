@@ -28,6 +28,7 @@ from lithify.columnar.keypass.parted_rows import PartedRows
 from lithify.columnar.keypass.ranks import EXPIRED_BIT, ONLY_ASKED, ORDINAL_SHIFT, PAST_BIT, Flags, Portion, has
 from lithify.columnar.segment.convert import pieces
 from lithify.columnar.segment.dead_records import Integers
+from lithify.waits.overlap import one_ahead
 
 EARLY_ROWS = 1 << 21
 """The number of buffered rows at which they are first reduced to the highest of each key."""
@@ -47,13 +48,19 @@ PIECES = 8
 
 
 class KeyComparison:
-    """One attempt at one part of a range, within `memory_bytes`; `hashes` is the hash that defines the ranges."""
+    """One attempt at one part of a range, within `memory_bytes`; `hashes` is the hash that defines the ranges.
 
-    def __init__(self, source: KeySource, part: HashRange, hashes: KeyHash, memory_bytes: int) -> None:
+    With `ahead` keys are read on one thread and hashed on another, each a batch ahead of the one that compares them.
+    """
+
+    def __init__(
+        self, source: KeySource, part: HashRange, hashes: KeyHash, memory_bytes: int, *, ahead: bool = False
+    ) -> None:
         self._source = source
         self._part = part
         self._hashes = hashes
         self._memory_bytes = memory_bytes
+        self._ahead = ahead
         self._results = KeyResults(source.starts)
 
     def run(self) -> KeyResults:
@@ -164,8 +171,10 @@ class KeyComparison:
 
     def _batches(self, portion: Portion, wanted: pa.Array | None = None) -> Iterator[Rows]:
         """The rows of this part. What is only asked has no ordinals; its rank is -1, below all others."""
-        for batch in pieces(self._source.keys(portion, wanted), self._memory_bytes // PIECES):
-            rows = Rows.of(batch, self._part, self._hashes)
+        keys = self._source.keys(portion, wanted)
+        batches = pieces(one_ahead(keys) if self._ahead else keys, self._memory_bytes // PIECES)
+        hashed = (Rows.of(batch, self._part, self._hashes) for batch in batches)
+        for rows in one_ahead(hashed) if self._ahead else hashed:
             yield rows if portion not in ONLY_ASKED else replace(rows, ranks=np.full(rows.count, -1))
 
 

@@ -2,6 +2,7 @@
 
     log, its keys    |  range 0  |  range 1  |  range 2  |      each read by a task of its own
     few ranges       every task reads the keys of all segments and keeps its range
+    read ahead       the same, with half as many tasks that each keep two cores busy
     many ranges      the keys are read once, sorted to ranges and sent to them (`shuffled`)
 
 Memory says how many ranges there are at least; more of them keep slots busy. Numbers only; starts nothing, so that a
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heapreplace
 
 from lithify.model.segment import Segment
@@ -27,6 +28,9 @@ COMPARED = 2.0
 """To find the latest of its key costs as much, for a dirty record, as to read so many keys."""
 LOOKED_UP = 0.5
 """The same for a clean one, which passes by."""
+
+SHARED = 0.55
+"""Of the time of a task that reads ahead, so much is left on each of its two cores."""
 
 EVEN = 1.03
 """Of ways to cut a run whose slowest slots differ by less in their work, the one that reads least is taken."""
@@ -76,6 +80,8 @@ class KeyPassShape:
     shuffled: bool
     may_exceed: bool = False
     """Whether a range might not fit into memory if no key came twice."""
+    ahead: bool = False
+    """Whether a task reads and hashes keys on threads beside the one that compares them, on the cores of two slots."""
 
     @property
     def reads(self) -> int:
@@ -124,18 +130,22 @@ class KeyLoad:
         return KeyLoad(keys_read(plan), sum(s.records for s in plan.dirty), needed, segments, most)
 
 
-def key_pass_shapes(plans: Sequence[LogPlan], task_memory_bytes: int, slots: int) -> tuple[KeyPassShape, ...]:
-    """How the key pass of each log of a run is cut that may do `slots` tasks at once."""
+def key_pass_shapes(
+    plans: Sequence[LogPlan], task_memory_bytes: int, slots: int, one_machine: bool = False
+) -> tuple[KeyPassShape, ...]:
+    """How the key pass of each log of a run is cut that may do `slots` tasks at once; see `balanced_shapes`."""
     loads = [KeyLoad.of(plan) for plan in plans if plan.scanned]
-    shapes = iter(balanced_shapes(loads, task_memory_bytes, slots))
+    shapes = iter(balanced_shapes(loads, task_memory_bytes, slots, one_machine))
     return tuple(next(shapes) if plan.scanned else KeyPassShape(1, shuffled=False) for plan in plans)
 
 
-def balanced_shapes(loads: Sequence[KeyLoad], task_memory_bytes: int, slots: int) -> tuple[KeyPassShape, ...]:
+def balanced_shapes(
+    loads: Sequence[KeyLoad], task_memory_bytes: int, slots: int, one_machine: bool = False
+) -> tuple[KeyPassShape, ...]:
     """How each of these logs is cut, so that `slots` tasks at once have about the same to do, and little is read.
 
     The logs with most keys share the slots: one has all of them, two have half each, and so on. Each way of that is
-    weighed, and not dividing any.
+    weighed, and not dividing any. Where the slots are cores of `one_machine`, a task can use those of two.
     """
     memory = winners_memory(task_memory_bytes)
     largest = sorted(range(len(loads)), key=lambda number: -loads[number].keys)
@@ -143,9 +153,10 @@ def balanced_shapes(loads: Sequence[KeyLoad], task_memory_bytes: int, slots: int
     ways = []
     for tasks in {slots // sharing for sharing in range(slots if many else 1, slots + 1)}:
         divided = set(largest[: slots // tasks])
-        shapes = [_shape(load, memory, tasks if n in divided else 1) for n, load in enumerate(loads)]
-        reads = sum(load.keys * shape.reads for load, shape in zip(loads, shapes, strict=True))
-        ways.append((reads, _longest(loads, shapes, slots), shapes))
+        for cut in (_shape, _shape_ahead) if one_machine else (_shape,):
+            shapes = [cut(load, memory, tasks if n in divided else 1) for n, load in enumerate(loads)]
+            reads = sum(load.keys * shape.reads for load, shape in zip(loads, shapes, strict=True))
+            ways.append((reads, _longest(loads, shapes, slots), shapes))
     shortest = min(longest for _, longest, _ in ways)
     _, _, best = min((way for way in ways if way[1] <= EVEN * shortest), key=lambda way: way[:2])
     return tuple(best)
@@ -161,6 +172,14 @@ def _shape(load: KeyLoad, memory_bytes: int, tasks: int) -> KeyPassShape:
     return KeyPassShape(ranges, shuffled=ranges > MAX_READS, may_exceed=may_exceed)
 
 
+def _shape_ahead(load: KeyLoad, memory_bytes: int, tasks: int) -> KeyPassShape:
+    """Half as many ranges, if all keys are sure to fit: one that is divided is read by its task alone, and again."""
+    whole, half = _shape(load, memory_bytes, tasks), _shape(load, memory_bytes, max(1, tasks // 2))
+    if half.ranges == whole.ranges or half.shuffled or half.ranges * memory_bytes < load.needed_bytes:
+        return whole
+    return replace(half, ahead=True)
+
+
 def _longest(loads: Sequence[KeyLoad], shapes: Sequence[KeyPassShape], slots: int) -> float:
     """What the slot with most to do reads and compares, in keys read; the tasks of a shuffle wait for all before it."""
     first: list[float] = []
@@ -171,6 +190,8 @@ def _longest(loads: Sequence[KeyLoad], shapes: Sequence[KeyPassShape], slots: in
             senders = min(load.segments, slots)
             first += [load.keys * MAX_READS / senders] * senders
             after += [own] * shape.ranges
+        elif shape.ahead:
+            first += [(load.keys + own) * SHARED] * shape.ranges * 2
         else:
             first += [load.keys + own] * shape.ranges
     return _busiest(first, slots) + _busiest(after, slots)

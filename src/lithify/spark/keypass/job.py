@@ -10,12 +10,13 @@ stage, a shuffle or a frame that it keeps takes longer there than the work.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 
 from pyspark.sql import DataFrame, SparkSession
 
 from lithify.columnar.key_hash import HashRange
+from lithify.columnar.keypass.key_comparison import KeyComparison
 from lithify.columnar.keypass.key_scan import LogScan
 from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.columnar.segment.dead_records import ordinal_starts
@@ -115,6 +116,8 @@ class _Reading:
     pace: TaskPace
 
     def range_tasks(self, log: LogWork) -> list[RangeTask]:
+        compare = partial(KeyComparison, ahead=True) if log.shape.ahead else KeyComparison
+        finder = replace(self.finder, compare=compare)
         return [
             RangeTask(
                 unit=log.unit,
@@ -122,7 +125,7 @@ class _Reading:
                 access=self.workers.access,
                 log=log.scan,
                 hash_range=hash_range,
-                finder=self.finder,
+                finder=finder,
                 pace=self.pace,
             )
             for hash_range in log.ranges

@@ -80,6 +80,17 @@ def slots(session: SparkSession | None, conf: Mapping[str, str]) -> int:
     return int(threads) if threads.isdigit() else os.cpu_count() or 1
 
 
+def one_machine(session: SparkSession | None, conf: Mapping[str, str]) -> bool:
+    """Whether all tasks are known to run on the driver's machine. Starts no session, as `slots` does not."""
+    session = session or SparkSession.getActiveSession()
+    if session is None:
+        return is_local(conf) and not any(name in os.environ for name in OTHER_GATEWAYS)
+    try:
+        return str(session.sparkContext.master).startswith("local[")
+    except PySparkException:  # Spark Connect has no context
+        return False
+
+
 def _started(conf: Mapping[str, str]) -> SparkSession:
     if any(name in os.environ for name in OTHER_GATEWAYS):
         return _get_or_create(conf, {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from threading import active_count, get_ident
 from zlib import crc32
 
 import numpy as np
@@ -14,6 +15,7 @@ from lithify.columnar.keypass.key_comparison import KeyComparison
 from lithify.columnar.keypass.key_source import MemoryExceededError
 from lithify.columnar.keypass.keys import key_table
 from lithify.columnar.keypass.ranks import EXPIRED_BIT, PAST_BIT, TOMBSTONE_BIT
+from lithify.errors import DamagedError
 from support.engines.kernel import goes_and_stays
 from support.engines.keys_in_memory import KeysInMemory
 
@@ -38,13 +40,14 @@ def by_hand(clean: list[bytes], dirty: list[bytes]) -> tuple[list[int], list[int
 @pytest.mark.parametrize("shuffled", [False, True])
 @pytest.mark.parametrize("memory_bytes", [30_000, 100_000, 2**30])
 @pytest.mark.parametrize("looked_up", [1, 250, 2**20])
-def test_little_memory_finds_the_same(monkeypatch, shuffled, memory_bytes, looked_up):
+@pytest.mark.parametrize("ahead", [False, True])
+def test_little_memory_finds_the_same(monkeypatch, shuffled, memory_bytes, looked_up, ahead):
     monkeypatch.setattr(key_table, "_BLOCK", looked_up)
     random = Random(2)
     clean = [b"%d" % i for i in random.sample(range(3000), 1500)]
     dirty = [b"%d" % random.randrange(300) for _ in range(5000)]
     source = KeysInMemory(clean=clean, dirty=dirty, batch=100, shuffled=shuffled)
-    results = KeyComparison(source, ALL, plain_hashes, memory_bytes).run()
+    results = KeyComparison(source, ALL, plain_hashes, memory_bytes, ahead=ahead).run()
     assert goes_and_stays(results.dead, source.starts) == by_hand(clean, dirty)
     assert (results.tally.compared, results.tally.winners) == (5000, 300)
     assert results.tally.clean_superseded == len(set(clean) & set(dirty))
@@ -53,6 +56,45 @@ def test_little_memory_finds_the_same(monkeypatch, shuffled, memory_bytes, looke
 def test_too_many_keys_are_said_to_be():
     with pytest.raises(MemoryExceededError):
         compared(KeysInMemory(dirty=[b"%d" % i for i in range(5000)], batch=100), 30_000)
+
+
+def test_keys_are_read_and_hashed_on_other_threads_where_they_are_ahead():
+    threads = {False: set(), True: set()}
+
+    class Watched(KeysInMemory):
+        def keys(self, *args):
+            for batch in super().keys(*args):
+                reads.add(get_ident())
+                yield batch
+
+    for ahead, hashed in threads.items():
+        reads = set()
+
+        def hashes(keys, hashed=hashed):
+            hashed.add(get_ident())
+            return plain_hashes(keys)
+
+        keys = [b"%d" % (i % 700) for i in range(2000)]
+        KeyComparison(Watched(clean=keys[:600], dirty=keys, batch=100), ALL, hashes, 2**20, ahead=ahead).run()
+        assert (get_ident() in reads, get_ident() in hashed) == (not ahead, not ahead)
+        assert reads.isdisjoint(hashed) == ahead
+    assert active_count() == 1
+
+
+def test_what_ends_a_comparison_early_ends_its_threads():
+    """An error of the source, as of a damaged segment, comes out as it is."""
+
+    class Damaged(KeysInMemory):
+        def keys(self, *args):
+            yield from super().keys(*args)
+            raise DamagedError("damaged")
+
+    keys = [b"%d" % i for i in range(5000)]
+    with pytest.raises(DamagedError, match="damaged"):
+        KeyComparison(Damaged(dirty=keys, batch=100), ALL, plain_hashes, 2**20, ahead=True).run()
+    with pytest.raises(MemoryExceededError):
+        KeyComparison(KeysInMemory(dirty=keys, batch=100), ALL, plain_hashes, 30_000, ahead=True).run()
+    assert active_count() == 1
 
 
 def test_parts_share_the_keys_out():

@@ -56,7 +56,7 @@ topic_settings = st.builds(
     compaction_strategy=st.sampled_from(get_args(Strategy)),
     compaction_strategy_header=st.just(ORDER_HEADER),
 )
-engines = st.builds(KernelEngine, st.sampled_from([1, 2, 3]), st.booleans())
+engines = st.builds(KernelEngine, st.sampled_from([1, 2, 3]), st.booleans(), ahead=st.booleans())
 appends = st.lists(st.lists(records(), min_size=1, max_size=12), min_size=1, max_size=4)
 CHUNK_KEYS = (b"a", b"ab", b"", None)
 mostly_chunks = st.lists(
