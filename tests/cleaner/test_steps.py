@@ -126,11 +126,11 @@ def test_retention_that_fails_is_reported_and_waits_whatever_the_error(lake, mon
     lake.append(topic, "a=1", age_ms=61_000)
 
     def fail(*_, **__):
-        raise UnknownVersionError("orders: version 2 is not kept")
+        raise UnknownVersionError("orders: version 2 is not retained")
 
     monkeypatch.setattr("lithify.daemons.cleaner.chores.retain", fail)
     alpha.work()
-    assert [event.facts["error"] for event in alpha.told(EventKind.TROUBLE)] == ["orders: version 2 is not kept"]
+    assert [event.facts["error"] for event in alpha.told(EventKind.TROUBLE)] == ["orders: version 2 is not retained"]
     assert alpha.cleaner.finder.look(lake.clock.now_ms()).work == ()
 
 
@@ -245,7 +245,7 @@ def test_a_topic_that_is_committed_to_while_it_is_looked_at_is_no_trouble(lake):
 
         def segments(self, state, partitions=None):
             if state != lake.state(topic):
-                raise UnknownVersionError(f"version {state.version} is not kept")
+                raise UnknownVersionError(f"version {state.version} is not retained")
             return lake.warehouse.store.segments(state, partitions)
 
     events = lake.cleaner(warehouse=replace(lake.warehouse, store=NewestOnly())).work()

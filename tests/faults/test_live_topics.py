@@ -116,7 +116,7 @@ def test_a_topic_that_is_gone_is_not_waited_for_and_leaves_no_ledger(what: str, 
     report = a_round(cluster, clock=clock)
     first, second = report.partitions
     assert (clock.monotonic_ms() > began_ms) == waits
-    assert "was deleted before the broker served the new view" in str(first.error)
+    assert "was deleted before the broker served the new compacted view" in str(first.error)
     assert (len(first.ledgers_deleted), second.changed, second.error) == (1, True, None)
     assert set(cluster.views) == {cluster.topics[other].served}
 

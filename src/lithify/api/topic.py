@@ -125,7 +125,7 @@ class Topic(TopicTable):
         version: int | None = None,
         group: str | Membership | None = None,
     ) -> LogReader | TopicReader | GroupReader:
-        """Reads one log, or all of them one after the other, over the newest version or a kept one.
+        """Reads one log, or all of them one after the other, over the newest version or a retained one.
 
         `start` is `"earliest"`, `"latest"`, an offset, a `MessageId` or a `MessagePosition` (one log only),
         `AtTime(ms)`, or the `cursor()` of an earlier reader, of all logs its `cursors()`: at a cursor it continues, or
@@ -246,7 +246,7 @@ class Topic(TopicTable):
         return Reports(reports_of(self.warehouse.store, self.state()))
 
     def versions(self) -> Reports[VersionReport]:
-        """The kept versions from before rounds and cuts, newest first (C6)."""
+        """The retained versions from before rounds and cuts, newest first (C6)."""
         return Reports(kept_versions(self.warehouse, self.topic_name))
 
     def verify(
@@ -258,7 +258,7 @@ class Topic(TopicTable):
         spark_conf: Mapping[str, str] | None = None,
         progress: Progress = silent,
     ) -> VerifyReport:
-        """Reads everything and proves that nothing was lost since a kept version, on Spark.
+        """Reads everything and proves that nothing was lost since a retained version, on Spark.
 
         `read_rate` is in bytes per second over all tasks, or text with a unit.
         """

@@ -29,9 +29,9 @@ class TopicTable(TopicCuts):
         """The latest record of a key, as `table` has it; None if it is deleted or was never there. Starts no Spark.
 
         All partitions are searched, as producers may place keys by rules of their own: with `partition` only that one.
-        In a kept version, or as of `at`, as in `table_batches`. Raises `RefusedError` where the key lives in several
-        partitions, since it is another key in each (C13), `InvalidInputError` for a key that is not bytes, and what
-        `table_batches` raises.
+        In a retained version, or as of `at`, as in `table_batches`. Raises `RefusedError` where the key lives in
+        several partitions, since it is another key in each (C13), `InvalidInputError` for a key that is not bytes, and
+        what `table_batches` raises.
         """
         if not isinstance(key, bytes):
             raise InvalidInputError(f"key {key!r} is not bytes", hint="a text has them: key.encode()")

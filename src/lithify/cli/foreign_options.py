@@ -13,7 +13,7 @@ _OPTIONS: Mapping[str, str] = {
     "--bootstrap-server": "there is no server: --warehouse DIR or --catalog NAME says where the data is",
     "--isolation-level": "only committed records are here to be read",
     "--all-groups": "`lithify group list` lists all groups, and `lithify group describe GROUP` describes one",
-    "--members": "the members of a group are not listed: `lithify group describe GROUP` shows its positions",
+    "--members": "the members of a group are not listed: `lithify group describe GROUP` shows its committed positions",
     "--to-earliest": "Kafka's --to-earliest is --to earliest",
     "--to-latest": "Kafka's --to-latest is --to latest",
     "--to-offset": "Kafka's --to-offset is --to OFFSET",

@@ -104,7 +104,7 @@ def quarantine_group() -> None:
     },
 )
 def group_group() -> None:
-    """List, show, move and delete the positions of consumer groups.
+    """List, show, move and delete the committed positions of consumer groups.
 
     A group continues where it has committed to; its members share the partitions of a topic:
     `lithify consume TOPIC --group GROUP`.
@@ -161,7 +161,7 @@ def pulsar_group() -> None:
     },
 )
 def replica_group() -> None:
-    """Copy topics to another warehouse and keep the copies up to date.
+    """Replicate topics to another warehouse and keep the replicas up to date.
 
     A replica is at every moment exactly what its source was at some version. In a plain folder or bucket it is
     a backup; on another site it takes over: `lithify replica promote`.

@@ -9,7 +9,7 @@ from threading import Lock
 REPEAT_MS = 600_000
 """An outage that goes on is told again after this time, not at each try."""
 
-LEASES, GROUPS = "the database of leases", "positions of groups"
+LEASES, GROUPS = "the database of leases", "committed positions"
 """What daemons try again and again, as texts name it."""
 
 

@@ -11,7 +11,7 @@
     │   ├── InvalidInputError              text or a file that cannot be parsed as records
     │   ├── InvalidRecordError             a record that the topic's settings refuse
     │   ├── OffsetOutOfRangeError          a start position outside of [start, end]
-    │   ├── UnknownVersionError            a version that is not, or no longer, kept
+    │   ├── UnknownVersionError            a version that is not, or no longer, retained
     │   ├── PolicyError                    a verb that the topic's policy or mode excludes
     │   ├── ClockError                     a clock that is far from the commits of the topic
     │   ├── NothingToUndoError             no round that can be undone

@@ -78,7 +78,7 @@ def change_notes(report: AlterReport, config: Mapping[str, str]) -> Iterator[str
     if "empty.value" in changed and config["empty.value"] == "tombstone":
         yield "empty values delete their keys from now on, also those appended before"
     if "compaction.mode" in changed and config["compaction.mode"] == "side-by-side":
-        yield "the log stays as it is from now on, and the next round creates the view beside it"
+        yield "the log stays as it is from now on, and the next round creates the compacted view beside it"
     if "cleanup.policy" in changed:
         yield from _policy_notes(changed["cleanup.policy"].before, config)
     if "null.key" in changed and config["null.key"] != "retain" and "compact" in config["cleanup.policy"]:

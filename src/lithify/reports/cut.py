@@ -107,7 +107,7 @@ def _cut_table(report: CutReport) -> Table[LogCut]:
     def row(log: LogCut) -> list[str]:
         return [str(log.partition), *(text(log) for _, text in chosen)]
 
-    return Table(("LOG", *(name for name, _ in chosen)), report.logs, row)
+    return Table(("PARTITION", *(name for name, _ in chosen)), report.logs, row)
 
 
 def _signed(number: int) -> str:

@@ -35,7 +35,7 @@ class EventKind(StrEnum):
     INHERITED = "inherited"
     """One topic got the settings that its stream has by now."""
     EXPIRED = "expired"
-    """Kept versions expired by their age."""
+    """Retained versions expired by their age."""
     SWEPT = "swept"
     TROUBLE = "trouble"
     """Something other than a round failed: an unreadable topic, an unreachable database."""
@@ -160,7 +160,7 @@ def _inherited(facts: Mapping[str, Any]) -> str:
 
 
 def _expired(facts: Mapping[str, Any]) -> str:
-    return f"{plural(len(facts['versions']), 'version')} not kept any more"
+    return f"{plural(len(facts['versions']), 'version')} expired"
 
 
 def _swept(facts: Mapping[str, Any]) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from lithify.model.settings.units import format_duration
 from lithify.reports.page import Line, Page, Table, result
@@ -22,16 +23,27 @@ class GroupLag(Report):
     """The offset at which it continues; null where it has committed none, and would read from the start."""
     log_end_offset: int | None
     """Null where the log no longer exists."""
-    records_left: int | None
-    """Records that are really left; null where the group cannot continue at its position."""
+    lag: int | None
+    """Records that are really left, without offsets that rounds have removed, which Kafka's lag counts too.
+
+    Null where the group cannot continue at its position.
+    """
     lag_ms: int | None
-    """Age of the oldest record left; 0 if none is."""
+    """The lag time: age of the oldest record left; 0 if none is."""
     holds_tombstones: bool | None
     """Whether tombstones stay that would have expired, but for it; null where the log no longer exists."""
     committed_at: str | None
     error: str | None = None
     """Why the group cannot continue at its position, or the log cannot be read, and what to do."""
     error_code: str | None = None
+
+    @property
+    def records_left(self) -> int | None:
+        """The deprecated name of `lag`."""
+        return self.lag
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "records_left": self.records_left}
 
     @classmethod
     def listed(cls, reports: Sequence[GroupLag]) -> Page:
@@ -51,7 +63,7 @@ class GroupInfo(Report):
 
     @classmethod
     def listed(cls, reports: Sequence[GroupInfo]) -> Page:
-        header = ("GROUP", "PARTITIONS", "COMMITTED", "TOPICS")
+        header = ("GROUP", "PARTITIONS", "COMMITTED AT", "TOPICS")
         return Page("consumer groups", table=Table(header, reports, _group_row, left=("GROUP", "TOPICS")))
 
 
@@ -77,7 +89,11 @@ def unread_groups(error: str | None) -> list[Line]:
     """What is said where positions of groups cannot be read (C61, C62)."""
     if error is None:
         return []
-    return [result(f"groups of this topic count as having read nothing, as their positions cannot be read: {error}")]
+    return [
+        result(
+            f"groups of this topic count as having read nothing, as their committed positions cannot be read: {error}"
+        )
+    ]
 
 
 def named_groups(names: Sequence[str]) -> str:
@@ -91,20 +107,21 @@ def _group_row(group: GroupInfo) -> tuple[str, ...]:
 def _lag_table(lags: Sequence[GroupLag]) -> Table[GroupLag]:
     """A log in each row; HOLDS only where one has tombstones for the group."""
     holds = ("HOLDS",) if any(lag.holds_tombstones for lag in lags) else ()
-    header = ("LOG", "POSITION", "LOG END", "RECORDS LEFT", "LAG", "COMMITTED", *holds)
+    header = ("TOPIC", "PARTITION", "POSITION", "LOG END", "LAG", "LAG TIME", "COMMITTED AT", *holds)
 
     def row(lag: GroupLag) -> tuple[str, ...]:
         return (*_lag_row(lag), *("tombstones" if lag.holds_tombstones else "-" for _ in holds))
 
-    return Table(header, lags, row, left=("LOG", "COMMITTED", *holds), wrap=False)
+    return Table(header, lags, row, left=("TOPIC", "COMMITTED AT", *holds), wrap=False)
 
 
 def _lag_row(lag: GroupLag) -> tuple[str, ...]:
     return (
-        f"{lag.topic}-{lag.partition}",
+        lag.topic,
+        str(lag.partition),
         or_dash(lag.position, count),
         or_dash(lag.log_end_offset, count),
-        or_dash(lag.records_left, count),
+        or_dash(lag.lag, count),
         or_dash(lag.lag_ms, format_duration),
         lag.committed_at or "never",
     )

@@ -118,7 +118,7 @@ ERROR_CHARACTERS = 240
 
 
 _AT_REST = (Standing.WAITING, Standing.CLEAN)
-_HEADER = ("TOPIC", "STATE", "LOGS", "RECORDS", "SIZE", "DIRTY", "WHY")
+_HEADER = ("TOPIC", "STATE", "PARTITIONS", "RECORDS", "SIZE", "DIRTY", "WHY")
 
 
 def standings(counts: Mapping[Standing, int]) -> str:
@@ -166,7 +166,7 @@ def _why(topic: TopicOverview, now_ms: int) -> str:
     if topic.logs is None or topic.logs == 1 or topic.state in _AT_REST:
         return why
     more = f" and {topic.logs_in_state - 1} more" if topic.logs_in_state and topic.logs_in_state > 1 else ""
-    return f"log {topic.partition}{more}: {why}"
+    return f"partition {topic.partition}{more}: {why}"
 
 
 def _reasons(topic: TopicOverview, now_ms: int) -> Iterator[str]:

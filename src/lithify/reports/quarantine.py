@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lithify.model.failure import LogFailure
-from lithify.model.names import LogId, in_order, partition_of
+from lithify.model.names import LogId, in_order
 from lithify.model.settings.units import format_duration
 from lithify.reports.page import Page, Table, aside
 from lithify.reports.page.wording import coded, count
@@ -86,10 +86,10 @@ def worst_first(logs: list[FailingLog]) -> tuple[FailingLog, ...]:
 def _quarantine_table(report: QuarantineReport) -> Table[FailingLog]:
     """The worst first."""
     return Table(
-        ("LOG", "STATE", "FAILURES", "SINCE", "NEXT TRY"),
+        ("TOPIC", "PARTITION", "STATE", "FAILURES", "SINCE", "NEXT TRY"),
         report.logs,
         lambda log: _row(log, report.now_ms),
-        left=("LOG", "STATE"),
+        left=("TOPIC", "STATE"),
         notes=lambda log: [coded(log.error, log.error_code)],
     )
 
@@ -97,7 +97,8 @@ def _quarantine_table(report: QuarantineReport) -> Table[FailingLog]:
 def _row(log: FailingLog, now_ms: int) -> tuple[str, ...]:
     since_ms = log.failed_ms if log.quarantined else log.since_ms
     return (
-        partition_of(log.topic, log.partition),
+        log.topic,
+        str(log.partition),
         "QUARANTINED" if log.quarantined else "failing",
         count(log.failures),
         f"{format_duration(max(0, now_ms - since_ms))} ago",

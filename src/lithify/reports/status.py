@@ -160,24 +160,20 @@ def _status_table(status: TopicStatus) -> Table[LogStatus]:
 
 
 _COLUMNS: Mapping[str, Callable[[LogStatus], str]] = {
-    "LOG": lambda log: str(log.partition),
+    "PARTITION": lambda log: str(log.partition),
     "START": lambda log: count(log.log_start_offset),
     "CLEAN BELOW": lambda log: count(log.first_dirty_offset),
     "HORIZON": lambda log: count(log.horizon),
     "END": lambda log: count(log.log_end_offset),
     "RECORDS": lambda log: count(log.records),
     "SIZE": lambda log: format_bytes(log.bytes),
-    "VIEW": lambda log: "-" if log.view is None else count(log.view.records),
-    "VIEW SIZE": lambda log: "-" if log.view is None else format_bytes(log.view.bytes),
     "DIRTY": lambda log: f"{log.dirty_ratio:.2f}",
 }
 
 
 def _applies(column: str, status: TopicStatus) -> bool:
     """Whether a column means something for the topic."""
-    if column in ("CLEAN BELOW", "HORIZON", "DIRTY"):
-        return _compacts(status)
-    return status.compaction_mode == "side-by-side" or not column.startswith("VIEW")
+    return column not in ("CLEAN BELOW", "HORIZON", "DIRTY") or _compacts(status)
 
 
 def _compacts(status: TopicStatus) -> bool:
@@ -208,19 +204,22 @@ def _due_note(log: LogStatus, now_ms: int) -> str:
 
 
 def _round_notes(log: LogStatus, now_ms: int) -> list[str]:
-    """Notes: due or not and why, what limits the horizon, tombstones, view, last round."""
+    """Notes: due or not and why, what limits the horizon, tombstones, compacted view, last round."""
     notes = [_due_note(log, now_ms)]
     if log.owed is not None and log.owed != log.due_reason:
         notes.append(f"a round is required: {log.owed}")
     if log.retention_waiting_bytes:
-        notes.append(f"{format_bytes(log.retention_waiting_bytes)} past retention wait until the view has them")
+        notes.append(
+            f"{format_bytes(log.retention_waiting_bytes)} past retention wait until the compacted view has them"
+        )
     notes.append(f"horizon {horizon_text(log.horizon_limited_by, log.horizon_held_by)}")
     if log.tombstones:
         notes.append(plural(log.tombstones, "tombstone") + _tombstones_go(log, now_ms))
     if log.delete_retention_point > log.log_start_offset:
         notes.append(f"deletes below {count(log.delete_retention_point)} may be gone")
     if log.view is not None:
-        notes.append(f"compacted reads start at {count(log.view.start_offset)}")
+        view = f"{plural(log.view.records, 'record')}, {format_bytes(log.view.bytes)}"
+        notes.append(f"compacted view: {view}, read from {count(log.view.start_offset)}")
     if log.last_round_ms is None:
         notes.append("no round yet")
     else:
@@ -231,7 +230,7 @@ def _round_notes(log: LogStatus, now_ms: int) -> list[str]:
 
 def _hold_notes(hold: GroupHold, now_ms: int) -> list[str]:
     """What a group holds or has missed (C61)."""
-    place = "which has no position here" if hold.position is None else f"which is at {count(hold.position)}"
+    place = "which has no committed position here" if hold.position is None else f"which is at {count(hold.position)}"
     notes = []
     if hold.since_ms is not None:
         until = "" if hold.until_ms is None else f", until {when(hold.until_ms, now_ms)} at the latest"

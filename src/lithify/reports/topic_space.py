@@ -24,9 +24,9 @@ class Space(Report):
     view_bytes: int
     """Of the files that only the compacted views name: a file of both is live."""
     earlier_versions: int
-    """How many are kept."""
+    """How many are retained."""
     earlier_versions_bytes: int | None
-    """Of the files that only these name; null while one of them is kept that an earlier Lithify closed."""
+    """Of the files that only these name; null while one of them is retained that an earlier Lithify closed."""
     earlier_versions_until_ms: int | None
     """The last of those files stay at least until then; null if there are none."""
 
@@ -81,7 +81,7 @@ def space_line(space: Space | None) -> str:
         return ""
     parts = [f"{format_bytes(space.live_bytes)} live"]
     if space.view_bytes:
-        parts.append(f"{format_bytes(space.view_bytes)} view")
+        parts.append(f"{format_bytes(space.view_bytes)} compacted view")
     if space.earlier_versions_bytes != 0:
         parts.append(_earlier(space))
     whole = "" if space.stored_bytes is None else f"{format_bytes(space.stored_bytes)} of "

@@ -1,4 +1,4 @@
-"""A topic and its kept versions: what `lithify topic info`, `topic list` and `versions` print.
+"""A topic and its retained versions: what `lithify topic info`, `topic list` and `versions` print.
 
 Bytes are compressed sizes, times epoch ms.
 """
@@ -43,9 +43,9 @@ class TopicInfo(Report):
     config_from: dict[str, str]
     """Where each setting's value comes from: `topic`, `stream` or `default` (C56)."""
     source: str | None
-    """Of a replica: the warehouse of the topic that it is a copy of (C63)."""
+    """Of a replica: the warehouse of its source (C63)."""
     source_version: int | None
-    """The version of that topic that the replica has."""
+    """The version of the source that the replica has."""
     compacts_by_itself: bool | None
     """Of a replica: whether it has rounds of its own (C67)."""
     not_compacting: str | None
@@ -69,7 +69,7 @@ class TopicInfo(Report):
 
 @dataclass(frozen=True, slots=True)
 class VersionReport(Report):
-    """A kept version: what it holds, and the commit that closed it."""
+    """A retained version: what it holds, and the commit that closed it."""
 
     topic: str
     version: int
@@ -87,7 +87,7 @@ class VersionReport(Report):
 
     @classmethod
     def listed(cls, reports: Sequence[VersionReport]) -> Page:
-        return Page("kept versions, newest first", table=_version_table(reports))
+        return Page("retained versions, newest first", table=_version_table(reports))
 
 
 def volumes_of(state: TopicState) -> tuple[Volume, Volume | None]:
@@ -97,7 +97,7 @@ def volumes_of(state: TopicState) -> tuple[Volume, Volume | None]:
 
 
 def version_report(kept: KeptVersion, state: TopicState, versions_retention_ms: int) -> VersionReport:
-    """The report of a kept version, whose state is `state`."""
+    """The report of a retained version, whose state is `state`."""
     logs, views = volumes_of(state)
     return VersionReport(
         topic=str(state.name),
@@ -144,7 +144,7 @@ def _topic_settings(topic: TopicInfo) -> list[tuple[str, str]]:
 def _view(topic: TopicInfo) -> list[tuple[str, str]]:
     if topic.view_records is None or topic.view_bytes is None:
         return []
-    return [("view", f"{plural(topic.view_records, 'record')}, {format_bytes(topic.view_bytes)}")]
+    return [("compacted view", f"{plural(topic.view_records, 'record')}, {format_bytes(topic.view_bytes)}")]
 
 
 def _source(topic: TopicInfo) -> list[tuple[str, str]]:
@@ -169,7 +169,7 @@ def _setting(name: str, topic: TopicInfo) -> str:
 
 
 def _version_table(versions: Sequence[VersionReport]) -> Table[VersionReport]:
-    """A kept version in each row; VIEW only where one had a compacted view."""
+    """A retained version in each row; VIEW only where one had a compacted view."""
     viewed = any(version.view_records is not None for version in versions)
     closing = ("CLOSED AT", "BY", "FILES STAY UNTIL")
     header = ("VERSION", "RECORDS", "SIZE", *(("VIEW",) if viewed else ()), *closing)

@@ -18,7 +18,7 @@ FINDINGS_KEPT = 1_000
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport(Report):
-    """The result of a verification. `against` is None if no earlier version is kept."""
+    """The result of a verification. `against` is None if no earlier version is retained."""
 
     topic: str
     version: int

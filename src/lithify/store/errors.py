@@ -63,8 +63,8 @@ def stream_not_empty(stream: str) -> RefusedError:
 def unknown_version(name: TopicName, version: int, kept: Sequence[KeptVersion], newest: int) -> UnknownVersionError:
     """Of the state that the `newest` version names; `kept` are those before it."""
     there = ", ".join(str(k.version) for k in kept) or "no earlier one"
-    hint = f"kept: {there}; the newest is {newest}, which is read if none is given"
-    return UnknownVersionError(f"{name}: version {version} is not kept", hint=hint)
+    hint = f"retained: {there}; the newest is {newest}, which is read if none is given"
+    return UnknownVersionError(f"{name}: version {version} is not retained", hint=hint)
 
 
 def no_warehouse(where: str) -> WarehouseError:

@@ -59,8 +59,16 @@ def test_a_group_decides_what_it_reads(orders, flags):
 def test_describe(orders):
     orders("consume", "orders", "--group", "g", "--max", 4)
     shown = orders("group", "describe", "g").out.splitlines()
-    assert re.split(r"  +", shown[0]) == ["LOG", "POSITION", "LOG END", "RECORDS LEFT", "LAG", "COMMITTED"]
-    assert [line.split()[:4] for line in shown[1:]] == [["orders-0", "3", "3", "0"], ["orders-1", "1", "3", "2"]]
+    assert re.split(r"  +", shown[0]) == [
+        "TOPIC",
+        "PARTITION",
+        "POSITION",
+        "LOG END",
+        "LAG",
+        "LAG TIME",
+        "COMMITTED AT",
+    ]
+    assert [line.split()[:5] for line in shown[1:]] == [["orders", "0", "3", "3", "0"], ["orders", "1", "1", "3", "2"]]
     first, second = orders("group", "describe", "g", "orders", "--json").lines
     assert re.fullmatch(r"20\d\d-\d\d-\d\dT.*Z", first.pop("committed_at"))
     assert first == {
@@ -69,13 +77,14 @@ def test_describe(orders):
         "partition": 0,
         "position": 3,
         "log_end_offset": 3,
-        "records_left": 0,
+        "lag": 0,
         "lag_ms": 0,
+        "records_left": 0,
         "holds_tombstones": False,
         "error": None,
         "error_code": None,
     }
-    assert (second["records_left"], second["lag_ms"] > 10**12) == (2, True)
+    assert (second["lag"], second["records_left"], second["lag_ms"] > 10**12) == (2, 2, True)
     (group,) = orders("group", "list", "--json").lines
     assert (group["group"], group["topics"], group["partitions"]) == ("g", ["orders"], 2)
 
@@ -84,7 +93,7 @@ def test_describe_says_where_a_group_cannot_continue(orders):
     orders("consume", "orders", "--group", "g")
     orders("truncate", "orders", "--partition", 0, "--to", 1, "--yes")
     found = orders("group", "describe", "g", "--json", code=1)
-    assert [lag["records_left"] for lag in found.lines] == [None, 0]
+    assert [lag["lag"] for lag in found.lines] == [None, 0]
     assert "orders-0: the log was truncated below offset 3" in found.err
     assert found.err.count("`lithify group reset g orders --to earliest` continues there") == 1
     failed = orders("consume", "orders", "--group", "g", code=1)
@@ -125,8 +134,8 @@ def test_a_round_without_a_database_of_groups_holds_and_says_so(lithify, monkeyp
 def test_reset_shows_first_and_moves_with_yes(orders):
     orders("consume", "orders", "--group", "g")
     shown = orders("group", "reset", "g", "orders", "--to", "earliest", code=2)
-    assert [line.split() for line in shown.out.splitlines()[1:]] == [["orders-0", "3", "0"], ["orders-1", "3", "0"]]
-    assert "no position was moved (--yes moves 2 positions)" in shown.err
+    assert [line.split() for line in shown.out.splitlines()[1:]] == [["0", "3", "0"], ["1", "3", "0"]]
+    assert "no position was moved (--yes moves 2 committed positions)" in shown.err
     assert values(orders("consume", "orders", "--group", "g")) == []
     report = orders("group", "reset", "g", "orders", "--partition", 1, "--to", 1, "--yes", "--json").json
     assert report == {"group": "g", "topic": "orders", "positions": [{"partition": 1, "before": 3, "after": 1}]}
@@ -143,8 +152,8 @@ def test_an_unknown_group_gets_the_nearest_name(orders, verb):
 
 def test_delete_shows_first_and_deletes_with_yes(orders):
     orders("consume", "orders", "--group", "g")
-    assert "deletes 2 positions, irreversibly" in orders("group", "delete", "g", code=2).err
-    assert orders("group", "delete", "g", "--yes").err == "group g: deleted 2 positions\n"
+    assert "deletes 2 committed positions, irreversibly" in orders("group", "delete", "g", code=2).err
+    assert orders("group", "delete", "g", "--yes").err == "group g: deleted 2 committed positions\n"
     assert orders("group", "list", "--json").out == ""
     assert orders("group", "list").err == "no groups yet (`lithify consume TOPIC --group G` makes one)\n"
 
@@ -169,7 +178,7 @@ def test_a_topic_of_many_can_be_damaged_or_deleted(orders):
     assert rows[2:] == [("orders", 3, None, False), ("orders", 1, None, False)]
     assert "`lithify group delete g gone` forgets it" in found.err
     assert ".avro" in found.err and "reset" not in found.err
-    assert "deletes 1 position" in orders("group", "delete", "g", "gone", code=2).err
+    assert "deletes 1 committed position" in orders("group", "delete", "g", "gone", code=2).err
     orders("group", "delete", "g", "gone", "--yes")
     assert [group["topics"] for group in orders("group", "list", "--json").lines] == [["good", "orders"]]
     assert "has no position in gone" in orders("group", "delete", "g", "gone", "--yes", code=2).err

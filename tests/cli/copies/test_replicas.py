@@ -50,7 +50,7 @@ def test_add_edit_pause_resume_and_remove(orders, backup, tmp_path):
     added = orders("replica", "add", "orders", "--to", backup, "--throttle", "20MB/s")
     place = str(backup)
     assert added.err == (
-        f"replica orders-to-backup: orders → {place}, at most 19.1 MiB/s (`lithify replica run` makes the copies)\n"
+        f"replica orders-to-backup: orders → {place}, at most 19.1 MiB/s (`lithify replica run` copies it)\n"
     )
     info = orders("replica", "edit", "orders-to-backup", "--unlimited", "--json").json
     assert re.fullmatch(r"20\d\d-\d\d-\d\dT.*Z", info.pop("created_at"))
@@ -111,9 +111,9 @@ def test_status_before_and_after_a_copy(orders, backup):
         "TARGET",
         "STATE",
         "VERSION",
-        "RECORDS LEFT",
-        "BYTES LEFT",
-        "BEHIND",
+        "LAG",
+        "LAG BYTES",
+        "LAG TIME",
     ]
     assert re.split(r"  +", shown[1])[:6] == ["orders-to-backup", "orders", str(backup), "waiting", "2 of 3", "6"]
 
@@ -172,7 +172,7 @@ def test_status_shows_what_a_daemon_has_noted(orders, backup, monkeypatch):
 
 def test_positions_of_groups_are_copied_where_that_is_asked_for_c68(orders, backup):
     added = orders("replica", "add", "orders", "--to", backup, "--sync-groups").err
-    assert added.startswith(f"replica orders-to-backup: orders → {backup}, with positions of groups (")
+    assert added.startswith(f"replica orders-to-backup: orders → {backup}, with committed positions (")
     orders("consume", "orders", "--group", "g")
     orders("replica", "run", "--once")
     (found,) = statuses(orders)
@@ -180,7 +180,7 @@ def test_positions_of_groups_are_copied_where_that_is_asked_for_c68(orders, back
     feed(orders)
     orders("consume", "orders", "--group", "g")
     assert statuses(orders)[0]["positions_behind"] == 2
-    assert orders("replica", "status").out.splitlines()[-1].strip() == "2 of 2 positions of groups not as at the source"
+    assert orders("replica", "status").out.splitlines()[-1].strip() == "2 of 2 committed positions not as at the source"
     edited = orders("replica", "edit", "orders-to-backup", "--no-sync-groups")
     assert edited.err == f"replica orders-to-backup: orders → {backup}\n"
     assert statuses(orders)[0]["positions"] is None
@@ -202,7 +202,7 @@ def test_positions_go_to_no_catalog_without_a_database_that_processes_share_c68(
     monkeypatch.setenv("PYICEBERG_CATALOG__PASSING__WAREHOUSE", f"file://{tmp_path}/passing")
     monkeypatch.setenv("LITHIFY_COORDINATION_URL", f"sqlite:///{tmp_path}/leases.db")
     said = orders.error("replica", "add", "orders", "--to", "passing", "--sync-groups")
-    assert "positions of groups cannot be copied there: its catalog is no SQL database that processes share" in said
+    assert "committed positions cannot be copied there: its catalog is no SQL database that processes share" in said
     assert statuses(orders) == []
 
 
@@ -213,7 +213,7 @@ def test_an_edit_says_what_it_changes(orders, backup):
     )
     given = ("replica", "edit", "orders-to-backup", "--throttle", "1MiB/s", "--sync-groups")
     assert orders(*given).err == (
-        f"replica orders-to-backup: orders → {backup}, at most 1.00 MiB/s, with positions of groups\n"
+        f"replica orders-to-backup: orders → {backup}, at most 1.00 MiB/s, with committed positions\n"
     )
     assert orders("replica", "edit", "orders-to-backup", "--unlimited", "--json").json["sync_groups"] is True
 

@@ -39,8 +39,8 @@ def test_the_ranges_written_are_printed(orders, masked):
     sizes = [sum(partition_of(b"k%d" % n, 2) == p for n in range(5)) for p in range(2)]
     for round_ in range(2):
         done = orders("produce", "orders", stdin=text)
-        assert masked(done.out) == "LOG  OFFSETS  RECORDS\n" + "".join(
-            f"  {p}  [{round_ * n}, {round_ * n + n})  {n}\n" for p, n in enumerate(sizes)
+        assert masked(done.out) == "PARTITION  OFFSETS  RECORDS\n" + "".join(
+            f"        {p}  [{round_ * n}, {round_ * n + n})  {n}\n" for p, n in enumerate(sizes)
         )
         assert done.err == f"orders: 5 records written, version {round_ + 2}\n"
     assert orders("produce", "orders", "--json", stdin=a_line("k0")).json == {

@@ -53,9 +53,9 @@ AFTER = [(0, 3, "a", "3"), (0, 4, "b", None), (1, 0, "c", "1")]
 def test_a_round_its_plan_and_its_history(orders, masked):
     planned = orders("compact", "orders", "--plan")
     assert masked(planned.out) == (
-        "LOG  CLEAN BELOW  RECORDS  SEGMENTS  READS  WRITES  HORIZON\n"
-        "  0  0 → 5  5  2 of 2  ≤ SIZE  ≤ SIZE  at the log end\n"
-        "  1  0 → 1  1  1 of 1  ≤ SIZE  ≤ SIZE  at the log end\n"
+        "PARTITION  CLEAN BELOW  RECORDS  SEGMENTS  READS  WRITES  HORIZON\n"
+        "        0  0 → 5  5  2 of 2  ≤ SIZE  ≤ SIZE  at the log end\n"
+        "        1  0 → 1  1  1 of 1  ≤ SIZE  ≤ SIZE  at the log end\n"
     )
     assert masked(planned.err) == (
         "orders: a round would read at most SIZE and write at most SIZE, which it needs free "
@@ -64,9 +64,9 @@ def test_a_round_its_plan_and_its_history(orders, masked):
     assert len(live(orders)) == 6
     done = orders("compact", "orders")
     assert masked(done.out) == (
-        "LOG  CLEAN BELOW  RECORDS  BYTES  REMOVED\n"
-        "  0  0 → 5  5 → 2  SIZE → SIZE  3 superseded\n"
-        "  1  0 → 1  1  SIZE  nothing\n"
+        "PARTITION  CLEAN BELOW  RECORDS  BYTES  REMOVED\n"
+        "        0  0 → 5  5 → 2  SIZE → SIZE  3 superseded\n"
+        "        1  0 → 1  1  SIZE  nothing\n"
     )
     assert masked(done.err) == (
         "orders: needs up to SIZE free, until the files that it replaces go, at TIMEZ at the earliest\n"
@@ -281,7 +281,9 @@ def test_verify_proves_or_names_every_finding(orders, masked):
     proof = orders("verify", "orders", "--json").json
     assert (proof["clean"], proof["findings"], proof["against"]) == (True, [], 3)
     assert orders("verify", "orders", "--against", 3).out == ""
-    assert orders.error("verify", "orders", "--against", 99).startswith("orders keeps no version 99 (kept: 3")
+    assert orders.error("verify", "orders", "--against", 99).startswith(
+        "orders: version 99 is not retained (retained: 3"
+    )
     (segment,) = (orders.warehouse / "default").rglob("partition=1/*.parquet")
     segment.write_bytes(b"PAR1 no more PAR1")
     found = orders("verify", "orders", code=3)

@@ -58,7 +58,7 @@ def test_retain_takes_whole_segments_as_of_a_time_and_says_which(events, masked)
         "events: no whole segment is past retention, version 4 stays (judged as of TIME, not of the clock)\n",
     )
     done = events("retain", "events", "--now", f"@{2 * DAY_MS + 1}")
-    assert masked(done.out) == "LOG  START  SEGMENTS  RECORDS  BYTES\n  0  0 → 2  -1  -2  -SIZE\n"
+    assert masked(done.out) == "PARTITION  START  SEGMENTS  RECORDS  BYTES\n        0  0 → 2  -1  -2  -SIZE\n"
     assert masked(done.err) == "events: 2 records in 1 segment went, version 5 (judged as of TIME, not of the clock)\n"
     assert offsets(events, "events") == [2, 3]
     by_the_clock = events("retain", "events", "--json").json
@@ -94,8 +94,8 @@ def test_each_policy_names_the_verb_that_the_other_has(events):
 def test_the_status_of_a_topic_that_is_only_retained_has_no_rounds_in_it(events, masked):
     assert masked(events("status", "events", "--now", f"@{3 * DAY_MS}").out) == (
         "events  version 4, as of TIME\n"
-        "LOG  START  END  RECORDS  SIZE\n"
-        "  0  0  4  4  SIZE\n"
+        "PARTITION  START  END  RECORDS  SIZE\n"
+        "        0  0  4  4  SIZE\n"
         f"     DUE: whole segments can go: 1, of {size_of_first(events)} bytes\n"
     )
     told = " ".join(events("status", "events", "--now", f"@{DAY_MS}").out.split())
@@ -125,7 +125,7 @@ def test_delete_records_hides_them_at_once(orders):
     )
     assert offsets(orders, "orders") == [0, 1, 2, 3, 4]
     done = orders(*command, "--yes")
-    assert done.out == "LOG  START  CLEAN BELOW\n  0  0 → 2        0 → 2\n"
+    assert done.out == "PARTITION  START  CLEAN BELOW\n        0  0 → 2        0 → 2\n"
     assert done.err == (
         "orders: partition 0 starts at 2, the next round removes the records below from storage, version 4\n"
     )
@@ -143,7 +143,10 @@ def test_truncate_makes_offsets_free_for_new_records(orders):
         "orders-0: nothing was truncated (--yes removes records at 4 and above, at most 1 record, irreversibly)"
     )
     done = orders(*command, "--yes")
-    assert done.out == "LOG    END  CLEAN BELOW  SEGMENTS  RECORDS\n  0  5 → 4            0     -1 +1       -1\n"
+    assert done.out.splitlines() == [
+        "PARTITION    END  CLEAN BELOW  SEGMENTS  RECORDS",
+        "        0  5 → 4            0     -1 +1       -1",
+    ]
     assert done.err == "orders: partition 0 ends at 4, version 4\n"
     assert orders(*command).err == "orders: partition 0 ends at 4 already, version 4 stays\n"
     produce(orders, "orders", (4, 77))

@@ -51,19 +51,21 @@ def test_status_and_info_show_the_view(states, masked):
     text = masked(states("status", "states").out)
     assert text.splitlines()[:4] == [
         "states  version 5",
-        "stored SIZE of data files: SIZE live, SIZE view",
-        "LOG  START  CLEAN BELOW  HORIZON  END  RECORDS  SIZE  VIEW  VIEW SIZE  DIRTY",
-        "  0  0  5  6  6  6  SIZE  2  SIZE  " + text.splitlines()[3][-4:],
+        "stored SIZE of data files: SIZE live, SIZE compacted view",
+        "PARTITION  START  CLEAN BELOW  HORIZON  END  RECORDS  SIZE  DIRTY",
+        "        0  0  5  6  6  6  SIZE  " + text.splitlines()[3][-4:],
     ]
     run_id = states("history", "states", "--json").json["run_id"]
-    assert f"compacted reads start at 0; last round TIME (SPENT ago), run {run_id}" in " ".join(text.split())
+    noted = f"compacted view: 2 records, SIZE, read from 0; last round TIME (SPENT ago), run {run_id}"
+    assert noted in " ".join(text.split())
     found = states("status", "states", "--json").json
     (log,) = found["logs"]
     assert (found["cleanup_policy"], found["compaction_mode"]) == ("compact", "side-by-side")
     assert log["view"] == {"records": 2, "bytes": log["clean_bytes"], "first_offset": 2, "start_offset": 0}
     info = masked(states("topic", "info", "states").out)
-    _, after = info.split("\n  view  2 records, SIZE\n")
-    assert after.startswith("  stored  SIZE of data files: SIZE live, SIZE view\n  policy  compact, side-by-side\n")
+    _, after = info.split("\n  compacted view  2 records, SIZE\n")
+    stored = "  stored  SIZE of data files: SIZE live, SIZE compacted view\n"
+    assert after.startswith(f"{stored}  policy  compact, side-by-side\n")
     as_json = states("topic", "info", "states", "--json").json
     assert (as_json["view_records"], as_json["view_bytes"]) == (2, log["clean_bytes"])
 
@@ -101,10 +103,10 @@ def test_retention_that_waits_for_a_round_is_reported(lithify, masked):
     lithify("topic", "create", "states", *(part for setting in settings for part in ("--config", setting)))
     produce(lithify, "states", (0, 1, "a", "1"))
     told = " ".join(masked(lithify("status", "states").out).split())
-    assert "SIZE past retention wait until the view has them" in told
+    assert "SIZE past retention wait until the compacted view has them" in told
     assert lithify("status", "states", "--json").json["logs"][0]["retention_waiting_bytes"] > 0
     assert masked(lithify("retain", "states").err) == (
-        "states: SIZE past retention wait for a round, until the view has them, version 2 stays\n"
+        "states: SIZE past retention wait for a round, until the compacted view has them, version 2 stays\n"
     )
     lithify("compact", "states")
     lithify("retain", "states")
@@ -139,7 +141,7 @@ def test_a_round_says_what_went_whole_and_what_had_no_version(lithify, masked):
     produce(lithify, "mixed", (1, 1, "b", "1"), (2, 4_000_000_000_000 // 1000, "a", "1"))
     planned = lithify("compact", "mixed", "--plan", "--now", "@86400002")
     assert masked(planned.out).splitlines()[0] == (
-        "LOG  CLEAN BELOW  RECORDS  GO WHOLE  SEGMENTS  READS  WRITES  HORIZON"
+        "PARTITION  CLEAN BELOW  RECORDS  GO WHOLE  SEGMENTS  READS  WRITES  HORIZON"
     )
     done = lithify("compact", "mixed", "--now", "@86400002", "--json").json["logs"][0]
     assert (done["log_start_offset"], done["log_start_offset_after"], done["values_expire_before_ms"]) == (0, 1, 2)

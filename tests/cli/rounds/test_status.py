@@ -28,15 +28,15 @@ def test_status_for_users(lithify, masked):
     text = masked(told.out).splitlines()
     assert text[:5] == [
         "orders  version 3, as of TIME",
-        "LOG  START  CLEAN BELOW  HORIZON  END  RECORDS  SIZE  DIRTY",
-        "  0  0  0  2  3  3  SIZE  1.00",
+        "PARTITION  START  CLEAN BELOW  HORIZON  END  RECORDS  SIZE  DIRTY",
+        "        0  0  0  2  3  3  SIZE  1.00",
         "     S=D 0 ── dirty ── H 2 ── too young ── E 3",
         "     DUE: dirty ratio 1.00 > 0.5; horizon held by min.compaction.lag.ms in",
     ]
     assert text[5].startswith("     00000000000000000002-")
     assert text[5].endswith(".parquet; 1 tombstone; no round yet")
     assert text[6:] == [
-        "  1  0  0  0  0  0  SIZE  0.00",
+        "        1  0  0  0  0  0  SIZE  0.00",
         "     not due: nothing dirty below the horizon; horizon at the log end; no round",
         "     yet",
     ]

@@ -11,7 +11,7 @@ from lithify.cli.verbs import SUBJECTS, lithify_group
 from lithify.model.settings.secrets import keep
 from lithify.reports.page import Page, Section, Table, result
 
-HEADER = ("LOG", "START", "RECORDS", "WHY")
+HEADER = ("PARTITION", "START", "RECORDS", "WHY")
 ROWS = [("0", "12", "1,000,000", "dirty ratio 1.00 > 0.5 by far"), ("1", "0", "3", "")]
 
 
@@ -57,11 +57,11 @@ def test_a_folded_row_names_its_values(monkeypatch):
     monkeypatch.setenv("COLUMNS", "30")
     monkeypatch.setenv("NO_COLOR", "1")
     assert columns(HEADER, ROWS, left=("WHY",)) == [
-        "LOG 0",
+        "PARTITION 0",
         "  START 12  RECORDS 1,000,000",
         "  WHY dirty ratio 1.00 > 0.5",
         "  by far",
-        "LOG 1",
+        "PARTITION 1",
         "  START 0  RECORDS 3",
     ]
 

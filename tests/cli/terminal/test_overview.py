@@ -52,7 +52,7 @@ def test_without_topics_it_says_how_to_make_one(lithify):
 def test_every_topic_is_a_line_the_worst_first(catalog, masked):
     shown = catalog("status", "--now", "2026-02-01")
     lines = masked(shown.out).splitlines()
-    assert lines[0].split() == ["TOPIC", "STATE", "LOGS", "RECORDS", "SIZE", "DIRTY", "WHY"]
+    assert lines[0].split() == ["TOPIC", "STATE", "PARTITIONS", "RECORDS", "SIZE", "DIRTY", "WHY"]
     assert [line.split()[:4] for line in lines[1:] if line[0] != " "] == [
         ["stuck", "QUARANTINED", "2", "0"],
         ["late", "OVERDUE", "2", "1"],
@@ -61,8 +61,8 @@ def test_every_topic_is_a_line_the_worst_first(catalog, masked):
         ["clean", "clean", "2", "0"],
     ]
     text = " ".join(shown.out.split())
-    assert "0.00 log 1: failed 8 times:" in text
-    assert "log 0: dirty ratio 1.00 > 0.5" in text
+    assert "0.00 partition 1: failed 8 times:" in text
+    assert "partition 0: dirty ratio 1.00 > 0.5" in text
     assert " h overdue " in text
     assert max(map(len, shown.out.splitlines())) <= 80
     assert shown.err == (

@@ -74,7 +74,9 @@ NOTES = {
     ),
     "cleanup.policy=delete": "no round compacts it any more",
     "empty.value=tombstone": "empty values delete their keys from now on, also those appended before",
-    "compaction.mode=side-by-side": "the log stays as it is from now on, and the next round creates the view beside it",
+    "compaction.mode=side-by-side": (
+        "the log stays as it is from now on, and the next round creates the compacted view beside it"
+    ),
 }
 
 
@@ -140,21 +142,21 @@ def test_what_kafka_configs_takes(orders):
 def test_a_view_stands_between_side_by_side_and_in_place(orders):
     """C35, C43."""
     alter(orders, "compaction.mode=side-by-side")
-    assert orders("topic", "uncompact", "orders").err == "orders: there is no view, version 3 stays\n"
+    assert orders("topic", "uncompact", "orders").err == "orders: there is no compacted view, version 3 stays\n"
     orders("compact", "orders")
     assert orders.error("topic", "alter", "orders", "--unset", "compaction.mode") == (
         "orders: partition 0 has a compacted view, which in-place topics do not have "
         "(drop it first: `lithify topic uncompact orders --yes`)"
     )
     assert orders.error("topic", "uncompact", "orders") == (
-        "orders: nothing was dropped (--yes drops the view of 1 log with 1 record; the backlog stays)"
+        "orders: nothing was dropped (--yes drops the compacted view of 1 log with 1 record; the backlog stays)"
     )
     dropped = orders("topic", "uncompact", "orders", "--yes")
-    assert dropped.out == "LOG  CLEAN BELOW  VIEW RECORDS\n  0        2 → 0            -1\n"
-    assert dropped.err == "orders: the view was dropped, version 5\n"
+    assert dropped.out == "PARTITION  CLEAN BELOW  VIEW RECORDS\n        0        2 → 0            -1\n"
+    assert dropped.err == "orders: the compacted view was dropped, version 5\n"
     orders("topic", "alter", "orders", "--unset", "compaction.mode")
     assert orders.error("topic", "uncompact", "orders", "--yes") == (
-        "orders: an in-place topic has no view to drop (its compacted log is the only log there is)"
+        "orders: an in-place topic has no compacted view to drop (its compacted log is the only log there is)"
     )
     assert len(orders("consume", "orders").lines) == 2
 
@@ -169,8 +171,8 @@ def test_a_view_of_records_that_the_backlog_has_not_is_dropped_only_on_request(l
     lithify("retain", "orders")
     for yes in ((), ("--yes",)):
         assert lithify.error("topic", "uncompact", "orders", *yes) == (
-            "orders-0: 2 records of the view below the log start 2 of the backlog, which was trimmed, "
-            "would be lost (--lose-trimmed drops the view with them)"
+            "orders-0: 2 records of the compacted view below the log start 2 of the backlog, which was trimmed, "
+            "would be lost (--lose-trimmed drops the compacted view with them)"
         )
     assert len(lithify("consume", "orders", "--compacted").lines) == 2
     dropped = lithify("topic", "uncompact", "orders", "--lose-trimmed", "--yes", "--json").json

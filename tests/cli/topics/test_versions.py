@@ -42,7 +42,7 @@ def test_kept_versions_are_listed_and_read(orders, masked):
     assert masked(orders("versions", "orders").out) == (
         "VERSION  RECORDS  SIZE  CLOSED AT  BY  FILES STAY UNTIL\n      3  3  SIZE  TIMEZ  compact  TIMEZ\n"
     )
-    assert orders("versions", "orders").err == "orders: 1 earlier version kept, at most 20 are; the newest is 5\n"
+    assert orders("versions", "orders").err == "orders: 1 earlier version retained, at most 20 are; the newest is 5\n"
     version = orders("versions", "orders", "--json").json
     assert list(version) == [
         "topic",
@@ -69,16 +69,17 @@ def test_a_version_that_is_not_kept_is_refused(orders):
     for verb in ("consume", "table"):
         for version in (1, 4, 99):
             assert orders.error(verb, "orders", "--version", version) == (
-                f"orders: version {version} is not kept (kept: 3; the newest is 5, which is read if none is given)"
+                f"orders: version {version} is not retained "
+                "(retained: 3; the newest is 5, which is read if none is given)"
             )
     assert orders.error("consume", "orders", "--version", 3, "--follow") == (
         "version 3 does not change, so there is nothing to follow"
     )
     orders("topic", "create", "new")
     assert orders.error("table", "new", "--version", 7) == (
-        "new: version 7 is not kept (kept: no earlier one; the newest is 1, which is read if none is given)"
+        "new: version 7 is not retained (retained: no earlier one; the newest is 1, which is read if none is given)"
     )
-    assert orders("versions", "new").err == "new: 0 earlier versions kept, at most 20 are; the newest is 1\n"
+    assert orders("versions", "new").err == "new: 0 earlier versions retained, at most 20 are; the newest is 1\n"
     assert orders("versions", "new", "--json").out == ""
 
 
@@ -90,7 +91,10 @@ def test_undo_takes_the_last_round_back_and_leaves_what_came_since(orders, maske
     )
     assert len(read(orders, "consume", "orders")) == 3
     done = orders("undo", "orders", "--yes")
-    assert done.out == "LOG  START  CLEAN BELOW  SEGMENTS  RECORDS\n  0      0        3 → 0     -1 +1       +1\n"
+    assert (
+        done.out
+        == "PARTITION  START  CLEAN BELOW  SEGMENTS  RECORDS\n        0      0        3 → 0     -1 +1       +1\n"
+    )
     assert done.err == (
         f"orders: the round {first['last_round_id']} was undone in 1 log, "
         "with 1 record that it had removed, version 6\n"
@@ -142,7 +146,7 @@ def test_undo_goes_no_further_back_than_versions_are_kept(orders):
     orders("compact", "orders")
     orders("undo", "orders", "--yes")
     assert orders.error("undo", "orders", "--yes").startswith(
-        "orders: the version before the last round is not kept any more"
+        "orders: the version before the last round is no longer retained"
     )
 
 

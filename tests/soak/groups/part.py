@@ -77,7 +77,7 @@ class Groups:
         found += [f"unexplained: {one}" for one in told if not one.is_explained(self.fed.deletions, self.outages)]
         lags = self._lags() if self.counts.commits else ()
         # Of a topic that was recreated with fewer partitions some positions stay behind.
-        behind = [lag for lag in lags if lag.records_left != 0 and lag.log_end_offset is not None]
+        behind = [lag for lag in lags if lag.lag != 0 and lag.log_end_offset is not None]
         return found + [f"{lag.topic}[{lag.partition}]: its group: {lag}" for lag in behind]
 
     def rows(self) -> list[tuple[str, object]]:

@@ -59,7 +59,7 @@ class ExpiryRules:
             past = place.store.load_version(ORDERS, versions[ms].version)
             assert place.records(past) == then[ms]
         for ms in (10, 20):
-            says = f"version {versions[ms].version} is not kept .* newest is {after.version}, "
+            says = f"version {versions[ms].version} is not retained .* newest is {after.version}, "
             with pytest.raises(UnknownVersionError, match=says):
                 place.store.load_version(ORDERS, versions[ms].version)
         assert place.store.load(ORDERS) == after
@@ -188,5 +188,5 @@ class ExpiryRules:
         state = place.change(state, last_round=run)
         expire_versions(at(place, 10 + RETENTION_MS), ORDERS)
 
-        with pytest.raises(NothingToUndoError, match=r"not kept any more .*versions\.retention\.ms"):
+        with pytest.raises(NothingToUndoError, match=r"no longer retained .*versions\.retention\.ms"):
             undo(at(place, 10 + RETENTION_MS), ORDERS)

@@ -181,7 +181,9 @@ CHANGES: Mapping[str, Change] = {
     "files rewritten": Change(rewritten, MOVED, MOVED),
     "main rolled back": Change(rolled_back, MOVED, MOVED),
     "snapshots expired": Change(expired),
-    "a tag of a kept version removed": Change(untagged, None, None, r"is not kept|is not as the last commit left it"),
+    "a tag of a kept version removed": Change(
+        untagged, None, None, r"is not retained|is not as the last commit left it"
+    ),
     "tags and branches of its own": Change(of_its_own_refs),
     "our documents removed as orphans": Change(
         documents_gone, None, None, r"\.json: the file is missing|\.json is needed and not in the topic"

@@ -130,8 +130,8 @@ def test_a_round_that_covered_everything_anew_is_required_again():
     ("changes", "reason"),
     [
         ({"generation": 1}, "the log was truncated since"),
-        ({"last_round": "another"}, "its round was undone already, or its view was dropped since"),
-        ({"last_round": ""}, "its round was undone already, or its view was dropped since"),
+        ({"last_round": "another"}, "its round was undone already, or its compacted view was dropped since"),
+        ({"last_round": ""}, "its round was undone already, or its compacted view was dropped since"),
         ({"uncovered": True}, "empty.value was changed since"),
         ({"first_dirty_offset": 0}, "its first dirty offset was moved since"),
     ],

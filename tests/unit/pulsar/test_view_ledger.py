@@ -53,7 +53,7 @@ def test_an_error_of_bookies_names_the_largest_entry(tmp_path: Path, kind: type[
     with pytest.raises(BrokerError) as caught:
         write_view(folder, view, Listed(), RoundRules(), [whole], Throttles())
     size = len(framed(ENTRIES[1]))
-    assert f"not available; the largest entry of the view is 5:1, with {size} bytes" in caught.value.message
+    assert f"not available; the largest entry of the compacted view is 5:1, with {size} bytes" in caught.value.message
     assert f"nettyMaxFrameSizeBytes is more than {size}" in str(caught.value.hint)
     assert folder.ledgers() == []
 

@@ -56,7 +56,7 @@ CASES = {
         {"version": 4, "settings": {"null.key": "drop", "retention.ms": "5"}},
         "orders: inherited null.key=drop, retention.ms=5 from its stream, version 4",
     ),
-    EventKind.EXPIRED: ({"versions": [3, 2]}, "orders: 2 versions not kept any more"),
+    EventKind.EXPIRED: ({"versions": [3, 2]}, "orders: 2 versions expired"),
     EventKind.SWEPT: ({"files": 1, "bytes": 1_024}, "orders: 1 file deleted, 1.00 KiB"),
     EventKind.TROUBLE: (
         {"error": "s3://lake\ncannot be reached", "error_code": "Damaged"},

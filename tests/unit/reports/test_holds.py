@@ -33,7 +33,10 @@ def text(lines):
 
 def test_who_holds_them_and_until_when(topic):
     shown = text(results(topic_status(topic.warehouse, topic.state).page()))
-    assert "1 tombstone at most is held by group g, which has no position here, since 1970-01-01T00:00:01.000Z" in shown
+    assert (
+        "1 tombstone at most is held by group g, which has no committed position here, since 1970-01-01T00:00:01.000Z"
+        in shown
+    )
     assert "until 1970-01-01T01:00:01.000Z (in 1 h) at the latest" in shown
     assert "group h" not in shown, "it holds nothing"
 
@@ -58,7 +61,7 @@ def test_a_plan_and_a_round_say_for_whom_they_hold(topic):
         results(replace(plan, groups_error="no way").page()),
         results(replace(report, groups_error="no way").page()),
     ):
-        assert lines[-1].endswith("count as having read nothing, as their positions cannot be read: no way")
+        assert lines[-1].endswith("count as having read nothing, as their committed positions cannot be read: no way")
 
 
 @pytest.mark.parametrize(("most", "said"), [("-1", "for ever"), ("7d", "for 7 d at most")])

@@ -178,7 +178,7 @@ def test_rounds_plans_and_histories_of_a_topic():
     topic.append(a_log("a=1 b=1 a=2").records)
     plans = plan_rounds(topic.warehouse, topic.state, None, 1, NO_READS)
     plan = PlanReport("orders", 2, tuple(plan_report(plan, 1) for plan in plans), 1)
-    assert ["LOG", "CLEAN BELOW", "RECORDS", "SEGMENTS", "READS", "WRITES", "HORIZON"] in Parsed(
+    assert ["PARTITION", "CLEAN BELOW", "RECORDS", "SEGMENTS", "READS", "WRITES", "HORIZON"] in Parsed(
         plan._repr_html_()
     ).rows
     report = topic.compact()

@@ -220,7 +220,7 @@ def test_segments_past_retention_wait_for_a_round_side_by_side():
     state = log.state()
     settings = some_settings(**RETAINED, **BESIDE, min_cleanable_dirty_ratio=1)
     assert verdict_on(state, log.segments, settings, 60).due_at_ms == 61
-    assert "the view does not have them yet" in verdict_on(state, log.segments, settings, 61).reason
+    assert "the compacted view does not have them yet" in verdict_on(state, log.segments, settings, 61).reason
     young = some_settings(**RETAINED, **BESIDE, min_cleanable_dirty_ratio=1, min_compaction_lag_bytes=100)
     assert not verdict_on(state, log.segments, young, 61).due
 

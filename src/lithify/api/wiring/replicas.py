@@ -102,7 +102,7 @@ def _groups_at(warehouse: Warehouse) -> Groups:
     if shared_database(None, catalogs) is None:
         where = scope_of_place(warehouse, makes=False).where
         raise RefusedError(
-            f"{where}: positions of groups cannot be copied there: its catalog is no SQL database that processes share",
+            f"{where}: committed positions cannot be copied there: its catalog is no SQL database that processes share",
             hint="replicate without --sync-groups, or to a directory or a catalog in SQL",
         )
     return open_groups(None, catalogs, scope_of(warehouse, makes=True))

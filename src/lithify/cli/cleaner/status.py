@@ -51,13 +51,13 @@ def status(
     each cleaner of the catalog last completed a look, if their leases are in the catalog's database or
     in that of $LITHIFY_COORDINATION_URL, and the rates that `throttle` has set for cleaners.
 
-    For one topic it shows every log. LOG is the partition. START is the log start offset and END the
-    log end offset. Rounds have compacted the records below CLEAN BELOW; the next one compacts those
-    below HORIZON. DIRTY is the share of bytes that no round has compacted. VIEW is the compacted view
-    of a side-by-side topic, up to CLEAN BELOW; RECORDS and SIZE are then of the backlog. A topic with
-    cleanup.policy=delete has no rounds. A log of several parts is drawn as a line as well, where it fits:
-    S, D, H and E are START, CLEAN BELOW, HORIZON and END, and deletes below R may be gone. Where
-    more is stored than SIZE, such as earlier versions, a line says how much. Reads metadata only.
+    For one topic it shows every log. START is the log start offset and END the log end offset. Rounds
+    have compacted the records below CLEAN BELOW; the next one compacts those below HORIZON. DIRTY is the
+    share of bytes that no round has compacted. RECORDS and SIZE of a side-by-side topic are of the
+    backlog, and a line below says what the compacted view has. A topic with cleanup.policy=delete has no
+    rounds. A log of several parts is drawn as a line as well, where it fits: S, D, H and E are START,
+    CLEAN BELOW, HORIZON and END, and deletes below R may be gone. Where more is stored than SIZE, such
+    as earlier versions, a line says how much. Reads metadata only.
 
     \b
     Examples:

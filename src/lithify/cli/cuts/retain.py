@@ -29,10 +29,10 @@ def retain(invocation: Invocation, topic_name: str, now_ms: int | None, yes: boo
 
     For topics with delete in cleanup.policy. It drops whole segments from the front of every log:
     those whose newest record is older than retention.ms, and those that exceed retention.bytes.
-    Every round does this first. Reads and writes metadata only.
+    Every round does this first, so it needs no --yes. Reads and writes metadata only.
 
     In a side-by-side topic a segment of the backlog stays until a round has copied its records to
-    the view. Then it goes, at any age, once all groups of backlog.trim.groups have read it.
+    the compacted view. Then it goes, at any age, once all groups of backlog.trim.groups have read it.
 
     \b
     Examples:
@@ -50,10 +50,10 @@ def retain(invocation: Invocation, topic_name: str, now_ms: int | None, yes: boo
 
 
 def _idle(topic: Topic, now_ms: int | None) -> str:
-    """Why nothing is dropped: nothing is past retention, or a round must first copy it to the view (C33)."""
+    """Why nothing is dropped: nothing is past retention, or a round must first copy it to the compacted view (C33)."""
     waiting = sum(log.retention_waiting_bytes for log in topic.status(now_ms=now_ms).logs)
     if waiting:
-        return f"{format_bytes(waiting)} past retention wait for a round, until the view has them"
+        return f"{format_bytes(waiting)} past retention wait for a round, until the compacted view has them"
     return "no whole segment is past retention"
 
 

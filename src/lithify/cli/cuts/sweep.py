@@ -1,4 +1,4 @@
-"""`lithify sweep`: lists and deletes files that no kept version names (C6)."""
+"""`lithify sweep`: lists and deletes files that no retained version names (C6)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from lithify.cli.terminal.output import print_page
 def sweep(
     invocation: Invocation, topic_name: str | None, yes: bool, allow_unusual: bool, allow_clock_jump: bool
 ) -> None:
-    """List or delete files that no kept version needs.
+    """List or delete files that no retained version needs.
 
-    Of one topic, or of all. A file may be deleted when no kept version names it: if a commit replaced
+    Of one topic, or of all. A file may be deleted when no retained version names it: if a commit replaced
     it, versions.retention.ms after that commit; if no version ever named it, as with files of a failed
-    run, sweep.grace.ms after its last change. With --yes, kept versions that were closed longer than
+    run, sweep.grace.ms after its last change. With --yes, retained versions that were closed longer than
     versions.retention.ms ago expire first: their files go as well. Before it deletes files of the second kind, a commit
     makes sure that no running run can still name them. Files that Lithify did not write stay. No other
     verb deletes files of an existing topic.

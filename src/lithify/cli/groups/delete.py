@@ -16,10 +16,12 @@ from lithify.model.settings.units import plural
 @verb("delete")
 @group
 @parameters.any_topic
-@click.option("--yes", is_flag=True, help="Delete the positions. Without --yes, only show how many there are.")
+@click.option(
+    "--yes", is_flag=True, help="Delete the committed positions. Without --yes, only show how many there are."
+)
 @parameters.members
 def delete(invocation: Invocation, group: str, topic_name: str | None, yes: bool, members: Members) -> None:
-    """Delete a group: its positions in all topics, or in one.
+    """Delete a group: its committed positions in all topics, or in one.
 
     Only while it has no members, as for reset. No record is deleted. Without --yes nothing is changed.
 
@@ -31,9 +33,9 @@ def delete(invocation: Invocation, group: str, topic_name: str | None, yes: bool
     """
     known = invocation.open_lake().group(group, coordination_url=members.coordination_url)
     if not yes:
-        positions = plural(len(known.positions(topic_name)), "position")
+        positions = plural(len(known.positions(topic_name)), "committed position")
         refuse(f"group {group}: nothing was deleted", f"deletes {positions}, irreversibly")
     reports = known.delete(topic_name, lease_ms=members.lease_ms, tell=say_wait)
     if not invocation.printed(*reports):
         deleted = sum(len(report.positions) for report in reports)
-        say(f"group {group}: deleted {plural(deleted, 'position')}")
+        say(f"group {group}: deleted {plural(deleted, 'committed position')}")

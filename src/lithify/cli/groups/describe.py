@@ -16,16 +16,17 @@ from lithify.reports.groups import GroupLag
 def describe(invocation: Invocation, group: str, topic_name: str | None, coordination_url: str | None) -> int:
     """Show what a group has left to read.
 
-    Of every partition of its topics: its position, the records that are really left (offsets that compaction
-    has removed do not count), and the age of the oldest of them; and whether the group holds tombstones
-    (tombstone.hold.groups). Partitions without a position are read from their start. It ends with 1 if
+    Of every partition of its topics: POSITION is its committed position, LAG the number of records that
+    are left (Kafka also counts offsets that compaction has removed), and LAG TIME the age of the oldest of
+    them. HOLDS is shown if the group holds tombstones (tombstone.hold.groups). Partitions without a
+    committed position are read from their start. It ends with 1 if
     the group cannot continue at a position: the log was recreated or truncated, deletes that it has not
     read are gone, or the log cannot be read.
 
     \b
     Examples:
       lithify group describe billing
-      lithify group describe billing orders --json | jq .records_left
+      lithify group describe billing orders --json | jq .lag
     """
     lags = invocation.open_lake().group(group, coordination_url=coordination_url).describe(topic_name)
     if not invocation.printed(*lags):

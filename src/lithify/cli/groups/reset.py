@@ -1,4 +1,4 @@
-"""`lithify group reset`: moves the positions of a group (C58)."""
+"""`lithify group reset`: moves the committed positions of a group (C58)."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ from lithify.reports.page.wording import count
     required=True,
     help="Move to earliest, latest, an offset or a time.",
 )
-@click.option("--partition", type=int, metavar="P", help="Move only the position in this partition. Default: all.")
-@click.option("--yes", is_flag=True, help="Move the positions. Without --yes, only show the new ones.")
+@click.option(
+    "--partition", type=int, metavar="P", help="Move only the committed position in this partition. Default: all."
+)
+@click.option("--yes", is_flag=True, help="Move the committed positions. Without --yes, only show the new ones.")
 @parameters.members
 def reset(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
     invocation: Invocation,
@@ -41,7 +43,7 @@ def reset(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
     yes: bool,
     members: Members,
 ) -> None:
-    """Move the positions of a group in a topic.
+    """Move the committed positions of a group in a topic.
 
     Only while none of its members reads the topic: members that are there are found within seconds; of one
     that ended without leaving it is known after the time of a lease. An offset beyond the log is
@@ -60,12 +62,12 @@ def reset(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
     if not yes:
         plan = known.plan_reset(topic, start, partition=named)
         show(_lines(plan))
-        refuse(f"group {group}: no position was moved", f"moves {plural(_moved(plan), 'position')}")
+        refuse(f"group {group}: no position was moved", f"moves {plural(_moved(plan), 'committed position')}")
     report = known.reset(topic, start, partition=named, lease_ms=members.lease_ms, tell=say_wait)
     if invocation.printed(report):
         return
     show(_lines(report))
-    say(f"group {group}: moved {plural(_moved(report), 'position')} in {report.topic}")
+    say(f"group {group}: moved {plural(_moved(report), 'committed position')} in {report.topic}")
 
 
 def _moved(report: GroupReset) -> int:
@@ -73,8 +75,8 @@ def _moved(report: GroupReset) -> int:
 
 
 def _lines(report: GroupReset) -> list[str]:
-    rows = [(f"{report.topic}-{p.partition}", _offset(p.before), _offset(p.after)) for p in report.positions]
-    return columns(("LOG", "BEFORE", "AFTER"), rows, left=("LOG",))
+    rows = [(str(p.partition), _offset(p.before), _offset(p.after)) for p in report.positions]
+    return columns(("PARTITION", "BEFORE", "AFTER"), rows)
 
 
 def _offset(offset: int | None) -> str:

@@ -96,8 +96,8 @@ class AskedGroups:
 
 def group_lines(positions: Sequence[TranslatedPosition]) -> list[str]:
     """A table of them, behind an empty line; nothing where there are none."""
-    names = ("GROUP", "LOG", "SOURCE", "TARGET", "READ AGAIN", "POSITION")
-    table = columns(names, map(_row, positions), left=("GROUP", "POSITION"))
+    names = ("GROUP", "PARTITION", "SOURCE", "TARGET", "READ AGAIN", "STATE")
+    table = columns(names, map(_row, positions), left=("GROUP", "STATE"))
     return ["", *table] if positions else []
 
 

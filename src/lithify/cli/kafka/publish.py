@@ -87,7 +87,7 @@ def publish(invocation: Invocation, topic_name: str, to: str, continuous: bool, 
 
 
 def _print(report: PublishReport) -> None:
-    header = ("LOG", "FROM", "TO", "RECORDS")
+    header = ("PARTITION", "FROM", "TO", "RECORDS")
     rows = [tuple(map(count, (x.partition, x.start_offset, x.end_offset, x.records))) for x in report.logs]
     show([*columns(header, rows), *group_lines(report.groups)])
     how = "created, and published" if report.created else "continued with" if report.resumed else "published"

@@ -56,7 +56,9 @@ class ReplicationType(click.ParamType[tuple[int, int, int]]):
 @skip_damaged
 @bookkeeper_options
 @click.option(
-    "--replication", type=ReplicationType(), help="Bookies that store a view. Default: what the brokers report."
+    "--replication",
+    type=ReplicationType(),
+    help="Bookies that store a compacted view. Default: what the brokers report.",
 )
 @parameters.rates("tasks")
 @parameters.task_memory
@@ -103,8 +105,8 @@ def compact(
     with interruptible(invocation, topic.name, look=look, before=before) as work:
         with phase_progress(invocation.note) as progress:
             report = topic.compact(progress=work.watched(progress), **given)
-        views = plural(sum(one.changed for one in report.partitions), "new view")
-        invocation.standing = f"{views} of {topic.name} {'was' if views == '1 new view' else 'were'} published"
+        views = plural(sum(one.changed for one in report.partitions), "new compacted view")
+        invocation.standing = f"{views} of {topic.name} {'were' if views.endswith('s') else 'was'} published"
         if not invocation.printed(report):
             print_page(report.page())
         say_notes(report.notes)

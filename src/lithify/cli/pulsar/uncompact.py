@@ -18,7 +18,7 @@ from lithify.cli.terminal.output import say
 @parameters.new_topic
 @cluster_options
 @bookkeeper_options
-@click.option("--yes", is_flag=True, help="Drop the views. Without --yes, nothing is dropped.")
+@click.option("--yes", is_flag=True, help="Drop the compacted views. Without --yes, nothing is dropped.")
 def uncompact(
     invocation: Invocation,
     topic_name: str,
@@ -32,7 +32,7 @@ def uncompact(
 
     Deletes its subscription __compaction with the compacted ledgers, also where such a ledger is gone and
     compacted readers fail. They then get what the topic itself still has; what brokers have trimmed is
-    lost with the view. The next round starts from that. Ledgers that killed rounds left are deleted
+    lost with the compacted view. The next round starts from that. Ledgers that killed rounds left are deleted
     first; only for that Pulsar's jars are needed.
 
     \b
@@ -50,9 +50,9 @@ def uncompact(
         dropped = [str(one.partition) for one in report.partitions if one.changed]
         if dropped:
             what = "view of partition" if len(dropped) == 1 else "views of partitions"
-            say(f"{report.topic}: dropped the {what} {', '.join(dropped)}")
+            say(f"{report.topic}: dropped the compacted {what} {', '.join(dropped)}")
         elif not report.failed:
-            say(f"{report.topic}: there was no view to drop")
+            say(f"{report.topic}: there was no compacted view to drop")
     say_notes(report.notes)
     for one in report.failed:
         invocation.say_error(str(one.error), one.error_code, topic=report.topic, partition=one.partition)

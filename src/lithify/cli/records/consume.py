@@ -48,7 +48,7 @@ _TO_ALONE = "--to goes without --group, --follow and --version"
 )
 @click.option("--max", "most", type=click.IntRange(min=0), metavar="N", help="Stop after this many records.")
 @click.option("--follow", is_flag=True, help="Keep reading new records until interrupted.")
-@click.option("--version", type=int, metavar="VERSION", help="Read a kept version instead of the newest.")
+@click.option("--version", type=int, metavar="VERSION", help="Read a retained version instead of the newest.")
 @click.option(
     "--group",
     metavar="GROUP",
@@ -80,7 +80,7 @@ def consume(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
     have "passed_through":true.
 
     A topic with compaction.mode=side-by-side keeps all records and beside them a compacted view;
-    --compacted reads the view up to the first dirty offset, then the backlog.
+    --compacted reads that up to the first dirty offset, then the backlog.
 
     With --to it reads a version that still has all records that counted there, or is refused.
 
@@ -140,7 +140,7 @@ def _member(topic: Topic, group: str, members: Members, where: tuple[int | None,
     "--at", "point", type=PointType(), metavar="OFFSET|TIME", help="Print it as it was at this offset or time."
 )
 @click.option("--partition", type=int, metavar="P", help="Print only this partition. Default: all.")
-@click.option("--version", type=int, metavar="VERSION", help="Read a kept version instead of the newest.")
+@click.option("--version", type=int, metavar="VERSION", help="Read a retained version instead of the newest.")
 @click.option("--key", metavar="KEY", help="Look up this key alone.")
 @encodings
 def table(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
@@ -161,7 +161,7 @@ def table(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
     that takes. It ends with 0 also if there is none, and then says so on stderr.
 
     With --at it has the records below that offset, or before the first record at or after that time, as
-    the newest version or a kept one still has them. It is refused where none has. An offset is of one
+    the newest version or a retained one still has them. It is refused where none has. An offset is of one
     partition.
 
     \b

@@ -83,6 +83,6 @@ def begun_table(invocation: Invocation, begin: Callable[[], T], *, continuous: b
 
 def print_hydrated(report: HydrateReport) -> None:
     rows = [tuple(map(count, (log.partition, log.offset, log.lag))) for log in report.logs]
-    show(columns(("LOG", "READ TO", "LAG"), rows))
+    show(columns(("PARTITION", "READ TO", "LAG"), rows))
     how = "continued with" if report.resumed else "filled from"
     say(f"{report.to}: {how} {plural(report.records, 'record')} in {format_duration(report.duration_ms)}")

@@ -267,4 +267,4 @@ def _print(invocation: Invocation, written: Written) -> None:
         print_json(written.to_json())
     elif written.records:
         rows = [(str(p), f"[{count(start)}, {count(end)})", count(n)) for p, start, end, n in written.rows()]
-        show(columns(("LOG", "OFFSETS", "RECORDS"), rows))
+        show(columns(("PARTITION", "OFFSETS", "RECORDS"), rows))

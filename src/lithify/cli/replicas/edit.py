@@ -14,7 +14,9 @@ from lithify.cli.terminal.output import say
 @replica
 @click.option("--throttle", metavar="RATE", help="Copy at most this much per second in total: 20MB/s.")
 @click.option("--unlimited", is_flag=True, help="Remove the limit.")
-@click.option("--sync-groups/--no-sync-groups", default=None, help="Copy the positions of consumer groups as well.")
+@click.option(
+    "--sync-groups/--no-sync-groups", default=None, help="Copy the committed positions of consumer groups as well."
+)
 @click.option("--compact/--no-compact", default=None, help="Compact the replica's topics themselves, or no longer.")
 @parameters.coordination_url
 def edit(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
@@ -26,11 +28,12 @@ def edit(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
     compact: bool | None,
     coordination_url: str | None,
 ) -> None:
-    """Change the rate of a replica, whether positions of groups are copied, or whether it compacts by itself.
+    """Change the rate of a replica, whether committed positions are copied, or whether it compacts by itself.
 
     A rate is in force within seconds, also for a copy that is under way. With --no-sync-groups the positions
     at the target stay as they are. --compact and --no-compact are in force with the next copy, which
-    --no-compact makes drop the replica's own views. For another source or target, remove the replica and add one.
+    --no-compact makes drop the replica's own compacted views. For another source or target, remove the
+    replica and add one.
 
     \b
     Examples:
@@ -87,7 +90,7 @@ def resume(invocation: Invocation, name: str, coordination_url: str | None) -> N
 @replica
 @parameters.coordination_url
 def remove(invocation: Invocation, name: str, coordination_url: str | None) -> None:
-    """Remove the definition of a replica; its copies stay.
+    """Remove the definition of a replica; its topics stay.
 
     A copy that is under way ends within seconds. The topics at the target stay, at the versions that they
     have: `lithify replica promote` there makes one a topic of its own, `lithify topic delete` deletes it. The

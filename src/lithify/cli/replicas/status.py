@@ -19,9 +19,11 @@ def status(invocation: Invocation, name: str | None, coordination_url: str | Non
 
     A line for each topic. STATE is copying (the first copy is under way), replicating (kept up), waiting (no
     daemon has looked at it yet, or none runs), paused or failed, with the error and the next try below. VERSION is
-    that of the source which the replica has; RECORDS and SIZE are what it lacks, BEHIND is since when.
+    that of the source which the replica has; LAG and LAG BYTES are the records and bytes that it lacks, LAG TIME
+    is since when.
     Where it is to compact by itself, a line below says whether it does.
-    Where positions of consumer groups are copied, those that are not as at the source are counted below the line.
+    Where committed positions of consumer groups are copied, those that are not as at the source are counted below
+    the line.
     With --json it also shows up to which offset of each partition a consumer group can continue at the replica.
 
     \b

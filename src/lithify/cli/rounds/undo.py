@@ -25,7 +25,7 @@ def undo(invocation: Invocation, topic_name: str, yes: bool) -> None:
     """Undo the last round.
 
     Restores every log below the round's horizon as it was before; records appended since stay. A
-    second undo undoes the round before, as long as the version before that is kept (`lithify
+    second undo undoes the round before, as long as the version before that is retained (`lithify
     versions`). It is refused, with the reason, if a log cannot be restored completely. Without --yes
     nothing is changed.
 

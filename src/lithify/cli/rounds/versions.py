@@ -12,9 +12,9 @@ from lithify.reports.topics import VersionReport
 @verb("versions")
 @parameters.topic
 def versions(invocation: Invocation, topic_name: str) -> None:
-    """List the versions that are kept.
+    """List the retained versions.
 
-    A version is kept when a round, or another commit that removes segments, closes it: the newest
+    A version is retained when a round, or another commit that removes segments, closes it: the newest
     versions.kept of them, newest first. Each can be read (`consume` and `table` with --version) and
     verified against, and its files are not deleted. After newer ones have replaced it, they stay at
     least until the time in FILES STAY UNTIL; then `lithify sweep` may delete them.
@@ -31,5 +31,5 @@ def versions(invocation: Invocation, topic_name: str) -> None:
     newest = topic.state()
     if reports:
         print_page(VersionReport.listed(reports))
-    kept = plural(len(reports), "earlier version")
-    say(f"{topic.name}: {kept} kept, at most {newest.settings.versions_kept} are; the newest is {newest.version}")
+    retained, most = plural(len(reports), "earlier version"), newest.settings.versions_kept
+    say(f"{topic.name}: {retained} retained, at most {most} are; the newest is {newest.version}")

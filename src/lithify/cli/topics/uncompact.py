@@ -14,8 +14,8 @@ from lithify.model.settings.units import plural
 
 @verb("uncompact")
 @parameters.topic
-@click.option("--lose-trimmed", is_flag=True, help="Drop it even if only the view still has some records.")
-@click.option("--yes", is_flag=True, help="Drop the view. Without --yes, only show the number of records.")
+@click.option("--lose-trimmed", is_flag=True, help="Drop it even if only the compacted view still has some records.")
+@click.option("--yes", is_flag=True, help="Drop the compacted view. Without --yes, only show the number of records.")
 def uncompact(invocation: Invocation, topic_name: str, lose_trimmed: bool, yes: bool) -> None:
     """Drop the compacted view of a side-by-side topic.
 
@@ -34,9 +34,9 @@ def uncompact(invocation: Invocation, topic_name: str, lose_trimmed: bool, yes: 
         views = plural(len(planned.logs), "log")
         refuse(
             f"{topic.name}: nothing was dropped",
-            f"drops the view of {views} with {plural(records, 'record')}; the backlog stays",
+            f"drops the compacted view of {views} with {plural(records, 'record')}; the backlog stays",
         )
     with committing(invocation, topic.name) as work:
         report = topic.uncompact(lose_trimmed=lose_trimmed)
         work.ended(report.version, changed=report.changed)
-        print_cut(invocation, report, "the view was dropped", "there is no view")
+        print_cut(invocation, report, "the compacted view was dropped", "there is no compacted view")

@@ -75,7 +75,7 @@ class TokensOfSource:
             self._reporter.well(GROUPS)
         except Exception as error:
             self.failed = True
-            self._reporter.outage(GROUPS, as_lithify_error(error, "the positions of groups"))
+            self._reporter.outage(GROUPS, as_lithify_error(error, "the committed positions"))
         return self._tokens
 
 
@@ -103,7 +103,7 @@ class TargetGroups:
             there = place.groups().tokens() if place.exists() else {}
         except Exception as error:
             there = {} if looked is None else looked.there
-            self.failed(tokens, as_lithify_error(error, "the positions of groups"))
+            self.failed(tokens, as_lithify_error(error, "the committed positions"))
         self._looked = replace(tokens, there=there)
         return self._looked
 
@@ -187,7 +187,7 @@ class PositionsPass:
         return read_positions(self._source(), there, self._key[1])
 
     def _failed(self, error: Exception) -> None:
-        self.error = as_lithify_error(error, f"the positions of groups in {self._key[1]}")
+        self.error = as_lithify_error(error, f"the committed positions in {self._key[1]}")
         self._target.failed(self._tokens, self.error)
         self._target.note(self._key, self._tokens, is_complete=False)
 
@@ -200,7 +200,7 @@ def with_positions(
         wanted = {(p.group, p.log): p for p in source().positions(topic=theirs.name)}
         stored = {(p.group, p.log): p for p in target().positions(topic=ours.name)}
     except Exception as error:
-        failed = as_lithify_error(error, f"the positions of groups in {theirs.name}")
+        failed = as_lithify_error(error, f"the committed positions in {theirs.name}")
         return status if status.positions_error is not None else replace(status, positions_error=str(failed))
     behind = sum(at_replica(p, theirs.identity, ours) != stored.get(key) for key, p in wanted.items())
     return replace(status, positions=len(wanted), positions_behind=behind)

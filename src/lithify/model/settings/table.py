@@ -199,7 +199,7 @@ _TABLE = (
     Setting(
         "backlog.trim.groups",
         accepts=f"names of consumer groups, separated by commas, {MAX_GROUPS} at most",
-        doc="Side by side: what the view has and all of these consumer groups have read leaves the backlog.",
+        doc="Side by side: what the compacted view has and all of these consumer groups have read leaves the backlog.",
         parse=_groups,
     ),
     Setting(
@@ -275,7 +275,7 @@ _TABLE = (
     ),
     Setting(
         "versions.kept",
-        doc="How many versions from before a round stay usable by versions, undo and verify.",
+        doc="How many versions from before a round are retained, for versions, undo and verify.",
         **_number(int, "a number", 1),
     ),
     Setting(

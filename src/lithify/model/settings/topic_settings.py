@@ -221,7 +221,7 @@ def _check_consistent(settings: TopicSettings) -> None:
     if settings.side_by_side and not settings.compacts:
         raise InvalidSettingError(
             f"compaction.mode=side-by-side needs compact in cleanup.policy, which is {settings.cleanup_policy}",
-            hint="there would be no view to keep beside the backlog: accepted are compact and compact,delete",
+            hint="there would be no compacted view to keep beside the backlog: accepted are compact and compact,delete",
         )
     if settings.backlog_trim_groups and not settings.side_by_side:
         raise InvalidSettingError(

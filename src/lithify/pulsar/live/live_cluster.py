@@ -105,7 +105,7 @@ class LiveCluster:
                 raise
             raise DamagedError(
                 f"{partition}: its compacted ledger is gone, so the broker cannot tell about the topic",
-                hint="readers of the compacted topic fail as well; `lithify pulsar uncompact` drops the view",
+                hint="readers of the compacted view fail as well; `lithify pulsar uncompact` drops it",
             ) from error
         cursors = stats.get("cursors")
         cursor = cursors.get(COMPACTION) if isinstance(cursors, dict) else None

@@ -160,6 +160,6 @@ class _Filling:
                 raise
             place, size = unframed(self.largest).place, len(self.largest)
             raise BrokerError(
-                f"{error.message}; the largest entry of the view is {place}, with {size} bytes",
+                f"{error.message}; the largest entry of the compacted view is {place}, with {size} bytes",
                 hint=f"check that the bookies run, and that their nettyMaxFrameSizeBytes is more than {size}",
             ) from error

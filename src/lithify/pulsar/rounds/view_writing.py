@@ -76,7 +76,7 @@ class ViewWriting:
             raise DamagedError(
                 f"compacted ledger {entries.view.ledger}: {read.entries} entries were read, "
                 f"the broker says that it has {entries.view.entries}",
-                hint="nothing was changed; if that stays so, `lithify pulsar uncompact` drops the view",
+                hint="nothing was changed; if that stays so, `lithify pulsar uncompact` drops the compacted view",
             )
         self.counts.entries_in += read.entries
         self.counts.bytes_in += read.size_bytes

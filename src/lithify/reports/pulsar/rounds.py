@@ -127,7 +127,7 @@ class TopicRoundPlan(Report):
 
 def _round_table(report: TopicRoundReport) -> Table[PartitionReport]:
     """What became of the partitions."""
-    header = ("LOG", "LEDGER", "UP TO", "MESSAGES", "ENTRIES", "BYTES", "RESULT")
+    header = ("PARTITION", "LEDGER", "UP TO", "MESSAGES", "ENTRIES", "BYTES", "RESULT")
     return Table(header, report.partitions, _row, left=("RESULT",))
 
 
@@ -164,7 +164,7 @@ def _round_summary(report: TopicRoundReport) -> str:
 
 def _plan_table(plan: TopicRoundPlan) -> Table[PartitionPlan]:
     """What a round would read and write of the partitions."""
-    header = ("LOG", "LEDGER", "UP TO", "VIEW", "NEW ENTRIES", "READS", "WRITES", "RESULT")
+    header = ("PARTITION", "LEDGER", "UP TO", "VIEW ENTRIES", "NEW ENTRIES", "READS", "WRITES", "RESULT")
     return Table(header, plan.partitions, _plan_row, left=("RESULT",))
 
 
@@ -172,7 +172,7 @@ def _plan_row(one: PartitionPlan) -> tuple[str, ...]:
     up_to = _place(one.horizon)
     if one.horizon_after not in (None, one.horizon):
         up_to = f"{up_to} → {_place(one.horizon_after)}"
-    result = "nothing to do" if one.idle else "writes a view"
+    result = "nothing to do" if one.idle else "writes a compacted view"
     return (
         str(one.partition),
         "-" if one.compacted_ledger is None else str(one.compacted_ledger),

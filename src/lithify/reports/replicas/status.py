@@ -50,7 +50,7 @@ class ReplicaStatus(Report):
 
     @classmethod
     def listed(cls, reports: Sequence[ReplicaStatus]) -> Page:
-        """RECORDS LEFT, BYTES LEFT and BEHIND are what a replica does not have yet, and since when."""
+        """LAG, LAG BYTES and LAG TIME: records and bytes that a replica does not have yet, and since when."""
         return Page("replicas", table=Table(_HEADER, reports, _row, left=_LEFT, notes=_notes))
 
 
@@ -85,7 +85,7 @@ class ReplicaInfo(Report):
         )
 
 
-_HEADER = ("REPLICA", "TOPIC", "TARGET", "STATE", "VERSION", "RECORDS LEFT", "BYTES LEFT", "BEHIND")
+_HEADER = ("REPLICA", "TOPIC", "TARGET", "STATE", "VERSION", "LAG", "LAG BYTES", "LAG TIME")
 _LEFT = ("REPLICA", "TOPIC", "TARGET", "STATE")
 
 
@@ -95,10 +95,10 @@ def _notes(status: ReplicaStatus) -> list[str]:
         again = "" if status.next_retry_at is None else f" (again at {status.next_retry_at})"
         notes.append(f"{status.error}{again}")
     if status.positions_error is not None:
-        notes.append(f"positions of groups: {status.positions_error}")
+        notes.append(f"committed positions: {status.positions_error}")
     if status.positions_behind:
-        behind, of = count(status.positions_behind), plural(status.positions or 0, "position")
-        notes.append(f"{behind} of {of} of groups not as at the source")
+        behind, of = count(status.positions_behind), plural(status.positions or 0, "committed position")
+        notes.append(f"{behind} of {of} not as at the source")
     if status.compact:
         why_not = status.not_compacting
         notes.append("compacts by itself" if why_not is None else f"does not compact by itself: {why_not}")

@@ -70,7 +70,7 @@ class PlanReport(Report):
 def _plan_table(plan: PlanReport) -> Table[LogPlanReport]:
     """What a round would change in the logs, and its cost."""
     gone = any(log.segments_gone for log in plan.logs)
-    header = ("LOG", "CLEAN BELOW", "RECORDS", *(("GO WHOLE",) if gone else ()), *_PLAN_COSTS)
+    header = ("PARTITION", "CLEAN BELOW", "RECORDS", *(("GO WHOLE",) if gone else ()), *_PLAN_COSTS)
     return Table(header, plan.logs, partial(_plan_row, gone=gone), left=("HORIZON",))
 
 

@@ -135,7 +135,7 @@ class RoundReport(Report):
 
     @classmethod
     def listed(cls, reports: Sequence[RoundReport]) -> Page:
-        header = ("ROUND AT", "VERSION", "LOGS", "RECORDS", "BYTES", "TIME", "REMOVED")
+        header = ("ROUND AT", "VERSION", "PARTITIONS", "RECORDS", "BYTES", "TIME", "REMOVED")
         return Page("rounds, newest first", table=Table(header, reports, _round_row, left=("ROUND AT", "REMOVED")))
 
 
@@ -158,7 +158,7 @@ def _losers_text(losers: Losers) -> str:
 def _round_table(report: RoundReport) -> Table[LogReport]:
     """What became of the logs."""
     moved = any(log.log_start_offset != log.log_start_offset_after for log in report.logs)
-    header = ("LOG", *(("START",) if moved else ()), "CLEAN BELOW", "RECORDS", "BYTES", "REMOVED")
+    header = ("PARTITION", *(("START",) if moved else ()), "CLEAN BELOW", "RECORDS", "BYTES", "REMOVED")
     return Table(header, report.logs, partial(_log_row, moved=moved), left=("REMOVED",))
 
 

@@ -188,7 +188,7 @@ def _superseded_values(state: LogState, to: int) -> str:
         )
     return (
         f"{to} is below the first dirty offset {state.first_dirty_offset}, so values that the records "
-        "from there on had superseded are gone" + ("" if state.view is None else " from the view")
+        "from there on had superseded are gone" + ("" if state.view is None else " from the compacted view")
     )
 
 

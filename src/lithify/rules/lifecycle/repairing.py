@@ -40,7 +40,9 @@ class Way(StrEnum):
 
 
 _BACK = "records that it had hidden are back; values of keys that were deleted may be among them"
-_UNKEPT = "that kept version cannot be read until it expires, and commits were made since; the newest version is whole"
+_UNKEPT = (
+    "that retained version cannot be read until it expires, and commits were made since; the newest version is whole"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +240,7 @@ def _unnamed(remains: Remains, taken: Sequence[Segment]) -> Iterator[str]:
 
 
 def _forgotten(version: int) -> Iterator[str]:
-    yield f"versions before {version} are not kept, and cursors of readers are no longer valid"
+    yield f"versions before {version} are not retained, and cursors of readers are no longer valid"
 
 
 def _no_replica(known: ClosedState | TopicState | None, live: Iterable[Segment]) -> Iterator[str]:

@@ -44,8 +44,8 @@ def check_own(state: TopicState) -> None:
         raise PolicyError(
             f"{state.name}: it is a replica of the topic in {state.replica.source}; it compacts by itself, and only "
             "that topic changes the rest of it",
-            hint="do it there (`lithify replica edit NAME --no-compact` drops the view), or make this one a topic of "
-            f"its own with `lithify replica promote {state.name} --yes`; nothing was changed",
+            hint="do it there (`lithify replica edit NAME --no-compact` drops the compacted view), or make this one a "
+            f"topic of its own with `lithify replica promote {state.name} --yes`; nothing was changed",
         )
     raise PolicyError(
         f"{state.name}: it is a replica of the topic in {state.replica.source}, and only that changes it",

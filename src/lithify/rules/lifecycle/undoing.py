@@ -35,12 +35,12 @@ def obstacle(now: LogState, then: LogState, round_: LogReport, run_id: str) -> s
     if now.generation != then.generation:
         return "the log was truncated since"
     if now.last_round != run_id:
-        return "its round was undone already, or its view was dropped since"
+        return "its round was undone already, or its compacted view was dropped since"
     if now.uncovered and not then.uncovered:
         return "empty.value was changed since"
     retained = round_.log_start_offset_after < now.log_start_offset > max(then.first_dirty_offset, now.deleted_below)
     if now.view is not None and retained:  # C33: without the round nothing would have these records
-        return "retention has dropped segments since whose records only the view has"
+        return "retention has dropped segments since whose records only the compacted view has"
     if now.first_dirty_offset != max(round_.first_dirty_offset_after, now.log_start_offset):
         return "its first dirty offset was moved since"
     return None

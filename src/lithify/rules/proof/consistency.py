@@ -113,22 +113,26 @@ def _view(log: _Log) -> Problems:
     stored = log.state.view
     if stored is None:
         if log.view:
-            yield f"{log.view[0].path} is in a view that the log does not have", log.view[0].path
+            yield f"{log.view[0].path} is in a compacted view that the log does not have", log.view[0].path
         if log.topic.settings.side_by_side and log.state.first_dirty_offset != log.state.log_start_offset:
-            yield f"there is no view of what is below the first dirty offset {log.state.first_dirty_offset}", None
+            yield (
+                f"there is no compacted view of what is below the first dirty offset {log.state.first_dirty_offset}",
+                None,
+            )
         return
     if not log.topic.settings.side_by_side:
-        yield "there is a view, though the topic is compacted in place", None
+        yield "there is a compacted view, though the topic is compacted in place", None
     if not 0 <= stored.start_offset <= log.state.log_start_offset:
         yield (
-            f"the view is said to start at {stored.start_offset}, the log starts at {log.state.log_start_offset}",
+            f"the compacted view is said to start at {stored.start_offset}, "
+            f"the log starts at {log.state.log_start_offset}",
             None,
         )
     last = _last(log.view, stored.last_record)
     actual = view_of(log.view, last, stored.start_offset, losers_removed=stored.losers_removed)
     if stored != actual:
-        yield f"the view is said to be {stored}, its segments say {actual}", None
-    yield from _too_many_chunks("the view", stored.volume, actual.volume)
+        yield f"the compacted view is said to be {stored}, its segments say {actual}", None
+    yield from _too_many_chunks("the compacted view", stored.volume, actual.volume)
 
 
 def _too_many_chunks(what: str, stored: Volume, actual: Volume) -> Problems:

@@ -217,7 +217,7 @@ def _reasons(
     if expired > ratio * total:
         yield Due(True, f"some {expired} bytes in {total} are single records past retention")
     if horizon.offset > state.first_dirty_offset and segments_awaiting_round(state, segments, settings, now_ms):
-        yield Due(True, "segments past retention wait for a round: the view does not have them yet")
+        yield Due(True, "segments past retention wait for a round: the compacted view does not have them yet")
 
 
 def _turning_points(

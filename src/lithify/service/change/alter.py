@@ -109,7 +109,8 @@ def _uncompacting(
     cuts.clear()
     if not newest.settings.side_by_side:
         raise PolicyError(
-            f"{newest.name}: an in-place topic has no view to drop", hint="its compacted log is the only log there is"
+            f"{newest.name}: an in-place topic has no compacted view to drop",
+            hint="its compacted log is the only log there is",
         )
     segments, view = warehouse.store.segments(newest), _views_to_drop(warehouse, newest, lose_trimmed)
     logs: dict[int, LogState] = {}
@@ -146,7 +147,7 @@ def _check_not_trimmed(warehouse: Warehouse, name: LogId, log: LogState, view: t
     )
     if only_here:
         raise PolicyError(
-            f"{name}: {plural(only_here, 'record')} of the view below the log start {log.log_start_offset} of the "
-            "backlog, which was trimmed, would be lost",
-            hint="--lose-trimmed drops the view with them",
+            f"{name}: {plural(only_here, 'record')} of the compacted view below the log start {log.log_start_offset} "
+            "of the backlog, which was trimmed, would be lost",
+            hint="--lose-trimmed drops the compacted view with them",
         )

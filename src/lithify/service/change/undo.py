@@ -68,7 +68,7 @@ def _target(warehouse: Warehouse, newest: TopicState) -> _Target:
     kept = [v for v in warehouse.store.versions(name) if v.verb is Verb.COMPACT and v.closed_by in stands]
     if not kept:
         raise NothingToUndoError(
-            f"{name}: the version before the last round is not kept any more",
+            f"{name}: the version before the last round is no longer retained",
             hint="`lithify versions` shows those that are; versions.kept and versions.retention.ms say which",
         )
     run_id = kept[0].closed_by

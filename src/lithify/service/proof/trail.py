@@ -128,8 +128,8 @@ def _start(name: TopicName, kept: list[KeptVersion], against: int | None) -> int
     if against not in [version.version for version in kept]:
         known = ", ".join(str(version.version) for version in kept)
         raise UnknownVersionError(
-            f"{name} keeps no version {against}",
-            hint=f"kept: {known or 'none; a version is kept when a round is committed, and expires by its age'}",
+            f"{name}: version {against} is not retained",
+            hint=f"retained: {known or 'none; a version is when a round closes it, and expires by its age'}",
         )
     return against
 

@@ -232,7 +232,7 @@ def _named(name: TopicName, whole: Sequence[Proof], findings: Iterator[RecordFin
         kind = min(together) if len(together) == 1 else FindingKind.RECORD_ALTERED
         proof = whole[number]
         log = LogId(name, proof.partition)
-        place = f"the view of {log}" if proof.of_view else f"{log}"
+        place = f"the compacted view of {log}" if proof.of_view else f"{log}"
         before, after = proof.versions
         versions = f"version {before}" if before == after else f"versions {before} to {after}"
         message = f"{place}, offset {offset}: {_SAYS[kind]} ({versions})"

@@ -68,7 +68,7 @@ def plan_round(partition: str, look: TopicLook) -> RoundPlan:
     if look.view is not None and look.served is None:
         raise DamagedError(
             f"{partition}: the broker cannot read its compacted ledger {look.view}",
-            hint="readers of the compacted topic fail as well; `lithify pulsar uncompact` drops the view",
+            hint="readers of the compacted view fail as well; `lithify pulsar uncompact` drops it",
         )
     horizon = look.horizon if look.view is not None else None
     if look.last is None or (horizon is not None and look.last[:2] <= horizon[:2]):

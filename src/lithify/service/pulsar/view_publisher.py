@@ -81,6 +81,6 @@ def _has_no_cursor(look: TopicLook | LithifyError, ledger: int) -> bool:
 
 def _gone(partition: str, what: str) -> LithifyError:
     return BrokerError(
-        f"{partition}: {what} before the broker served the new view, whose ledger was deleted",
+        f"{partition}: {what} before the broker served the new compacted view, whose ledger was deleted",
         hint="if the topic is there again, run it again",
     )

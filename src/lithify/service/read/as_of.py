@@ -177,7 +177,7 @@ def _uncovered(
     why = (
         f"the log has [{log.compacted_start}, {log.log_end_offset}]"
         if outside
-        else "rounds have removed records that counted then, and no kept version has them"
+        else "rounds have removed records that counted then, and no retained version has them"
     )
     edges = chain.from_iterable(
         (max(points.first, min(points.last, offset)), points.first, points.last) for points in covered

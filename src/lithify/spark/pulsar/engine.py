@@ -152,5 +152,7 @@ def _new_bytes(view: PlannedView) -> int:
 
 def _settled(view: PlannedView, outcome: Outcome | None) -> WrittenView | LithifyError:
     if outcome is None or isinstance(outcome, NeedsShuffle):
-        return EngineError(f"{view.partition}: no task has written the view", hint="nothing was changed; run it again")
+        return EngineError(
+            f"{view.partition}: no task has written the compacted view", hint="nothing was changed; run it again"
+        )
     return outcome

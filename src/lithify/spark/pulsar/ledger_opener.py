@@ -95,7 +95,7 @@ def jars_folder(given: str | None) -> Path:
     folder = given or os.environ.get(JARS_VARIABLE)
     if not folder:
         raise ConnectorError(
-            "Pulsar's jars, with which views are written, are not named",
+            "Pulsar's jars, with which compacted views are written, are not named",
             hint=f"give --jars DIR, or set {JARS_VARIABLE}, to the `lib` folder of a Pulsar distribution",
         )
     path = local_folder(folder)

@@ -34,7 +34,7 @@ def test_what_only_the_view_has_is_not_given_up(topic: MemoryTopic) -> None:
     topic.clock.set(1_101)
     assert retain(topic.warehouse, ORDERS).changed
     assert compacted(topic) == [b"old", b"young"]
-    with pytest.raises(NothingToUndoError, match="whose records only the view has"):
+    with pytest.raises(NothingToUndoError, match="whose records only the compacted view has"):
         undo(topic.warehouse, ORDERS)
     assert compacted(topic) == [b"old", b"young"]
 

@@ -74,7 +74,7 @@ def test_a_commit_between_state_and_manifests_is_followed(warehouse, monkeypatch
 
     def segments(state, partitions):
         if state.version == stale.version:
-            raise UnknownVersionError("not kept")
+            raise UnknownVersionError("not retained")
         return real(state, partitions)
 
     monkeypatch.setattr(warehouse.store, "segments", segments)

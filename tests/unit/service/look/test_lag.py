@@ -50,14 +50,14 @@ def test_the_records_left_are_those_that_a_reader_gets(warehouse: Warehouse, com
             oldest_ms = min((r.timestamp for r in read if r.timestamp is not None), default=None)
             lag_ms = 0 if oldest_ms is None else warehouse.clock.now_ms() - oldest_ms
             found = lag_at(warehouse, position)
-            assert (found.records_left, found.lag_ms, found.error) == (len(read), lag_ms, None)
+            assert (found.lag, found.lag_ms, found.error) == (len(read), lag_ms, None)
             assert (found.position, found.log_end_offset) == (offset, log.log_end_offset)
 
 
 def test_a_log_without_a_position_is_read_from_its_start(warehouse: Warehouse) -> None:
     state = warehouse.store.load(NAME)
     for log, found in zip(state.logs, group_lag(warehouse, "g", NAME, []), strict=True):
-        assert found.records_left == len(list(open_log(warehouse, state, log.partition)))
+        assert found.lag == len(list(open_log(warehouse, state, log.partition)))
         assert (found.position, found.committed_at) == (None, None)
 
 
@@ -72,7 +72,7 @@ def test_a_position_where_the_group_cannot_continue_says_why(warehouse: Warehous
     trimmed = at(warehouse, 12, partition=1)
     truncate(warehouse, NAME, 0, end - 1)
     found = lag_at(warehouse, behind)
-    assert (found.records_left, found.lag_ms) == (None, None)
+    assert (found.lag, found.lag_ms) == (None, None)
     assert "truncated below" in (found.error or "")
     assert "the log starts at 13 now" in (lag_at(warehouse, trimmed).error or "")
     warehouse.store.drop_topic(NAME)
@@ -99,4 +99,4 @@ def test_the_oldest_record_is_one_that_no_mask_hides() -> None:
         left = list(topic.reader(0, offset))
         (found,) = group_lag(topic.warehouse, "g", ORDERS, [at(topic.warehouse, offset)])
         oldest_ms = min((r.timestamp or 0 for r in left), default=10_000)
-        assert (found.records_left, found.lag_ms) == (len(left), 10_000 - oldest_ms)
+        assert (found.lag, found.lag_ms) == (len(left), 10_000 - oldest_ms)

@@ -366,7 +366,7 @@ def test_damage_after_other_verbs_is_still_named(damaged: Damaged) -> None:
 
 
 def test_a_version_that_is_not_kept_is_refused(damaged: Damaged) -> None:
-    with pytest.raises(UnknownVersionError, match="keeps no version 99"):
+    with pytest.raises(UnknownVersionError, match="version 99 is not retained"):
         damaged.found(against=99)
 
 

@@ -136,6 +136,6 @@ def test_a_reader_reads_the_version_that_it_was_opened_on(backup: Backup) -> Non
     reader.seek(0)
     assert [record.value for record in reader] == [b"kept", b"lost"]
     assert len(backup.opened().store.segments(lost)) == 2
-    with pytest.raises(UnknownVersionError, match="is not kept"):
+    with pytest.raises(UnknownVersionError, match="is not retained"):
         warehouse.store.segments(replace(lost, stored_as=None))
     assert backup.values() == [b"kept", b"other"]

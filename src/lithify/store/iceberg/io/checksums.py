@@ -200,7 +200,7 @@ def not_as_left(where: str, ref: str) -> DamagedError:
     return DamagedError(
         f"{where}: {what}",
         hint="something other than Lithify removed or moved it: `lithify repair` sets it back if nothing was committed "
-        "since; else the kept version cannot be read until it expires, and the newest one is whole",
+        "since; else the retained version cannot be read until it expires, and the newest one is whole",
     )
 
 
