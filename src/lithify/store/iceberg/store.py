@@ -251,6 +251,8 @@ class IcebergStore(TopicFolders):
         newest = self._state(state.name, table.metadata, table.metadata_location)
         is_other = newest.identity != state.identity or (newest.version == state.version and newest != state)
         lists = None if is_other else _lists_in(table.metadata, table.metadata_location, state.version)
+        if isinstance(known := state.stored_as, Lists) and lists is not None and lists.log != known.log:
+            lists = None  # of a kept version of the same number, of a catalog that was restored
         if lists is None:
             versions = topic_codec.closed_versions(table.metadata.properties)
             raise unknown_version(state.name, state.version, [closed.kept() for closed in versions], newest.version)

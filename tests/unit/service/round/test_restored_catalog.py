@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from lithify.columnar.files.access import local_path
 from lithify.errors import UnknownVersionError
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import settings_of
@@ -21,6 +22,7 @@ from lithify.service.change.cut import delete_records
 from lithify.service.read.fetch import open_log
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
+from lithify.store.iceberg.catalog.newest_state import Lists
 from lithify.testing.fake_clock import FakeClock
 from lithify.testing.oracle_engine import OracleEngine
 from support.faults.topics import NAME, records
@@ -139,3 +141,23 @@ def test_a_reader_reads_the_version_that_it_was_opened_on(backup: Backup) -> Non
     with pytest.raises(UnknownVersionError, match="is not retained"):
         warehouse.store.segments(replace(lost, stored_as=None))
     assert backup.values() == [b"kept", b"other"]
+
+
+def test_a_version_that_a_restoration_has_undone_is_not_damaged(backup: Backup) -> None:
+    """C7: its manifests are gone, and a kept version has its number."""
+    warehouse, given = backup.warehouse, some_records(9, keys=3)
+    append(warehouse, NAME, given[:3])
+    backup.save()
+    append(warehouse, NAME, given[3:6])
+    lost = warehouse.store.load(NAME)
+    backup.restore()
+    append(warehouse, NAME, given[6:])
+    kept = warehouse.store.load(NAME)
+    compact(warehouse, OracleEngine(warehouse.files), NAME, RunRequest())
+    assert [version.version for version in warehouse.store.versions(NAME)] == [lost.version] == [kept.version]
+    assert isinstance(lost.stored_as, Lists)
+    Path(local_path(lost.stored_as.log.path) or "").unlink()
+    warehouse.store.clear_file_cache()
+    with pytest.raises(UnknownVersionError, match="is not kept"):
+        warehouse.store.segments(lost)
+    assert len(warehouse.store.segments(kept)) == 2
