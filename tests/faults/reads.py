@@ -122,8 +122,10 @@ def scanned(warehouse: Warehouse) -> object:
         start = offsets_at(warehouse, states, Everywhere(AtTime(1_035)), settings)
         end = offsets_at(warehouse, states, Everywhere("latest"), settings)
         tasks = plan_tasks(warehouse, states, start, end, settings)
-        said += [*tasks, str(why_missing(warehouse, tasks[0], "gone")), subscribed(warehouse, Matching(".*"))]
-        assert why_missing(warehouse, tasks[0], tasks[0].pieces[0].segment.path) is None
+        here = tasks[0].pieces[0].segment
+        gone = why_missing(warehouse, tasks[0], replace(here, path="gone"))
+        said += [*tasks, str(gone), subscribed(warehouse, Matching(".*"))]
+        assert why_missing(warehouse, tasks[0], here) is None
     return said
 
 

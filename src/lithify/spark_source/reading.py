@@ -89,7 +89,7 @@ class _TaskReader:
                     yield from to_spark(table, task.topic, self._schema)
             except DamagedError as error:
                 # Files of a version are guaranteed only while it is retained (C7).
-                raise why_missing(self._connect(), task, piece.segment.id) or error from error
+                raise why_missing(self._connect(), task, piece.segment) or error from error
 
 
 def _records(access: FileAccess, piece: ScanPiece, columns: list[str]) -> Iterator[pa.Table]:

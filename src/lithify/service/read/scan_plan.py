@@ -34,7 +34,7 @@ from lithify.model.scan import (
     ScanTask,
     Subscription,
 )
-from lithify.model.segment import by_partition
+from lithify.model.segment import Segment, by_partition
 from lithify.model.settings.units import format_time
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
@@ -138,10 +138,10 @@ def plan_tasks(
     )
 
 
-def why_missing(warehouse: Warehouse, task: ScanTask, path: str) -> LithifyError | None:
-    """The error for a file that is gone because its version was swept; None if a kept one still needs it (C7, C8)."""
+def why_missing(warehouse: Warehouse, task: ScanTask, segment: Segment) -> LithifyError | None:
+    """As `swept_error`, of a segment that a task could not read."""
     hint = f"start the query again; it was at {task.pieces[0].start_offset}"
-    return swept_error(warehouse, LogId(parse_topic(task.topic).name, task.partition), task.version, path, hint)
+    return swept_error(warehouse, LogId(parse_topic(task.topic).name, task.partition), task.version, [segment], hint)
 
 
 def plan_as_of(

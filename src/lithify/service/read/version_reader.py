@@ -10,7 +10,7 @@ continues there. A reader holds a list of files, not an Iceberg snapshot, so sna
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from lithify.errors import DamagedError, OffsetOutOfRangeError, VersionSweptError
@@ -226,10 +226,8 @@ class VersionReader:
             yield from self._warehouse.files.read(piece.segment, max(start_offset, piece.start_offset))
         except DamagedError as error:
             hint = f"open a new reader; this one was at {self._position}"
-            swept = swept_error(self._warehouse, self._id, self._state.version, piece.segment.id, hint)
-            if swept is None:
-                raise
-            raise swept from error
+            swept = swept_error(self._warehouse, self._id, self._state.version, [piece.segment], hint)
+            raise swept or error from error
 
     def _check_still_there(self, newest: TopicState) -> None:
         """Raises `LogTruncatedError` where the log is another one, or the reader would miss deletes (C7, C49)."""
@@ -247,9 +245,18 @@ class VersionReader:
                 raise lost_error(self._id, cursor, lost, hint)
 
 
-def swept_error(warehouse: Warehouse, log: LogId, version: int, path: str, hint: str) -> VersionSweptError | None:
-    """The error for a file that is gone because its version was swept; None if a kept one still needs it (C7, C8)."""
-    return None if path in warehouse.store.named_files(log.topic) else _was_swept(log, version, path, hint)
+def swept_error(
+    warehouse: Warehouse, log: LogId, version: int, segments: Iterable[Segment], hint: str
+) -> VersionSweptError | None:
+    """The error for files that are gone as their version was swept; None if all are there, or kept ones need them.
+
+    C7, C8.
+    """
+    named = warehouse.store.named_files(log.topic)
+    gone = warehouse.files.missing([path for path in sizes_of(segments) if path not in named])
+    if not gone:
+        return None
+    return VersionSweptError(f"{log}: version {version}, which is being read, was swept: {gone[0]} is gone", hint=hint)
 
 
 def latest(
@@ -267,15 +274,5 @@ def latest(
     try:
         yield from warehouse.files.latest(segments, rules, key)
     except DamagedError as error:
-        named = warehouse.store.named_files(state.name)
-        gone = warehouse.files.missing([path for path in sizes_of(segments) if path not in named])
-        if not gone:
-            raise
-        raise _was_swept(
-            LogId(state.name, partition), state.version, gone[0], "read the newest version, which needs other files"
-        ) from error
-
-
-def _was_swept(log: LogId, version: int, path: str, hint: str) -> VersionSweptError:
-    """The error for a file of a version that is gone and that no kept one needs."""
-    return VersionSweptError(f"{log}: version {version}, which is being read, was swept: {path} is gone", hint=hint)
+        hint = "read the newest version, which needs other files"
+        raise swept_error(warehouse, LogId(state.name, partition), state.version, segments, hint) or error from error
