@@ -68,7 +68,7 @@ def verify(
     whole = _proofs(newest, trail)
     files = inspected(whole, newest.segments + newest.view, _counts(newest))
     result = inspector.inspect(files, whole, FINDINGS_KEPT, progress)
-    _check_kept(warehouse, newest, trail, result)
+    _check_kept(warehouse, name, result)
     findings += _by_metadata(warehouse, newest, result)
     findings += [_left_behind(state.name, how, s) for how in _transitions(newest, trail) for s in left_behind(how)]
     findings += _miscounted(newest, result)
@@ -105,19 +105,19 @@ def _versions(
         return newest, Trail((newest,), (), ())
 
 
-def _check_kept(warehouse: Warehouse, newest: VersionSeen, trail: Trail, result: InspectionResult) -> None:
-    """Raises `VersionSweptError` for missing files of a version that expired meanwhile: they are no damage (C7)."""
-    needed = sizes_of(newest.segments + newest.view)
-    missing = [f.path for f in result.files if f.kind is FindingKind.FILE_MISSING and f.path not in needed]
-    if not missing:
+def _check_kept(warehouse: Warehouse, name: TopicName, result: InspectionResult) -> None:
+    """Raises `VersionSweptError` for missing files that no version names any more: they are no damage (C7)."""
+    missing = [file.path for file in result.files if file.kind is FindingKind.FILE_MISSING]
+    try:
+        named = warehouse.store.named_files(name) if missing else ()
+    except DamagedError:  # what is missing may be needed, so it is told
         return
-    kept = {version.version for version in warehouse.store.versions(newest.state.name)}
-    earlier = {v.state.version for v in (*trail.versions, *trail.restorable)} - {newest.state.version}
-    for version in sorted(earlier - kept):
-        raise VersionSweptError(
-            f"{newest.state.name}: version {version} expired and was swept while it was verified: {missing[0]} is gone",
-            hint="nothing is known to be damaged; verify again",
-        )
+    for path in missing:
+        if path not in named:
+            raise VersionSweptError(
+                f"{name}: a version expired and was swept while it was verified: {path} is gone",
+                hint="nothing is known to be damaged; verify again",
+            )
 
 
 def _proofs(newest: VersionSeen, trail: Trail) -> tuple[Proof, ...]:

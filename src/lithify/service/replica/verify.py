@@ -103,15 +103,16 @@ class _Side:
             yield from metadata_findings(self.state, log, self.files.segments, self.files.view)
 
     def check_not_swept(self, findings: list[Finding]) -> None:
-        """Raises `VersionSweptError` for missing files of a version that is not the newest any more (C7)."""
+        """Raises `VersionSweptError` for missing files that no version names any more (C7)."""
         there = by_file((*self.files.segments, *self.files.view))
         missing = [f.path for f in findings if f.kind is FindingKind.FILE_MISSING and f.path in there]
-        newest = self.warehouse.store.load(self.state.name) if missing else self.state
-        if (newest.identity, newest.version) != (self.state.identity, self.state.version):
-            raise VersionSweptError(
-                f"{self.state.name}: version {self.state.version} was swept meanwhile: {missing[0]} is gone",
-                hint="nothing is known to be damaged; verify again",
-            )
+        named = self.warehouse.store.named_files(self.state.name) if missing else ()
+        for path in missing:
+            if path not in named:
+                raise VersionSweptError(
+                    f"{self.state.name}: version {self.state.version} was swept meanwhile: {path} is gone",
+                    hint="nothing is known to be damaged; verify again",
+                )
 
     def _read(self) -> _Side:
         store, state = self.warehouse.store, self.state

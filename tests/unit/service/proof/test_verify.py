@@ -370,22 +370,40 @@ def test_a_version_that_is_not_kept_is_refused(damaged: Damaged) -> None:
         damaged.found(against=99)
 
 
-def test_a_version_that_is_swept_meanwhile_is_no_damage():
-    """C7: a cleaner lets versions go at their time, also while they are read."""
+@pytest.mark.parametrize("newest", [True, False])
+def test_a_version_that_is_swept_meanwhile_is_no_damage(newest):
+    """C7: cleaners let versions go at their time, also while they are read, and also what was the newest one."""
     topic = MemoryTopic(versions_retention_ms=1_000)
     topic.append(a_log("a=1 b=1 a=2").records)
-    topic.compact()
+    if not newest:
+        topic.compact()
 
-    class Overtaken(OracleInspector):
-        def inspect(self, *given):
-            topic.clock.advance(2_000)
-            assert expire_versions(topic.warehouse, ORDERS) is not None
-            assert sweep(topic.warehouse, ORDERS, delete=True).files
-            return super().inspect(*given)
+    def meanwhile():
+        if newest:
+            topic.compact()
+        let_go(topic)
 
     with pytest.raises(VersionSweptError, match="expired and was swept while it was verified"):
-        verify(topic.warehouse, Overtaken(topic.files), ORDERS)
+        verify(topic.warehouse, Overtaken(topic, meanwhile), ORDERS)
     assert verify(topic.warehouse, OracleInspector(topic.files), ORDERS).findings == ()
+
+
+def let_go(topic):
+    topic.clock.advance(2_000)
+    assert expire_versions(topic.warehouse, ORDERS) is not None
+    assert sweep(topic.warehouse, ORDERS, delete=True).files
+
+
+class Overtaken(OracleInspector):
+    """Others act before it begins."""
+
+    def __init__(self, topic, meanwhile):
+        super().__init__(topic.files)
+        self._meanwhile = meanwhile
+
+    def inspect(self, *given):
+        self._meanwhile()
+        return super().inspect(*given)
 
 
 def test_nothing_is_believed_from_memory(monkeypatch):

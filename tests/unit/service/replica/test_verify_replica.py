@@ -74,6 +74,21 @@ def test_a_damaged_copy_is_named_c65(pair, how, kind, alone):
     assert kind is None or {finding.kind for finding in found} == {FindingKind(kind)}
 
 
+def test_a_lost_file_is_damage_also_where_the_replica_moves_on_meanwhile_c8(pair):
+    path = a_file(pair.target)
+    damage(pair.target, path, "gone")
+    append(pair.source, NAME, records(range(60, 70), keys=7))
+    before = pair.target.store.load(NAME).version
+
+    def meanwhile(_done, _all):
+        if pair.target.store.load(NAME).version == before:
+            pair.mirror()
+
+    found = verify_replica(None, pair.target, NAME, meanwhile).findings
+    assert pair.target.store.load(NAME).version > before
+    assert [finding.path for finding in found if finding.kind is FindingKind.FILE_MISSING] == [path]
+
+
 @pytest.mark.parametrize("how", ["gone", "other"])
 def test_a_damaged_source_is_told_from_a_damaged_replica_c65(pair, how):
     path = a_file(pair.source)
