@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+import zlib
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from pyiceberg.catalog import Catalog
 from lithify.columnar.files.access import local_path
 from lithify.errors import DamagedError
 from lithify.store.iceberg.io.checksums import ManifestList, Stated
-from lithify.store.iceberg.manifests import adapter, reading
+from lithify.store.iceberg.manifests import adapter, avro_blocks, reading
 from lithify.store.iceberg.manifests.avro_blocks import AvroFile
 from lithify.store.iceberg.manifests.columns import MISSING, Columns, columns_of
 from lithify.store.iceberg.manifests.reading import Listed
@@ -94,6 +96,31 @@ def test_a_cut_file_is_not_a_shorter_one(manifests: list[bytes]) -> None:
         except Exception:
             continue
     assert shorter <= len(whole.blocks)
+
+
+@pytest.mark.parametrize("blocks", [1, 8])
+def test_a_file_that_unpacks_to_too_much_is_not_unpacked_c48(
+    blocks: int, manifests: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one block or in all; what is below the limit is."""
+    most, sync = 2**20, manifests[0][-16:]
+    monkeypatch.setattr(avro_blocks, "UNPACKED_BYTES", most)
+    header = manifests[0][: manifests[0].index(sync) + len(sync)]
+    assert b"deflate" in header
+
+    def a_file(unpacked_bytes: int) -> bytes:
+        packed = zlib.compress(bytes(unpacked_bytes // blocks), wbits=-zlib.MAX_WBITS)
+        size = bytes([len(packed) * 2 & 0x7F | 0x80, len(packed) * 2 >> 7 & 0x7F | 0x80, len(packed) * 2 >> 14])
+        return header + blocks * (b"\x02" + size + packed + sync)
+
+    assert AvroFile.of(a_file(most)).unpacked_bytes == most
+    content = a_file(64 * most)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="unpacks to more than"):
+        AvroFile.of(content)
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak_bytes < 4 * most
 
 
 def test_of_files_that_are_decoded_at_once_the_one_that_cannot_be_is_named(manifests: list[bytes]) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 _MAGIC, _SYNC_BYTES = b"Obj\x01", 16
+UNPACKED_BYTES = 2**30
+"""No file unpacks to more: its bytes are 64 MiB at most, and those of manifests unpack to some six times as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +44,20 @@ class AvroFile:
         return sum(len(data) for _, data in self.blocks)
 
 
-_UNPACKED: Mapping[str, Callable[[bytes], bytes]] = {
-    "null": bytes,
-    "deflate": lambda packed: zlib.decompress(packed, -zlib.MAX_WBITS),
-}
+def _inflated(packed: bytes, most: int) -> bytes:
+    inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+    data = inflater.decompress(packed, most + 1)
+    if len(data) <= most and not inflater.eof:
+        raise ValueError("packed data that do not end")
+    return data
 
 
-def _blocks(content: bytes, at: int, unpacked: Callable[[bytes], bytes]) -> Iterator[tuple[int, bytes]]:
-    sync, at = content[at : at + _SYNC_BYTES], at + _SYNC_BYTES
+_UNPACKED: Mapping[str, Callable[[bytes, int], bytes]] = {"null": lambda data, _most: data, "deflate": _inflated}
+"""By codec, the bytes of a block; of one that has more than so many perhaps only the first of them."""
+
+
+def _blocks(content: bytes, at: int, unpacked: Callable[[bytes, int], bytes]) -> Iterator[tuple[int, bytes]]:
+    sync, at, left = content[at : at + _SYNC_BYTES], at + _SYNC_BYTES, UNPACKED_BYTES
     if len(sync) < _SYNC_BYTES:
         raise ValueError("the file ends within its header")
     while at < len(content):
@@ -58,7 +66,10 @@ def _blocks(content: bytes, at: int, unpacked: Callable[[bytes], bytes]) -> Iter
         end = at + size
         if rows < 0 or size < 0 or content[end : end + _SYNC_BYTES] != sync:
             raise ValueError("a block does not end where it says")
-        data = unpacked(content[at:end])
+        data = unpacked(content[at:end], left)
+        left -= len(data)
+        if left < 0:
+            raise ValueError(f"it unpacks to more than {UNPACKED_BYTES} bytes")
         if rows > len(data):
             raise ValueError(f"a block of {len(data)} bytes with {rows} entries")
         yield rows, data
