@@ -42,6 +42,14 @@ def test_a_round_without_work_has_a_profile_of_its_phases(orders, tmp_path):
     assert len((tmp_path / "p" / "profile.jsonl").read_text().splitlines()) > 1
 
 
+def test_a_plan_has_no_profile(orders, tmp_path):
+    folder = tmp_path / "p"
+    assert "--plan runs no round, so there is nothing to --profile" in orders.error(
+        "compact", "orders", "--plan", "--profile", folder
+    )
+    assert not folder.exists()
+
+
 def test_a_folder_that_cannot_take_it_stops_the_round_before_it_begins(orders, tmp_path):
     (tmp_path / "file").touch()
     assert "File exists" in orders.error("compact", "orders", "--profile", tmp_path / "file")

@@ -84,6 +84,8 @@ def compact(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
       lithify compact orders --profile ./profile
       lithify compact orders --json | jq '.logs[].records_out'
     """
+    if only_plan and profile_dir is not None:
+        raise RefusedError("--plan runs no round, so there is nothing to --profile", hint="give one of them")
     topic, named = invocation.open_topic(topic_name)
     chosen = _partitions(topic_name, named, partitions)
     if only_plan:
