@@ -83,7 +83,7 @@ def run(arguments: Sequence[str], invocation: Invocation | None = None) -> int:
         if invocation.debug:
             say_lines(traceback.format_exc())
         invocation.json = invocation.json or "--json" in arguments  # wrong usage may have ended the parsing before it
-        return _failed(error, invocation)
+        return _failed(error, invocation, code)
 
 
 def _invoked(arguments: Sequence[str], invocation: Invocation) -> int:
@@ -98,8 +98,11 @@ def _invoked(arguments: Sequence[str], invocation: Invocation) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _failed(error: Exception, invocation: Invocation) -> int:
-    """Prints the error on one line with its code and the next step; returns the exit code."""
+def _failed(error: Exception, invocation: Invocation, done: int) -> int:
+    """Prints the error on one line with its code and the next step; returns the exit code.
+
+    Where only the printing of a verb that has ended with `done` failed, that stands unless it is 0.
+    """
     match error:
         case click.UsageError():
             path = error.ctx.command_path if error.ctx else "lithify"
@@ -109,7 +112,7 @@ def _failed(error: Exception, invocation: Invocation) -> int:
         case OSError() if _is_of_printing(error):
             text = f"stdout: what is printed cannot be written: {error.strerror}"
             hint = "free space or print elsewhere; what the command has done is done"
-            kind, code = UnusableEnvironmentError("").code, 1
+            kind, code = UnusableEnvironmentError("").code, done or 1
         case _:  # a defect, or an unexpected failure of the machine
             kind = (UnusableEnvironmentError if isinstance(error, OF_THE_MACHINE) else DefectError)("").code
             text, hint, code = f"{type(error).__name__}: {error}", "`--debug` shows where", 1
