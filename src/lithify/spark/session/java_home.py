@@ -23,6 +23,7 @@ import shlex
 import shutil
 import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from platformdirs import user_cache_path
@@ -154,6 +155,7 @@ def _written_home(home: Path, java: Java) -> Path:
         )
     )
     if not (executable.is_file() and executable.read_bytes() == wrapper):
+        _delete_dead(home.parent)
         for folder in (home, executable.parent):
             folder.mkdir(mode=0o700, exist_ok=True)
         handle, aside = tempfile.mkstemp(dir=executable.parent)
@@ -166,3 +168,14 @@ def _written_home(home: Path, java: Java) -> Path:
             Path(aside).unlink(missing_ok=True)
             raise
     return home
+
+
+def _delete_dead(cache: Path) -> None:
+    """Deletes homes that nothing can start from any more: their Java is gone, or the PySpark that they link to."""
+    for wrapper in cache.glob("java-*/bin/java"):
+        home = wrapper.parent.parent
+        jars = home / "spark" / "jars"
+        with suppress(OSError, ValueError):
+            java = Path(shlex.split(wrapper.read_text().splitlines()[-1])[1])
+            if (java.is_absolute() and not java.exists()) or (jars.is_symlink() and not jars.exists()):
+                shutil.rmtree(home, ignore_errors=True)

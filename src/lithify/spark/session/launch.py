@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Lock, current_thread, main_thread
@@ -49,8 +49,11 @@ OTHER_GATEWAYS = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
 _SUBMIT_OPTIONS = "SPARK_SUBMIT_OPTS"
 _QUIET = Path(__file__).with_name("log4j2.properties")
 _LOOK_S = 0.02
+_PREFIX = "lithify-spark-"
 STARTS_WITHIN_S = 600.0
 """A JVM that has said nothing for as long hangs; under heavy load one has taken half a minute."""
+LEFT_S = 86400.0
+"""An empty folder as old is nobody's: a JVM that starts takes less, and a session has files."""
 
 _LOCALHOST = "127.0.0.1"
 _OWN_CONF = {
@@ -269,11 +272,25 @@ def _address_file(folders: Sequence[str]) -> Path:
 
 def _private_folders(conf: Mapping[str, str]) -> list[str]:
     """Creates a folder of mode 700 in each of Spark's local folders, as those of Spark are readable by all."""
-    given = os.environ.get("SPARK_LOCAL_DIRS") or conf.get(LOCAL_FOLDERS) or tempfile.gettempdir()
+    given = os.environ.get("SPARK_LOCAL_DIRS") or conf.get(LOCAL_FOLDERS)
+    places = [place.strip() for place in given.split(",")] if given else [tempfile.gettempdir()]
+    hint = f"name another folder with --spark-conf {LOCAL_FOLDERS}=FOLDER"
+    if "," in places[0]:
+        raise EngineUnavailableError(f"{places[0]}: Spark takes a folder with a comma in its name for two", hint=hint)
     try:
-        return [tempfile.mkdtemp(prefix="lithify-spark-", dir=place.strip()) for place in given.split(",")]
+        folders = [tempfile.mkdtemp(prefix=_PREFIX, dir=place) for place in places]
     except OSError as error:
         raise EngineUnavailableError(
-            f"{error.filename}: Spark can keep nothing there: {error.strerror}",
-            hint=f"name another folder with --spark-conf {LOCAL_FOLDERS}=FOLDER",
+            f"{error.filename}: Spark can keep nothing there: {error.strerror}", hint=hint
         ) from error
+    for folder in folders:
+        _delete_left(Path(folder))
+    return folders
+
+
+def _delete_left(new: Path) -> None:
+    """Deletes what programs left beside it that were ended before Spark had started: old folders that are empty."""
+    for folder in new.parent.glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # it has files, or is another user's
+            if new.stat().st_mtime - folder.stat().st_mtime > LEFT_S:
+                folder.rmdir()
