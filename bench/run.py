@@ -98,6 +98,13 @@ def _shown(names: Sequence[str], every: Sequence[Case], turns: range, data: Path
                 yield row
 
 
+def _at_least_one(text: str) -> int:
+    """Raises `ArgumentTypeError`."""
+    if not text.isdecimal() or (number := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
+    return number
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("size", nargs="?", choices=SIZES, default="short")
@@ -106,8 +113,8 @@ def main() -> None:
         "--case", action="append", choices=[case.name for case in cases(1000)], help="only these; repeatable"
     )
     parser.add_argument("--way", action="append", choices=WAYS, help="only these, and `lithify`; repeatable")
-    parser.add_argument("--records", type=int, help="of the base")
-    parser.add_argument("--turns", type=int, help="counted turns of each way")
+    parser.add_argument("--records", type=_at_least_one, help="of the base")
+    parser.add_argument("--turns", type=_at_least_one, help="counted turns of each way")
     parser.add_argument("--to", type=Path, help="a folder for the page; docs, but for `smoke` none")
     asked = parser.parse_args()
     size = SIZES[asked.size]

@@ -30,3 +30,14 @@ def test_ways_are_compared_and_a_page_is_written(tmp_path):
     assert "| lithify | 1 |" in (tmp_path / "understand" / "benchmarks.md").read_text()
     assert (tmp_path / "images" / "benchmarks.svg").read_text().startswith("<svg")
     assert not [path for path in (tmp_path / "data").iterdir() if path.name.startswith("tmp")]
+
+
+@pytest.mark.parametrize("flag", ["--turns", "--records"])
+@pytest.mark.parametrize("number", ["0", "-1", "x"])
+def test_a_bench_of_nothing_is_refused(flag, number, tmp_path):
+    command = [sys.executable, "bench/run.py", "smoke", "--data", str(tmp_path / "data"), flag, number]
+    paths = os.pathsep.join(str(ROOT / folder) for folder in ("src", "tests"))
+    env = {**os.environ, "PYTHONPATH": paths}
+    done = subprocess.run(command, cwd=ROOT, env=env, check=False, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith(f"argument {flag}: {number} is not at least 1")
