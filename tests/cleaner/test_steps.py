@@ -178,6 +178,20 @@ def test_old_versions_and_their_files_go_by_the_clock(lake):
     assert after < before
 
 
+@pytest.mark.parametrize("hours", [1, 5, 10, 24, 60])
+def test_a_version_of_a_topic_in_which_nothing_happens_expires_at_its_time(hours, lake):
+    """C7: however seldom it is visited."""
+    topic, alpha = lake.topic("orders", versions_retention_ms=hours * 3_600_000), lake.cleaner()
+    lake.append(topic, "a=1 a=2")
+    alpha.work()
+    (kept,) = lake.warehouse.store.versions(topic)
+    while lake.clock.now_ms() < kept.closed_ms + hours * 3_600_000:
+        assert not alpha.told(EventKind.EXPIRED)
+        lake.wait(5 * 60_000)
+        alpha.work()
+    assert alpha.told(EventKind.EXPIRED)
+
+
 def test_a_topic_in_which_nothing_happens_is_swept_ever_more_seldom(lake):
     lake.topic("quiet")
     alpha = lake.cleaner(sweep_interval_ms=60_000)

@@ -8,7 +8,8 @@ The first upkeep after a start is at once, and sweeps only where it has expired 
 cleaners run `--once` or are restarted all the time, and a start lists no folder of a topic without such versions.
 
 If upkeep finds nothing to do and there are no new commits, the interval of the topic doubles, up to a
-day. One cleaner does the upkeep of a catalog: the owner of the lease `role`.
+day; where a kept version is past versions.retention.ms before, the next one is then. One cleaner does the upkeep of a
+catalog: the owner of the lease `role`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from lithify.model.names import TopicName
 from lithify.ports.store import Warehouse
 from lithify.reports.events import EventKind
 from lithify.rules.schedule.agenda import TopicWork
-from lithify.service.change.expire import expire_versions
+from lithify.service.change.expire import expire_versions, next_expiry_ms
 from lithify.service.change.retain import retain
 from lithify.service.change.sweep import sweep
 
@@ -121,6 +122,7 @@ class Chores:
             if self._was_first(name) and expired is None:
                 return
             swept = sweep(self.warehouse, name, delete=True)
+            expiry_ms = next_expiry_ms(self.warehouse, name)
         except UnknownTopicError:
             return
         except Exception as error:
@@ -129,6 +131,11 @@ class Chores:
         if swept.files:
             self.reporter.report(EventKind.SWEPT, name, files=len(swept.files), bytes=swept.size_bytes)
         visit = self.visits.get(name)
-        if visit is not None and not swept.files and expired is None:
+        if visit is None:
+            return
+        if not swept.files and expired is None:
             gap_ms = min(2 * visit.gap_ms, max(SELDOM_MS, self.interval_ms))
-            self.visits[name] = Visit(visit.next_ms - visit.gap_ms + gap_ms, gap_ms, visit.version)
+            visit = Visit(visit.next_ms - visit.gap_ms + gap_ms, gap_ms, visit.version)
+        if expiry_ms is not None and self.warehouse.clock.now_ms() < expiry_ms < visit.next_ms:
+            visit = replace(visit, next_ms=expiry_ms)
+        self.visits[name] = visit

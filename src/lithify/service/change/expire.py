@@ -64,6 +64,15 @@ def expire_versions(warehouse: Warehouse, name: TopicName, *, now_ms: int | None
     return ExpireReport(str(name), state.version, tuple(sorted(expired, reverse=True)), judged_ms)
 
 
+def next_expiry_ms(warehouse: Warehouse, name: TopicName) -> int | None:
+    """When the first of the kept versions is past `versions.retention.ms`; None without one.
+
+    Raises `UnknownTopicError` or what reading versions raises.
+    """
+    closed_ms = min((version.closed_ms for version in warehouse.store.versions(name)), default=None)
+    return None if closed_ms is None else closed_ms + warehouse.store.load(name).settings.versions_retention_ms
+
+
 def _expiring(warehouse: Warehouse, state: TopicState, now_ms: int) -> tuple[int, tuple[int, ...]]:
     """Before which time a version of `state` must have been closed to expire, and which do, newest first.
 
