@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
+from filelock import FileLock
+from platformdirs import user_cache_path
 
 import keyed_segments
 from cases import Log
@@ -99,7 +101,7 @@ class LithifyCold(_OfTopic):
     """The command `lithify compact`, from its start to its end."""
 
     warmed: bool = False
-    """Whether an archive of classes has been made, which a first command has made beside what follows it."""
+    """Whether an archive of classes has been made, which a first start of Spark has made beside what follows it."""
 
     def prepare(self, log: Log, out: Path) -> None:
         self._await_left()
@@ -110,7 +112,8 @@ class LithifyCold(_OfTopic):
         subprocess.run(command, check=True, capture_output=True)
         if not self.warmed:  # in a turn that does not count
             self._await_left()
-            self.warmed = True
+            with FileLock(user_cache_path("lithify") / "spark.jsa.lock"):  # the warm way's may be in the making
+                self.warmed = True
         return {}
 
     @staticmethod
