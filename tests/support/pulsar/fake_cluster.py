@@ -172,7 +172,7 @@ class FakePulsar:
         topic = self.topics[partition]
         if topic.hold is not None and not forced:
             raise BrokerError(f"{partition}: the subscription has a consumer")
-        had, topic.has_cursor = topic.has_cursor, False
+        had, topic.has_cursor = topic.view is not None, False
         self.views.pop(topic.view or -1, None)
         topic.view = topic.served = topic.horizon = topic.note = None
         return had

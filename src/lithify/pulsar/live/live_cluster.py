@@ -119,9 +119,10 @@ class LiveCluster:
         admin = self._admin
         if COMPACTION not in admin.subscriptions(partition):
             return False
+        had_view = _has_view(admin, partition)
         admin.delete_subscription(partition, COMPACTION)
         admin.unload(partition)  # else the broker still looks for a ledger that was gone before
-        return True
+        return had_view
 
     def unsettled(self, partition: str) -> int | None:
         return self._unsettled(partition) if COMPACTION in self._admin.subscriptions(partition) else None
@@ -142,6 +143,19 @@ class LiveCluster:
             raise BrokerError(
                 f"{partition}: the property {NOTE} of {COMPACTION} is {note!r}, which is no ledger"
             ) from error
+
+
+def _has_view(admin: Admin, partition: str) -> bool:
+    """Whether a compaction has published one: the subscription also stays of a first one that did not end."""
+    try:
+        cursors = admin.internal_stats(partition)["cursors"]
+        return VIEW in cursors[COMPACTION]["properties"]
+    except BrokerError as error:
+        if NO_LEDGER not in error.message:
+            raise
+        return True
+    except (LookupError, TypeError) as error:
+        raise BrokerError(f"{partition}: its internal statistics are not as Pulsar has them: {error!r}") from error
 
 
 def _looked(
