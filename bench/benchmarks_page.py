@@ -26,10 +26,10 @@ WAYS = {
     "duckdb": "by hand in DuckDB, on all cores",
     "polars": "by hand in Polars, on all cores",
     "row_number": "a Spark job with `row_number` over whole records, warm",
-    "merge": "a Spark job that joins new records to a table without a log and writes all of it again, warm",
+    "merge": "a Spark job that joins new records to a table without a log and rewrites the table, warm",
     "kafka": "Kafka's own cleaner, with one thread, on a topic with the same records; a broker that has cleaned before",
     "pulsar": "Pulsar's own compactor, on a topic with the same records in batches; it drops deletes at once",
-    "floor": "no way: reads the keys once and copies what is known to be left, by Arrow in a process a core",
+    "floor": "a lower bound: reads the keys once and copies the known result, by Arrow in one process per core",
 }
 IN_README = {
     "lithify": "Lithify, warm",
@@ -62,11 +62,11 @@ def page(result: Mapping[str, Any]) -> str:
         f"`{result['command']}` wrote this page on {result['date']}: {machine['processor']}, "
         f"{machine['cores']} cores, {machine['memory_gib']} GiB; Python {machine['python']}, "
         f"DuckDB {machine['duckdb']}, Spark {machine['spark']}. Other programs kept {_others(result['rows'])} of the "
-        "cores busy meanwhile. [bench](../../bench/README.md) says how it is measured.",
+        "cores busy meanwhile. [bench](../../bench/README.md) describes how to run and extend it.",
         *([_BUSY] if median(row["others"] for row in result["rows"]) > MOST_OTHERS else []),
-        "Every way keeps the last record of each key of the same files, in turns; the records that they leave are "
-        "compared. Times are medians of the turns; a ratio is the median of Lithify's to the other's, pair by pair: "
-        "below 1 Lithify takes less.",
+        "Each way retains the last record of each key of the same files. The ways run in turns, and the records that "
+        "they retain are compared. Times are medians of the turns. A ratio is Lithify's time or CPU divided by the "
+        "other's, as the median of pairs. Below 1, Lithify takes less.",
         _list({way: WAYS[way] for way in dict.fromkeys(one.way for one in found)}),
         *(f"Left out: {name}, since {why}." for name, why in result["left_out"].items()),
         "![Time of each way on the first log](../images/benchmarks.svg)",
@@ -135,8 +135,8 @@ def write(result: Mapping[str, Any], folder: Path = DOCS) -> None:
 
 
 _BUSY = (
-    "**The machine was busy with other work. Times of the clock say nothing here, and those of processors little: run "
-    "`just bench full` on an idle machine.**"
+    "**The machine was busy with other work, so neither times nor processor times are reliable here. Run `just bench "
+    "full` on an idle machine.**"
 )
 MOST_OTHERS = 0.1
 """The share of the cores, as a median, that other programs may take."""
