@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from threading import Lock
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.files.looks import read_sealed
@@ -41,7 +42,10 @@ _PAID_SECONDS = 1e-9
 
 
 class Throttle:
-    """A token bucket. `rate` gives bytes per second, None for no limit; `clock` is monotonic, in seconds."""
+    """A token bucket. `rate` gives bytes per second, None for no limit; `clock` is monotonic, in seconds.
+
+    Threads that acquire at once wait one after the other.
+    """
 
     def __init__(
         self, rate: Callable[[], float | None], clock: Callable[[], float], sleep: Callable[[float], None]
@@ -49,19 +53,21 @@ class Throttle:
         self._rate = rate
         self._clock = clock
         self._sleep = sleep
+        self._turn = Lock()
         self._filled_at = clock()
         self._rate_bytes: float | None = None
         self._level_bytes = 0.0  # negative: a deficit; starts empty, so a task does not start with a burst
 
     def acquire(self, count: int) -> None:
         """Takes `count` bytes from the bucket and sleeps until the deficit is repaid."""
-        self._fill()
-        self._level_bytes -= count
-        while self._rate_bytes is not None and self._level_bytes < -self._rate_bytes * _PAID_SECONDS:
-            self._sleep(min(SLICE_SECONDS, -self._level_bytes / self._rate_bytes))
+        with self._turn:
             self._fill()
-        if self._rate_bytes is None:
-            self._level_bytes = 0.0  # without a limit there is neither deficit nor surplus
+            self._level_bytes -= count
+            while self._rate_bytes is not None and self._level_bytes < -self._rate_bytes * _PAID_SECONDS:
+                self._sleep(min(SLICE_SECONDS, -self._level_bytes / self._rate_bytes))
+                self._fill()
+            if self._rate_bytes is None:
+                self._level_bytes = 0.0  # without a limit there is neither deficit nor surplus
 
     def _fill(self) -> None:
         now = self._clock()

@@ -6,8 +6,9 @@ Or leaves a segment where it is, and writes a mask of its dead records.
     dead           2, 5 to 9              none
     result    [          a and b without the dead         ]      (more than one above `segment.bytes`)
 
-Records are copied as Arrow columns; at most one row group of a source and one of the result are in memory
-(C38). Row groups without survivors are not read. `repair` merges overlapping segments with each offset once:
+Records are copied as Arrow columns. While one row group of the result is written, one or two threads read survivors of
+the next row groups; only these and a piece of a source each are in memory (C38). Row groups without survivors are not
+read. `repair` merges overlapping segments with each offset once:
 
     [0 ─────── 4]          offsets are permanent and records never change (C1),
        [2 ────────── 9]    so all segments have the same record at an offset
@@ -19,6 +20,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -27,13 +29,17 @@ from pyroaring import BitMap
 
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.pace import unthrottled
-from lithify.columnar.segment.dead_records import DeadPositions, bitmap_of
+from lithify.columnar.segment.dead_records import DeadPositions, Flags, bitmap_of
 from lithify.columnar.segment.mask_file import masked_with, read_mask, write_mask
 from lithify.columnar.segment.schema import HEADERS, OFFSET
 from lithify.columnar.segment.segment_reader import SegmentReader, read_segment
 from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
 from lithify.errors import DamagedError, EngineError
 from lithify.model.segment import Segment
+from lithify.waits.overlap import several_ahead
+
+PIECE_BYTES = 2 * 2**20
+"""Read at a time of a row group: what is filtered is still in the processor's cache, and little memory is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +72,18 @@ def rewrite(
     `attempt` is as in `SegmentWriter`. Raises `DamagedError`, which names the source, and what the writer raises.
     """
     with SegmentWriter(access, spec, attempt=attempt, acquire=throttles.write) as writer:
-        bytes_read = sum(_copy(access, source, writer, throttles.read) for source in sources)
+        bytes_read = sum(source.segment.mask_bytes for source in sources)
+        threads = _threads(sources)
+        for table, size_bytes in several_ahead(partial(_survivors, access, sources, throttles.read, threads), threads):
+            bytes_read += size_bytes
+            writer.write(table)
         return writer.close(), bytes_read
+
+
+def _threads(sources: Sequence[Source]) -> int:
+    """How many read: two where that takes longer than to write the survivors, which are few then and take no room."""
+    survivors, records = sum(s.survivors for s in sources), sum(s.segment.records for s in sources)
+    return 2 if survivors * 2 <= records else 1
 
 
 def cut(access: FileAccess, spec: SegmentSpec, segment: Segment, end_offset: int) -> tuple[Segment, ...]:
@@ -120,35 +136,55 @@ def mask_offsets(access: FileAccess, spec: SegmentSpec, segment: Segment, offset
     return mask(access, spec, source, attempt=named)[0]
 
 
-def _copy(access: FileAccess, source: Source, writer: SegmentWriter, acquire: Callable[[int], None]) -> int:
-    """Copies the survivors of one source and returns the compressed bytes read."""
-    position = survivors = 0
-    bytes_read = source.segment.mask_bytes
-    if bytes_read:
-        acquire(bytes_read)
-    with SegmentReader(access, source.segment) as reader:
-        for group in range(reader.row_groups):
-            records = reader.records(group)
-            live = ~source.dead.flags(position, position + records)
-            position += records
-            left = int(live.sum())
-            if left == 0:
-                continue
-            survivors += left
-            columns = _columns_with_data(reader, group)
-            size = reader.compressed_bytes(group, columns)
-            acquire(size)
-            bytes_read += size
-            table = reader.read(group, columns)
-            if left < records:
-                table = table.filter(pa.array(live))
-            writer.write(_all_columns(table, reader.schema))
-    if survivors != source.survivors:
-        raise DamagedError(
-            f"{source.segment.path}: {source.survivors} records should survive, its row groups hold {survivors}",
-            hint="the file was changed during the round; nothing was committed; run `lithify verify`",
-        )
-    return bytes_read
+def _survivors(
+    access: FileAccess, sources: Sequence[Source], acquire: Callable[[int], None], threads: int, thread: int
+) -> Iterator[tuple[pa.Table, int]]:
+    """The survivors of every `threads`-th of the row groups that have any, from number `thread` on, with the
+    compressed bytes read for them.
+
+    Each thread opens the files itself, as Arrow's readers are not safe for several.
+    """
+    number = 0
+    for source in sources:
+        survivors = 0
+        if thread == 0 and source.segment.mask_bytes:
+            acquire(source.segment.mask_bytes)
+        with SegmentReader(access, source.segment) as reader:
+            for group, live in _live(reader, source.dead):
+                left = int(live.sum())
+                survivors += left
+                if left == 0:
+                    continue
+                if number % threads == thread:
+                    columns = _columns_with_data(reader, group)
+                    size_bytes = reader.compressed_bytes(group, columns)
+                    acquire(size_bytes)
+                    yield _read(reader, group, columns, live), size_bytes
+                number += 1
+        if survivors != source.survivors:
+            raise DamagedError(
+                f"{source.segment.path}: {source.survivors} records should survive, its row groups hold {survivors}",
+                hint="the file was changed during the round; nothing was committed; run `lithify verify`",
+            )
+
+
+def _live(reader: SegmentReader, dead: DeadPositions) -> Iterator[tuple[int, Flags]]:
+    """Each row group, and which of its records survive."""
+    position = 0
+    for group in range(reader.row_groups):
+        end = position + reader.records(group)
+        yield group, ~dead.flags(position, end)
+        position = end
+
+
+def _read(reader: SegmentReader, group: int, columns: Sequence[str], live: Flags) -> pa.Table:
+    """The records of a row group that survive; the others take memory for a piece of it at a time."""
+    position, tables = 0, []
+    for piece in reader.pieces(group, columns, PIECE_BYTES):
+        survives = live[position : position + piece.num_rows]
+        tables.append(piece if survives.all() else piece.filter(pa.array(survives)))
+        position += piece.num_rows
+    return _all_columns(pa.concat_tables(tables), reader.schema)
 
 
 def _columns_with_data(reader: SegmentReader, group: int) -> list[str]:

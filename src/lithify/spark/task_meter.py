@@ -10,6 +10,7 @@ import resource
 import socket
 import sys
 from collections.abc import Callable
+from threading import Lock
 
 from lithify.ports.profile import Gauges, TaskSpent
 
@@ -23,6 +24,7 @@ class TaskMeter:
     def __init__(self, gauges: Gauges | None, sleep: Callable[[float], None]) -> None:
         self._gauges = gauges
         self._sleep = sleep
+        self._adding = Lock()
         self._began_s = self._cpu_before_s = self._throttled_s = 0.0
 
     def sleep(self, seconds: float) -> None:
@@ -32,7 +34,9 @@ class TaskMeter:
             return
         before_s = self._gauges.epoch_s()
         self._sleep(seconds)
-        self._throttled_s += self._gauges.epoch_s() - before_s
+        waited_s = self._gauges.epoch_s() - before_s
+        with self._adding:  # one thread waits for the read rate, another for the write rate
+            self._throttled_s += waited_s
 
     def begin(self) -> None:
         """A task begins."""

@@ -1,14 +1,16 @@
 """Input and output beside the work on them, one step away from it, so that memory holds one step more.
 
-one_ahead    reads  b │ c │ d        while a │ b │ c is worked on
-one_behind   writes a │ b │ c        while b │ c │ d is worked on
+one_ahead      reads  b │ c │ d        while a │ b │ c is worked on
+several_ahead  reads  b and c │ d and e, each on a thread of its own
+one_behind     writes a │ b │ c        while b │ c │ d is worked on
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from itertools import cycle
 from typing import Final, TypeVar
 
 Item = TypeVar("Item")
@@ -16,7 +18,7 @@ Item = TypeVar("Item")
 _END: Final = object()
 
 
-def one_ahead(items: Iterable[Item]) -> Iterator[Item]:
+def one_ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
     """The same items; each is made on another thread while the caller works on the one before.
 
     An exception comes at its item's turn. `items` is closed, if it can be, when this is.
@@ -31,6 +33,19 @@ def one_ahead(items: Iterable[Item]) -> Iterator[Item]:
         finally:
             if close := getattr(source, "close", None):
                 thread.submit(close).result()
+
+
+def several_ahead(items_of: Callable[[int], Iterable[Item]], threads: int) -> Iterator[Item]:
+    """The items of `items_of(0)`, `items_of(1)` and so on in turns, those of each made `one_ahead` on its own thread.
+
+    Ends with the first of them, so each has as many items as the next, or one more.
+    """
+    with ExitStack() as open_ones:
+        sources = [open_ones.enter_context(closing(one_ahead(items_of(number)))) for number in range(threads)]
+        for source in cycle(sources):
+            if (item := next(source, _END)) is _END:
+                return
+            yield item  # type: ignore[misc]
 
 
 @contextmanager

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pyarrow.parquet as pq
 import pytest
 
+from lithify.columnar import rewrite as rewriting
 from lithify.columnar.rewrite import Source, Throttles, cut, rewrite
 from lithify.columnar.segment import writer
 from lithify.columnar.segment.dead_records import DeadPositions
@@ -32,13 +35,16 @@ def spec(tmp_path):
 def reads(monkeypatch):
     """Row groups and columns that were read, in order."""
     seen = []
-    read = SegmentReader.read
 
-    def watched(self, row_group, columns):
-        seen.append((row_group, tuple(columns)))
-        return read(self, row_group, columns)
+    def watched(method):
+        def watching(self, row_group, columns, *more):
+            seen.append((row_group, tuple(columns)))
+            return method(self, row_group, columns, *more)
 
-    monkeypatch.setattr(SegmentReader, "read", watched)
+        return watching
+
+    for name in ("read", "pieces"):
+        monkeypatch.setattr(SegmentReader, name, watched(getattr(SegmentReader, name)))
     return seen
 
 
@@ -71,9 +77,48 @@ def test_survivors_of_dirty_and_clean_segments_in_order(tmp_path, spec):
 def test_a_row_group_without_survivors_is_not_read(tmp_path, spec, reads):
     segment, _ = a_segment(tmp_path, 0, 30)
     (written,), bytes_read = rewrite(ACCESS, spec, [stays(segment, [3, 25])], attempt="g")
-    assert [group for group, _ in reads] == [0, 2]
+    assert sorted(group for group, _ in reads) == [0, 2]
     assert bytes_read < segment.size_bytes
     assert [r.offset for r in records_in(written)] == [3, 25]
+
+
+@pytest.mark.parametrize("shares", [(7, 3, 5), (2, 2, 3), (1, 1, 1)])
+def test_survivors_are_in_order_however_many_threads_read_them(tmp_path, spec, shares):
+    """Above half of the records one thread reads them, below two: each other row group that has survivors (C1)."""
+    random = Random(7)
+    sources, expected = [], []
+    for number, share in enumerate(shares):
+        segment, records = a_segment(tmp_path, 1000 * number, 55, headers=number == 1)
+        positions = [n for n in range(55) if n // 10 != number + 1 and random.randrange(8) < share]
+        sources.append(stays(segment, positions))
+        expected += [records[n] for n in positions]
+    (written,), bytes_read = rewrite(ACCESS, spec, sources, attempt="g")
+    assert records_in(written) == expected
+    assert 0 < bytes_read < sum(source.segment.size_bytes for source in sources)
+
+
+@pytest.mark.parametrize("left", [range(1, 60, 7), range(60)])
+def test_an_error_of_the_writer_ends_those_that_read(tmp_path, spec, left):
+    def full(_bytes: int) -> None:
+        raise OSError(28, "no space left on device")
+
+    segment, _ = a_segment(tmp_path, 0, 60)
+    before = threading.active_count()
+    with pytest.raises(OSError, match="no space left"):
+        rewrite(ACCESS, spec, [stays(segment, left)], attempt="g", throttles=Throttles(write=full))
+    assert threading.active_count() == before
+
+
+def test_a_row_group_is_decoded_a_piece_at_a_time(tmp_path, spec, monkeypatch):
+    """Memory is that of a piece, with the survivors (C38)."""
+    monkeypatch.setattr(rewriting, "PIECE_BYTES", 100)
+    segment, records = a_segment(tmp_path, 0, 60, headers=True)
+    with SegmentReader(ACCESS, segment) as reader:
+        rows = [piece.num_rows for piece in reader.pieces(2, reader.schema.names, 100)]
+    assert sum(rows) == 10
+    assert len(rows) > 3
+    (written,), _ = rewrite(ACCESS, spec, [goes(segment, [25, 26])], attempt="g")
+    assert records_in(written) == records[:25] + records[27:]
 
 
 def test_headers_are_read_only_where_a_record_has_some(tmp_path, spec, reads):

@@ -7,7 +7,7 @@ from threading import Event, get_ident
 
 import pytest
 
-from lithify.waits.overlap import one_ahead, one_behind
+from lithify.waits.overlap import one_ahead, one_behind, several_ahead
 
 BOUND_S = 10.0
 
@@ -60,6 +60,37 @@ def test_what_is_left_in_the_middle_is_closed():
     next(ahead)
     ahead.close()
     assert closed.is_set()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("count", [0, 1, 5, 6, 7])
+def test_items_of_several_come_in_turns(threads, count):
+    makers = set()
+
+    def items_of(thread: int) -> Iterator[int]:
+        for number in range(thread, count, threads):
+            makers.add((thread, get_ident()))
+            yield number
+
+    assert list(several_ahead(items_of, threads)) == list(range(count))
+    assert len(makers) == len({ident for _, ident in makers}) == min(threads, count)
+
+
+def test_an_error_of_one_of_several_closes_the_others():
+    closed = [Event(), Event()]
+
+    def items_of(thread: int) -> Iterator[int]:
+        try:
+            yield thread
+            if thread:
+                raise KeyError("second")
+            yield from range(10)
+        finally:
+            closed[thread].set()
+
+    with pytest.raises(KeyError, match="second"):
+        list(several_ahead(items_of, 2))
+    assert all(event.is_set() for event in closed)
 
 
 def test_calls_run_in_order_on_another_thread():

@@ -28,6 +28,8 @@ OWN_PATH = "lithify.path"
 WHOLE_BYTES = 256 * 2**10
 LOCAL_GAP_BYTES, REMOTE_GAP_BYTES = 2048, 256 * 2**10
 """Files in an object store up to this size are read in a single request."""
+BUFFER_BYTES = 2**20
+"""Read at a time of a column that is decoded."""
 PIECE_BYTES = 8 * 2**20
 """Read at a time of what is read whole, and not decoded."""
 MOST_GROUP_BYTES = 2**31 + 2**26
@@ -79,6 +81,8 @@ class CheckedFile:
                     metadata=self.footer.metadata,
                     read_dictionary=list(as_indexes),
                     page_checksum_verification=True,
+                    pre_buffer=False,
+                    buffer_size=BUFFER_BYTES,  # else it reads all pages of a column before it decodes one
                 )
             except BaseException:
                 self._source.close()
@@ -109,19 +113,40 @@ class CheckedFile:
 
     def read(self, row_group: int, columns: Sequence[str]) -> pa.Table:
         """These columns of a row group, in the given order."""
-        chunks = list(self.footer.of_columns(row_group, columns).values())
         with damage_named(self._path):
-            if isinstance(self._source, HeldFile):
-                self._source.hold([(chunk.start, chunk.size_bytes) for chunk in chunks])
-            most = self._most_bytes(chunks)
-            if most > self._most_group_bytes:
-                raise DamagedError(
-                    f"{self._path}: row group {row_group} can expand to {format_bytes(most)}, and those that"
-                    f" Lithify writes stay below {format_bytes(self._most_group_bytes)}",
-                    hint=RESTORE,
-                )
+            self._prepare(row_group, columns)
             table = self._file.read_row_group(row_group, columns=list(columns), use_threads=False)
             return table.select(list(columns))
+
+    def pieces(self, row_group: int, columns: Sequence[str], piece_bytes: int) -> Iterator[pa.Table]:
+        """The same in pieces of about so many bytes, at least a record each."""
+        records = left = self.footer.metadata.row_group(row_group).num_rows
+        with damage_named(self._path):
+            self._prepare(row_group, columns)
+            expanded = sum(chunk.expanded_bytes for chunk in self.footer.of_columns(row_group, columns).values())
+            each = max(1, records * piece_bytes // max(1, expanded))
+            batches = self._file.iter_batches(each, [row_group], list(columns), use_threads=False)
+        while left:
+            with damage_named(self._path):
+                batch = next(batches)
+                left -= batch.num_rows
+                if left < 0:
+                    raise UnsoundFileError(f"row group {row_group} has more records than its footer says")
+                table = pa.Table.from_batches([batch]).select(list(columns))
+            yield table
+
+    def _prepare(self, row_group: int, columns: Sequence[str]) -> None:
+        """Holds the columns of a row group that are to be read, and checks what they may expand to."""
+        chunks = list(self.footer.of_columns(row_group, columns).values())
+        if isinstance(self._source, HeldFile):
+            self._source.hold([(chunk.start, chunk.size_bytes) for chunk in chunks])
+        most = self._most_bytes(chunks)
+        if most > self._most_group_bytes:
+            raise DamagedError(
+                f"{self._path}: row group {row_group} can expand to {format_bytes(most)}, and those that"
+                f" Lithify writes stay below {format_bytes(self._most_group_bytes)}",
+                hint=RESTORE,
+            )
 
     def read_at(self, size: int, start: int) -> bytes:
         """These bytes of the file."""

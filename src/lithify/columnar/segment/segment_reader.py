@@ -137,6 +137,17 @@ class SegmentReader:
         masked = DeadPositions(self._masked).flags(*self._starts[row_group : row_group + 2])
         return table.filter(pa.array(~masked))
 
+    def pieces(self, row_group: int, columns: Sequence[str], piece_bytes: int) -> Iterator[pa.Table]:
+        """What `read` returns, decoded about so many bytes at a time. A table may be empty."""
+        position = self._starts[row_group]
+        for table in self._file.pieces(row_group, columns, piece_bytes):
+            if HEADERS in columns:
+                with damage_named(self._segment.path):
+                    table.validate(full=True)  # as in `_read_all`
+            end = position + table.num_rows
+            yield table.filter(pa.array(~DeadPositions(self._masked).flags(position, end))) if self._masked else table
+            position = end
+
     def _read_all(self, row_group: int, columns: Sequence[str]) -> pa.Table:
         """With the masked ones."""
         table = self._file.read(row_group, columns)

@@ -54,6 +54,9 @@ PAGE_BYTES = 64 * 2**10
 PAGE_RECORDS, PAGE_RECORDS_OF_LARGE, LARGE_BYTES = 4096, 1024, 512
 """Arrow looks after so many records whether a page is full, after fewer where records are large. Of values it makes one
 page each time, and many short pages make full reads dearer."""
+LARGE_PAGE_BYTES = 2**20
+"""It looks after so many bytes if these are fewer records, else a page of large values is a whole row group, and every
+reader takes memory for it at once."""
 HEADER_KEY_PATH = "headers.list.element.key"
 """The Parquet column of header names; its null count shows whether any record has headers."""
 
@@ -190,8 +193,7 @@ class SegmentWriter:
         if end is not None or not isinstance(sink, pa.NativeFile):
             sink = pa.PythonFile(end or sink, "w")  # it counts what is written for Parquet's writer, also the index
         collected: list[pq.FileMetaData] = []
-        looked = PAGE_RECORDS if record_bytes < LARGE_BYTES else PAGE_RECORDS_OF_LARGE
-        by_page = {"data_page_size": PAGE_BYTES, "write_batch_size": looked, "write_page_index": True}
+        looked = PAGE_RECORDS if spec.indexes_keys and record_bytes < LARGE_BYTES else PAGE_RECORDS_OF_LARGE
         writer = pq.ParquetWriter(
             sink,
             spec.schema,
@@ -201,7 +203,8 @@ class SegmentWriter:
             store_schema=False,
             write_page_checksum=True,
             metadata_collector=collected,
-            **(by_page if spec.indexes_keys else {}),
+            write_batch_size=min(looked, max(1, int(LARGE_PAGE_BYTES / record_bytes))),
+            **({"data_page_size": PAGE_BYTES, "write_page_index": True} if spec.indexes_keys else {}),
         )
         name = own_path(path, spec.location)
         writer.add_key_value_metadata({OWN_PATH: name})

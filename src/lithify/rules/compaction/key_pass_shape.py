@@ -43,7 +43,7 @@ MOST_MEMORY_BYTES = 3 * 2**30
 
 WORKER_BYTES = 200 * 2**20
 """What a Python worker of Spark takes besides the memory for keys: 127 MiB are imports, the rest what it reads."""
-COPYING_BYTES = 768 * 2**20
+COPYING_BYTES = 512 * 2**20
 """What it takes, with imports, to copy records by row groups of 64 MiB, which are the largest unless a record is
 larger: what eight of them take, and more where keys are large."""
 
