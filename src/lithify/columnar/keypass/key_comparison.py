@@ -37,6 +37,9 @@ GROWN, WORTHWHILE = 4, 0.8
 """If less than this fraction is left, the rows are reduced again at four times as many, so that memory grows with
 the keys; else only when memory is full, since reducing often would cost more than it frees."""
 
+WORTHWHILE_AHEAD = 0.5
+"""The same fraction where keys are read ahead, which waits while rows are reduced."""
+
 FULL_AGAIN = 3 / 4
 """If winners alone fill this fraction of the memory, the part is too large for it."""
 
@@ -50,7 +53,8 @@ PIECES = 8
 class KeyComparison:
     """One attempt at one part of a range, within `memory_bytes`; `hashes` is the hash that defines the ranges.
 
-    With `ahead` keys are read on one thread and hashed on another, each a batch ahead of the one that compares them.
+    With `ahead` keys are read on one thread and hashed on another, each a batch ahead of the one that holds them, and
+    compared on two.
     """
 
     def __init__(
@@ -68,8 +72,7 @@ class KeyComparison:
         rows = self._folded()
         waits = self._may_hold
         if not waits and not self._source.has(Portion.CLEAN):
-            for part in rows.take():
-                ranks = part.ranks[_are_highest(part)]
+            for ranks in rows.each(_highest_ranks):
                 self._win(ranks, _none(len(ranks)))
             return self._results
         winners = _latest(rows).sorted() if waits else _latest(rows)
@@ -94,14 +97,15 @@ class KeyComparison:
 
     def _folded(self) -> PartedRows:
         """The dirty rows, without those found superseded whenever they were reduced."""
-        held, enough = PartedRows(self._memory_bytes), EARLY_ROWS
+        threads, worthwhile = (2, WORTHWHILE_AHEAD) if self._ahead else (1, WORTHWHILE)
+        held, enough = PartedRows(self._memory_bytes, threads), EARLY_ROWS
         for rows in self._batches(Portion.DIRTY):
             self._results.tally.compared += rows.count
             held.add(rows)
             if held.rows >= enough or held.needed_bytes > self._memory_bytes:
                 before = held.rows
                 held.reduce(_highest, self._memory_bytes * FULL_AGAIN)
-                enough = max(EARLY_ROWS, GROWN * held.rows) if held.rows < before * WORTHWHILE else sys.maxsize
+                enough = max(EARLY_ROWS, GROWN * held.rows) if held.rows < before * worthwhile else sys.maxsize
         return held
 
     def _judge_clean(self, winners: Rows) -> tuple[Flags, Held]:
@@ -179,7 +183,12 @@ class KeyComparison:
 
 
 def _latest(rows: PartedRows) -> Rows:
-    return Rows.joined([_highest(part) for part in rows.take()])
+    return Rows.joined(list(rows.each(_highest)))
+
+
+def _highest_ranks(rows: Rows) -> Integers:
+    ranks: Integers = rows.ranks[_are_highest(rows)]
+    return ranks
 
 
 def _highest(rows: Rows) -> Rows:

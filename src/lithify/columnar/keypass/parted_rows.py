@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pyarrow.compute as pc
@@ -19,6 +20,9 @@ from lithify.columnar.key_hash import HALF_BITS
 from lithify.columnar.keypass.held_rows import Rows
 from lithify.columnar.keypass.key_source import MemoryExceededError
 from lithify.columnar.segment.dead_records import Integers
+from lithify.waits.overlap import in_threads
+
+Result = TypeVar("Result")
 
 PARTS, GROUPS = 64, 8
 """Each part costs some hundred array operations, so few rows are better in few parts. Parts are stored in groups, so
@@ -63,9 +67,13 @@ class _Sorted:
 
 
 class PartedRows:
-    """Collects rows, of which `memory_bytes` can be held, and counts the memory that they take."""
+    """Collects rows, of which `memory_bytes` can be held, and counts the memory that they take.
 
-    def __init__(self, memory_bytes: int) -> None:
+    `threads` parts are worked on at once.
+    """
+
+    def __init__(self, memory_bytes: int, threads: int = 1) -> None:
+        self._threads = threads
         self._most_waiting_bytes = memory_bytes * SORTED_SHARE
         self._waiting: list[Rows] = []
         self._sorted: list[_Sorted] = []
@@ -86,8 +94,12 @@ class PartedRows:
     @property
     def needed_bytes(self) -> int:
         """Bytes for the rows, and for taking the parts."""
-        largest = PART_BYTES * int(self._in_parts.max())
+        largest = PART_BYTES * int(self._in_parts.max()) * self._threads
         return _needed_bytes(self._held_bytes, self._key_bytes, self.rows) + largest
+
+    def each(self, function: Callable[[Rows], Result]) -> Iterator[Result]:
+        """Removes all rows, and yields what `function` makes of each part; see `take`."""
+        return map(function, self.take()) if self._threads == 1 else in_threads(function, self.take(), self._threads)
 
     def take(self) -> Iterator[Rows]:
         """Removes and yields all rows, those of one key together in one part, each part in log order."""
@@ -111,8 +123,7 @@ class PartedRows:
         reduced: list[Rows] = []
         left, left_bytes, key_bytes = 0, 0, 0
         parts = PARTS if self._sorted or self._reduced else 1
-        for part in self.take():
-            rows = only(part)
+        for rows in self.each(only):
             reduced.append(rows)
             left += rows.count
             left_bytes += rows.held_bytes

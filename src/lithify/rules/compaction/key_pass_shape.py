@@ -12,7 +12,7 @@ plan can say what a run would read (C30).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapreplace
 
@@ -35,6 +35,9 @@ SHARED = 0.55
 EVEN = 1.03
 """Of ways to cut a run whose slowest slots differ by less in their work, the one that reads least is taken."""
 
+ALONE = 1.75
+"""Times the memory for winners, these take where all keys are dirty."""
+
 MOST_TASKS = 4
 """Where so many logs come on each slot, none is divided to keep slots busy: they wait for a small part of the time."""
 
@@ -45,7 +48,7 @@ WORKER_BYTES = 200 * 2**20
 """What a Python worker of Spark takes besides the memory for keys: 127 MiB are imports, the rest what it reads."""
 COPYING_BYTES = 512 * 2**20
 """What it takes, with imports, to copy records by row groups of 64 MiB, which are the largest unless a record is
-larger: what eight of them take, and more where keys are large."""
+larger."""
 
 BYTES_PER_KEY = 24
 """Memory that finding the latest record of one key takes, besides the key itself."""
@@ -72,6 +75,10 @@ KEYS_PER_CANDIDATE = 1024
 """To read one record by its page takes as long as reading so many keys."""
 
 
+MeanKeyBytes = Callable[[Segment], float]
+"""The mean size of keys in memory, of some in a segment; infinite if they cannot be read."""
+
+
 @dataclass(frozen=True, slots=True)
 class KeyPassShape:
     """How the key pass of one log is cut."""
@@ -82,6 +89,8 @@ class KeyPassShape:
     """Whether a range might not fit into memory if no key came twice."""
     ahead: bool = False
     """Whether a task reads and hashes keys on threads beside the one that compares them, on the cores of two slots."""
+    memory_bytes: int | None = None
+    """In which winners are held, if not `winners_memory`."""
 
     @property
     def reads(self) -> int:
@@ -117,9 +126,11 @@ class KeyLoad:
     """With keys to read."""
     most_bytes: int
     """Memory in which all keys that are held at once find room, however they are stored."""
+    held_bytes: int | None = None
+    """Memory in which all dirty keys find room, by the mean size of some; None if no task may take two cores."""
 
     @staticmethod
-    def of(plan: LogPlan) -> KeyLoad:
+    def of(plan: LogPlan, mean_key_bytes: MeanKeyBytes | None = None) -> KeyLoad:
         """That of a planned log."""
         per_key = BYTES_PER_ORDERED_KEY if plan.rules.is_ordered else BYTES_PER_KEY
         needed = sum(s.records * per_key + s.scan_bytes for s in plan.dirty)  # what else is read passes by
@@ -127,39 +138,61 @@ class KeyLoad:
         waits = plan.above_horizon or plan.chunks
         held = plan.dirty + tuple(s for s in plan.looked_at if waits and may_expire(s, plan.rules))
         most = sum(s.records * LONG_KEY_BYTES + s.scan_bytes * UNPACKED for s in held)
-        return KeyLoad(keys_read(plan), sum(s.records for s in plan.dirty), needed, segments, most)
+        load = KeyLoad(keys_read(plan), sum(s.records for s in plan.dirty), needed, segments, most)
+        if mean_key_bytes is None or not plan.dirty or load.keys < 2 * LEAST_RECORDS:
+            return load
+        key_bytes = load.dirty * mean_key_bytes(max(plan.dirty, key=lambda s: s.records))
+        return replace(load, held_bytes=int(max(load.dirty * per_key + key_bytes, 2 * key_bytes)))
 
 
 def key_pass_shapes(
-    plans: Sequence[LogPlan], task_memory_bytes: int, slots: int, one_machine: bool = False
+    plans: Sequence[LogPlan], task_memory_bytes: int, slots: int, mean_key_bytes: MeanKeyBytes | None = None
 ) -> tuple[KeyPassShape, ...]:
-    """How the key pass of each log of a run is cut that may do `slots` tasks at once; see `balanced_shapes`."""
-    loads = [KeyLoad.of(plan) for plan in plans if plan.scanned]
-    shapes = iter(balanced_shapes(loads, task_memory_bytes, slots, one_machine))
+    """How the key pass of each log of a run is cut that may do `slots` tasks at once; see `balanced_shapes`.
+
+    `mean_key_bytes` says it of a segment, and is given where slots are cores of one machine.
+    """
+    loads = [KeyLoad.of(plan, mean_key_bytes) for plan in plans if plan.scanned]
+    shapes = iter(balanced_shapes(loads, task_memory_bytes, slots))
     return tuple(next(shapes) if plan.scanned else KeyPassShape(1, shuffled=False) for plan in plans)
 
 
-def balanced_shapes(
-    loads: Sequence[KeyLoad], task_memory_bytes: int, slots: int, one_machine: bool = False
-) -> tuple[KeyPassShape, ...]:
+def balanced_shapes(loads: Sequence[KeyLoad], task_memory_bytes: int, slots: int) -> tuple[KeyPassShape, ...]:
     """How each of these logs is cut, so that `slots` tasks at once have about the same to do, and little is read.
 
     The logs with most keys share the slots: one has all of them, two have half each, and so on. Each way of that is
-    weighed, and not dividing any. Where the slots are cores of `one_machine`, a task can use those of two.
+    weighed, and not dividing any; so are tasks that take two cores.
     """
     memory = winners_memory(task_memory_bytes)
     largest = sorted(range(len(loads)), key=lambda number: -loads[number].keys)
     many = len(loads) >= MOST_TASKS * slots
-    ways = []
-    for tasks in {slots // sharing for sharing in range(slots if many else 1, slots + 1)}:
-        divided = set(largest[: slots // tasks])
-        for cut in (_shape, _shape_ahead) if one_machine else (_shape,):
-            shapes = [cut(load, memory, tasks if n in divided else 1) for n, load in enumerate(loads)]
-            reads = sum(load.keys * shape.reads for load, shape in zip(loads, shapes, strict=True))
-            ways.append((reads, _longest(loads, shapes, slots), shapes))
-    shortest = min(longest for _, longest, _ in ways)
-    _, _, best = min((way for way in ways if way[1] <= EVEN * shortest), key=lambda way: way[:2])
-    return tuple(best)
+    counts = sorted({slots // sharing for sharing in range(slots if many else 1, slots + 1)})
+
+    def ways(cut: Callable[[KeyLoad, int, int], KeyPassShape]) -> list[tuple[KeyPassShape, ...]]:
+        divided = [set(largest[: slots // tasks]) for tasks in counts]
+        return [
+            tuple(cut(load, memory, tasks if number in some else 1) for number, load in enumerate(loads))
+            for tasks, some in zip(counts, divided, strict=True)
+        ]
+
+    apart = _best(loads, ways(_shape), slots)
+    ahead = [way for way in ways(_shape_ahead) if all(map(_reads_no_more, way, apart))]
+    return _best(loads, [apart, *ahead], slots)
+
+
+def _best(loads: Sequence[KeyLoad], ways: Sequence[tuple[KeyPassShape, ...]], slots: int) -> tuple[KeyPassShape, ...]:
+    """Of the ways that are about the shortest the one that reads least."""
+    weighed = [
+        (sum(load.keys * shape.reads for load, shape in zip(loads, way, strict=True)), _longest(loads, way, slots), way)
+        for way in ways
+    ]
+    shortest = min(longest for _, longest, _ in weighed)
+    return min((one for one in weighed if one[1] <= EVEN * shortest), key=lambda one: one[:2])[2]
+
+
+def _reads_no_more(shape: KeyPassShape, other: KeyPassShape) -> bool:
+    """Plans count reads without tasks that take two cores (C30)."""
+    return shape.most_reads <= other.most_reads
 
 
 def _shape(load: KeyLoad, memory_bytes: int, tasks: int) -> KeyPassShape:
@@ -173,11 +206,18 @@ def _shape(load: KeyLoad, memory_bytes: int, tasks: int) -> KeyPassShape:
 
 
 def _shape_ahead(load: KeyLoad, memory_bytes: int, tasks: int) -> KeyPassShape:
-    """Half as many ranges, if all keys are sure to fit: one that is divided is read by its task alone, and again."""
+    """Half as many ranges, if all keys are expected to fit: one that is divided is read by its task alone, and again.
+
+    Where no other keys pass by the dirty ones, these take the room of those too.
+    """
     whole, half = _shape(load, memory_bytes, tasks), _shape(load, memory_bytes, max(1, tasks // 2))
-    if half.ranges == whole.ranges or half.shuffled or half.ranges * memory_bytes < load.needed_bytes:
+    memory_bytes = int(memory_bytes * ALONE) if load.keys == load.dirty else memory_bytes
+    if half.ranges == whole.ranges or whole.shuffled:  # keys are read once, as the plan says
         return whole
-    return replace(half, ahead=True)
+    if load.held_bytes is None or half.ranges * memory_bytes < load.held_bytes:
+        return whole
+    may_exceed = half.ranges * memory_bytes < load.most_bytes
+    return replace(half, ahead=True, memory_bytes=memory_bytes, may_exceed=may_exceed)
 
 
 def _longest(loads: Sequence[KeyLoad], shapes: Sequence[KeyPassShape], slots: int) -> float:
