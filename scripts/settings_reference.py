@@ -19,47 +19,57 @@ _OPENING = """\
 
 <!-- Written by scripts/settings_reference.py from src/lithify/model/settings/table.py: edit that. -->
 
-A topic gets its settings when it is created: `lithify topic create orders --config
-min.compaction.lag.ms=1h`, or `lake.create_topic("orders", config={"min.compaction.lag.ms":
-3_600_000})`. Names that Kafka has mean what they mean there. Sizes and durations may carry a unit
-(`128MiB`, `7d`); a bare number has the unit of the name. An unknown name or a value that is not
-accepted is refused, and the error says what would be.
+You set settings when you create a topic, from the command line or in Python:
 
-`lithify topic info TOPIC` shows the settings in force, and `lithify topic alter` changes them on a topic
-that has data: [what that means](../operate/settings-and-streams.md).
+```sh
+lithify topic create orders --config min.compaction.lag.ms=1h
+```
+
+```python
+lake.create_topic("orders", config={"min.compaction.lag.ms": 3_600_000})
+```
+
+- Names that Kafka has mean what they mean in Kafka.
+- Sizes and durations may have a unit (`128MiB`, `7d`). A bare number has the unit of the name.
+- An unknown name or a bad value is refused, and the error lists what is accepted.
+- `lithify topic info TOPIC` prints the settings in force.
+- `lithify topic alter` [changes them](../operate/settings-and-streams.md) on a topic that has data.
 
 | setting | default | accepts | meaning |
 | --- | --- | --- | --- |
 """
 
 _PRESETS = """
+To erase deleted and superseded records in the next round, as for a right to erasure, set `segment.max.dead.ratio=0`.
+Otherwise the bytes of records that a mask hides remain until a round rewrites the segment. With 0 the next round also
+rewrites every segment that has a mask. `sweep` deletes the old files once `versions.retention.ms` is over.
+
 ## Presets
 
-`--like`, or `like=`, selects the defaults of a system. Settings that are not here are the same
-for all.
+`--like`, or `like=`, selects the defaults of a system. All other settings are the same for all.
 
 | setting | kafka | pulsar | mapr |
 | --- | --- | --- | --- |
 """
 
 _DIFFERENCES = """
-Masked records are in no reader's way, but their bytes stay in the files until the segment is rewritten. Where what was
-deleted or superseded has to leave the storage with the next round, as for a right to erasure, set
-`segment.max.dead.ratio=0`: the next round then also rewrites every segment that has a mask, and `sweep` deletes the
-old files once `versions.retention.ms` is over.
-
 Where a preset differs from the system that it is named after:
 
-- **kafka**: a topic is compacted (`cleanup.policy=compact`), where Kafka's default is `delete`: `--config
-  cleanup.policy=delete` makes such a topic. A record without a key is refused when it is appended, as Kafka does for
-  compacted topics. `segment.bytes` is 128 MiB of compressed data instead of 1 GiB, and there is no `segment.ms`: every
-  append writes segments of its own, so there is no active segment that compaction leaves out.
-- **pulsar**: a record without a key is not in the compacted view (`null.key=drop`), as Pulsar's brokers do
-  unless `topicCompactionRetainNullKey` is set. A topic is due from 100 MiB of dirty data on, where Pulsar's default is
-  never. A deleted key is gone after the round that covers its delete, in Pulsar as well.
-- **mapr**: the settings are Kafka's, except that `min.compaction.lag.ms` counts from the write, as in MapR, not from
-  the timestamps of records. What MapR's streams have beside them are attributes of a
-  [stream](../operate/settings-and-streams.md#streams): `compact`, `ttl` and others.
+- **kafka**
+  - A topic is compacted (`cleanup.policy=compact`). Kafka's default is `delete`: set `--config cleanup.policy=delete`.
+  - An append refuses a record without a key, as Kafka does for compacted topics.
+  - `segment.bytes` is 128 MiB of compressed data; Kafka's default is 1 GiB.
+  - `segment.ms` does not exist: every append writes segments of its own, so no active segment is left out of rounds.
+- **pulsar**
+  - A record without a key is not in the compacted view (`null.key=drop`). Pulsar's brokers do the same unless
+    `topicCompactionRetainNullKey` is set.
+  - A log is due when it has more than 100 MiB of dirty data; Pulsar's default is never.
+  - The round that covers a delete removes the deleted key, as in Pulsar.
+- **mapr**
+  - The settings are Kafka's, except that `min.compaction.lag.ms` counts from the write, as in MapR, not from the
+    timestamps of records.
+  - MapR's other settings are attributes of a [stream](../operate/settings-and-streams.md#streams): `compact`, `ttl`
+    and others.
 """
 
 _FROM_KAFKA = """
@@ -72,8 +82,8 @@ _FROM_KAFKA = """
 _KAFKAS = (
     (
         "`retention.ms` with `cleanup.policy=compact`",
-        "no effect, as in Kafka: it counts with `delete` only. To leave the newest records untouched, as readers of "
-        "KAFKA-631 may expect of it, set `min.compaction.lag.ms`, or `min.compaction.lag.bytes` for the newest bytes",
+        "no effect, as in Kafka: it counts with `delete` only. To leave the newest records untouched, set "
+        "`min.compaction.lag.ms`, or `min.compaction.lag.bytes` for the newest bytes",
     ),
     (
         "`min.compaction.lag.ms`, `max.compaction.lag.ms`, `min.cleanable.dirty.ratio`, `delete.retention.ms`",
@@ -85,39 +95,39 @@ _KAFKAS = (
     ),
     (
         "`log.cleaner.io.max.bytes.per.second`",
-        "`--read-rate` and `--write-rate`, and [`throttle`](cli.md#throttle) for what is running",
+        "`--read-rate` and `--write-rate`, and [`throttle`](cli.md#throttle) for running rounds",
     ),
     (
         "`log.cleaner.dedupe.buffer.size`",
-        "`--task-memory`; more keys are processed in parts, in one round",
+        "`--task-memory`; one round processes more keys in parts",
     ),
     (
         "`segment.ms`, `segment.jitter.ms`, `local.retention.*`, `remote.*`",
-        "none: there is no active segment, and one kind of store",
+        "none: there are no active segments, and there is one kind of store",
     ),
 )
 
 _PULSAR = """
 ## For those who come from Pulsar
 
-Which settings of a Pulsar cluster, namespace or topic have which counterpart: in a topic of the lake, such as a
-[copy](../data-in/ingest-pulsar.md), and for [rounds of a live topic](../operate/live-pulsar.md).
-Policies of a live topic stay Pulsar's; no verb changes them.
+Each row has the counterpart of a Pulsar setting: in a topic of the warehouse, such as a
+[copy](../data-in/ingest-pulsar.md), and for [rounds of a live topic](../operate/live-pulsar.md). The policies of a live
+topic remain Pulsar's; no verb changes them.
 
-| Pulsar | in the lake | for a live topic |
+| Pulsar | in the warehouse | for a live topic |
 | --- | --- | --- |
 """
 
 _PULSARS = (
     (
         "`compactionThreshold`, `brokerServiceCompactionThresholdInBytes`",
-        "`compaction.threshold.bytes`, in bytes as they are stored here. Pulsar's 0, never, is -1",
-        "set it to 0, or brokers compact the topic as well. `pulsar compact` says which threshold there is",
+        "`compaction.threshold.bytes`, in compressed bytes. Pulsar's 0 (never) is -1",
+        "set it to 0, or brokers compact the topic as well. `pulsar compact` prints the threshold",
     ),
     (
         "`brokerServiceCompactionMonitorIntervalInSeconds`",
         "`--interval` of [`cleaner run`](cli.md#cleaner-run)",
-        "none: a round runs when it is started, from cron for example",
+        "none: start rounds yourself, from cron for example",
     ),
     (
         "`topicCompactionRetainNullKey`",
@@ -126,14 +136,14 @@ _PULSARS = (
     ),
     (
         "`compactionServiceFactoryClassName`, Pulsar's `EventTimeCompactionServiceFactory`",
-        "none: rounds of a copy know offsets, publish times (`compaction.strategy=timestamp`) and headers, not "
+        "none: rounds of a copy support offsets, publish times (`compaction.strategy=timestamp`) and headers, not "
         "event times",
         "as the broker has it, or `--order event-time`",
     ),
     (
         "the same, a plug-in of your own",
         "none",
-        "none. Say by which rules a round goes: `--order publish`, `--drop-null-key`",
+        "none. Set the rules of a round: `--order publish`, `--drop-null-key`",
     ),
     (
         "an empty payload deletes its key, at once",
@@ -142,30 +152,30 @@ _PULSARS = (
     ),
     (
         "`retentionTimeInMinutes`, `retentionSizeInMB`",
-        "with `cleanup.policy=compact,delete`: `retention.ms`, `retention.bytes`. They trim the backlog; the view "
-        "keeps the latest of every key",
-        "brokers apply it to what all subscriptions have passed, so not to what an ingest or a round has not "
-        "covered yet. A view is exempt",
+        "with `cleanup.policy=compact,delete`: `retention.ms`, `retention.bytes`. They trim the full log; the view "
+        "retains the latest of every key",
+        "brokers apply it to messages that all subscriptions have passed, so not before an ingest or a round has "
+        "covered them. A view is exempt",
     ),
     (
         "`messageTTLInSeconds`",
-        "none; `retention.ms` is next to it",
-        "it moves the subscription of an ingest: what is older before it is copied is lost, and named. "
-        "`__compaction` is exempt",
+        "none; `retention.ms` is the closest",
+        "it moves the subscription of an ingest: messages that expire before they are copied are lost, and the ingest "
+        "reports them. `__compaction` is exempt",
     ),
     (
         "a backlog quota with `consumer_backlog_eviction`",
         "none",
-        "it moves both subscriptions: choose another policy. Others count what is not copied yet as backlog",
+        "it moves both subscriptions: choose another policy. Other policies count uncopied messages as backlog",
     ),
     (
         "`subscriptionExpirationTimeMinutes`",
         "none",
-        "it deletes the subscription of an ingest that has not run for so long. `__compaction` is exempt",
+        "it deletes the subscription of an ingest that does not run for that long. `__compaction` is exempt",
     ),
     (
         "`maxMessageSize`",
-        "`max.message.bytes`; `pulsar ingest` sets it as large as can be",
+        "`max.message.bytes`; `pulsar ingest` sets it to the maximum",
         "none",
     ),
     (
@@ -175,8 +185,8 @@ _PULSARS = (
     ),
     (
         "ensemble, write and ack quorum",
-        "none: the warehouse keeps the copies",
-        "as brokers say, or `--replication E,W,A`",
+        "none: the store keeps the copies",
+        "as configured in the brokers, or `--replication E,W,A`",
     ),
     (
         "`readCompacted` of a reader",
@@ -189,21 +199,25 @@ _PULSARS = (
 _CLOSING = """
 ## Which go together
 
-- `compaction.mode=side-by-side` needs `compact` in `cleanup.policy`: without it there is no view.
+- `compaction.mode=side-by-side` needs `compact` in `cleanup.policy`; otherwise there is no view.
 - `compaction.strategy=header` needs `compaction.strategy.header`.
-- A record that is appended now with an old timestamp, by a backfill or a device that was offline, is older than
-  `min.compaction.lag.ms` at once, as in Kafka. If readers rely on the lag to read every record before a round
-  removes it, such as a consumer that reads every hour, set `min.compaction.lag.from=commit`: then the lag counts
-  from the append, if that is later. A round waits up to an eighth of the lag longer than that, and records that are
-  dirty when it is switched on count as appended then.
 - `min.compaction.lag.ms` must not be above `max.compaction.lag.ms`.
-- `retention.ms` and `retention.bytes` count only with `delete` in `cleanup.policy`; `null.key`,
-  `empty.value`, the lags and the ratio only with `compact`.
-- With a `compaction.strategy` other than `offset`, a record that arrives after a round has dropped the tombstone
-  that would have beaten it counts as new
-  ([C22](guarantees.md#c22)): set `delete.retention.ms` longer than records are late.
-- `versions.kept` protects whole versions with all their files; `versions.retention.ms` protects the
-  files of expired versions for their readers.
+- `retention.ms` and `retention.bytes` count only with `delete` in `cleanup.policy`.
+- `null.key`, `empty.value`, the lags and the ratio count only with `compact` in `cleanup.policy`.
+- `versions.kept` protects whole versions with all their files. `versions.retention.ms` protects the files of expired
+  versions for their readers.
+
+**Late tombstones.** With a `compaction.strategy` other than `offset`, a round may drop a tombstone before a record
+arrives that the tombstone would have beaten. Such a record counts as new ([C22](guarantees.md#c22)). Set
+`delete.retention.ms` longer than records are late.
+
+**Old timestamps.** An append from a backfill or from a device that was offline has old timestamps. As in Kafka, its
+records are older than `min.compaction.lag.ms` at once, so the next round may remove some before every reader has read
+them. If readers rely on the lag, as a consumer that reads every hour does, set `min.compaction.lag.from=commit`:
+
+- The lag then counts from the append if that is later than the timestamp.
+- A round waits up to an eighth of the lag longer.
+- Records that are dirty when you set it count as appended then.
 """
 
 

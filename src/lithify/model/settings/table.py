@@ -150,13 +150,13 @@ def _ratio(text: str) -> float:
 _TABLE = (
     Setting(
         "compaction.mode",
-        doc="In place: the compacted log replaces the old one. Side by side: the backlog stays as written.",
+        doc="In place: the compacted log replaces the log. Side by side: the full log remains beside a compacted view.",
         **_choice("in-place", "side-by-side"),
     ),
     Setting(
         "cleanup.policy",
         accepts="compact or delete or compact,delete",
-        doc="What is done to old records: compact keeps the latest of every key, delete drops them by age and size.",
+        doc="What happens to old records: compact retains the latest of every key, delete removes by age and size.",
         parse=_policy,
     ),
     Setting(
@@ -167,39 +167,39 @@ _TABLE = (
     Setting(
         "compaction.strategy.header",
         accepts="the name of a header",
-        doc="With strategy header: where the order of a record is, a signed big-endian integer of 8 bytes.",
+        doc="With strategy header: the header that has the order of a record, a signed big-endian integer of 8 bytes.",
         parse=_text,
     ),
     Setting(
         "null.key",
-        doc="Records without a key: refused at append, dropped by the next round, or kept.",
+        doc="Records without a key are refused at the append, removed by the next round, or retained.",
         **_choice("reject", "drop", "retain"),
     ),
     Setting(
         "empty.value",
-        doc="Whether a value of zero bytes is a value or deletes its key, as null does.",
+        doc="A value of zero bytes is a value, or it deletes its key as null does.",
         **_choice("value", "tombstone"),
     ),
     Setting(
         "delete.retention.ms",
-        doc="How long a tombstone stays readable after the first round that covered it.",
+        doc="How long a tombstone remains readable after the first round that covered it.",
         **_duration(),
     ),
     Setting(
         "tombstone.hold.groups",
         accepts=f"names of consumer groups, separated by commas, {MAX_GROUPS} at most",
-        doc="Consumer groups that hold tombstones: none goes before all of them have read past it.",
+        doc="Rounds remove a tombstone only after all of these consumer groups have read past it.",
         parse=_groups,
     ),
     Setting(
         "tombstone.hold.max.ms",
-        doc="How long groups hold a tombstone at most, from the first round that covered it.",
+        doc="How long groups hold a tombstone at most, counted from the first round that covered it.",
         **_duration(NO_LIMIT),
     ),
     Setting(
         "backlog.trim.groups",
         accepts=f"names of consumer groups, separated by commas, {MAX_GROUPS} at most",
-        doc="Side by side: what the compacted view has and all of these consumer groups have read leaves the backlog.",
+        doc="Side by side: segments in the compacted view leave the full log once all of these groups have read them.",
         parse=_groups,
     ),
     Setting(
@@ -210,17 +210,17 @@ _TABLE = (
     ),
     Setting(
         "min.compaction.lag.ms",
-        doc="Records younger than this are not compacted.",
+        doc="Rounds do not compact records younger than this.",
         **_duration(),
     ),
     Setting(
         "min.compaction.lag.from",
-        doc="From when min.compaction.lag.ms counts: the timestamps of records, or the later of these and the commit.",
+        doc="min.compaction.lag.ms counts from a record's timestamp, or from the later of timestamp and commit.",
         **_choice("timestamp", "commit"),
     ),
     Setting(
         "min.compaction.lag.bytes",
-        doc="The newest bytes of a log that are not compacted.",
+        doc="Rounds do not compact this many of the newest bytes of a log.",
         **_size(),
     ),
     Setting(
@@ -233,54 +233,54 @@ _TABLE = (
         doc="A log is due when it has more dirty bytes than this.",
         **_size(NO_LIMIT),
     ),
-    Setting("retention.ms", doc="With policy delete: how old records may get.", **_duration(NO_LIMIT)),
-    Setting("retention.bytes", doc="With policy delete: how large a log may get.", **_size(NO_LIMIT)),
-    Setting("segment.bytes", doc="Size of a written segment, compressed.", **_size(1024)),
+    Setting("retention.ms", doc="With policy delete: the maximum age of records.", **_duration(NO_LIMIT)),
+    Setting("retention.bytes", doc="With policy delete: the maximum size of a log.", **_size(NO_LIMIT)),
+    Setting("segment.bytes", doc="Size of a new segment, compressed.", **_size(1024)),
     Setting(
         "segment.max.dead.ratio",
         accepts="a number from 0 to 1",
-        doc="A round hides up to this share of a segment's records by a mask instead of rewriting it. 0: it rewrites.",
+        doc="A round hides up to this share of a segment's records by a mask. With more, it rewrites the segment.",
         parse=_ratio,
     ),
     Setting(
         "key.index.enable",
-        doc="Whether segments that are written from now on have an index of their keys, some 7 bytes for each.",
+        doc="New segments get an index of their keys, some 7 bytes for each key.",
         **_choice("true", "false"),
     ),
     Setting(
         "compression.type",
-        doc="Codec of the segments that are written from now on.",
+        doc="Codec of new segments.",
         **_choice("zstd", "snappy", "gzip", "lz4", "none"),
     ),
     Setting(
         "message.timestamp.type",
-        doc="Whether a record keeps its producer's time or gets the time of the append.",
+        doc="The timestamp of a record is the producer's, or the time of the append.",
         **_choice("CreateTime", "LogAppendTime"),
     ),
     Setting(
         "message.timestamp.after.max.ms",
-        doc="A record further in the future than this is refused at append.",
+        doc="An append refuses a record further in the future than this.",
         **_duration(),
     ),
     Setting(
         "message.ids",
-        doc="Whether records have the ids of Pulsar's messages, which `lithify pulsar ingest` gives. Set at creation.",
+        doc="Whether records have Pulsar's message ids, as copies of Pulsar topics do. Set at creation.",
         **_choice("none", "pulsar"),
     ),
-    Setting("max.message.bytes", doc="A larger record is refused at append.", **_size(1)),
+    Setting("max.message.bytes", doc="An append refuses a larger record.", **_size(1)),
     Setting(
         "versions.retention.ms",
-        doc="How long the files of a version stay after a commit stopped naming them.",
+        doc="How long the files of a version remain after a commit stopped naming them.",
         **_duration(),
     ),
     Setting(
         "versions.kept",
-        doc="How many versions from before a round are retained, for versions, undo and verify.",
+        doc="How many versions from before a round are retained at most, for `versions`, `undo` and `verify`.",
         **_number(int, "a number", 1),
     ),
     Setting(
         "sweep.grace.ms",
-        doc="How old a file that no version ever named must be before sweep may delete it.",
+        doc="The minimum age at which sweep deletes a file that no version ever named.",
         **_duration(LEAST_SWEEP_GRACE_MS),
     ),
 )
