@@ -25,7 +25,7 @@ _COUNTED = r"(?!\d|all\b|these\b|those\b|both\b|course\b)"
 
 PATTERNS = {
     re.compile(rf"(?<!there )(?<!there still )\b(?:is|are|was|were) no {_NO_COMPARISON}\w+"): "is not a, are not",
-    re.compile(r"(?<!there )\b(?:is|are|was|were) none\b"): "is not one, are not",
+    re.compile(r"(?<!there )\b(?:is|are|was|were) none\b(?!,)"): "is not one, are not",
     re.compile(r"\b(?:has|have|had) not(?=[.,;:)]|$| (?:a|an|the|any|its|their)\b)"): "does not have",
     re.compile(rf"\b(?:those|that) of {_COUNTED}"): "the noun again",
     re.compile(r"\bas there(?! (?:is|are|was|were|will|has|have|may|can|could|must)\b)"): "as in, with the noun",

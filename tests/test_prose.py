@@ -9,6 +9,7 @@ import prose
 GOOD = (
     "There is no broker, there still is no lease, and the name is no longer taken. It is no more than a number.",
     "If there is none, the cleaner has not started. Records that have not expired remain.",
+    "MapR's off is none, its zlib is gzip.",
     "Is it that of 10 records 3 are new? The command stops, as there is no space.",
     "Of the 49 tests, 43 pass. The size of a log: its bytes.",
     "Lithify also reads topics. After an error, see how to troubleshoot it. Look for the offset.",
