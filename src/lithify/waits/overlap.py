@@ -2,13 +2,11 @@
 
 one_ahead      reads  b │ c │ d        while a │ b │ c is worked on
 several_ahead  reads  b and c │ d and e, each on a thread of its own
-in_threads     works on b and c while what a has become is used
 one_behind     writes a │ b │ c        while b │ c │ d is worked on
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
@@ -16,7 +14,6 @@ from itertools import cycle
 from typing import Final, TypeVar
 
 Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 _END: Final = object()
 
@@ -49,18 +46,6 @@ def several_ahead(items_of: Callable[[int], Iterable[Item]], threads: int) -> It
             if (item := next(source, _END)) is _END:
                 return
             yield item  # type: ignore[misc]
-
-
-def in_threads(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
-    """What `function` makes of each item, in their order; at most `threads` are worked on while one is used."""
-    with ThreadPoolExecutor(threads) as pool:
-        begun: deque[Future[Result]] = deque()
-        for item in items:
-            begun.append(pool.submit(function, item))
-            if len(begun) > threads:
-                yield begun.popleft().result()
-        while begun:
-            yield begun.popleft().result()
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Many small waits at once, with a bound on how many run and on how many results are held in memory.
 
 items     a b c d e f g h ...
-at once   [a b c] d e f              at most `AHEAD` times as many are submitted and not yet taken
+at once   [a b c] d e f              at most `ahead` times as many are submitted and not yet taken
 results   a b c d e f g h ...        in the order of the items
 """
 
@@ -18,7 +18,9 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def parallel(function: Callable[[Item], Result], items: Iterable[Item], at_once: int) -> Iterator[Result]:
+def parallel(
+    function: Callable[[Item], Result], items: Iterable[Item], at_once: int, *, ahead: int = AHEAD
+) -> Iterator[Result]:
     """`map` over `at_once` threads, results in the order of the items; with one at once it is `map`.
 
     An exception is raised at its item's turn, after the running calls have returned; no further ones start.
@@ -31,7 +33,7 @@ def parallel(function: Callable[[Item], Result], items: Iterable[Item], at_once:
         try:
             for item in items:
                 begun.append(pool.submit(function, item))
-                if len(begun) == AHEAD * at_once:
+                if len(begun) == ahead * at_once:
                     yield begun.popleft().result()
             while begun:
                 yield begun.popleft().result()

@@ -7,7 +7,7 @@ from threading import Event, get_ident
 
 import pytest
 
-from lithify.waits.overlap import in_threads, one_ahead, one_behind, several_ahead
+from lithify.waits.overlap import one_ahead, one_behind, several_ahead
 
 BOUND_S = 10.0
 
@@ -91,30 +91,6 @@ def test_an_error_of_one_of_several_closes_the_others():
     with pytest.raises(KeyError, match="second"):
         list(several_ahead(items_of, 2))
     assert all(event.is_set() for event in closed)
-
-
-@pytest.mark.parametrize("threads", [1, 2, 3])
-@pytest.mark.parametrize("count", [0, 1, 3, 20])
-def test_results_of_threads_come_in_order_and_few_are_made_before_they_are_used(threads, count):
-    taken: list[int] = []
-
-    def items() -> Iterator[int]:
-        for number in range(count):
-            taken.append(number)
-            yield number
-
-    for used, result in enumerate(in_threads(lambda number: (number, get_ident()), items(), threads)):
-        assert result[0] == used
-        assert result[1] != get_ident()
-        assert len(taken) <= used + threads + 1
-    assert taken == list(range(count))
-
-
-def test_an_error_of_a_thread_comes_at_its_turn():
-    results = in_threads(lambda number: 6 // number, [3, 2, 0, 1], 2)
-    assert [next(results), next(results)] == [2, 3]
-    with pytest.raises(ZeroDivisionError):
-        next(results)
 
 
 def test_calls_run_in_order_on_another_thread():

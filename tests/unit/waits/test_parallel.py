@@ -39,13 +39,14 @@ def test_no_more_than_that():
     assert most[0] <= 4
 
 
+@pytest.mark.parametrize("ahead", [1, 2, AHEAD])
 @pytest.mark.parametrize("at_once", [1, 2])
-def test_of_endless_items_only_so_many_are_taken(at_once):
+def test_of_endless_items_only_so_many_are_taken(at_once, ahead):
     taken = []
     items = (taken.append(number) or number for number in count())
-    results = parallel(lambda number: number, items, at_once)
+    results = parallel(lambda number: number, items, at_once, ahead=ahead)
     assert [next(results) for _ in range(10)] == list(range(10))
-    assert len(taken) <= 10 + AHEAD * at_once
+    assert len(taken) <= 10 + ahead * at_once
     results.close()
 
 

@@ -20,7 +20,7 @@ from lithify.columnar.key_hash import HALF_BITS
 from lithify.columnar.keypass.held_rows import Rows
 from lithify.columnar.keypass.key_source import MemoryExceededError
 from lithify.columnar.segment.dead_records import Integers
-from lithify.waits.overlap import in_threads
+from lithify.waits.parallel import parallel
 
 Result = TypeVar("Result")
 
@@ -99,7 +99,7 @@ class PartedRows:
 
     def each(self, function: Callable[[Rows], Result]) -> Iterator[Result]:
         """Removes all rows, and yields what `function` makes of each part; see `take`."""
-        return map(function, self.take()) if self._threads == 1 else in_threads(function, self.take(), self._threads)
+        return parallel(function, self.take(), self._threads, ahead=2)
 
     def take(self) -> Iterator[Rows]:
         """Removes and yields all rows, those of one key together in one part, each part in log order."""
