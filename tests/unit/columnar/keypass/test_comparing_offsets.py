@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from threading import active_count, get_ident
+from threading import active_count, current_thread
 from zlib import crc32
 
 import numpy as np
@@ -64,19 +64,19 @@ def test_keys_are_read_and_hashed_on_other_threads_where_they_are_ahead():
     class Watched(KeysInMemory):
         def keys(self, *args):
             for batch in super().keys(*args):
-                reads.add(get_ident())
+                reads.add(current_thread())
                 yield batch
 
     for ahead, hashed in threads.items():
         reads = set()
 
         def hashes(keys, hashed=hashed):
-            hashed.add(get_ident())
+            hashed.add(current_thread())
             return plain_hashes(keys)
 
         keys = [b"%d" % (i % 700) for i in range(2000)]
         KeyComparison(Watched(clean=keys[:600], dirty=keys, batch=100), ALL, hashes, 2**20, ahead=ahead).run()
-        assert (get_ident() in reads, get_ident() in hashed) == (not ahead, not ahead)
+        assert (current_thread() in reads, current_thread() in hashed) == (not ahead, not ahead)
         assert reads.isdisjoint(hashed) == ahead
     assert active_count() == 1
 
