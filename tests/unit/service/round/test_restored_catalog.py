@@ -158,6 +158,6 @@ def test_a_version_that_a_restoration_has_undone_is_not_damaged(backup: Backup) 
     assert isinstance(lost.stored_as, Lists)
     Path(local_path(lost.stored_as.log.path) or "").unlink()
     warehouse.store.clear_file_cache()
-    with pytest.raises(UnknownVersionError, match="is not kept"):
+    with pytest.raises(UnknownVersionError, match="is not retained"):
         warehouse.store.segments(lost)
     assert len(warehouse.store.segments(kept)) == 2
