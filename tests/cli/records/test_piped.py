@@ -34,14 +34,14 @@ def widest(text: str) -> int:
     "command", [("status",), ("status", "orders"), ("quarantine", "list"), ("topic", "info", "orders")]
 )
 def test_nothing_is_wrapped_off_a_terminal(failed, monkeypatch, command):
-    monkeypatch.setenv("COLUMNS", "70")
+    monkeypatch.setenv("COLUMNS", "78")
     wrapped = failed(*command).out
     monkeypatch.delenv("COLUMNS")
     whole = failed(*command).out
     if command[0] == "topic":
         assert whole == wrapped  # no word is taken apart, and its widest line is one word
         return
-    assert widest(wrapped) <= 70 < widest(whole)
+    assert widest(wrapped) <= 78 < widest(whole)
     assert len(whole.splitlines()) < len(wrapped.splitlines())
     assert "".join(whole.split()).startswith("".join(wrapped.split())[:20])
     if command[0] == "quarantine":

@@ -20,9 +20,9 @@ KINDS = sorted(
 def test_every_error_is_printed_with_its_code_and_ends_with_its_exit_code(kind, capsys):
     code = kind.__name__.removesuffix("Error")
     exit_code = 2 if issubclass(kind, errors.RefusedError) else 1
-    assert _failed(kind("t-0: it broke", hint="repair it"), Invocation()) == exit_code
+    assert _failed(kind("t-0: it broke", hint="repair it"), Invocation(), 0) == exit_code
     assert capsys.readouterr().err == f"error[{code}]: t-0: it broke (repair it)\n"
-    assert _failed(kind("t-0: it broke", hint="repair it"), Invocation(json=True)) == exit_code
+    assert _failed(kind("t-0: it broke", hint="repair it"), Invocation(json=True), 0) == exit_code
     shown = capsys.readouterr()
     assert shown.out == ""
     assert json.loads(shown.err) == {
@@ -40,12 +40,12 @@ def test_a_class_that_is_defined_elsewhere_has_the_code_of_its_base():
 
 
 def test_unexpected_exceptions_have_a_code(capsys):
-    assert _failed(ZeroDivisionError("division by zero"), Invocation()) == 1
+    assert _failed(ZeroDivisionError("division by zero"), Invocation(), 0) == 1
     assert capsys.readouterr().err.startswith("error[Defect]: ZeroDivisionError: division by zero")
     try:
         raise PermissionError(13, "no right")
     except PermissionError as error:
-        assert _failed(error, Invocation()) == 1
+        assert _failed(error, Invocation(), 0) == 1
     assert capsys.readouterr().err.startswith("error[UnusableEnvironment]: PermissionError: ")
 
 
