@@ -211,7 +211,8 @@ def _shape_ahead(load: KeyLoad, memory_bytes: int, tasks: int) -> KeyPassShape:
     Where no other keys pass by the dirty ones, these take the room of those too.
     """
     whole, half = _shape(load, memory_bytes, tasks), _shape(load, memory_bytes, max(1, tasks // 2))
-    memory_bytes = int(memory_bytes * ALONE) if load.keys == load.dirty else memory_bytes
+    if load.keys == load.dirty:
+        memory_bytes = min(int(memory_bytes * ALONE), MOST_MEMORY_BYTES)
     if half.ranges == whole.ranges or whole.shuffled:  # keys are read once, as the plan says
         return whole
     if load.held_bytes is None or half.ranges * memory_bytes < load.held_bytes:
