@@ -176,7 +176,7 @@ def balanced_shapes(loads: Sequence[KeyLoad], task_memory_bytes: int, slots: int
         ]
 
     apart = _best(loads, ways(_shape), slots)
-    ahead = [way for way in ways(_shape_ahead) if all(map(_reads_no_more, way, apart))]
+    ahead = [way for way in ways(_shape_ahead) if _are_ahead(way) and all(map(_reads_no_more, way, apart))]
     return _best(loads, [apart, *ahead], slots)
 
 
@@ -188,6 +188,11 @@ def _best(loads: Sequence[KeyLoad], ways: Sequence[tuple[KeyPassShape, ...]], sl
     ]
     shortest = min(longest for _, longest, _ in weighed)
     return min((one for one in weighed if one[1] <= EVEN * shortest), key=lambda one: one[:2])[2]
+
+
+def _are_ahead(shapes: Sequence[KeyPassShape]) -> bool:
+    """Without such a task the best way is known, and is what a plan says."""
+    return any(shape.ahead for shape in shapes)
 
 
 def _reads_no_more(shape: KeyPassShape, other: KeyPassShape) -> bool:

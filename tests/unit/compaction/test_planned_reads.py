@@ -1,0 +1,70 @@
+"""What a plan says of how often keys are read, against what a run on one machine may do (C30, C38)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lithify.rules.compaction.key_pass_shape import (
+    ALONE,
+    BYTES_PER_KEY,
+    BYTES_PER_ORDERED_KEY,
+    LONG_KEY_BYTES,
+    MAX_READS,
+    MOST_MEMORY_BYTES,
+    UNPACKED,
+    KeyLoad,
+    KeyPassShape,
+    balanced_shapes,
+    winners_memory,
+)
+
+MILLION = 10**6
+
+
+@st.composite
+def loads(draw: st.DrawFn) -> KeyLoad:
+    """A log of which a file was looked at, which says anything of its keys."""
+    dirty = draw(st.integers(1, 4)) * draw(
+        st.sampled_from([MILLION // 2, MILLION, MILLION, 10 * MILLION, 50 * MILLION])
+    )
+    clean = draw(st.sampled_from([0, 0, 1, MILLION, 100 * MILLION]))
+    key_bytes = draw(st.sampled_from([1, 16, 36, 100, 900]))
+    per_key = draw(st.sampled_from([BYTES_PER_KEY, BYTES_PER_ORDERED_KEY]))
+    scan_bytes = int(dirty * key_bytes * draw(st.sampled_from([0.01, 0.2, 1])))
+    said = dirty * key_bytes * draw(st.sampled_from([0, 0.01, 1, 1, 1, 1, 100]))
+    return KeyLoad(
+        keys=dirty + clean,
+        dirty=dirty,
+        needed_bytes=dirty * per_key + scan_bytes,
+        segments=draw(st.integers(1, 30)),
+        most_bytes=dirty * LONG_KEY_BYTES + scan_bytes * UNPACKED,
+        held_bytes=draw(st.sampled_from([None, *3 * [max(dirty * per_key + said, 2 * said)]])),
+    )
+
+
+def most_reads(load: KeyLoad, shape: KeyPassShape, memory_bytes: int) -> int:
+    """How often keys are read at most, by the memory in which they are really held."""
+    if shape.shuffled:
+        return 1
+    divides = shape.ranges * memory_bytes < load.most_bytes
+    return 2 * shape.ranges + MAX_READS if divides else shape.ranges
+
+
+TASK_BYTES = st.integers(25, 34).map(lambda power: 2**power)
+
+
+@given(st.lists(loads(), min_size=1, max_size=4), TASK_BYTES, st.integers(2, 64))
+@settings(max_examples=400, deadline=None)
+def test_no_log_is_read_more_often_than_is_planned(logs: list[KeyLoad], task_bytes: int, slots: int) -> None:
+    planned = balanced_shapes([replace(load, held_bytes=None) for load in logs], task_bytes, slots)
+    for load, plan, shape in zip(logs, planned, balanced_shapes(logs, task_bytes, slots), strict=True):
+        asked = shape.memory_bytes or winners_memory(task_bytes)
+        held = min(asked, MOST_MEMORY_BYTES)
+        assert most_reads(load, shape, held) <= plan.most_reads
+        assert asked <= ALONE * winners_memory(task_bytes)
+        if shape.ahead:
+            assert load.held_bytes is not None
+            assert load.held_bytes <= shape.ranges * held
