@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,20 @@ def test_a_damaged_segment_fails_its_log_alone_and_is_named(way, engine, topic_o
     assert found[1].hint
     assert [type(found[p]) for p in (0, 2)] == [LogFindings, LogFindings]
     assert found[0].losers == {Cause.SUPERSEDED: 90}
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut short", "overwritten"])
+def test_a_damaged_segment_whose_keys_may_take_a_second_core_fails_its_log_alone(
+    engine, topic_of_three, monkeypatch, damage
+):
+    """Before its task reads it, the driver has looked at it."""
+    monkeypatch.setattr("lithify.rules.compaction.key_pass_shape.LEAST_RECORDS", 10)
+    DAMAGES[damage](Path(path := topic_of_three.segments[1][0].path))
+    with open_round(replace(engine, workers=replace(engine.workers, one_machine=True)), topic_of_three) as round_:
+        found = survivors_of(round_)
+    assert isinstance(found[1], DamagedError)
+    assert path in str(found[1])
+    assert [found[p].losers for p in (0, 2)] == 2 * [{Cause.SUPERSEDED: 90}]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,8 +20,10 @@ from lithify.rules.compaction.key_pass_shape import (
     KeyLoad,
     KeyPassShape,
     balanced_shapes,
+    key_pass_shapes,
     winners_memory,
 )
+from support.builders import a_log, a_segment
 
 MILLION = 10**6
 
@@ -34,7 +38,7 @@ def loads(draw: st.DrawFn) -> KeyLoad:
     key_bytes = draw(st.sampled_from([1, 16, 36, 100, 900]))
     per_key = draw(st.sampled_from([BYTES_PER_KEY, BYTES_PER_ORDERED_KEY]))
     scan_bytes = int(dirty * key_bytes * draw(st.sampled_from([0.01, 0.2, 1])))
-    said = dirty * key_bytes * draw(st.sampled_from([0, 0.01, 1, 1, 1, 1, 100]))
+    said = dirty * key_bytes * draw(st.sampled_from([0, 0.01, 1, 1, 1, 1, 100, math.inf]))
     return KeyLoad(
         keys=dirty + clean,
         dirty=dirty,
@@ -68,3 +72,12 @@ def test_no_log_is_read_more_often_than_is_planned(logs: list[KeyLoad], task_byt
         if shape.ahead:
             assert load.held_bytes is not None
             assert load.held_bytes <= shape.ranges * held
+
+
+@pytest.mark.parametrize("key_bytes", [0.0, 16.0, 1e300, math.inf])
+def test_whatever_a_file_says_of_its_keys_a_run_has_a_shape(key_bytes: float) -> None:
+    """Of one that cannot be read they are infinite: the task that reads it says what is wrong (C8, C31)."""
+    segment = replace(a_segment("s", 0, 10_000_000), records=10_000_000, scan_bytes=0)
+    plan = replace(a_log("a=1").plan(), dirty=(segment,))
+    (shape,) = key_pass_shapes([plan], 2**30, 2, lambda _: key_bytes)
+    assert shape.ahead == (key_bytes <= 16)

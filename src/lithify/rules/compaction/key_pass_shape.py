@@ -126,8 +126,9 @@ class KeyLoad:
     """With keys to read."""
     most_bytes: int
     """Memory in which all keys that are held at once find room, however they are stored."""
-    held_bytes: int | None = None
-    """Memory in which all dirty keys find room, by the mean size of some; None if no task may take two cores."""
+    held_bytes: float | None = None
+    """Memory in which all dirty keys find room, by the mean size of some, which may be infinite; None if no task may
+    take two cores."""
 
     @staticmethod
     def of(plan: LogPlan, mean_key_bytes: MeanKeyBytes | None = None) -> KeyLoad:
@@ -142,7 +143,7 @@ class KeyLoad:
         if mean_key_bytes is None or not plan.dirty or load.keys < 2 * LEAST_RECORDS:
             return load
         key_bytes = load.dirty * mean_key_bytes(max(plan.dirty, key=lambda s: s.records))
-        return replace(load, held_bytes=int(max(load.dirty * per_key + key_bytes, 2 * key_bytes)))
+        return replace(load, held_bytes=max(load.dirty * per_key + key_bytes, 2 * key_bytes))
 
 
 def key_pass_shapes(
