@@ -31,6 +31,7 @@ def one_ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
                 coming = thread.submit(next, source, _END)
                 yield item  # type: ignore[misc]
         finally:
+            del coming  # an error in it holds this frame: it and all that met it would stay until they are collected
             if close := getattr(source, "close", None):
                 thread.submit(close).result()
 
@@ -55,14 +56,13 @@ def one_behind(function: Callable[[Item], None]) -> Iterator[Callable[[Item], No
     What a call raises comes out of the next one, or out of the end of the block unless that raises itself.
     """
     with ThreadPoolExecutor(1) as thread:
-        begun: Future[None] | None = None
+        begun: deque[Future[None]] = deque()
 
         def call(item: Item) -> None:
-            nonlocal begun
-            if begun is not None:
-                begun.result()
-            begun = thread.submit(function, item)
+            if begun:
+                begun.popleft().result()
+            begun.append(thread.submit(function, item))
 
         yield call
-        if begun is not None:
-            begun.result()
+        if begun:
+            begun.popleft().result()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import gc
+import weakref
+from collections.abc import Callable, Iterator
 from threading import Event, get_ident
 
 import pytest
@@ -140,3 +142,37 @@ def test_the_blocks_own_error_goes_before_that_of_a_call():
     with pytest.raises(ValueError, match="of the block"), one_behind(fails) as call:
         call(2)
         raise ValueError("of the block")
+
+
+def fails_behind() -> None:
+    with one_behind(fails) as call:
+        for number in range(5):
+            call(number)
+
+
+@pytest.mark.parametrize(
+    "meet",
+    [
+        lambda: list(one_ahead(map(fails, range(5)))),
+        lambda: list(several_ahead(lambda _: map(fails, range(5)), 2)),
+        lambda: list(in_threads(fails, range(5), 2)),
+        fails_behind,
+    ],
+    ids=["one_ahead", "several_ahead", "in_threads", "one_behind"],
+)
+def test_what_is_held_where_an_error_comes_is_freed_once_it_was_handled(meet: Callable[[], object]) -> None:
+    """Not when garbage is collected: the next task of a worker gets its memory (C38)."""
+    held: list[weakref.ref[Event]] = []
+
+    def hold() -> None:
+        much = Event()
+        held.append(weakref.ref(much))
+        meet()
+
+    gc.disable()
+    try:
+        with pytest.raises(KeyError, match="the second"):
+            hold()
+        assert held[0]() is None
+    finally:
+        gc.enable()
