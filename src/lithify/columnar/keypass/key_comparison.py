@@ -12,6 +12,7 @@ order. Each clean key occurs once (C4), so the clean part is streamed, as are th
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -41,7 +42,7 @@ WORTHWHILE_AHEAD = 0.5
 """The same fraction where keys are read ahead, which waits while rows are reduced."""
 
 FULL_AGAIN = 3 / 4
-"""If winners alone fill this fraction of the memory, the part is too large for it."""
+"""If winners alone fill this fraction of the memory once it was full, the part is too large for it."""
 
 _BLOCK = 1 << 16
 """Winners counted at a time, so that intermediate arrays fit into the processor's cache."""
@@ -102,9 +103,10 @@ class KeyComparison:
         for rows in self._batches(Portion.DIRTY):
             self._results.tally.compared += rows.count
             held.add(rows)
-            if held.rows >= enough or held.needed_bytes > self._memory_bytes:
+            full = held.needed_bytes > self._memory_bytes
+            if full or held.rows >= enough:
                 before = held.rows
-                held.reduce(_highest, self._memory_bytes * FULL_AGAIN)
+                held.reduce(_highest, self._memory_bytes * FULL_AGAIN if full else math.inf)
                 enough = max(EARLY_ROWS, GROWN * held.rows) if held.rows < before * worthwhile else sys.maxsize
         return held
 

@@ -56,6 +56,9 @@ BYTES_PER_KEY = 24
 BYTES_PER_ORDERED_KEY = 52
 """The same where an order decides."""
 
+BYTES_PER_KEY_AHEAD = 2
+"""That two parts in 64 are compared at once takes so much more, shared out among all keys."""
+
 DISTINCT = 0.4
 """This share of the dirty records, it is assumed, is the latest of its key, which is all that has to be held. Where it
 is more, ranges are divided while they are worked on, and read again."""
@@ -143,7 +146,8 @@ class KeyLoad:
         if mean_key_bytes is None or not plan.dirty or load.keys < 2 * LEAST_RECORDS:
             return load
         key_bytes = load.dirty * mean_key_bytes(max(plan.dirty, key=lambda s: s.records))
-        return replace(load, held_bytes=max(load.dirty * per_key + key_bytes, 2 * key_bytes))
+        held = max(load.dirty * per_key + key_bytes, 2 * key_bytes)
+        return replace(load, held_bytes=held + load.dirty * BYTES_PER_KEY_AHEAD)
 
 
 def key_pass_shapes(
