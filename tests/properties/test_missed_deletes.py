@@ -214,6 +214,70 @@ def test_a_resync_deletes_what_its_source_no_longer_has() -> None:
     assert warehouse.store.load(NAME).version == state.version
 
 
+@dataclass(slots=True)
+class Expires:
+    """In one of the moments of an ingest records go, and nobody has deleted their keys."""
+
+    chosen: int
+    log: CleanedLog
+    below: int
+    passed: int = 0
+
+    def __call__(self) -> None:
+        if self.passed == self.chosen:
+            self.log.expire(self.below)
+        self.passed += 1
+
+
+@pytest.mark.parametrize("below", [1, 3, 9])
+def test_keys_whose_records_expire_at_any_moment_of_a_resync_stay(below: int) -> None:
+    """Also of one that continues behind records that were not copied. Moment -1 is before it."""
+    done = 0
+    for chosen in range(-1, MOMENTS):
+        warehouse, log = a_warehouse(now_ms=1_000_000), CleanedLog(RETENTION_MS)
+        happen([("put", 0), ("put", 1), ("put", 2)], log, warehouse)
+        assert ingested(CleanedSource(warehouse, log)).error is None
+        before = table(warehouse)
+        happen([*[("put", 3)] * 5, ("lose", 2)], log, warehouse)  # what is cleaned leaves room for deletes
+        expires = Expires(chosen, log, below)
+        if chosen < 0:
+            log.expire(below)
+        report = ingested(CleanedSource(warehouse, log, expires), resyncs=True, accepts_loss=True)
+        assert expires.passed < MOMENTS
+        if report.error is None:
+            assert table(warehouse) == log.table, f"moment {chosen}"
+            done += 1
+        else:
+            assert f"begins at offset {below}, and the copy has records from offset 0 on" in report.error
+            assert (report.error_code, table(warehouse)) == ("Policy", before)
+    assert 0 < done < MOMENTS
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact,delete", "delete,compact", "", None])
+def test_a_resync_of_a_source_that_may_lose_records_of_live_keys_is_refused(policy: str | None) -> None:
+    """A copy without records has nothing to lose."""
+    warehouse, log = a_warehouse(now_ms=1_000_000), CleanedLog(RETENTION_MS, policy=policy)
+    source = CleanedSource(warehouse, log)
+    assert ingested(source, resyncs=True).error is None
+    happen([("put", 0)], log, warehouse)
+    assert ingested(source).error is None
+    happen([("lose", 0)], log, warehouse)
+    report = ingested(source, resyncs=True)
+    assert report.error_code == "Policy" and "cleanup.policy" in str(report.error)
+    assert table(warehouse) == {b"0": b"v0"}
+
+
+def test_a_copy_that_began_above_a_moved_log_start_is_resynced() -> None:
+    warehouse, log = a_warehouse(now_ms=1_000_000), CleanedLog(RETENTION_MS)
+    source = CleanedSource(warehouse, log)
+    happen([("put", 0), ("put", 1), ("put", 2)], log, warehouse)
+    log.expire(2)
+    assert ingested(source).error is None
+    happen([("lose", 2)], log, warehouse)
+    report = ingested(source, resyncs=True)
+    assert (report.error, report.deleted_keys, table(warehouse)) == (None, 1, {})
+
+
 def test_a_resync_after_the_loss_was_accepted_finds_no_room_and_says_so() -> None:
     warehouse, log = a_warehouse(now_ms=1_000_000), CleanedLog(RETENTION_MS)
     source = CleanedSource(warehouse, log)

@@ -65,6 +65,13 @@ class CopyKeys:
     pieces: Mapping[int, tuple[Piece, ...]]
     rules: Mapping[int, SurvivorRules]
 
+    @property
+    def oldest(self) -> Mapping[int, int]:
+        """By partition the first offset that has a record, or had one; none of a log without records."""
+        return {
+            p: max(pieces[0].start_offset, pieces[0].segment.base_offset) for p, pieces in self.pieces.items() if pieces
+        }
+
 
 class Resync(SourceBatch, Protocol):
     """A batch that also deletes the keys that only the copy has."""

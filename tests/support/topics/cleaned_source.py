@@ -42,6 +42,8 @@ class CleanedLog:
 
     retention_ms: int
     end: int = 0
+    start: int = 0
+    policy: str | None = "compact"
     kept: list[Kept] = field(default_factory=list)
     table: dict[bytes, bytes] = field(default_factory=dict)
 
@@ -57,6 +59,11 @@ class CleanedLog:
         """A round of the cleaner over what is below that offset."""
         newest = {record.key: record.offset for record in self.kept if record.offset < below}
         self.kept = [after for record in self.kept if (after := self._cleaned(record, newest, below, now_ms))]
+
+    def expire(self, below: int) -> None:
+        """What retention and `delete-records` do: records go, and nobody has deleted their keys."""
+        self.start = max(self.start, below)
+        self.kept = [record for record in self.kept if record.offset >= self.start]
 
     def _cleaned(self, record: Kept, newest: Mapping[bytes, int], below: int, now_ms: int) -> Kept | None:
         if record.offset >= below:
@@ -96,7 +103,7 @@ class CleanedSource:
 
     def logs(self) -> Mapping[int, SourceLog]:
         self.meanwhile()
-        return {0: SourceLog(0, 0, self.log.end)}
+        return {0: SourceLog(0, self.log.start, self.log.end)}
 
     def continuations(self, topic: SourceTopic, copy: TopicState) -> Mapping[int, CopyContinuation]:
         return copy_continuations(copy, self.logs())
@@ -111,7 +118,7 @@ class CleanedSource:
 
     def stable_ends(self, topic: SourceTopic) -> StableEnds:
         self.meanwhile()
-        found = StableEnds({0: 0}, {0: self.log.end}, self.log.retention_ms)
+        found = StableEnds({0: self.log.start}, {0: self.log.end}, self.log.retention_ms, self.log.policy)
         self.meanwhile()  # on the way back
         return found
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lithify.model.sources.ends import KnownEnds, SourceEnd
+from lithify.errors import PolicyError
+from lithify.model.names import TopicName
+from lithify.model.sources.ends import KnownEnds, SourceEnd, StableEnds
 from lithify.model.topic.log import LogState
 from lithify.rules.lifecycle.copies.missed_deletes import (
     ENDS_KEPT,
@@ -12,6 +14,7 @@ from lithify.rules.lifecycle.copies.missed_deletes import (
     accepted,
     begun_after_cut,
     begun_at,
+    check_resync,
     needed,
 )
 
@@ -69,3 +72,38 @@ def test_where_a_copy_began_tells_nothing_once_its_end_is_cut_off(start: int, en
 
 def test_a_copy_of_which_it_is_not_known_where_it_began_stays_one() -> None:
     assert begun_after_cut(LogState(0, log_end_offset=10), 5) is None
+
+
+def resync_error(policy: str | None, starts: dict[int, int], oldest: dict[int, int]) -> PolicyError | None:
+    now = StableEnds(starts, dict.fromkeys(starts, 100), None, policy)
+    try:
+        check_resync(TopicName("default", "copy"), "Kafka's orders", now, oldest)
+    except PolicyError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize(
+    ("starts", "oldest", "told"),
+    [
+        ({0: 0, 1: 0}, {0: 0, 1: 0}, None),
+        ({0: 5, 1: 7}, {0: 5, 1: 8}, None),  # the copy began there, or later
+        ({0: 5, 1: 7}, {1: 7}, None),  # a log without records has nothing to lose
+        ({0: 5, 1: 7}, {0: 5, 1: 6}, "copy-1: Kafka's orders begins at offset 7, and the copy has"),
+        ({0: 1}, {0: 0, 1: 3}, "copy-0: Kafka's orders begins at offset 1, and the copy has"),
+    ],
+)
+def test_a_resync_needs_all_of_the_source_that_the_copy_has(
+    starts: dict[int, int], oldest: dict[int, int], told: str | None
+) -> None:
+    error = resync_error("compact", starts, oldest)
+    assert (error is None) is (told is None)
+    assert error is None or str(told) in str(error)
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact,delete", "", None])
+def test_a_resync_needs_a_source_that_is_compacted_and_nothing_else(policy: str | None) -> None:
+    error = resync_error(policy, {0: 0}, {0: 0})
+    assert error is not None and "cleanup.policy" in str(error)
+    assert ("DescribeConfigs" in str(error.hint)) is (policy is None)
+    assert resync_error(policy, {0: 0}, {}) is None

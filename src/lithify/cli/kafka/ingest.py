@@ -55,7 +55,7 @@ from lithify.cli.parameters import DurationType
     "resyncs",
     is_flag=True,
     help="Copy what is new, and delete in the same commit the keys of the copy that Kafka no longer has. "
-    "Reads the keys of the whole topic.",
+    "Reads the keys of the whole topic, whose cleanup.policy must be compact.",
 )
 @parameters.pairs("--config", "A setting of the topics that are created. Repeatable.")
 @click.option(

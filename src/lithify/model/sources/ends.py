@@ -50,12 +50,14 @@ Ends = Mapping[int, KnownEnds]
 class StableEnds:
     """What a source says now: by partition the log start and the end of what is stable, and how it treats deletes.
 
-    `retention_ms` is its `delete.retention.ms`; None for a topic that is not compacted.
+    `retention_ms` is its `delete.retention.ms`; None for a topic that is not compacted. `policy` is its
+    `cleanup.policy`; None if that could not be read.
     """
 
     starts: Mapping[int, int]
     ends: Mapping[int, int]
     retention_ms: int | None
+    policy: str | None = None
 
 
 def delete_retention_ms(config: Mapping[str, str]) -> int | None:

@@ -25,6 +25,8 @@ from lithify.ports.source import Source
 from lithify.ports.store import Warehouse
 from lithify.reports.ingest import IngestNote, MissedRange, TellNote
 from lithify.rules.lifecycle.copies.missed_deletes import (
+    COMPACTED,
+    NO_RESYNC,
     MissedDeletes,
     accepted,
     all_learned,
@@ -187,7 +189,7 @@ class SourceWatch:
             self._store()
             theirs = f"{self.source.system}'s {self.topic.name}"
             is_slow = self.read_to.get(partition, 0) < self._began.get(partition, 0)
-            hint = TOO_SLOW if is_slow else HINT
+            hint = TOO_SLOW if is_slow else HINT if now.policy in (None, COMPACTED) else NO_RESYNC
             raise lost_error(LogId(self.state.name, partition), theirs, missed, now_ms, hint)
         end = max(missed.end_offset, now.ends.get(partition, 0))
         with self._turn:

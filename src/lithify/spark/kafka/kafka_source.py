@@ -134,10 +134,12 @@ class KafkaSource(KafkaCluster):
         """Raises `BrokerError`."""
         logs = self.logs(topic)
         retention_ms: int | None = DEFAULT_MS
-        with suppress(BrokerError):  # it answers, so this is a right that only the first ingest of a topic needs
-            retention_ms = delete_retention_ms(self.config(topic.name))
+        policy: str | None = None
+        with suppress(BrokerError):  # it answers, so this is a right that only a first ingest and a resync need
+            config = self.config(topic.name)
+            retention_ms, policy = delete_retention_ms(config), config.get("cleanup.policy")
         starts, ends = {p: log.start_offset for p, log in logs.items()}, {p: log.end_offset for p, log in logs.items()}
-        return StableEnds(starts, ends, retention_ms)
+        return StableEnds(starts, ends, retention_ms, policy)
 
     def progress(self, topic: SourceTopic, copy: TopicState, records: Mapping[int, int]) -> tuple[IngestedLog, ...]:
         """Raises `BrokerError`."""

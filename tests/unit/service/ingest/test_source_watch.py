@@ -68,6 +68,17 @@ def test_a_copy_that_had_caught_up_is_not_called_too_slow(batch_ends: tuple[int,
     assert report.batches == len(batch_ends) - 1
 
 
+@pytest.mark.parametrize(("policy", "may"), [("compact", True), (None, True), ("compact,delete", False)])
+def test_a_resync_that_would_be_refused_is_not_advised(policy: str | None, may: bool) -> None:
+    warehouse, log = a_warehouse(now_ms=1_000_000), CleanedLog(RETENTION_MS, policy=policy)
+    grow(log, ALREADY)
+    source = LivingSource(warehouse, log, batch_ends=(ALREADY, 6))
+    (report,) = ingest(warehouse, source, IngestRequest({}, ("orders",)), lambda _batch: None, lambda: False)
+    assert report.error is not None and "deletes from offset" in report.error
+    assert ("resyncs=True deletes" in report.error) is may
+    assert "accepts_loss=True" in report.error
+
+
 def test_a_source_that_does_not_answer_is_not_asked_for_its_ends() -> None:
     """An answer that it waits for would keep the ingest from telling that the source is away."""
     warehouse, log, asked = a_warehouse(now_ms=1_000_000), CleanedLog(RETENTION_MS), []

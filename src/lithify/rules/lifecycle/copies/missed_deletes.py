@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from lithify.errors import PolicyError, SourceLostError
-from lithify.model.names import LogId
+from lithify.model.names import LogId, TopicName
 from lithify.model.settings.units import format_duration, format_time, plural
 from lithify.model.sources.ends import Ends, KnownEnds, SourceEnd, StableEnds
 from lithify.model.topic.log import LogState
@@ -28,6 +28,12 @@ ENDS_KEPT = 32
 """Known ends of one log: a reader that is behind needs some that are ahead of it, and older ones are of no use."""
 LEAST_LOOK_MS, MOST_LOOK_MS = 1_000, 3_600_000
 """An ingest with nothing to copy looks at the ends so often."""
+COMPACTED = "compact"
+"""The only `cleanup.policy` with which nothing but its deletion takes a key out of a topic."""
+NO_RESYNC = (
+    "ingest it without --resync; where deletes may be missing, --accept-loss continues without them, and stores the "
+    "range; or copy the topic anew, with --into"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +190,38 @@ def no_room(log: LogId, keys: int, room: int, between: tuple[int, int]) -> Polic
         hint="deletes were passed over by --accept-loss, or records expired: copy the topic anew, with --into; "
         "nothing was copied",
     )
+
+
+def check_resync(name: TopicName, theirs: str, now: StableEnds, oldest: Mapping[int, int]) -> None:
+    """Raises `PolicyError` where a key may be missing in Kafka's topic `theirs` for another reason than its deletion.
+
+    `oldest` has by partition the first offset of the records that the copy has. Kafka's cleaner never moves a log
+    start: only retention and `delete-records` do, which take records of live keys, too.
+    """
+    if not oldest:
+        return
+    if now.policy is None:
+        raise PolicyError(
+            f"{name}: it cannot be read which cleanup.policy {theirs} has, so its records may expire, and a resync "
+            "would delete their keys from the copy",
+            hint="give this user the right DescribeConfigs on the topic; --accept-loss in place of --resync continues "
+            "without the deletes, and stores the range",
+        )
+    if now.policy != COMPACTED:
+        raise PolicyError(
+            f"{name}: {theirs} has cleanup.policy={now.policy}, so its records may expire, and a resync would "
+            "delete their keys from the copy",
+            hint=NO_RESYNC,
+        )
+    for partition, first in sorted(oldest.items()):
+        start = now.starts.get(partition, 0)
+        if first < start:
+            raise PolicyError(
+                f"{LogId(name, partition)}: {theirs} begins at offset {start}, and the copy has records from offset "
+                f"{first} on: records below {start} expired or were deleted by their offset, and a resync would delete "
+                "their keys from the copy",
+                hint=NO_RESYNC,
+            )
 
 
 def _with_retention(end: SourceEnd, retention_ms: int | None) -> SourceEnd:
