@@ -1,11 +1,12 @@
-"""The language of documents: sentences that are too long, and constructions with a plainer form.
+"""The language of documents and modules: sentences that are too long, and constructions with a plainer form.
 
-    scripts/prose.py PAGE...     what has to change in these pages; without one, in all
-    scripts/prose.py --shrink    takes the pages that are clean now off the list of those that are not
+    scripts/prose.py FILE...     what has to change in these pages and modules; without one, in all
+    scripts/prose.py --shrink    removes the files that are clean now from the two lists of files that are not
 
-Code, addresses and comments are no sentences. A heading, an item of a list and a cell of a table is each a text of its
-own. Code within a sentence counts as one word. `tests/test_prose.py` holds every page to it but those listed in
-`scripts/pages_to_edit.txt`, a list that only shrinks.
+Code, addresses and comments of a page are not checked. A heading, an item of a list and a cell of a table are each a
+text of their own. Code within a sentence counts as one word. `prose_of_code.py` finds the texts of a module, which are
+docstrings, comments and the help of commands. `tests/test_prose.py` checks every file except the pages in
+`scripts/pages_to_edit.txt` and the modules in `scripts/modules_to_edit.txt`. Both lists only shrink.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import prose_of_code
+
 ROOT = Path(__file__).resolve().parent.parent
-TO_EDIT = ROOT / "scripts" / "pages_to_edit.txt"
+PAGES_TO_EDIT = ROOT / "scripts" / "pages_to_edit.txt"
+MODULES_TO_EDIT = ROOT / "scripts" / "modules_to_edit.txt"
 
 SENTENCE_WORDS = 35
 
@@ -101,23 +105,33 @@ def pages() -> list[str]:
     return ["README.md", "CONTRIBUTING.md", *sorted(docs)]
 
 
-def pages_to_edit() -> list[str]:
-    """Those that are not clean yet."""
-    return TO_EDIT.read_text("utf-8").split()
+def modules() -> list[str]:
+    """The modules of the package that are held to it, from the root: those written by hand."""
+    written = (ROOT / "src" / "lithify").rglob("*.py")
+    return sorted(str(module.relative_to(ROOT)) for module in written if not module.name.endswith("_pb2.py"))
+
+
+def to_edit(listed: Path) -> list[str]:
+    """The files of a list, which are not clean yet."""
+    return listed.read_text("utf-8").split()
 
 
 def faults(name: str) -> list[str]:
-    """The findings in a page, as `path:line finding`."""
-    return [f"{name}:{line} {finding}" for line, finding in findings((ROOT / name).read_text("utf-8"))]
+    """The findings in a page or module, as `path:line finding`."""
+    text = (ROOT / name).read_text("utf-8")
+    parts = prose_of_code.texts(text) if name.endswith(".py") else [(1, text)]
+    return [f"{name}:{first + line - 1} {finding}" for first, part in parts for line, finding in findings(part)]
 
 
 def main() -> None:
-    """Prints what is found, or shortens the list."""
+    """Prints what is found, or shortens the lists."""
     if sys.argv[1:] == ["--shrink"]:
-        TO_EDIT.write_text("".join(f"{name}\n" for name in pages_to_edit() if (ROOT / name).exists() and faults(name)))
+        for listed in (PAGES_TO_EDIT, MODULES_TO_EDIT):
+            unclean = [name for name in to_edit(listed) if (ROOT / name).exists() and faults(name)]
+            listed.write_text("".join(f"{name}\n" for name in unclean))
         return
     named = [str(Path(name).resolve().relative_to(ROOT)) for name in sys.argv[1:]]
-    print("\n".join(fault for name in named or pages() for fault in faults(name)))
+    print("\n".join(fault for name in named or [*pages(), *modules()] for fault in faults(name)))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""Documents are plain: short sentences, without the constructions for which `scripts/prose.py` has plainer ones."""
+"""Documents and modules are plain: short sentences, and nothing for which `scripts/prose.py` has a plainer form."""
 
 from __future__ import annotations
 
 import pytest
 
 import prose
+import prose_of_code
 
 GOOD = (
     "There is no broker, there still is no lease, and the name is no longer taken. It is no more than a number.",
@@ -61,13 +62,74 @@ def test_a_finding_names_the_line_in_which_its_sentence_begins():
     assert [line for line, _ in prose.findings(page)] == [8, 9]
 
 
-def test_documents_are_plain():
-    edited = sorted(set(prose.pages()) - set(prose.pages_to_edit()))
+MODULE = '''"""A module.
+
+Its names are those of Kafka.
+"""
+
+FORTY = 40  # those of Kafka
+"""Seconds; that of the lease is no more.
+
+    those of | a diagram
+
+- Its name is that
+  of the topic.
+"""
+
+
+# Offsets are
+# those of Kafka.
+@click.option("--x", help="Runs also if"
+    f" {FORTY} are due.")
+@parameters.pairs("--config", "A target that is no replica.")
+def verb():
+    """Runs.
+
+    \\b
+    Examples:
+      lithify those of
+    """
+    raise ValueError("those of Kafka")  # noqa: X1 - those of Kafka
+
+
+# noqa: X1 - those of Kafka
+class Verb:
+    """Kept versions have a tag."""
+'''
+
+
+def test_of_a_module_docstrings_comments_and_help_are_checked():
+    found = {first + line - 1 for first, text in prose_of_code.texts(MODULE) for line, _ in prose.findings(text)}
+    assert sorted(found) == [3, 7, 11, 16, 18, 20, 33]
+
+
+@pytest.mark.parametrize(
+    "docstring",
+    [
+        "Copies.\n\n    Args:\n        topic: that of Kafka\n    Returns:\n        those of Kafka\n    ",
+        "Copies.\n\n    >>> those of\n",
+        "A file:\n\n      those of -> file\n      is no     -> file\n\n    The end.",
+        "before  [ those of ]   [ is no ]\nafter   [ ] ─► those of",
+        "Runs.\n\n    \b\n    Examples:\n      lithify those of\n",
+    ],
+)
+def test_code_within_a_docstring_is_no_finding(docstring):
+    assert list(prose.findings(prose_of_code.without_code(docstring))) == []
+
+
+@pytest.mark.parametrize(
+    ("checked", "listed"), [(prose.pages, prose.PAGES_TO_EDIT), (prose.modules, prose.MODULES_TO_EDIT)]
+)
+def test_documents_and_modules_are_plain(checked, listed):
+    edited = sorted(set(checked()) - set(prose.to_edit(listed)))
     assert [fault for name in edited for fault in prose.faults(name)] == []
 
 
-def test_the_list_of_pages_to_edit_only_shrinks():
-    """A page that is clean leaves it, by `scripts/prose.py --shrink`, and cannot come back unclean."""
-    listed = prose.pages_to_edit()
-    assert listed == sorted(set(listed))
-    assert [name for name in listed if name not in prose.pages() or not prose.faults(name)] == []
+@pytest.mark.parametrize(
+    ("checked", "listed"), [(prose.pages, prose.PAGES_TO_EDIT), (prose.modules, prose.MODULES_TO_EDIT)]
+)
+def test_the_lists_of_files_to_edit_only_shrink(checked, listed):
+    """A file that is clean leaves its list, by `scripts/prose.py --shrink`, and cannot come back unclean."""
+    names = prose.to_edit(listed)
+    assert names == sorted(set(names))
+    assert [name for name in names if name not in checked() or not prose.faults(name)] == []
