@@ -114,10 +114,10 @@ class Lake(WholeWarehouse):
         return tuple(Topic(self.warehouse, name) for name in sorted(self.warehouse.store.topics(), key=in_order))
 
     def topic_infos(self, failed: TellFailure | None = None) -> Reports[TopicInfo]:
-        """`Topic.info` of all topics, with one look at their streams.
+        """`Topic.info` of all topics; their streams are read once.
 
-        A topic that cannot be read raises its error; with `failed`, that is called with its name and the error, and
-        the others are returned.
+        A topic that cannot be read raises its error. With `failed`, this function is called with its name and the error
+        instead, and the other topics are returned.
         """
         return Reports(topic_infos(self.warehouse, failed))
 

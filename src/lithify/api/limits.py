@@ -37,12 +37,12 @@ def run_limits(
 
 
 def rates(read_rate: Size | None, write_rate: Size | None) -> Rates:
-    """In bytes per second; None is no limit. Raises `RefusedError`."""
+    """In bytes per second; None is unlimited. Raises `RefusedError`."""
     return Rates(rate_bytes("read_rate", read_rate), rate_bytes("write_rate", write_rate))
 
 
 def rate_bytes(name: str, rate: Size | None) -> int | None:
-    """Bytes per second; None is no limit. Raises `RefusedError`, which says the name of the parameter."""
+    """Bytes per second; None is unlimited. Raises `RefusedError`, which names the parameter."""
     if rate is None:
         return None
     try:

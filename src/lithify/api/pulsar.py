@@ -57,7 +57,7 @@ def left_ledgers(
 ) -> LeftoversReport:
     """Ledgers that rounds left and no round finds any more: their topic or its `__compaction` was deleted later (C55).
 
-    With `metadata_url` only those of topics that are gone. Pulsar's jars are needed as for `compact`. Raises
+    With `metadata_url` only ledgers of deleted topics. Pulsar's jars are needed, as for `compact`. Raises
     `ConnectorError` or `BrokerError`.
     """
     ledgers = pulsar_view_ledgers(config, jars, metadata_url)
@@ -123,10 +123,10 @@ class LiveTopic:
     ) -> TopicRoundReport:
         """A round of all partitions (C54, C55). A partition that fails has its error in the report.
 
-        Rules that are None are the broker's. With `skip_damaged` batches that their producers wrote damaged stay whole
-        and are named in the report, instead of failing the round (C74). `jars` is a folder with Pulsar's jars, by
-        default `$LITHIFY_PULSAR_JARS`. Raises `ConnectorError`, `UnknownSourceError`, `BrokerError` or `RefusedError`
-        where nothing can begin.
+        A rule of None has the broker's value. With `skip_damaged`, batches that their producers wrote damaged remain
+        whole and are listed in the report, instead of failing the round (C74). `jars` is a folder with Pulsar's jars,
+        by default `$LITHIFY_PULSAR_JARS`. Raises `ConnectorError`, `UnknownSourceError`, `BrokerError` or
+        `RefusedError` if nothing can begin.
         """
         limits = run_limits(task_memory, read_rate, write_rate)
         request = RoundRequest(self.name, retain_null_key, order, limits, skip_damaged)

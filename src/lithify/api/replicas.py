@@ -53,8 +53,8 @@ class LakeReplicas:
         """Defines a replica of a topic, or of all topics of a stream, in the warehouse `to`; a daemon copies it.
 
         With `sync_groups` the positions of consumer groups are copied too, into the database of the target's own
-        catalog (C68); `RefusedError` where that is none. With `compact` its topics compact by themselves, where their
-        sources do not (C67). `to` is a directory, written with a '/', or the name of a
+        catalog (C68); `RefusedError` if this catalog is not a database. With `compact` its topics compact by
+        themselves if their sources do not (C67). `to` is a directory, written with a '/', or the name of a
         catalog. Raises `UnknownTopicError`, `RefusedError`, `PolicyError`, `ConflictError`, `WarehouseError` or
         `CoordinationError`.
         """
@@ -70,9 +70,9 @@ class LakeReplicas:
         sync_groups: bool | None = None,
         compact: bool | None = None,
     ) -> ReplicaInfo:
-        """Changes the rate of all its copies together, also of one under way, and what else they are to do.
+        """Changes the rate of all its copies together, including running ones, and other parts of its definition.
 
-        A `throttle` of None is no limit; what is not given stays. Raises `RefusedError`, `WarehouseError`,
+        A `throttle` of None is unlimited; what is not given is unchanged. Raises `RefusedError`, `WarehouseError`,
         `ConflictError` or `CoordinationError`.
         """
         given: dict[str, int | bool | None] = {}

@@ -29,7 +29,7 @@ def topic_html(warehouse: Warehouse, name: TopicName) -> str:
 
 
 def lake_html(warehouse: Warehouse) -> str:
-    """Its topics by name: one look at the catalog. If it cannot be read, why."""
+    """Its topics by name, by one request to the catalog. If it cannot be read, why."""
     from lithify.reports.page import Page, Table, result
     from lithify.reports.page.html import page_html
 

@@ -128,9 +128,9 @@ class Topic(TopicTable):
         """Reads one log, or all of them one after the other, over the newest version or a retained one.
 
         `start` is `"earliest"`, `"latest"`, an offset, a `MessageId` or a `MessagePosition` (one log only),
-        `AtTime(ms)`, or the `cursor()` of an earlier reader, of all logs its `cursors()`: at a cursor it continues, or
-        raises `LogTruncatedError` if it would miss a delete (C49). An offset is not checked for that. A following
-        reader continues with new records endlessly. With `compacted` it reads the compacted view, where
+        `AtTime(ms)`, or the `cursor()` of an earlier reader. For all logs, give its `cursors()`. At a cursor it
+        continues, or raises `LogTruncatedError` if it would miss a delete (C49). An offset is not checked for that. A
+        following reader continues with new records endlessly. With `compacted` it reads the compacted view, if
         there is one, and the backlog after it (C33); in an in-place topic that changes nothing (C32).
         With `group` it is a member of that group (C58), and `start` is for logs in which that has no position.
         Raises `OffsetOutOfRangeError`, `UnknownTopicError` or `UnknownVersionError`.
@@ -224,7 +224,7 @@ class Topic(TopicTable):
     def throttle(self, *, read_rate: int | str | None = None, write_rate: int | str | None = None) -> RatesReport:
         """Changes the rates of the running rounds, within 10 seconds (C40).
 
-        In bytes per second over the run, or text with a unit; None is no limit. Rounds that start later have their own.
+        In bytes per second over the run, or text with a unit; None is unlimited. Later rounds have their own rates.
         """
         return throttle(self.warehouse, self.topic_name, rates(read_rate, write_rate))
 

@@ -40,10 +40,10 @@ class WholeWarehouse:
         return warehouse_info(self.warehouse)
 
     def upgrade(self) -> UpgradeReport:
-        """Makes the warehouse one of the newest format, if it is not yet: it may get topics with features (C66).
+        """Upgrades the warehouse to the newest format, if it has an older one: it may get topics with features (C66).
 
         Earlier versions of Lithify refuse these. Raises `UnsupportedFormatError` for a warehouse of a newer Lithify,
-        or `WarehouseError`, also where there is none yet.
+        or `WarehouseError`, even if there is no warehouse yet.
         """
         from lithify.service.change.upgrade import upgrade
 

@@ -91,7 +91,7 @@ class Invocation:
     def say_failure(self, message: str, hint: str, code: str | None, exit_code: int, **where: Any) -> None:
         """Prints an error on one line of stderr: for people, or as a JSON object.
 
-        Those of click and of libraries get the bound that ours have.
+        Errors of click and of libraries get the same bound as Lithify's.
         """
         message, hint = error_text(message), error_text(hint)
         if self.json:

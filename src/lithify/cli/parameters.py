@@ -140,7 +140,7 @@ class PointType(click.ParamType[int | AtTime]):
 
 
 def _offset(kind: click.ParamType[Any], value: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
-    """The number that a text of digits is; Python refuses to read those of thousands of digits."""
+    """The number that a text of digits is; Python refuses to read texts of thousands of digits."""
     if len(value) > MOST_DIGITS:
         kind.fail(f"a number of {len(value)} digits is no offset: those have at most 64 bits", param, ctx)
     return int(value)

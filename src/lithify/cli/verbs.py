@@ -44,8 +44,8 @@ def topic_group() -> None:
 def stream_group() -> None:
     """Create, list, show, change and delete streams.
 
-    A stream is what topics are in, STREAM/TOPIC, and has attributes that they inherit: whether they are
-    compacted, how long they keep records, how many partitions they get. Those of MapR are /path/stream.
+    A stream is a namespace of topics, STREAM/TOPIC. It has attributes that they inherit: whether they are
+    compacted, how long they keep records, how many partitions they get. MapR's streams are written /path/stream.
     """
 
 
@@ -60,7 +60,7 @@ def stream_group() -> None:
 def warehouse_group() -> None:
     """Show and upgrade what a warehouse can hold.
 
-    A warehouse has a format. One that an earlier Lithify has made stays as it is until it is upgraded.
+    A warehouse has a format. A warehouse that an earlier Lithify created keeps its format until it is upgraded.
     """
 
 
@@ -74,7 +74,7 @@ def warehouse_group() -> None:
 def cleaner_group() -> None:
     """Compact all topics continuously.
 
-    A cleaner looks at every topic of a catalog and runs the rounds, retention and sweeps that are due.
+    A cleaner checks every topic of a catalog and runs the rounds, retention and sweeps that are due.
     """
 
 
@@ -106,7 +106,7 @@ def quarantine_group() -> None:
 def group_group() -> None:
     """List, show, move and delete the committed positions of consumer groups.
 
-    A group continues where it has committed to; its members share the partitions of a topic:
+    A group continues at its committed position. Its members share the partitions of a topic:
     `lithify consume TOPIC --group GROUP`.
     """
 
@@ -124,7 +124,7 @@ def group_group() -> None:
 def kafka_group() -> None:
     """Copy topics from a Kafka cluster, and back, and fill tables from both.
 
-    A copy has Kafka's partitions and offsets.
+    A copy has the same partitions and offsets as the Kafka topic.
     """
 
 

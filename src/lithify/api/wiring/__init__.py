@@ -210,7 +210,7 @@ def pulsar_ingest(
 
 
 def salvage_of(warehouse: Warehouse) -> Salvage:
-    """The store's access to remains of topics in a warehouse, also where its catalog is lost."""
+    """The store's access to remains of topics in a warehouse, even if its catalog is lost."""
     from lithify.store.iceberg.salvage import IcebergSalvage
 
     return IcebergSalvage(source_of(warehouse))

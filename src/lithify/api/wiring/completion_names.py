@@ -38,9 +38,9 @@ _REPLICAS = "SELECT name FROM lithify_replicas WHERE scope = ?"
 
 @dataclass(frozen=True, slots=True)
 class CompletionNames:
-    """The place to look at: as the flags name it, else the default one. Raises nothing: what cannot be read is empty.
+    """The place to read: the one that the flags name, else the default. Raises nothing: what cannot be read is empty.
 
-    `coordination_url` is that of groups and replicas.
+    `coordination_url` is the database of groups and replicas.
     """
 
     warehouse: str | None = None

@@ -12,10 +12,10 @@ CATALOG_VARIABLE = "LITHIFY_CATALOG"
 
 
 def default_place() -> tuple[str | None, str | None]:
-    """The warehouse or the catalog where neither is named, one of the two.
+    """The default warehouse or catalog, one of the two.
 
-    It is `$LITHIFY_WAREHOUSE` or `$LITHIFY_CATALOG`, else `./lithify-warehouse`. Raises `WarehouseError` where both
-    variables are set. Blanks around a name are none of it, as a file of variables may have one after the sign.
+    It is `$LITHIFY_WAREHOUSE` or `$LITHIFY_CATALOG`, else `./lithify-warehouse`. Raises `WarehouseError` if both
+    variables are set. Blanks around a name are removed, as a file of variables may have one after the sign.
     """
     warehouse, catalog = (os.environ.get(name, "").strip() for name in (WAREHOUSE_VARIABLE, CATALOG_VARIABLE))
     if warehouse and catalog:

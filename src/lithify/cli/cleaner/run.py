@@ -66,11 +66,11 @@ if TYPE_CHECKING:
 def run(invocation: Invocation, once: bool, **given: Any) -> int:
     """Compact all topics of the catalog continuously.
 
-    Every interval it looks at all topics. It compacts those past max.compaction.lag.ms first, then the
+    Every interval it checks all topics. It compacts topics past max.compaction.lag.ms first, then the
     dirtiest; small topics share a Spark job. Retention, sweep and the expiry of versions have intervals
-    of their own. A failed log is retried after a delay that grows with each failure; after 8 failures in
-    a row it is quarantined: `lithify quarantine list` shows it, `lithify quarantine release` has it
-    retried.
+    of their own. A failed log is retried after a delay that grows with each failure. After 8 failures in
+    a row it is quarantined: `lithify quarantine list` shows it, and after `lithify quarantine release`
+    it is retried.
 
     Any number of cleaners may run on one catalog: they share the work through leases in a SQL
     database. SIGTERM ends it within 10 seconds, without loss of data.
@@ -133,7 +133,7 @@ def begun_daemon(begin: Callable[[], D], tell: TellBeginning, *, once: bool) -> 
 
 
 def run_to_end(invocation: Invocation, daemon: Daemon, *, once: bool, failed: Callable[[], bool]) -> int:
-    """Returns the exit code, which is 1 also where the daemon has ended in order, and what it did `failed`."""
+    """Returns the exit code. It is 1 even if the daemon has ended in order, if what it did `failed`."""
     try:
         ended = daemon.run(once=once)
     except OSError as error:

@@ -47,17 +47,17 @@ def status(
 
     Without TOPIC it shows a line per topic with the state of its worst log, the worst first:
     unreadable, quarantined, overdue (past max.compaction.lag.ms), failing, due, waiting, clean.
-    DIRTY is of that log; bytes above the horizon count as dirty unless it is due. Below, it shows when
-    each cleaner of the catalog last completed a look, if their leases are in the catalog's database or
-    in that of $LITHIFY_COORDINATION_URL, and the rates that `throttle` has set for cleaners.
+    DIRTY belongs to that log; bytes above the horizon count as dirty unless it is due. Below the topics it
+    shows when each cleaner of the catalog last completed a check, and the rates that `throttle` has set
+    for cleaners. For this the leases must be in the catalog's database or in $LITHIFY_COORDINATION_URL.
 
     For one topic it shows every log. START is the log start offset and END the log end offset. Rounds
     have compacted the records below CLEAN BELOW; the next one compacts those below HORIZON. DIRTY is the
-    share of bytes that no round has compacted. RECORDS and SIZE of a side-by-side topic are of the
-    backlog, and a line below says what the compacted view has. A topic with cleanup.policy=delete has no
-    rounds. A log of several parts is drawn as a line as well, where it fits: S, D, H and E are START,
-    CLEAN BELOW, HORIZON and END, and deletes below R may be gone. Where more is stored than SIZE, such
-    as earlier versions, a line says how much. Reads metadata only.
+    share of bytes that no round has compacted. RECORDS and SIZE of a side-by-side topic count the
+    backlog, and a line below shows the compacted view. A topic with cleanup.policy=delete has no
+    rounds. A log of several parts is also drawn as a line, if it fits: S, D, H and E are START,
+    CLEAN BELOW, HORIZON and END, and deletes below R may be gone. If more is stored than SIZE, such
+    as earlier versions, a line shows how much. Reads metadata only.
 
     \b
     Examples:

@@ -29,10 +29,10 @@ def throttle(
     a round that starts later has its own. A rate that is not given is unlimited: give both to keep
     both limits.
 
-    Without a topic it sets the rates of all cleaners, running and later ones, in place of those that they
-    were started with: each keeps to them with all its rounds together, or with --shared all of them
-    together, which divide the rates whenever a cleaner starts or ends. They last until the next
-    `throttle`; after --unlimited, cleaners that start have their own rates again.
+    Without a topic it replaces the rates of all cleaners, running and later ones. They limit all rounds
+    of a cleaner together. With --shared they limit all cleaners together, which divide the rates whenever
+    a cleaner starts or ends. They last until the next `throttle`; after --unlimited, cleaners that start
+    have their own rates again.
 
     \b
     Examples:

@@ -2,7 +2,7 @@
 
     lithify compact or<TAB>  ─►  _LITHIFY_COMPLETE=bash_complete lithify  ─►  plain,orders
 
-They are those of click, except that Bash takes names with colons, and that no space follows `NAME=` and `STREAM/`.
+They are click's scripts, except that Bash takes names with colons, and that no space follows `NAME=` and `STREAM/`.
 """
 
 from __future__ import annotations

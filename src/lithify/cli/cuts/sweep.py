@@ -24,12 +24,13 @@ def sweep(
 ) -> None:
     """List or delete files that no retained version needs.
 
-    Of one topic, or of all. A file may be deleted when no retained version names it: if a commit replaced
-    it, versions.retention.ms after that commit; if no version ever named it, as with files of a failed
-    run, sweep.grace.ms after its last change. With --yes, retained versions that were closed longer than
-    versions.retention.ms ago expire first: their files go as well. Before it deletes files of the second kind, a commit
-    makes sure that no running run can still name them. Files that Lithify did not write stay. No other
-    verb deletes files of an existing topic.
+    It checks one topic, or all. A file can be deleted if no retained version references it. A file that a
+    commit replaced is deleted versions.retention.ms after that commit. A file that no version ever
+    referenced, such as a file of a failed run, is deleted sweep.grace.ms after its last change. Before
+    that, a commit makes sure that no running run can still reference it. With --yes, retained versions
+    that were closed longer than versions.retention.ms ago expire first, and their files are deleted as
+    well. Files that Lithify did not write are never deleted. No other verb deletes files of an existing
+    topic.
 
     \b
     Examples:

@@ -57,7 +57,7 @@ _PARTS: Mapping[str, Callable[[], Check]] = {
 
 
 def _check_of(name: str, look: Callable[[], Check]) -> Check:
-    """The check of a part, also where a library fails in whatever way: the other parts are looked at all the same."""
+    """The check of a part, even if a library fails in whatever way: the other parts are checked all the same."""
     try:
         return look()
     except Exception as error:

@@ -33,7 +33,7 @@ def python() -> Check:
 
 
 def _in_place_of_others() -> Iterator[Path]:
-    """Modules of PYTHONPATH that are imported before those of their name that everything else needs."""
+    """Modules of PYTHONPATH that are imported in place of modules of the same name that everything else needs."""
     for folder in filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)):
         for name in sorted({*sys.stdlib_module_names, *LIBRARIES}):
             module = Path(folder, f"{name}.py")

@@ -16,12 +16,12 @@ from lithify.reports.groups import GroupLag
 def describe(invocation: Invocation, group: str, topic_name: str | None, coordination_url: str | None) -> int:
     """Show what a group has left to read.
 
-    Of every partition of its topics: POSITION is its committed position, LAG the number of records that
-    are left (Kafka also counts offsets that compaction has removed), and LAG TIME the age of the oldest of
-    them. HOLDS is shown if the group holds tombstones (tombstone.hold.groups). Partitions without a
-    committed position are read from their start. It ends with 1 if
-    the group cannot continue at a position: the log was recreated or truncated, deletes that it has not
-    read are gone, or the log cannot be read.
+    It prints a line for every partition of its topics. POSITION is the committed position. LAG is the
+    number of records that are left; Kafka also counts offsets that compaction has removed. LAG TIME is
+    the age of the oldest record that is left. HOLDS is shown if the group holds tombstones
+    (tombstone.hold.groups). Partitions without a committed position are read from their start. The exit
+    code is 1 if the group cannot continue at a position: the log was recreated or truncated, deletes that
+    it has not read are gone, or the log cannot be read.
 
     \b
     Examples:

@@ -45,7 +45,7 @@ def group_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--checkpoints",
             metavar="ALIAS",
-            help="Write the positions also as those of MirrorMaker 2, into ALIAS.checkpoints.internal.",
+            help="Also write the positions as MirrorMaker 2 does, into ALIAS.checkpoints.internal.",
         ),
     )
     for option in reversed(options):
@@ -65,7 +65,7 @@ class AskedGroups:
 
     @classmethod
     def taken(cls, given: dict[str, Any]) -> AskedGroups:
-        """Those of `group_options`, taken out of what is given."""
+        """The values of `group_options`, removed from `given`."""
         return cls(**{field.name: given.pop(field.name) for field in fields(cls)})
 
     def for_topic(self, topic: Topic) -> dict[str, Any]:

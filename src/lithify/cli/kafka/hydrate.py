@@ -35,12 +35,12 @@ def hydrate(
 ) -> None:
     """Fill a table with the latest record of every live key.
 
-    It reads the compacted records in the lake, then in Kafka what the lake has not, up to what Kafka has when
-    it begins. The table has a row for every partition and key; deleted keys are not in it.
+    It reads the compacted records in the lake, then the newer records in Kafka, up to the end that Kafka has
+    when it begins. The table has a row for every partition and key; deleted keys are not in it.
 
     In a SQLite file (.db, .sqlite, .sqlite3) and a DuckDB file (.duckdb) it is a table with the name of the
-    topic. Rows and position are stored together: the same command continues there, also after it was
-    killed. Any other file gets a JSON object a line for each row, and is replaced as a whole at the end.
+    topic. Rows and position are stored together: the same command continues there, even after it was
+    killed. Any other file gets one JSON object per line for each row, and is replaced as a whole at the end.
 
     \b
     Examples:
@@ -75,7 +75,7 @@ def hydrate(
 
 
 def _opened(invocation: Invocation, topic_name: str) -> tuple[Topic, str]:
-    """The topic in the lake, and the name of that of Kafka."""
+    """The topic in the lake, and the name of Kafka's topic."""
     from lithify.kafka.kafka_hydration import source_name
 
     topic = invocation.open_whole_topic(topic_name)

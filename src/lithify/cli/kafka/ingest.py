@@ -85,9 +85,14 @@ def ingest(
     are copied. It creates missing topics with the compaction settings that they have in Kafka.
 
     A copy continues at its own log ends, so it can be killed at any time and started again: every
-    record is copied exactly once. A topic stops with an error, and the others are copied, if it was
-    deleted and recreated, if its offsets went back, or if Kafka has deleted records before they were
-    copied, or may have: it drops deletes of a compacted topic after delete.retention.ms.
+    record is copied exactly once.
+
+    \b
+    A topic stops with an error, and the others are copied, if
+    - it was deleted and recreated,
+    - its offsets went back, or
+    - Kafka has deleted records before they were copied, or may have: it drops
+      deletes of a compacted topic after delete.retention.ms.
 
     \b
     Examples:

@@ -46,18 +46,19 @@ if TYPE_CHECKING:
 def publish(invocation: Invocation, topic_name: str, to: str, continuous: bool, **given: Any) -> int:
     """Publish a compacted topic into a Kafka topic.
 
-    Publishes every record that is left, in its partition, with key, value, timestamp and headers; of a topic
-    with compaction.mode=side-by-side the compacted view, then the backlog after it. Offsets are the target's.
+    Publishes every record that is left, in its partition, with key, value, timestamp and headers. If the topic
+    has compaction.mode=side-by-side, these are the compacted view, then the backlog after it. Offsets are the
+    target's.
 
-    A missing target is created with the topic's settings, and with those that were set on the Kafka topic that it is
-    a copy of. --config goes over them; NAME= leaves out one that the copied topic had.
+    A missing target is created with the topic's settings. If the topic is a copy of a Kafka topic, it also gets
+    the settings that were set there. --config overrides them; NAME= leaves out one that the copied topic had.
 
     It can be ended at any time and started again: every record is published exactly once. When the topic
     has grown, the same command publishes the new records. A target with other writers is refused.
     With --continuous it publishes records as they are appended, and waits while Kafka does not answer.
 
-    --translate-groups gives groups their positions, where they have none in the target and no members run. The
-    offsets in FILE are those of the Kafka topic that it is a copy of. A group may read records again, but skips none.
+    --translate-groups gives groups their positions, if they have none in the target and no members run. FILE has
+    offsets of the Kafka topic that was copied. A group may read records again, but skips none.
 
     \b
     Examples:

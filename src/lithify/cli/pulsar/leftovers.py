@@ -23,9 +23,14 @@ def leftovers(
 
     A round that was killed leaves a compacted ledger, which the next round of the topic deletes. If the
     topic, or its subscription __compaction, is deleted before that, no round finds the ledger. This verb
-    looks for such ledgers in BookKeeper: those that Lithify made, of topics that the admin interface does
-    not find and of which BookKeeper has no other ledger; or that a topic does not serve, compacted up to
-    an entry that it still has, while no compaction of it runs. It needs Pulsar's jars.
+    looks for such ledgers in BookKeeper. It needs Pulsar's jars.
+
+    \b
+    A ledger is one of them if Lithify made it, and
+    - the admin interface does not find its topic, and BookKeeper has no other
+      ledger of that topic; or
+    - its topic does not serve it, although it is compacted up to an entry that
+      the topic still has, and no compaction of the topic runs.
 
     \b
     Examples:

@@ -65,7 +65,7 @@ def cluster_config(service_url: str, admin_url: str, client_conf: Path | None) -
 
 
 def say_notes(notes: Sequence[str]) -> None:
-    """What a reader of a report should know, though it is no error."""
+    """Notes for the reader of a report, which are not errors."""
     for note in notes:
         say(f"note: {note}")
 

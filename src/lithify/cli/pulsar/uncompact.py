@@ -30,10 +30,10 @@ def uncompact(
 ) -> int:
     """Drop the compacted views of a topic of a live Pulsar cluster.
 
-    Deletes its subscription __compaction with the compacted ledgers, also where such a ledger is gone and
-    compacted readers fail. They then get what the topic itself still has; what brokers have trimmed is
-    lost with the compacted view. The next round starts from that. Ledgers that killed rounds left are deleted
-    first; only for that Pulsar's jars are needed.
+    Deletes its subscription __compaction with the compacted ledgers, even if such a ledger is gone and
+    compacted readers fail. They then get what the topic itself still has, and the next round starts from
+    that. What brokers have trimmed is lost with the compacted view. Ledgers that killed rounds left are
+    deleted first; only this needs Pulsar's jars.
 
     \b
     Examples:

@@ -154,15 +154,15 @@ def table(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
 ) -> None:
     """Print the latest record of every live key.
 
-    One JSON object a line. The result does not depend on compaction or its mode: one record per
-    partition and key. Deleted keys and records without a key are left out.
+    It prints one JSON object per line. The result does not depend on compaction or its mode: one record
+    per partition and key. Deleted keys and records without a key are left out.
 
-    With --key it looks the key up, in every partition or in that of --partition, and reads no more than
-    that takes. It ends with 0 also if there is none, and then says so on stderr.
+    With --key it looks up the key, in every partition or in the one of --partition, and reads only what is
+    needed for that. If there is no record, the exit code is still 0, and a message on stderr says so.
 
-    With --at it has the records below that offset, or before the first record at or after that time, as
-    the newest version or a retained one still has them. It is refused where none has. An offset is of one
-    partition.
+    With --at it prints the records below that offset, or before the first record at or after that time, if
+    the newest version or a retained one still has them. If no version has them, it is refused. An offset
+    needs one partition.
 
     \b
     Examples:

@@ -40,12 +40,12 @@ continuous_option = click.option(
 def hydrate(invocation: Invocation, topic_name: str, to: str, continuous: bool, encodings: Encodings) -> None:
     """Fill a table with the latest record of every live key.
 
-    It reads the lake alone: `lithify kafka hydrate` also reads what only Kafka has so far. The table has a row for
+    It reads only the lake: `lithify kafka hydrate` also reads what only Kafka has so far. The table has a row for
     every partition and key; deleted keys are not in it.
 
     In a SQLite file (.db, .sqlite, .sqlite3) and a DuckDB file (.duckdb) it is a table with the name of the
-    topic. Rows and position are stored together: the same command continues there, also after it was
-    killed. Any other file gets a JSON object a line for each row, and is replaced as a whole at the end.
+    topic. Rows and position are stored together: the same command continues there, even after it was
+    killed. Any other file gets one JSON object per line for each row, and is replaced as a whole at the end.
 
     \b
     Examples:

@@ -41,7 +41,7 @@ _text = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class LineError(Exception):
-    """A line that is no record: its index in the batch, from 0, and what is wrong with it."""
+    """A line that is not a record: its index in the batch, from 0, and what is wrong with it."""
 
     def __init__(self, index: int, reason: str) -> None:
         super().__init__(reason)

@@ -127,13 +127,13 @@ def produce(invocation: Invocation, topic_name: str, files: tuple[str, ...], **g
     parquet  columns key and value (binary or string); may have partition,
              timestamp, offset, headers. Copied column-wise, at bulk speed.
 
-    Records are appended in atomic batches of 20,000 lines, or of a row group; those of a pipe after
-    --linger as well. A refused record, or a malformed line, refuses its batch; the batches before it
+    Records are appended in atomic batches of 20,000 lines, or of a row group; from a pipe, after --linger
+    at the latest. A refused record, or a malformed line, refuses its batch. The batches before it
     are committed, and the error gives the number of their records. A record without a timestamp gets
     the time at which it was read. Ctrl-C appends what was read whole, and ends.
 
     A record without a partition gets the one that Kafka's default partitioner chooses. With
-    --keep-offsets offsets must ascend and be at or above the log end offset; gaps are allowed. So a
+    --keep-offsets, offsets must ascend and be at or above the log end offset; gaps are allowed. So a
     repeated run is refused instead of writing records twice.
 
     \b

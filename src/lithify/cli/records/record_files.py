@@ -134,7 +134,7 @@ def _stamped(table: pa.Table, read_ms: Sequence[int]) -> pa.Table:
 
 
 def most_line_bytes(max_message_bytes: int) -> int:
-    """Of a line that can hold a record of `max.message.bytes`: JSON escapes a byte with 6, and has names beside it."""
+    """The size of a line that can hold a record of `max.message.bytes`: JSON escapes a byte with 6, and adds names."""
     return 6 * min(max_message_bytes, MOST_RECORD_BYTES) + LINE_EXTRA_BYTES
 
 

@@ -1,4 +1,4 @@
-"""`lithify replica edit`, `pause`, `resume` and `remove`: change a definition, also while its topics are copied."""
+"""`lithify replica edit`, `pause`, `resume` and `remove`: change a definition, even while its topics are copied."""
 
 from __future__ import annotations
 

@@ -49,10 +49,10 @@ if TYPE_CHECKING:
 def run(invocation: Invocation, once: bool, coordination_url: str | None, **given: Any) -> int:
     """Keep the replicas of the warehouse up to date, continuously.
 
-    Every interval it looks at what has changed, and copies it: files first, then one commit that makes the
-    replica what its source is. A topic that fails is retried after a delay that grows with each failure,
-    up to two minutes; a target that does not answer delays no other. Changes by replica add, edit, pause and
-    remove are noticed within seconds.
+    Every interval it checks what has changed, and copies it: files first, then one commit that makes the
+    replica equal to its source. A topic that fails is retried after a delay that grows with each failure,
+    up to two minutes. A target that does not answer does not delay the others. Changes by replica add,
+    edit, pause and remove take effect within seconds.
 
     Any number of daemons may run on one warehouse: they share the topics through leases in a SQL database.
     SIGTERM ends it within 10 seconds, and nothing half copied is ever seen. With --once it ends with 1 if a

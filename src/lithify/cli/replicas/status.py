@@ -17,14 +17,20 @@ from lithify.reports.replicas.status import ReplicaStatus
 def status(invocation: Invocation, name: str | None, coordination_url: str | None) -> None:
     """Show how far replicas are behind their sources.
 
-    A line for each topic. STATE is copying (the first copy is under way), replicating (kept up), waiting (no
-    daemon has looked at it yet, or none runs), paused or failed, with the error and the next try below. VERSION is
-    that of the source which the replica has; LAG and LAG BYTES are the records and bytes that it lacks, LAG TIME
-    is since when.
-    Where it is to compact by itself, a line below says whether it does.
-    Where committed positions of consumer groups are copied, those that are not as at the source are counted below
-    the line.
-    With --json it also shows up to which offset of each partition a consumer group can continue at the replica.
+    It prints a line for each topic. VERSION is the version of the source that the replica has. LAG and LAG BYTES
+    are the records and bytes that it lacks. LAG TIME is how long it has lacked them.
+
+    \b
+    STATE is one of
+    - copying: the first copy is under way
+    - replicating: the replica keeps up
+    - waiting: no daemon has checked it yet, or none runs
+    - paused
+    - failed: the error and the next try are below the line
+
+    If it is to compact by itself, a line below shows whether it does. If committed positions of consumer groups
+    are copied, a line below shows how many differ from the source. With --json it also shows up to which offset of
+    each partition a consumer group can continue at the replica.
 
     \b
     Examples:

@@ -162,7 +162,7 @@ def _wrapped(page: Page) -> Iterator[str]:
 
 
 def _draw_log(records: Sequence[Record], left: Collection[int], segment_starts: Collection[int]) -> list[str]:
-    """Lines that draw a log as it was, with those of its offsets that are not `left` as gaps.
+    """Lines that draw a log as it was, with gaps for the offsets that are not `left`.
 
         offset │ 0     1     2     │ 3     4
         key    │ ana   ben   cleo  │ ana   ben

@@ -1,4 +1,4 @@
-"""Ends the program within 10 seconds of a signal, also if its main thread hangs (C50).
+"""Ends the program within 10 seconds of a signal, even if its main thread hangs (C50).
 
     signal ─► C handler ─► a byte in a pipe   ─► this thread ─► 9.5 s ─► the process ends
                   └──────► Python's handler, when the main thread runs Python code again

@@ -38,10 +38,10 @@ def create(
     config: dict[str, str],
     if_not_exists: bool,
 ) -> None:
-    """Create a topic. An existing one is an error, and with --if-not-exists left as it is.
+    """Create a topic. If it exists, that is an error; with --if-not-exists it is left unchanged.
 
-    Settings have Kafka's names and meaning; `lithify topic info` shows them all. Those of --like and --config
-    are the topic's own, the others it inherits from its stream (`lithify stream info`). Durations and
+    Settings have Kafka's names and meaning; `lithify topic info` shows them all. The settings of --like and
+    --config are the topic's own. It inherits the others from its stream (`lithify stream info`). Durations and
     sizes may have units: 7d, 30s, 128MiB.
 
     \b
