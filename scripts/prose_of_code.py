@@ -33,7 +33,8 @@ def without_code(docstring: str, margin: int = 4) -> str:
 
     `margin` is the column of the docstring.
     """
-    lines = re.sub(rf"(?<=\n) {{{margin}}}", "", docstring).replace("\b", "").splitlines()
+    plain = re.sub(r"\bNone\b", "Code", docstring).replace("\b", "")
+    lines = re.sub(rf"(?<=\n) {{{margin}}}", "", plain).splitlines()
     in_list = False
     for number, line in enumerate(lines):
         in_list = bool(_LIST.match(line)) or (in_list and bool(line.strip()))

@@ -109,6 +109,7 @@ def test_of_a_module_docstrings_comments_and_help_are_checked():
         "Copies.\n\n    Args:\n        topic: that of Kafka\n    Returns:\n        those of Kafka\n    ",
         "Copies.\n\n    >>> those of\n",
         "A file:\n\n      those of -> file\n      is no     -> file\n\n    The end.",
+        "Seconds; the default is None or nothing.",
         "before  [ those of ]   [ is no ]\nafter   [ ] ─► those of",
         "Runs.\n\n    \b\n    Examples:\n      lithify those of\n",
     ],

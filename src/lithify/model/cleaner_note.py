@@ -16,7 +16,7 @@ class CleanerNote:
     """Time between two looks, unless they take longer."""
     started_ms: int
     looked_ms: int | None
-    """When its last look at the topics was completed; None if none was yet."""
+    """When it last completed a check of the topics; None before the first one."""
 
     @property
     def last_ms(self) -> int:

@@ -18,11 +18,11 @@ from lithify.model.topic.state import TopicState
 class Cursor:
     """A reader has read all of a log below `offset`, when the log was in `epoch` or before.
 
-    `identity` is that of the topic, `generation` counts the truncations of the log. `as_of_ms` is in cursors that were
-    stored before logs had epochs: when the reader loaded the version that it read. `partition` is not in cursors that
-    were stored by versions before it, or by partition; it only keeps one log's cursor from another log's reader.
-    `run` is the log's latest commit in the `version` of the topic that was read: by it the reader finds out that an
-    earlier state was restored. Older cursors have neither, nor has one of a log without a commit.
+    `identity` is the topic's, `generation` counts the truncations of the log. `as_of_ms` is in cursors that were
+    stored before logs had epochs: when the reader loaded the version that it read. `partition` is missing in cursors
+    of earlier versions and in cursors that are stored by partition; it only keeps one log's cursor from another log's
+    reader. `run` is the log's latest commit in the `version` of the topic that was read: by it the reader finds out
+    that an earlier state was restored. Older cursors, and cursors of a log without a commit, do not have these two.
     """
 
     identity: str
@@ -58,7 +58,7 @@ class Cursor:
         return cls(identity, generation, offset, 0, _whole(given["as_of_ms"]))
 
     def having_read(self, log: LogState, version: int) -> Cursor:
-        """The same of a reader that has read the log in that version of its topic, without a look at its epoch."""
+        """The same for a reader that has read the log in that version of its topic, without a check of its epoch."""
         if not log.run_ids:
             return replace(self, generation=log.generation, version=None, run=None)
         return replace(self, generation=log.generation, version=version, run=log.run_ids[-1])
@@ -81,7 +81,7 @@ class Cursor:
         return log.lacks_run(self.run, version - self.version)
 
     def check_is_of(self, log: LogId) -> None:
-        """Raises `RefusedError` for that of another partition: its offset says nothing about this one."""
+        """Raises `RefusedError` for a cursor of another partition: its offset says nothing about this one."""
         if self.partition not in (None, log.partition):
             raise RefusedError(
                 f"{log}: the cursor is one of partition {self.partition}",
@@ -107,7 +107,7 @@ _OFFSETS_SHOWN = 8
 
 
 def offsets_text(offsets: Mapping[int, int]) -> str:
-    """Offsets by partition for a person, those of many partitions shortened."""
+    """Offsets by partition for a person, shortened if there are many partitions."""
     shown = [f"{partition}: {offset}" for partition, offset in sorted(offsets.items())]
     more = len(shown) - _OFFSETS_SHOWN
     return ", ".join(shown if more <= 0 else [*shown[:_OFFSETS_SHOWN], f"and {more} more"])

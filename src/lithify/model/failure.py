@@ -2,7 +2,7 @@
 
     failed once ─► waits ─► failed again ─► waits twice as long ─► ... ─► quarantined ─► `quarantine release`
 
-A small document beside the topic stores them, so that every cleaner knows them, also after a restart. A
+A small document beside the topic stores them, so that every cleaner has them, even after a restart. A
 successful round removes its log.
 
     {"logs": {"0": {"failures": 3, "retry_ms": ..., ...}}}

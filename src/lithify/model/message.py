@@ -107,14 +107,14 @@ class Chunk(NamedTuple):
     """One of several entries that are one message."""
 
     key: bytes | None
-    """That of the message; None: it has none, and so hides no value of any key."""
+    """The message's key; None: it does not have a key, and so hides no value of any key."""
 
 
 def chunk_of(metadata: bytes | None) -> Chunk | None:
     """What the entry with this metadata, a `MessageMetadata`, is a chunk of.
 
-    None if it is no chunk, as `pulsar.format.kinds` tells them, or its metadata does not show it: such an entry may
-    hide a value of any key.
+    None if it is not a chunk by the rules of `pulsar.format.kinds`, or if its metadata does not show it: such an entry
+    may hide a value of any key.
     """
     try:
         fields = dict(_fields(metadata or b""))  # of a field that is repeated the last one counts
@@ -131,8 +131,8 @@ class Envelope(NamedTuple):
     """What a message of Pulsar has besides the fields of a record.
 
     `metadata` is a serialised `MessageMetadata` with the fields that have no column (docs/reference/format.md). With
-    `passed_through` the record is a whole entry that compaction cannot look into (C53): its value is the entry's
-    payload as it is, and `metadata` that of the entry.
+    `passed_through` the record is a whole entry that compaction cannot decode (C53): its value is the entry's
+    unchanged payload, and `metadata` is the entry's.
     """
 
     id: MessageId
@@ -149,7 +149,7 @@ class Envelope(NamedTuple):
     def reaches(self, sought: MessageId) -> bool:
         """Whether a reader that starts at `sought` gets this record: a whole entry has all indexes of its own.
 
-        So has one that is no batch: clients of Pulsar print 5:2:0 for entry 2 of partition 0.
+        So does an entry that is not a batch: clients of Pulsar print 5:2:0 for entry 2 of partition 0.
         """
         whole = self.passed_through or self.id.batch_index == NO_BATCH
         return self.id >= sought or (whole and self.id.place == sought.place)

@@ -41,7 +41,7 @@ class MetadataFile:
     foreign: tuple[str, ...] = ()
     """Commits of other programs in it."""
     unkept: bool = False
-    """Its problem is only that a kept version cannot be read any more: the newest one is whole."""
+    """Its problem is only that a retained version cannot be read any more: the newest one is whole."""
 
     @property
     def whole(self) -> bool:
@@ -79,17 +79,17 @@ class Remains:
     named: tuple[Segment, ...] = ()
     """The segments of the newest intact version."""
     view: tuple[Segment, ...] = ()
-    """Those of its compacted views."""
+    """The segments of its compacted views."""
     missing: tuple[str, ...] = ()
     """Files of them that are missing."""
     missing_masks: frozenset[str] = frozenset()
-    """Those of the missing that are masks: their segments have all records again."""
+    """Missing files that are masks: their segments have all records again."""
     unnamed: tuple[Segment, ...] = ()
     """Segments in the folder that it does not name, as far as they may matter."""
     masked: tuple[Segment, ...] = ()
     """Those with masks that it does not name either: one for each mask."""
     certain: frozenset[str] = frozenset()
-    """Of these masks, those that a version certainly had, and that no later commit may have let go, by such records."""
+    """The masks that a version certainly had, and that no later commit may have dropped, by such records."""
     unreadable: tuple[str, ...] = ()
     """Data files and masks that are damaged."""
     closed: frozenset[str] = frozenset()

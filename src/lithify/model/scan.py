@@ -57,7 +57,7 @@ Bound = Everywhere | PerLog
 
 @dataclass(frozen=True, slots=True)
 class AsOfVersion:
-    """A topic as a kept version has it."""
+    """A topic as a retained version has it."""
 
     version: int
 
@@ -117,7 +117,7 @@ class ScanSettings:
     """The partitions to read by topic; None for all."""
 
     def partitions(self, state: TopicState) -> Sequence[int]:
-        """Those of a topic to read. Raises `UnknownTopicError` for an assigned one that there is not."""
+        """The partitions of a topic to read. Raises `UnknownTopicError` for an assigned one that does not exist."""
         if self.assigned is None:
             return state.partitions
         chosen = sorted(self.assigned.get(str(state.name), ()))

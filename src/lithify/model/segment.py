@@ -34,7 +34,7 @@ class Mask:
 class Segment:
     """The facts of one data file. Sizes in bytes (compressed), timestamps in epoch ms.
 
-    Bounds and numbers of nulls are those of the file: of a segment with a mask there may be fewer.
+    Bounds and numbers of nulls belong to the file: a segment with a mask may have fewer.
     """
 
     path: str
@@ -59,8 +59,8 @@ class Segment:
     envelopes: EnvelopeFacts | None = None
     """Of a topic that keeps Pulsar's message ids (C52), else None."""
     only_chunks: bool = field(default=False, compare=False)
-    """All that is passed through are chunks (C53). False: not all, or it is not known: manifests that earlier versions
-    have written do not say it, so it is no reason for two segments to differ."""
+    """All entries that are passed through are chunks (C53). False: not all, or it is not known. Manifests of earlier
+    versions do not have it, so two segments do not differ by it alone."""
     keys_indexed: bool = field(default=False, compare=False)
     """The file has an index of its keys. False: it has none, or it is not known, as with `only_chunks`."""
     mask: Mask | None = None
@@ -97,17 +97,17 @@ class Segment:
 
     @property
     def passed_through(self) -> int:
-        """Whole entries of Pulsar that compaction cannot look into (C53)."""
+        """Whole entries of Pulsar that compaction cannot decode (C53)."""
         return 0 if self.envelopes is None else self.envelopes.passed_through
 
     @property
     def chunks(self) -> int:
-        """Those of them that hide values of one key each; the others may hide values of any (C53)."""
+        """Entries passed through that hide values of one key each; the others may hide values of any (C53)."""
         return self.passed_through if self.only_chunks else 0
 
     @property
     def sealed(self) -> int:
-        """Those of them that may hide values of any key."""
+        """Entries passed through that may hide values of any key."""
         return self.passed_through - self.chunks
 
     @property
@@ -145,7 +145,7 @@ class Volume:
 
 
 def without(segments: tuple[Segment, ...], others: tuple[Segment, ...]) -> tuple[Segment, ...]:
-    """`segments` without those of `others`; a segment with another mask is another one."""
+    """`segments` without `others`; a segment with another mask is another one."""
     ids = {segment.id for segment in others}
     return tuple(segment for segment in segments if segment.id not in ids)
 
@@ -182,7 +182,7 @@ def by_file(segments: Iterable[Segment]) -> dict[str, Segment]:
 
 
 def records_left(segments: Iterable[Segment]) -> int:
-    """The records that segments have in all; of a file that several name, those of the one that has most of them."""
+    """The records that segments have in all. If several have the same file, the one with the most records counts."""
     left: dict[str, int] = {}
     for segment in segments:
         left[segment.path] = max(segment.records, left.get(segment.path, 0))

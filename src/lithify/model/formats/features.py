@@ -1,14 +1,15 @@
-"""Features: what a topic may have that earlier versions of Lithify do not know, by name.
+"""Features: what a topic may have that earlier versions of Lithify do not support, by name.
 
-    topic        lithify.features    who does not know one of them neither reads nor writes the topic
+    topic        lithify.features    a version that lacks one of them neither reads nor writes the topic
     warehouse    format.json         which of them its topics may have
 
-`compacted-logs` is a copy of logs from which rounds have removed records. Earlier versions know no copies: they would
-append to it and compact it, and readers of the source could not continue at it. A copy of a log that still has
-all of its records needs no feature, whatever its settings say.
+`compacted-logs` is a copy of logs from which rounds have removed records. Earlier versions do not support copies: they
+would append to it and compact it, and readers of the source could not continue at it. A copy of a log that still has
+all of its records needs no feature, whatever its settings are.
 
-`masks` is a topic with a segment that has a mask, or that had one: earlier versions would read masked records, and take
-the file of a mask for one of their own that nothing names. It stays, since kept versions may have masks.
+`masks` is a topic with a segment that has a mask, or that had one. Earlier versions would read masked records, and
+treat the file of a mask as one of their own that nothing references. The feature is never removed, since retained
+versions may have masks.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def features_of_copy(state: TopicState) -> tuple[str, ...]:
 
 
 def features_after(features: tuple[str, ...], edit: TopicEdit) -> tuple[str, ...]:
-    """Those of a topic with these features after an edit: `masks` from the first mask on."""
+    """The features after an edit of a topic that has `features`: `masks` from the first mask on."""
     after = features if edit.features is None else edit.features
     masks = (MASKS,) if MASKS in features else features_of((*edit.add, *edit.view_add))
     return tuple(sorted({*after, *masks}))

@@ -30,7 +30,7 @@ class WarehouseFormat:
     def from_json(cls, content: Mapping[str, Any]) -> WarehouseFormat:
         """The inverse of `to_json`. Raises `LookupError`, `TypeError` or `ValueError` for anything else.
 
-        Of a later format only the version is read: a newer Lithify may say the rest in another way.
+        If the format is later, only the version is read: a newer Lithify may store the rest in another way.
         """
         version = content["version"]
         if type(version) is not int:
@@ -43,14 +43,14 @@ class WarehouseFormat:
         return cls(version, frozenset(map(str, features)))
 
     def lacking(self, features: Iterable[str]) -> tuple[str, ...]:
-        """Those of `features` that topics of this warehouse may not have."""
+        """The part of `features` that topics of this warehouse may not have."""
         return tuple(sorted(set(features) - self.features))
 
 
 UNSTATED_FORMAT = WarehouseFormat(3)
-"""That of a warehouse without a document."""
+"""The format of a warehouse without a document."""
 NEWEST_FORMAT = WarehouseFormat(4, KNOWN_FEATURES)
-"""That of new warehouses, and after an upgrade."""
+"""The format of new warehouses, and after an upgrade."""
 
 
 def check_supported(warehouse: str, warehouse_format: WarehouseFormat) -> None:

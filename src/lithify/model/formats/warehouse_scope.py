@@ -3,7 +3,7 @@
     /srv/lake, /mnt/link-to-lake/, s3://bucket/lake behind two names      one identity ─► one name
     what versions before wrote there                                      the place as it was opened: taken over once
 
-The identity is random, and is made once in the catalog. A copy of a whole warehouse has that of the original.
+The identity is random, and is made once in the catalog. A copy of a whole warehouse has the identity of the original.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class WarehouseScope:
 
     @classmethod
     def of(cls, where: str) -> WarehouseScope:
-        """That of a warehouse without an identity."""
+        """The scope of a warehouse without an identity."""
         return cls(where, where, where)
 
     @property

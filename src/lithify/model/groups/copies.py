@@ -67,7 +67,7 @@ class CopiedPositions:
 
 
 def verdict(wanted: Position | None, stored: Position | None, noted: Position | None, *, held: bool) -> Verdict:
-    """What to do with one position. `wanted` is that of the source, as `at_replica` gives it; `noted` was copied."""
+    """What to do with one position. `wanted` is the source's, as `at_replica` gives it; `noted` was copied."""
     if stored is not None and stored != noted:
         return Verdict.OWN
     if wanted is not None and wanted == stored:
@@ -80,10 +80,10 @@ def verdict(wanted: Position | None, stored: Position | None, noted: Position | 
 def at_replica(position: Position, source: str, replica: TopicState) -> Position:
     """A position of the source, which `source` identifies, as one of its replica.
 
-    Logs of the replica are those of its source, epochs and truncations included (C63), so only the identity differs,
-    and the commits that led to them, of which the position then says nothing. A
-    position of an earlier topic of the name stays that, so that its reader is told the same at the replica. Where the
-    replica compacts by itself, the reader was never told what its view has lost, so that counts as after it (C49, C67).
+    Logs of the replica equal the source's logs, epochs and truncations included (C63). Only the identity differs, and
+    the commits that led to them, which the position then leaves out. A position of an earlier topic of the name remains
+    one, so that its reader gets the same error at the replica. If the replica compacts by itself, the reader was never
+    informed of what its view has lost, so this counts as lost after the position (C49, C67).
     """
     cursor = position.cursor
     if cursor.identity != source:

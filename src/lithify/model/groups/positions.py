@@ -1,9 +1,9 @@
 """Consumer groups: how far each has read the logs of a topic, and the names of what its members hold (C58).
 
     group/stream/topic/0@scope                 the lease of a partition, which one member reads
-    group/stream/topic/member:ID@scope         that of a member, which shows that it is there
+    group/stream/topic/member:ID@scope         a member's lease, which shows that it is there
 
-The scope is that of a warehouse (`WarehouseScope`): groups of several warehouses may share a database. A group
+The scope is a warehouse's (`WarehouseScope`): groups of several warehouses may share a database. A group
 and parts of a topic's name have no '/', a partition and a member's id no '@', so every name has one meaning.
 """
 
@@ -40,7 +40,7 @@ class GroupTopic:
 
     @property
     def prefix(self) -> str:
-        """What the names of all its leases begin with, and those of no other group or topic."""
+        """What the names of all its leases begin with, and no lease of another group or topic."""
         return f"{self.group}/{self.topic.stream}/{self.topic.topic}/"
 
     def partition(self, number: int) -> str:

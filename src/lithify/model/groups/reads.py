@@ -36,9 +36,9 @@ class LogReads:
     """How far the groups that a topic names have read one of its logs."""
 
     holding: tuple[GroupRead, ...] = ()
-    """Those of `tombstone.hold.groups`."""
+    """Reads of the groups in `tombstone.hold.groups`."""
     trimming: tuple[GroupRead, ...] = ()
-    """Those of `backlog.trim.groups`."""
+    """Reads of the groups in `backlog.trim.groups`."""
 
     @property
     def tombstones_below(self) -> int:
@@ -75,7 +75,7 @@ def groups_of(state: TopicState) -> frozenset[str]:
 
 
 def waiting_for_groups(state: TopicState) -> frozenset[int]:
-    """The partitions in which something may be done once groups have read further: all others need not be looked at."""
+    """The partitions in which something may be done once groups have read further: no others need a check."""
     settings = state.round_settings
     holds, trims = (bool(groups) for groups in (settings.holding_groups, settings.trimming_groups))
     return frozenset(
@@ -86,7 +86,7 @@ def waiting_for_groups(state: TopicState) -> frozenset[int]:
 
 
 def reads_of(state: TopicState, positions: Iterable[Position], error: str | None = None) -> TopicReads:
-    """How far the groups that the topic names have read, by their positions; those of others do not count."""
+    """How far the groups that the topic names have read, by their positions; other groups do not count."""
     settings = state.round_settings
     if not groups_of(state):
         return NO_READS
@@ -112,7 +112,7 @@ def reads_of(state: TopicState, positions: Iterable[Position], error: str | None
 
 
 def _read_below(position: Position, state: TopicState) -> int | None:
-    """Up to where a position shows that the log was read; None if it is none of this log as it is."""
+    """Up to where a position shows that the log was read; None if it is not a position of the log's present state."""
     cursor, log = position.cursor, state.log(position.log.partition)
     cuts = log.generation - cursor.generation
     if cursor.identity != state.identity or cursor.epoch > log.epoch or not 0 <= cuts <= len(log.truncated):

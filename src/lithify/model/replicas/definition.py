@@ -2,7 +2,7 @@
 
     replica/orders-to-backup/default/orders@scope     the lease of one topic of a replica, which one daemon copies
 
-The scope is that of the source's warehouse (`WarehouseScope`): replicas of several warehouses may share a database.
+The scope is the source warehouse's (`WarehouseScope`): replicas of several warehouses may share a database.
 A name and parts of a topic's name have no '/', so every name of a lease has one meaning.
 """
 
@@ -20,7 +20,7 @@ _OTHER = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True, slots=True)
 class ReplicaDefinition:
-    """One replica as it was asked for. `topic` is None for all topics of the stream, later ones too."""
+    """One replica as it was requested. `topic` is None for all topics of the stream, later ones included."""
 
     name: str
     scope: str
@@ -30,7 +30,7 @@ class ReplicaDefinition:
     """The warehouse that gets the copies, as it is opened: an absolute path, or the name of a catalog."""
     target_scope: str
     throttle_bytes: int | None
-    """Bytes per second of all its copies together; None is no limit."""
+    """Bytes per second of all its copies together; None is unlimited."""
     paused: bool
     created_ms: int
     sync_groups: bool = False

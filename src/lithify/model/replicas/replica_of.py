@@ -36,7 +36,7 @@ class ReplicaOf:
     source: str
     """The warehouse that the source is in, for people."""
     identity: str
-    """That of the source: a recreated topic has another one."""
+    """The source's identity: a recreated topic has another one."""
     version: int = NOTHING_COPIED
     chain: tuple[str, ...] = ()
     """Identities of the topics that the source is itself a replica of, the nearest first."""

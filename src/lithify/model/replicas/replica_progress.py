@@ -14,11 +14,11 @@ class ReplicaStanding(StrEnum):
     COPYING = "copying"
     """The first copy is under way."""
     REPLICATING = "replicating"
-    """It is kept up with its source."""
+    """It keeps up with its source."""
     FAILED = "failed"
     """The last pass failed; it is retried."""
     WAITING = "waiting"
-    """No daemon has looked at it yet, or none runs."""
+    """No daemon has checked it yet, or none runs."""
     PAUSED = "paused"
 
 

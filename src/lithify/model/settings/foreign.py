@@ -1,8 +1,8 @@
 """Names that other systems have for what is a setting, an option or a verb here: the hints for them.
 
-Kafka's brokers have `log.cleaner.*` for the cleaner and `log.*` for the defaults of topics; `cleaner.*` are what the
-classes of its cleaner call the same. MapR has attributes of streams: some of them are none here, and topics have
-none of them.
+Kafka's brokers have `log.cleaner.*` for the cleaner and `log.*` for the defaults of topics; the classes of its cleaner
+use `cleaner.*` for the same. MapR has attributes of streams: some of them do not exist here, and topics do not have
+them.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     a run notes the id at its start┘ and follows the document once its id is another one
 
 Ids are compared, not times: a document of a topic that existed when a run began never slows it, however
-clocks differ. Rates are bytes per second over the whole run; None is no limit.
+clocks differ. Rates are bytes per second over the whole run; None is unlimited.
 
     lithify throttle, no topic  ─► .lithify/rates.json     {id, read_rate_bytes, write_rate_bytes, shared}
     cleaners, at heartbeats     ─► .lithify/cleaners.json  {cleaners}

@@ -1,7 +1,7 @@
 """Which settings are secrets, and how they are removed from a text.
 
 A secret comes from a file or the environment, never from the command line, which all users of the machine
-can read; and it is in no error, report or log. The names are those of Kafka's clients, Java's and librdkafka's.
+can read; and it is in no error, report or log. The names are Kafka's, as its Java client and librdkafka have them.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _users(name: str) -> Iterator[str]:
 
 
 def _flat(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The texts and numbers among settings, also those of a part of its own, as a catalog's `auth`, and of a list."""
+    """The texts and numbers among settings, including nested ones, such as a catalog's `auth`, and lists."""
     for name, value in settings.items():
         match value:
             case Mapping():

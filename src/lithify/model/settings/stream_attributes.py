@@ -196,7 +196,7 @@ class StreamAttributes:
         return attribute.of_setting(settings[attribute.setting])
 
     def is_given(self, name: str) -> bool:
-        """Whether the value in force was set for the stream, under this name or under that of the setting."""
+        """Whether the value in force was set for the stream, under this name or under the setting's name."""
         attribute = ATTRIBUTES.get(name)
         if attribute is not None and attribute.setting is None:
             return name in self.given

@@ -58,7 +58,7 @@ Order = ByColumn | ByHeader
 
 
 def order_of_strategy(strategy: Strategy, header: str) -> Order | None:
-    """None if the offset decides alone. `header` is that of `compaction.strategy.header`."""
+    """None if the offset decides alone. `header` is the value of `compaction.strategy.header`."""
     match strategy:
         case "offset":
             return None

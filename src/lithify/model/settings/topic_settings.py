@@ -174,9 +174,9 @@ def to_config(settings: TopicSettings) -> dict[str, str]:
 
 
 def to_stored(settings: TopicSettings) -> dict[str, str]:
-    """What a topic's metadata has: every setting, but those of later Lithifys only where they are not the default.
+    """What a topic's metadata has: every setting, but settings of later Lithifys only if they are not the default.
 
-    Metadata of other topics is as before there were these settings, and an earlier Lithify, which does not know them,
+    Metadata of other topics is the same as before these settings existed. An earlier Lithify does not support them, and
     refuses a topic whose records it would strip of their ids, or whose tombstones it would not hold.
     """
     plain = to_config(TopicSettings())

@@ -7,7 +7,7 @@ from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
 _NO_ID = "A" * 22
-"""128 bits of 0, as Kafka writes ids: earlier versions stored that of brokers that give their topics none."""
+"""128 bits of 0, as Kafka writes ids: earlier versions stored it for brokers that do not give topics an id."""
 
 
 def known_id(written: str) -> str:

@@ -1,8 +1,8 @@
-"""Whose records a topic takes: its producers', or those of a topic in another system that it is a copy of (C70).
+"""Whose records a topic takes: its producers', or the records of a topic of another system that it copies (C70).
 
     Own ──first ingest──► CopyOf ──promote──► Promoted
 
-A copy whose records say themselves where they are from, as those of Pulsar do by their ids, stays `Own`: its offsets
+A copy whose records themselves show where they are from, as Pulsar's do by their ids, remains `Own`: its offsets
 are its own.
 """
 
@@ -45,7 +45,7 @@ def origin_text(origin: Origin) -> str | None:
     """As it is stored; empty once it was promoted, None for a topic that was never a copy.
 
     orders           Kafka's topic, in whose name there is no colon
-    SYSTEM:orders    that of another system
+    SYSTEM:orders    a topic of another system
     """
     match origin:
         case Own():

@@ -33,7 +33,7 @@ class SourceTopic:
 class SourceLog:
     """One partition of it, as a reader of committed records sees it: [start_offset, end_offset).
 
-    `leader_epoch` is that of its leader: another one whenever it has lost records. None where it is not known.
+    `leader_epoch` is its leader's: another one whenever it has lost records. None if it is not known.
     """
 
     partition: int
@@ -47,7 +47,7 @@ class EpochAt:
     """Everything below `offset` was read from a log of Kafka in this leader epoch (C72).
 
     So the records before an earlier offset were, too. The log has lost none of them while the epoch, or a later one,
-    still begins at or behind `offset`; a log that was cut below it and has grown again answers with where it was cut.
+    still begins at or behind `offset`. A log that was cut below it and has grown again returns where it was cut.
     """
 
     offset: int
@@ -86,9 +86,9 @@ def differ(ours: Mapping[int, Signs], theirs: Mapping[int, Signs]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRecord:
-    """The last record of a copy, or that a consumer has read, which Kafka must have there, if it has any there (C72).
+    """The last record of a copy, or that a consumer has read. Kafka must have it there, if it has any there (C72).
 
-    `checksum` is None in copies that an earlier Lithify made.
+    `checksum` is None in copies that an earlier Lithify has made.
     """
 
     offset: int
@@ -106,9 +106,9 @@ class ComparedRecord:
 
 
 def as_read(offset: int, timestamp_ms: int, key: bytes | None, value: bytes | None) -> ComparedRecord | None:
-    """That record of one who has read it; None where its timestamp may be that of an earlier version.
+    """The record of a consumer that has read it. None if its timestamp may come from an earlier version.
 
-    Or none: Kafka's client for Python says 0 for that, and copies have -1.
+    None as well if it does not have a timestamp: Kafka's client for Python returns 0 then, and copies have -1.
     """
     if timestamp_ms < _FROM_1900_MS or timestamp_ms == 0:
         return None
@@ -130,9 +130,9 @@ def compared_record(log: LogState) -> ComparedRecord | None:
 
 
 def record_to_compare(log: LogState, start_offset: int, end_offset: int) -> ComparedRecord | None:
-    """That record, if the source's log [start_offset, end_offset) has its offset.
+    """The record to compare, if the source's log [start_offset, end_offset) has its offset.
 
-    Also where the source ends with the copy: what comes later is read without another look.
+    It is compared even if the source ends with the copy: later records are read without another check.
     """
     last = compared_record(log)
     return last if last is not None and start_offset <= last.offset < end_offset else None
@@ -142,7 +142,7 @@ def record_to_compare(log: LogState, start_offset: int, end_offset: int) -> Comp
 class IngestRequest:
     """The request of an ingest. `config` are settings of the source's clients, such as `bootstrap.servers`.
 
-    `topics` are those of the source, or all that match `pattern`; `into` is one topic, for one source, or a stream
+    `topics` are the source's topics, or all that match `pattern`; `into` is one topic, for one source, or a stream
     (`shop/`), in which topics keep their names. A record without a key that the topic refuses is left out with
     `drops_keyless`, and stops the ingest without.
     """
@@ -152,7 +152,7 @@ class IngestRequest:
     pattern: str | None = None
     into: str | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
-    """Settings for created topics, overriding those of Kafka's topic."""
+    """Settings for created topics, overriding the settings of Kafka's topic."""
     continuous: bool = False
     interval_ms: int = 1_000
     max_records: int | None = None

@@ -59,7 +59,7 @@ class TopicEdit:
     expire_closed_before_ms: int | None = None
     """Versions that were closed before this time expire."""
     closed_by_ms: int | None = None
-    """Kept versions that a clock which was ahead has closed after this time count as closed by then (C46)."""
+    """Retained versions that a clock which was ahead has closed after this time count as closed by then (C46)."""
     clock_ms: int | None = None
     """The trusted time from then on (C46). The gate computes it if it is None."""
     written: tuple[Segment, ...] = ()
@@ -75,7 +75,7 @@ class TopicEdit:
         return self.time_ms if self.clock_ms is None else max(self.time_ms, self.clock_ms)
 
     def closing_time(self, closed_ms: int) -> int:
-        """When a kept version that says `closed_ms` counts as closed from then on."""
+        """When a retained version with this `closed_ms` counts as closed from then on."""
         return closed_ms if self.closed_by_ms is None else min(closed_ms, self.closed_by_ms)
 
     @property

@@ -21,7 +21,7 @@ from lithify.model.segment import Volume
 TRUNCATIONS_KEPT = 8
 """Truncations that each log's state keeps; a reader that missed more fails as if it were cut off."""
 FIRST_EPOCH = 1
-"""The epoch of a new log. 0 is that of one whose last commit was made in a format that counted none."""
+"""The epoch of a new log. 0 is the epoch of a log whose last commit was made in a format that did not count them."""
 RUN_IDS_KEPT = 8
 """Ids of the latest commits that each log's state keeps, to settle unknown outcomes (C6)."""
 BATCHES_KEPT = 32
