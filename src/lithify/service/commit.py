@@ -55,7 +55,7 @@ Decide = Callable[[TopicState], TopicEdit | None]
 
 
 def commit(warehouse: Warehouse, name: TopicName, run_id: str, decide: Decide) -> TopicState:
-    """Commits the edit that `decide` returns for the newest version, also while other writers commit.
+    """Commits the edit that `decide` returns for the newest version, even while other writers commit.
 
     Returns the version that has it (the newest one if there was nothing to commit). Raises what
     `decide` and `check_written` raise, `ConflictError` after `ATTEMPTS`, or `UnknownOutcomeError`.
@@ -130,7 +130,7 @@ def _decided(warehouse: Warehouse, run_id: str, decide: Decide, state: TopicStat
 def _marked(edit: TopicEdit, base: TopicState) -> TopicEdit:
     """`edit`, with its run in the states of its logs (C6), and their new epoch, if its verb begins one (C44).
 
-    It also gets the trusted time of the commit (C46), which is that of its appends (C14).
+    It also gets the trusted time of the commit (C46), which is the time of its appends (C14).
     """
     logs = {partition: log.with_run(edit.run_id) for partition, log in edit.logs.items()}
     if edit.verb not in KEEPS_EPOCH:

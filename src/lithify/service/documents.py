@@ -46,7 +46,7 @@ def reports_of(store: LogStore, topic: TopicState) -> Iterator[RoundReport]:
 def put_rates(store: Documents, topic: TopicState | None, rates: RatesDocument) -> None:
     """Stores rates, which the running rounds of the topic, or without one of all cleaners, then keep to (C40).
 
-    Raises `WarehouseError`, also where there is no warehouse yet.
+    Raises `WarehouseError`, even if there is no warehouse yet.
     """
     store.put_document(topic, DocumentKind.RATES, rates.to_json())
 
@@ -83,7 +83,7 @@ def rates_of(store: Documents, topic: TopicState | None) -> RatesDocument | None
 
 
 def rates_note(store: Documents, topic: TopicState | None) -> RatesNote:
-    """The current rates: a round follows later ones, and those of cleaners that last. Raises `WarehouseError`."""
+    """The current rates: a round follows later ones, and the cleaners' rates that last. Raises `WarehouseError`."""
     document = rates_of(store, topic)
     known = None if document is None or document.lasts else document.id
     return cleaners_note(store, known) if topic is None else RatesNote(_rates_path(store, topic), known)
@@ -162,7 +162,7 @@ def source_ends_of(store: Documents, topic: TopicState) -> Mapping[int, KnownEnd
 
 
 def put_warehouse_format(store: Documents, of: WarehouseFormat) -> None:
-    """Stores what the warehouse can hold. Raises `WarehouseError`, also where there is no warehouse yet."""
+    """Stores what the warehouse can hold. Raises `WarehouseError`, even if there is no warehouse yet."""
     store.put_document(None, DocumentKind.FORMAT, of.to_json())
 
 

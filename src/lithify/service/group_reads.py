@@ -5,10 +5,10 @@
     a topic that names none              ─► no query
 
 Where the positions cannot be read, no group has read anything as far as is known: work goes on, tombstones stay
-until `tombstone.hold.max.ms` and backlogs are not trimmed, and reports say why.
+until `tombstone.hold.max.ms` and backlogs are not trimmed, and reports give the reason.
 
-A position of a later version than was loaded is one that was committed since, or one of a state that was lost when an
-earlier one was restored: the newest version tells, which is loaded for such a position alone.
+A position may be of a later version than was loaded. Then it was committed since, or its state was lost when an earlier
+one was restored. The newest version shows which, and is loaded for such a position alone.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def read_groups(warehouse: Warehouse, state: TopicState) -> TopicReads:
 
 @dataclass(slots=True)
 class PositionsOfLook:
-    """The positions as one look at all topics finds them; several threads may ask. After an error nothing is asked."""
+    """The positions during one check of all topics, for several threads. After an error there are no more requests."""
 
     groups: GroupPositions
     store: LogStore
@@ -63,7 +63,7 @@ class PositionsOfLook:
                 self.error = as_lithify_error(error, "the positions of groups")
 
     def of(self, name: TopicName, named: Collection[str]) -> tuple[Position, ...]:
-        """Those of the groups that a topic names, as far as they could be read."""
+        """Reads of the groups that a topic names, as far as they could be read."""
         if not named:
             return ()
         self.ask(named)
@@ -77,7 +77,7 @@ class PositionsOfLook:
 
 
 def of_this_log(positions: Sequence[Position], state: TopicState, store: LogStore) -> Sequence[Position]:
-    """Without those of later versions than `state` that the topic has lost (C49)."""
+    """Without positions of later versions than `state` that the topic has lost (C49)."""
     if not any(position.cursor.is_later_than(state.version) for position in positions):
         return positions
     newest = store.load(state.name)

@@ -1,6 +1,6 @@
 """The last record of some segments, which the metadata stores (C36), and the first message id from an offset on.
 
-The position of the last message (PIP-429) is that of the last record, which the metadata has. Only if that record may
+The position of the last message (PIP-429) is the last record's, which the metadata has. Only if that record may
 be an encrypted batch, it is read: it has one id, and the last message in it another.
 """
 

@@ -132,11 +132,11 @@ class MaskLimits:
 
     @staticmethod
     def of(settings: TopicSettings, log_start: int) -> MaskLimits:
-        """Those of a topic."""
+        """The limits of a topic."""
         return MaskLimits(settings.segment_max_dead_ratio, settings.segment_bytes // MASKED_FROM, log_start)
 
     def still_allow(self, source: CountedSegment) -> bool:
-        """Whether what a mask hides may stay: below the log start it may not, also if no loser is left there."""
+        """Whether what a mask hides may remain: below the log start it may not, even if no loser is left there."""
         return source.segment.base_offset >= self.log_start and source.dead_share <= self.max_dead_ratio
 
     def allow(self, source: CountedSegment) -> bool:

@@ -31,7 +31,7 @@ class Hold:
 
 
 def holds(log: LogState, settings: TopicSettings, reads: LogReads, now_ms: int) -> tuple[Hold, ...]:
-    """What each group that is named holds at `now_ms`, also if it holds nothing."""
+    """What each group that is named holds at `now_ms`, even if it holds nothing."""
     expiry = expiry_of(settings)
     return tuple(_hold(log, replace(expiry, read_below=read.offset), read, now_ms) for read in reads.holding)
 

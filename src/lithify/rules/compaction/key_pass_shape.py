@@ -135,7 +135,7 @@ class KeyLoad:
 
     @staticmethod
     def of(plan: LogPlan, mean_key_bytes: MeanKeyBytes | None = None) -> KeyLoad:
-        """That of a planned log."""
+        """The load of a planned log."""
         per_key = BYTES_PER_ORDERED_KEY if plan.rules.is_ordered else BYTES_PER_KEY
         needed = sum(s.records * per_key + s.scan_bytes for s in plan.dirty)  # what else is read passes by
         segments = len(plan.scanned) + len(plan.above_horizon) + len(plan.chunks)
@@ -266,7 +266,7 @@ def keys_read(plan: LogPlan) -> int:
 
 
 def most_dead(plan: LogPlan) -> int:
-    """At most so many records are dead or alive against what their portion is: those of which positions are kept."""
+    """The most records that are dead in a portion of live ones, or the reverse: the positions of these are kept."""
     wanted = sum(s.records for s in plan.dirty)
     asked = sum(s.records for s in plan.looked_at if s.keys_indexed and _is_asked(s, plan.rules, wanted))
     return sum(s.records for s in plan.scanned) - max(0, asked - wanted)

@@ -29,10 +29,10 @@ from lithify.rules.compaction.survivor_rules import Cause
 
 @dataclass(frozen=True, slots=True)
 class LogFindings:
-    """What the key pass counted in the segments that it looked at."""
+    """What the key pass counted in the segments that it read."""
 
     survivors: Mapping[str, int]
-    """By path of every scanned segment: how many of its records stay."""
+    """By path of every scanned segment: how many of its records remain."""
     losers: Mapping[Cause, int]
     keyless_kept: int = 0
     keyless_expired: int = 0
@@ -41,14 +41,14 @@ class LogFindings:
     """Tombstones with a key in the dirty part, at or above the log start."""
     dirty_tombstones_kept: int = 0
     clean_tombstones_lost: tuple[int, ...] = ()
-    """By tombstone step of the state that was planned on: tombstones with a key that go from the clean
-    part, whatever the cause. Below the log start they count as well, since their step counts them."""
+    """By tombstone step of the state that was planned on: tombstones with a key that are removed from the
+    clean part, whatever the cause. Below the log start they count as well, since their step counts them."""
     clean_tombstones_held: int = 0
-    """Expired tombstones of the clean part that have to stay (C20, C53); such a one of the dirty part is kept."""
+    """Expired tombstones of the clean part that must remain (C20, C53); in the dirty part, these count as kept."""
     tombstones_held: int = 0
-    """Those of both parts."""
+    """Such tombstones of both parts."""
     tombstones_held_by_chunks: int = 0
-    """Those of them for which chunks below the horizon suffice (C53)."""
+    """The held tombstones for which chunks below the horizon suffice (C53)."""
     tombstones_unversioned: int = 0
     """Tombstones without an order in their headers that lost (C11)."""
     bytes_read: int = 0
@@ -138,7 +138,7 @@ class LogOutcome:
 
     @property
     def view_added(self) -> tuple[Segment, ...]:
-        """Segments that the view has now: new ones, and those of the backlog that have no loser (C39)."""
+        """Segments that the view has now: new ones, and segments of the backlog that have no loser (C39)."""
         return () if self.plan.view is None else without(self.result, self.plan.view)
 
     @property
@@ -147,14 +147,14 @@ class LogOutcome:
 
     @property
     def held(self) -> HeldTombstones | None:
-        """What is known now of expired tombstones that had to stay (C20, C53)."""
+        """What is known now of expired tombstones that had to remain (C20, C53)."""
         plan, findings = self.plan, self.findings
         before, below, horizon = plan.base.held, plan.rules.tombstones_expire_below, plan.horizon.offset
         waits = findings.tombstones_held > findings.tombstones_held_by_chunks
         if before is not None and before.chunks and not plan.expires_tombstones and plan.base.held_below(horizon):
             if not plan.moves:
                 return before
-            # Those of before were not all looked at: they stay as long as no chunk has gone, in this round either.
+            # Not all earlier ones were read: they remain as long as no chunk is removed, in this round either.
             chunks = before.chunks + volume_of(plan.dirty).chunks
             return HeldTombstones(below, horizon, chunks, waits or before.waits) if below else None
         if findings.tombstones_held:

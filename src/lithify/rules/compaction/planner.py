@@ -4,7 +4,7 @@
     read        |  only those that can lose   |  all             |
 
 A clean segment can lose a record only to a dirty one with the same key, by an expired tombstone,
-by a log start that moved into it, or by a rule on keyless records that changed. Key bounds tell
+by a log start inside it, or by a changed rule on keyless records. Key bounds show
 most of that without opening a file. `compact --plan` prints the same plan that a run executes.
 """
 
@@ -33,21 +33,21 @@ class LogPlan:
     """One round of one log, as planned on `base`.
 
     `clean` is what rounds have left: the log below D or, side by side, the view. `dirty` is what no
-    round has covered, from D to the horizon. `looked_at` are those of `clean` that can hold a loser.
+    round has covered, from D to the horizon. `looked_at` is the part of `clean` that can hold a loser.
     """
 
     base: LogState
     horizon: Horizon
     rules: SurvivorRules
     segments: tuple[Segment, ...]
-    """Those of the log, all of them."""
+    """All segments of the log."""
     clean: tuple[Segment, ...]
     dirty: tuple[Segment, ...]
     looked_at: tuple[Segment, ...]
     segment_bytes: int
     masks: MaskLimits = MaskLimits()
     rewrite_bytes: int | None = None
-    """How much the round may rewrite; None is no limit."""
+    """How much the round may rewrite; None is unlimited."""
     gone: tuple[Segment, ...] = ()
     """The front of the log, dropped whole and unread (C24, C26)."""
     above_horizon: tuple[Segment, ...] = ()
@@ -141,7 +141,7 @@ def plan_log(
 ) -> LogPlan:
     """The round that would run now over one log.
 
-    `segments` are those of the log, `view` those of its compacted view, if it has one, in offset order.
+    `segments` are the log's, `view` has the segments of its compacted view, if it has one, in offset order.
     """
     gone = gone_segments(state, segments, settings, now_ms, reads.backlog_below)
     left = segments[len(gone) :]

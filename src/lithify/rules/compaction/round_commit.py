@@ -32,10 +32,10 @@ def conflict(
 ) -> str | None:
     """Why the round must be planned again, or None if it may commit.
 
-    `current`, `segments` and `view` are the newest of the same log, under the same table identity and settings, so
-    many `commits` after the planned version by their numbers. Every commit that invalidates the round has raised the
-    epoch; an append or `delete-records` has not. The other checks give a more precise reason, and cover commits of a
-    Lithify without epochs.
+    `current`, `segments` and `view` are the newest of the same log, under the same table identity and settings.
+    `commits` is the number of versions since the planned one. Every commit that invalidates the round has raised the
+    epoch; an append or `delete-records` does not raise it. The other checks give a more precise reason, and cover
+    commits of a Lithify without epochs.
     """
     if current.generation != plan.base.generation:
         return "the log was truncated"
@@ -60,7 +60,7 @@ def late_append(outcome: LogOutcome, segments: tuple[Segment, ...]) -> str | Non
     """Why the round must be planned again although nothing conflicts with it, or None if it may commit.
 
     It has not seen the records that were appended since it was planned, so under C10 it may drop a tombstone that
-    beats one of them (C20), as far as the metadata of `segments` can tell, the newest of the same log.
+    beats one of them (C20). The metadata of `segments`, the newest of the same log, shows whether it may.
     """
     rules, end = outcome.plan.rules, outcome.plan.base.log_end_offset
     appended = [segment for segment in segments if segment.end_offset > end]
@@ -70,7 +70,7 @@ def late_append(outcome: LogOutcome, segments: tuple[Segment, ...]) -> str | Non
         newest_ms = max(segment.max_timestamp_ms for segment in outcome.had_expired_deletes)
         appended = [s for s in appended if s.min_timestamp_ms < newest_ms or s.sealed]
     keys = key_bounds_of(outcome.had_expired_deletes)
-    # The keys of what was passed through are in no bounds (C53).
+    # Bounds do not include the keys of what was passed through (C53).
     return LATE_APPEND if any(s.passed_through or keys.may_meet(s) for s in appended) else None
 
 
@@ -105,10 +105,10 @@ def _start_moved(plan: LogPlan, current: LogState) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """What is read off the newest version when a round is laid over it.
+    """What is read from the newest version when a round is applied to it.
 
-    `segments` are those of the log after the commit, appends of the meantime included; the last
-    records are those of the log and of the view.
+    `segments` are the log's after the commit, including later appends; the last records are the log's and
+    the view's.
     """
 
     segments: tuple[Segment, ...]
@@ -175,7 +175,7 @@ def steps_after(outcome: LogOutcome, settings: TopicSettings, times: RoundTimes)
 
 
 def _counted_anew(steps: Steps, expire_below: int, left: int) -> Steps:
-    """The steps that have expired, of which every tombstone was looked at: exactly `left` are left."""
+    """The steps that have expired. Every tombstone of them was read: exactly `left` are left."""
     expired = [index for index, step in enumerate(steps) if step.end_offset <= expire_below]
     last = expired[-1] if expired else None
     return tuple(

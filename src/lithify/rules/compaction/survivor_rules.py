@@ -44,7 +44,7 @@ class SurvivorRules:
     """The rules of one round over one log, [log_start, horizon).
 
     Records with a timestamp below `values_expire_before_ms` are past retention, unless they are
-    tombstones (C24); None is no limit. Without an `order` the offset alone decides which record wins (C10).
+    tombstones (C24); with None, no record is. Without an `order` the offset alone decides which record wins (C10).
     """
 
     log_start: int

@@ -1,8 +1,8 @@
 """Since when the tombstones of a log are covered (C18, C19, C61), and which deletes rounds have dropped (C49).
 
-A step (end offset, time) says: everything below the end was covered by a round at that time or
-before. A log's steps ascend in both, so the first step whose end is above o gives the age of a
-tombstone at offset o, and the tombstones that may be dropped are always those below one offset.
+A step (end offset, time) means: everything below the end was covered by a round at that time or
+before. A log's steps ascend in both. So the first step whose end is above o gives the age of a
+tombstone at offset o, and the tombstones that may be dropped are always all below one offset.
 
     offset   0 ......... 40 ......... 90 ......... 120
     step       10:00        11:00         12:30          expired at 11:15, retention 1 h: below 40
@@ -28,7 +28,7 @@ from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.log import LogState, TombstoneStep
 
 STEPS_KEPT = 64
-"""The most steps of one log. Beyond it those of one stretch of time become the latest of them."""
+"""The most steps of one log. Beyond it, the steps within one stretch of time become the latest of them."""
 
 DROPS_KEPT = 8
 """The most dropped deletes of one log. Beyond it the two oldest of a kind become one with the higher offset of both."""
@@ -104,10 +104,10 @@ def folded(steps: Steps, *, log_start: int, held_ms: int | None, now_ms: int) ->
     """The steps merged into fewer: a tombstone's time may become later, never unknown (C19).
 
     - steps with an end at or below the log start are removed;
-    - those that nothing holds any longer, as `held_ms` is over, become the newest of them: were held ones
+    - steps that nothing holds any longer, as `held_ms` is over, become the newest of them: if held ones were
       merged, groups would have to read further for each (C61);
     - a step without a tombstone left is removed, as the next one covers it;
-    - of more than `STEPS_KEPT`, those of one stretch of time become the latest of them.
+    - if more than `STEPS_KEPT` remain, the steps within one stretch of time become the latest of them.
     """
     kept = [*above(steps, log_start)]
     expired = [s for s in kept if held_ms is not None and s.time_ms + held_ms <= now_ms]
@@ -118,12 +118,12 @@ def folded(steps: Steps, *, log_start: int, held_ms: int | None, now_ms: int) ->
 
 
 def _few(steps: list[TombstoneStep]) -> Steps:
-    """At most `STEPS_KEPT` of these, which ascend: those of one stretch of time become the latest of them.
+    """At most `STEPS_KEPT` of these, which ascend: the steps within one stretch of time become the latest of them.
 
-    Stretches are of the shortest length that suffices, and begin at its multiples. Lengths are powers of 2, so
-    every longer stretch consists of shorter ones, and however often steps are merged, none becomes later than the
-    end of one stretch, which is about a thirtieth of the time that all of them span. Were the two closest in time
-    merged, the oldest step of a log with rounds at regular intervals would become later with each round, and
+    Stretches have the shortest length that suffices, and begin at its multiples. Lengths are powers of 2, so
+    every longer stretch consists of shorter ones. However often steps are merged, none becomes later than the
+    end of one stretch, which is about a thirtieth of the time that all of them span. If the two closest in time
+    were merged, the oldest step of a log with rounds at regular intervals would become later with each round, and
     its tombstones would never expire.
     """
     length_ms = 1

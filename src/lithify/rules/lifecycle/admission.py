@@ -36,7 +36,7 @@ def refusal(record: Record, settings: TopicSettings, *, now_ms: int, keep_offset
 
 
 def keeps_times(settings: TopicSettings, *, keep_offsets: bool) -> bool:
-    """Whether records are copies, whose timestamps are those of their source, whatever these are."""
+    """Whether records are copies, which have the timestamps of their source, whatever these are."""
     return keep_offsets or settings.message_ids == "pulsar"
 
 

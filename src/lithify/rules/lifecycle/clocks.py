@@ -6,13 +6,13 @@
 
 Rounds, retention and sweep drop data by a clock, and a clock that is years ahead would drop everything
 at once. The topic's commits are the evidence: their clocks agree as long as none is far from the time of
-the one before. An idle topic is no leap: it may be without commits for as long as the longest time in its
-settings, and `LEAP_MS` more. A commit by a clock that leaps does not count, so the clock stays refused until
+the one before. An idle topic is not a leap: it may be without commits for as long as the longest time in its
+settings, and `LEAP_MS` more. A commit by a clock that leaps does not count, so the clock remains refused until
 `--allow-clock-jump` confirms it.
 
-A clock that was ahead, but not that far, has stored times that are still to come: tombstones would stay until then,
-and later ones as well, as the times of steps never go back. When the clock is confirmed, such times become the time
-that it says. What they date had happened by then, so nothing goes earlier than it may.
+A clock that was ahead, but not that far, has stored times in the future: tombstones would remain until then, and later
+ones as well, as the times of steps never go back. When the clock is confirmed, such times become its present time. What
+they date had happened by then, so nothing is removed too early.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LEAP_MS = 2 * 365 * 86_400_000
 """How long a topic may be without commits once nothing in it waits any more."""
 
 BEHIND_MS = 86_400_000
-"""How far a clock may be behind that of an earlier commit: clocks of several machines differ."""
+"""How far a clock may be behind the clock of an earlier commit: clocks of several machines differ."""
 
 
 def vouched_ms(state: TopicState, now_ms: int) -> int:
@@ -56,7 +56,7 @@ def clock_fault(state: TopicState, now_ms: int) -> str | None:
 def logs_without_times_to_come(state: TopicState, now_ms: int) -> dict[int, LogState]:
     """The logs of a topic that have stored times later than `now_ms`, without these.
 
-    None of a replica that takes no rounds: its logs are those of its source, times and all (C63).
+    A replica that takes no rounds does not have such logs: its logs equal its source's, including times (C63).
     """
     if not state.takes_rounds:
         return {}

@@ -89,8 +89,8 @@ class Truncation:
 def truncation(log: LogId, state: LogState, to: int, *, below_compacted: bool) -> Truncation:
     """What `truncate --to` cuts (C26). Raises `OffsetOutOfRangeError` or `PolicyError`.
 
-    Side by side a cut below D leaves of the view only what the backlog does not have any more, and
-    resets D to S: the backlog still has the values that the truncated records had superseded.
+    Side by side, a cut below D leaves in the view only what the backlog does not have any more, and
+    resets D to S. The backlog still has the values that the truncated records had superseded.
     """
     to = whole_offset(log, to)
     if not state.log_start_offset <= to <= state.log_end_offset:
@@ -110,7 +110,7 @@ def truncation(log: LogId, state: LogState, to: int, *, below_compacted: bool) -
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A log after it was cut: its segments and those of its view, and their last records."""
+    """A log after it was cut: its segments and its view's, and their last records."""
 
     segments: tuple[Segment, ...]
     last_record: LastRecord | None

@@ -1,10 +1,10 @@
-"""Which kept versions expire by their age (C6).
+"""Which retained versions expire by their age (C6).
 
     kept, newest first    30   27   22   19   14
     closed                at 9 at 8 at 5 at 6 at 2      before 6: 22 expires, and all older ones
 
 A version was closed before any newer one, whatever the clocks of the commits said. So expiry never leaves
-a gap between kept versions: `verify` compares each with the next.
+a gap between retained versions: `verify` compares each with the next.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lithify.model.settings.topic_settings import TopicSettings
 
 
 class ClosedVersion(Protocol):
-    """A kept version, as the port or a store has it."""
+    """A retained version, as the port or a store has it."""
 
     @property
     def closed_ms(self) -> int: ...
@@ -32,7 +32,7 @@ def expiry_ms(settings: TopicSettings, now_ms: int) -> int:
 
 
 def unexpired(versions: Iterable[V], closed_before_ms: int | None) -> tuple[V, ...]:
-    """Those of `versions`, newest first, that stay; with None all of them."""
+    """The part of `versions`, newest first, that does not expire; with None all of them."""
     if closed_before_ms is None:
         return tuple(versions)
     return tuple(takewhile(lambda version: version.closed_ms >= closed_before_ms, versions))

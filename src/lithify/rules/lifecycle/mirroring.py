@@ -55,7 +55,7 @@ class Difference:
         return tuple(segment for key, segment in wanted.items() if key not in self.known)
 
     def needs_only(self, copies: ByOrigin) -> bool:
-        """Whether nothing is lacking once these files are there: masks are those of the data files that are named."""
+        """Whether nothing is lacking once these files are there: masks belong to the data files that are named."""
         files = {**self.known, **copies}
         return all(
             (key := origin(segment.id)) in copies
@@ -106,10 +106,10 @@ class Copied:
 
 
 def mirrored(step: Step, copied: Copied, run_id: str, now_ms: int) -> TopicEdit:
-    """The commit that makes the replica what its source is.
+    """The commit that makes the replica equal to its source.
 
-    The states of the logs are the source's; only the runs that led to them are those of the replica, by which a
-    commit whose answer was lost is found (C6), each after the source's run that it copied.
+    The states of the logs are the source's. Only the runs that led to them are the replica's: by them a commit
+    whose response was lost is found (C6). Each follows the source's run that it copied.
     """
     source, target, difference = step.source, step.replica, copied.difference
     files = {**difference.known, **copied.copies}
@@ -146,8 +146,8 @@ def reusable(
 ) -> tuple[Segment, ...]:
     """Files of the replica's folder that may be copies of `wanted` ones, one of each, as segments.
 
-    Whether a version has ever named them, and what is in them, is still to be checked; of a mask also which data file
-    it belongs to: its segment has the path at the source. A run that was abandoned can no longer commit (C45).
+    The caller still has to check whether a version has ever named them, and what is in them. It also has to check which
+    data file a mask belongs to: its segment has the path at the source. An abandoned run can no longer commit (C45).
     """
     files, copies = {origin(segment.id): segment for segment in wanted}, dict[str, Segment]()
     for file in stored:

@@ -5,9 +5,9 @@
                view  b'          D = 2               of its own rounds, as of a topic that compacts side by side
 
 A copy brings the source's log and leaves the view, with all that rounds have noted, as long as the log below D is the
-one that they have read. Else it drops the view: where the source cut its log below D, at its start or its end, rewrote
-a part of it, or compacts it. What readers of the view may have missed by that stays noted (C49), and so the epochs of
-such a replica run ahead of those of its source, for ever.
+one that they have read. Else it drops the view: if the source cut its log below D, at its start or its end, rewrote
+a part of it, or compacts it. What readers of the view may have missed by that remains noted (C49). So the epochs of
+such a replica are ahead of its source's for ever.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def last_run(log: LogState) -> str:
 
 
 def copied_log(replica: TopicState, partition: int) -> CopiedLog:
-    """Which state of its source's log a replica has; unless it says so, its own commit follows that of the source."""
+    """Which state of its source's log a replica has; unless it has stored it, its own commit follows the source's."""
     known, log = replica.replica, replica.log(partition)
     if known is not None and partition < len(known.copied):
         return known.copied[partition]

@@ -38,7 +38,7 @@ def with_masks(
 
 
 def _only_of_view(segment: Segment, known: Known) -> bool:
-    """Whether the log names the segment, or may, and masks are those of the view beside it, or may be."""
+    """Whether the log names the segment, or may, and masks belong to the view beside it, or may."""
     if known is None:
         return True
     if segment.partition >= len(known.logs):

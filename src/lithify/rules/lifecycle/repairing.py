@@ -244,7 +244,7 @@ def _forgotten(version: int) -> Iterator[str]:
 
 
 def _no_replica(known: ClosedState | TopicState | None, live: Iterable[Segment]) -> Iterator[str]:
-    """A rebuilt topic has no version of a source, so it is no replica, whatever it was (C64)."""
+    """A rebuilt topic has no version of a source, so it is not a replica, whatever it was (C64)."""
     if known is not None and known.replica is not None:
         was = f"at version {known.version} it was a replica of the topic in {known.replica.source}"
     elif known is None and any(is_copy(segment.path) for segment in live):

@@ -72,9 +72,9 @@ def is_current(known: ReplicaOf, source: TopicState, *, compact: bool) -> bool:
 
 
 def check_replicates(source: TopicState, where: str, target: TopicState) -> ReplicaOf:
-    """What `target` says it is a replica of, if `source` in the warehouse `where` may replace it.
+    """What `target` is a replica of by its own state, if `source` in the warehouse `where` may replace it.
 
-    Raises `PolicyError` where it is no replica of `source`, or `ConflictError` where one of the two is not as the last
+    Raises `PolicyError` if it is not a replica of `source`, or `ConflictError` if one of the two is not as the last
     copy left it (C64).
     """
     known, name = target.replica, target.name

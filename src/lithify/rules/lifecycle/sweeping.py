@@ -27,11 +27,11 @@ RUNS_AT_ONCE = 1_000
 """The most runs that one sweep abandons: every commit copies their ids. Files of others wait for the next sweep."""
 
 RUNS_REMEMBERED = 100
-"""The latest abandoned runs stay known, also when their files are gone: one that resumes after
+"""The latest abandoned runs are remembered, even when their files are deleted. A run that resumes after
 more sweeps gets the error that it expired, and not that a file of its own is missing."""
 
 UNUSUAL_SEGMENTS = 20
-"""From so many segments on, a sweep that deletes more than half of all bytes stored needs `--allow-unusual`."""
+"""With at least this many segments, a sweep that deletes more than half of all bytes stored needs `--allow-unusual`."""
 
 
 _NAMED_BY_COMMITS = (FileKind.OUTPUT, FileKind.ATTEMPT)

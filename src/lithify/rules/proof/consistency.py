@@ -136,6 +136,6 @@ def _view(log: _Log) -> Problems:
 
 
 def _too_many_chunks(what: str, stored: Volume, actual: Volume) -> Problems:
-    """Fewer are no mistake: earlier versions do not count them (C53)."""
+    """Fewer are correct: earlier versions do not count them (C53)."""
     if stored.chunks > actual.chunks:
         yield f"{what} is said to have {stored.chunks} chunks, the segments say {actual.chunks}", None

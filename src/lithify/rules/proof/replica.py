@@ -25,7 +25,7 @@ from lithify.rules.lifecycle.replicas import check_replica
 
 
 def state_findings(source: TopicState, replica: TopicState) -> Iterator[Finding]:
-    """Where a replica's state is not that of its source at the same version."""
+    """Where a replica's state differs from its source's at the same version."""
     name, says = replica.name, check_replica(replica)
     if says.compacts != (says.compact and may_compact(source)):
         message = "compacts by itself" if says.compacts else "does not compact by itself"

@@ -5,10 +5,10 @@
 
 A proof covers two consecutive versions: one commit replaced the older, and after that commit there
 were only appends, `delete-records` and changed settings. So the rules of that one commit, computed
-again on the version that it was based on, say exactly which records must be left, and a chain of
+again on the version that it was based on, give exactly the records that must be left. A chain of
 proofs covers any number of rounds, retentions, truncations and undos. The round's own report is
-believed only where it makes the round do less, and on how far records were old enough where commits
-since have made their times coarser (C14). Metadata cannot decide, and so no proof does, whether
+trusted only if it makes the round do less, and for how far records were old enough if later commits
+have made their times coarser (C14). Metadata cannot decide, and so no proof does, whether
 `retain` was right about the time, and what `undo` restored once the restored version has expired.
 """
 
@@ -33,7 +33,7 @@ NO_END = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class LogVersion:
-    """A log as one version has it: its segments and those of its view, each in offset order."""
+    """A log as one version has it: its segments and its view's, each in offset order."""
 
     version: int
     state: LogState
@@ -112,7 +112,7 @@ class Proof:
 
 
 def proofs(how: Transition) -> Iterator[Proof]:
-    """The proof of a log, and that of its view if it has or should have one."""
+    """The proof of a log, and of its view if it has or should have one."""
     planned = _planned(how)
     if how.verb is Verb.UNDO and how.round_ is not None:
         how = _restored(how, how.round_)
@@ -160,8 +160,9 @@ def _planned(how: Transition) -> LogPlan | None:
 def _as_old(log: LogState, segments: tuple[Segment, ...], horizon: int, now_ms: int) -> LogState:
     """The log with what a round has covered committed long ago, but for the times that its plan had as well.
 
-    Commits since the plan may have made the times later that the log keeps of its commits (C14), and those of its
-    plan are not known any more. One from before the plan's time, of the end of a segment below the horizon, was there.
+    Commits since the plan may have made the times later that the log keeps of its commits (C14), and the times at its
+    plan are not known any more. An entry from before the plan's time, at the end of a segment below the horizon, was
+    there.
     """
     ends = {segment.end_offset for segment in segments if segment.end_offset <= horizon}
     known = tuple(entry for entry in log.committed if entry.end_offset in ends and entry.time_ms <= now_ms)

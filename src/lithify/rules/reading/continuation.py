@@ -9,7 +9,7 @@
                                                        of a value that it has read and would keep for ever
     Recreated, Restored    another topic of the same name, or an earlier state of it, from a backup
 
-All readers ask here: those of the API, consumers of lake and Kafka, `publish`, and streams of Spark.
+All readers use it: the API's readers, consumers of lake and Kafka, `publish`, and streams of Spark.
 """
 
 from __future__ import annotations

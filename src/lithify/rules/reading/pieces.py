@@ -42,7 +42,7 @@ class Piece:
 def pieces_of(
     log: LogState, segments: tuple[Segment, ...], view: tuple[Segment, ...], how: Reading
 ) -> tuple[Piece, ...]:
-    """What is read of a log with these segments, those of its view included, in offset order (C33)."""
+    """What is read of a log with these segments, including its view's, in offset order (C33)."""
     if not how.reads_view(log):
         return tuple(Piece(s, log.log_start_offset) for s in segments)
     dirty = log.first_dirty_offset

@@ -5,9 +5,9 @@
     side by side   S ══════════════ D ═══════════ E      the backlog has everything, until it is trimmed
                    view ··········· D ═══════════ E
 
-At an offset on a double line, the latest records of all keys below that offset are those of the whole history: what a
-round removes has lost to a record below D. Records that retention, `delete-records` or a truncation have removed are
-in the log at no point.
+At an offset on a double line, the latest records of all keys below that offset are the same as in the whole history:
+what a round removes has lost to a record below D. Records that retention, `delete-records` or a truncation have removed
+are in the log at no point.
 
     in place       S ── compacted ── D ──────────── E     below D it was cut at N: only an earlier version has the
                           N = D ╞═══════ E                values that the records from N on had superseded
@@ -63,9 +63,11 @@ def _first_plain(log: LogState) -> int:
 
 
 def _covered_from(log: LogState, start: int, reached: int) -> int:
-    """The first offset that is covered of a log that is read from `start`, and that rounds have compacted up to
-    `reached`, or beyond before it was truncated to there: then values that the truncated records had superseded still
-    counted at that offset."""
+    """The first covered offset of a log that is read from `start`.
+
+    Rounds have compacted it up to `reached`, or beyond before it was truncated to there: then values that the truncated
+    records had superseded still counted at that offset.
+    """
     if reached <= start:
         return start
     lost = any(dropped.restored and not dropped.of_view and dropped.below > reached for dropped in log.dropped)

@@ -4,7 +4,7 @@
 
 The offsets are written as Spark's Kafka source writes them, so that a checkpoint shows how far a job has read;
 the cursors are under a name that no topic has. Checkpoints of earlier versions have `#epochs` instead, or
-neither: the rest of the cursor is then that of the newest version, as for an offset that a user gives.
+neither: the rest of the cursor is then the newest version's, as for an offset that a user gives.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ a batch is                          A alone, or b with d and e: many small logs 
 The same order holds within a topic, so that the first share of its logs has the most overdue ones, and a topic whose
 most overdue logs are taken goes behind others.
 
-Where several cleaners share the work, a batch is at most one cleaner's share, of many topics or of the logs of one
-large topic: the others have work as well, and little is lost if one of them dies. A share is of what is left, so the
-last ones are small, and all cleaners end at about the same time.
+If several cleaners share the work, a batch is at most one cleaner's share, of many topics or of the logs of one
+large topic. So the others have work as well, and little is lost if one of them dies. A share is a part of what is
+left, so the last ones are small, and all cleaners end at about the same time.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class RequiredWork:
         return -self.priority[0]
 
     def only(self, partitions: Iterable[int]) -> RequiredWork:
-        """With the rounds of these logs only. Its volume is an estimate: that of as many logs."""
+        """With the rounds of these logs only. Its volume is an estimate, in proportion to the number of logs."""
         wanted = frozenset(partitions)  # of thousands
         left = [due for due in zip(self.rounds, self.order, strict=True) if due[0] in wanted]
         if len(left) == len(self.rounds):

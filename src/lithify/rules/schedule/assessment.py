@@ -104,9 +104,9 @@ def assess(
     now_ms: int,
     reads: LogReads = NONE_NAMED,
 ) -> Assessment:
-    """The log at `now_ms`, whose `segments` are in offset order; if it is not due, also when it will be.
+    """The log at `now_ms`, whose `segments` are in offset order; if it is not due, the time from which it will be.
 
-    That is as long as the groups that the topic names read no further than `reads` says (C61, C62).
+    This time holds as long as the groups that the topic names read no further than `reads` (C61, C62).
     """
     assessment = _assessed_at(state, segments, settings, now_ms, reads)
     if assessment.verdict.due:
@@ -147,7 +147,7 @@ def next_tombstone_expiry_ms(state: LogState, horizon: Horizon, settings: TopicS
 
 
 def entries_that_may_hide_values(state: LogState, settings: TopicSettings) -> int:
-    """How many whole entries of Pulsar keep all tombstones below D from expiring: those that are no chunks (C53)."""
+    """How many whole entries of Pulsar keep all tombstones below D from expiring: chunks do not count (C53)."""
     above = state.dirty.sealed if settings.order is not None else 0
     return state.compacted_volume.sealed + above
 

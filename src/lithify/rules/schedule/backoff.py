@@ -3,10 +3,10 @@
     failure      1     2     3     4      5      6      7     8
     tried after  15 s  30 s  1 min 2 min  4 min  8 min  16 min  quarantined
 
-An error of the environment (a store or catalog that cannot be reached, a full disk, a Spark that
-does not start) is not the log's: as long as no other log gets through with the same means it is not
-counted, or an outage would quarantine every log of a catalog. It waits twice as long each time as
-well, but never for long, so that work goes on soon after the outage.
+An error of the environment is not the log's, such as a store or catalog that cannot be reached, a full
+disk, or a Spark that does not start. It is not counted as long as no other log succeeds with the same
+means: an outage would quarantine every log of a catalog. It waits twice as long each time as well, but
+never for long, so that work continues soon after the outage.
 """
 
 from __future__ import annotations

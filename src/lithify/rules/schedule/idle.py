@@ -5,8 +5,8 @@
                    ─► now           `assess` reads them now
 
 The time is never too late, and exact for logs with `compact` alone and without a minimum lag. No
-state has the ages of segments that a round has left, so the segments of a log with `delete` and a
-limit of age have to be read as soon as it has such ones.
+state has the ages of segments that a round has left. So the segments of a log with `delete` and a
+limit of age have to be read as soon as it has such segments.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Expires kept versions after `versions.retention.ms` (C6, C7), in a commit of its own that changes no log.
+"""Expires retained versions after `versions.retention.ms` (C6, C7), in a commit of its own that changes no log.
 
     kept     14   19   22   27   30      closed longer than versions.retention.ms ago: 14, 19, 22
     after                   27   30      `sweep` may delete the files that only the others named
@@ -65,7 +65,7 @@ def expire_versions(warehouse: Warehouse, name: TopicName, *, now_ms: int | None
 
 
 def next_expiry_ms(warehouse: Warehouse, name: TopicName) -> int | None:
-    """When the first of the kept versions is past `versions.retention.ms`; None without one.
+    """When the first of the retained versions is past `versions.retention.ms`; None without one.
 
     Raises `UnknownTopicError` or what reading versions raises.
     """

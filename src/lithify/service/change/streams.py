@@ -64,7 +64,7 @@ def edit_stream(
 def _all_edited(warehouse: Warehouse, stream: str) -> Iterable[EditedTopic]:
     """Alters the topics that inherit other settings; again if an edit at the same time has stored others meanwhile.
 
-    That one may have looked at a topic just before this one committed what was stored earlier.
+    That edit may have read a topic just before this one committed what was stored earlier.
     """
     store, edited = warehouse.store, dict[TopicName, EditedTopic]()
     attributes = _as_stored(store, stream)

@@ -1,4 +1,4 @@
-"""Deletes files that no kept version names any more; no other module deletes them (C6, C45).
+"""Deletes files that no retained version names any more; no other module deletes them (C6, C45).
 
 named before ─► list the folder ─► named after ─► plan: what may go, and since when
                                                     │ with `delete`
@@ -123,7 +123,7 @@ def _report(
 
 @dataclass(slots=True)
 class _Look:
-    """One look at the folder of a topic."""
+    """One listing of the folder of a topic."""
 
     warehouse: Warehouse
     state: TopicState

@@ -13,9 +13,9 @@ from lithify.service.documents import put_warehouse_format, warehouse_format
 
 
 def upgrade(warehouse: Warehouse) -> UpgradeReport:
-    """Makes the warehouse one of the newest format; a repetition changes nothing.
+    """Upgrades the warehouse to the newest format; a repetition changes nothing.
 
-    Raises `UnsupportedFormatError` for one that is newer, or `WarehouseError`, also where there is none yet.
+    Raises `UnsupportedFormatError` for one that is newer, or `WarehouseError`, even if there is none yet.
     """
     before = warehouse_format(warehouse.store)
     if before != NEWEST_FORMAT:

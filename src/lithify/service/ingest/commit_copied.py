@@ -3,7 +3,7 @@
     log end E ─► read [E, end) ─► segments with its offsets ─► commit, if the log still ends at E
                                                                   and ends at `end` from then on
 
-The log ends where the source was read to, also if its last offsets hold nothing to copy: a transaction
+The log ends where the source was read to, even if its last offsets hold nothing to copy: a transaction
 marker, records without a key. Else they would seem lost once the source's retention deletes them (C2).
 
 The first commit takes the range. A second ingest of the same log finds that the log end has moved and

@@ -13,7 +13,7 @@ from lithify.reports.ingest import IngestBatch, IngestedEntries, IngestedLog, In
 from lithify.service.ingest.system_outages import Outages, Seldom, WarehouseOutages, begins_text
 
 LOOK_MS = 1_000
-"""Between two looks at whether the source answers."""
+"""Between two checks of whether the source answers."""
 
 Logs = tuple[IngestedLog | IngestedEntries, ...]
 
@@ -33,7 +33,7 @@ class Narration:
         self._looked_ms = clock.monotonic_ms()
 
     def begins(self, source: str, topic: str, logs: Logs) -> None:
-        """Before the first batch of a topic; `logs` are those of the copy."""
+        """Before the first batch of a topic; `logs` are the copy's."""
         new = all(log.log_end_offset == 0 for log in logs)
         offset = logs[0].log_end_offset if len(logs) == 1 else None
         text = f"{source} → {topic}: {begins_text(offset, lag_text(logs), new=new)}"

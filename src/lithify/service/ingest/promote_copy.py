@@ -3,9 +3,9 @@
     promotion and source document: promoted ─► commit: no copy any more ─► source document: promoted
 
 The documents come first: a repair may restore an earlier version of the topic, but not a document. Without the
-commit nothing can be appended, and no ingest can begin; promoting once more ends it. An ingest that had read the
-source document before may overwrite it, and be killed then; nobody else writes that of the promotion. Earlier versions
-know only the first.
+commit nothing can be appended, and no ingest can begin; a repeated promotion completes it. An ingest that had read the
+source document before may overwrite it, and be killed then; only a promotion writes its own document. Earlier versions
+support only the first one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from lithify.service.documents import put_promotion, put_source, source_of
 def promote_copy(warehouse: Warehouse, name: TopicName) -> CopyPromoteReport:
     """Ends a copy irreversibly: appends continue at its log ends, and no ingest can continue with it.
 
-    Raises `PolicyError` for a replica, and for a topic that is no copy; `ConflictError` where it is another topic by
+    Raises `PolicyError` for a replica, and for a topic that is not a copy; `ConflictError` if it is another topic by
     now, `UnknownTopicError`, `DamagedError`, or what `commit` raises.
     """
     run_id = warehouse.clock.new_id()

@@ -64,7 +64,7 @@ class _CheckedBatch:
 
 
 def copy_keys(warehouse: Warehouse, state: TopicState) -> CopyKeys:
-    """Those of this version. Raises `DamagedError` or `WarehouseError`."""
+    """The signs of this version. Raises `DamagedError` or `WarehouseError`."""
     segments = by_partition(warehouse.store.segments(state))
     view = by_partition(warehouse.store.view(state) if state.settings.side_by_side else ())
     how = Reading(compacted=True)

@@ -71,8 +71,8 @@ class CopyStreams:
             self._stream.stop()
 
     def report(self, *, stopped: bool) -> IngestReport:
-        """`stopped`: everything was to end. What made a stream end meanwhile is no error of the copy, nor what it
-        waits for."""
+        """`stopped`: everything was to end. What made a stream end meanwhile is not an error of the copy, nor is what
+        it waits for."""
         error = self._error if self._stream is None else self._stream.end()
         if stopped and (self._again_ms is not None or (self._stream is not None and _is_passing(error))):
             error = None

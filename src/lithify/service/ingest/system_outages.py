@@ -16,7 +16,7 @@ SILENT_MS, QUIET_MS = 5_000, 60_000
 
 
 def begins_text(offset: int | None, lag: str, *, new: bool) -> str:
-    """`begins, lag 2 offsets`, or `continues at offset 5, lag 1 offset`; `offset` is that of the only log."""
+    """`begins, lag 2 offsets`, or `continues at offset 5, lag 1 offset`; `offset` is the only log's."""
     where = "" if offset is None else f" at offset {offset}"
     return f"{'begins' if new else f'continues{where}'}, {lag}"
 

@@ -8,9 +8,9 @@
     watcher  ◄── `AssessedTopic`, or why there is none ──────┘
              ──► `Finding`: the watcher's result for the topic, and when to look again
 
-So a look at an idle catalog reads at most the metadata of each topic; in a catalog in a database it is a
-single query, and one more for the positions of groups where topics name any. Topics are read in parallel. An
-error with one topic does not stop the look at the others.
+So a check of an idle catalog reads at most the metadata of each topic. In a catalog in a database it is a
+single query, and one more for the positions of groups if topics name any. Topics are read in parallel. An
+error with one topic does not stop the check of the others.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Known(Generic[T]):
         return self.looked_ms <= now_ms and (look_at_ms is None or now_ms < look_at_ms)
 
     def is_current(self, token: str | None, positions: PositionsOfLook, now_ms: int) -> bool:
-        """Whether there is no reason to look at the topic."""
+        """Whether there is no reason to check the topic."""
         if not self.rests(now_ms) or self.finding.despite_commits:
             return self.rests(now_ms)
         return self.is_at(token) and self.is_read_up_to(positions)
@@ -129,19 +129,19 @@ class Reads:
 
 @dataclass(slots=True)
 class CatalogWatch(Generic[T]):
-    """Keeps the finding for each topic. One thread may look at a time."""
+    """Keeps the finding for each topic. Only one thread may check topics at any time."""
 
     store: LogStore
     watcher: Watcher[T]
     known: dict[TopicName, Known[T]] = field(default_factory=dict)
     steps: int = 0
-    """Topics looked at so far, in all looks; it shows that a long look makes progress."""
+    """Topics checked so far, in all rounds of checks; it shows that a long one makes progress."""
     groups: GroupPositions = field(default_factory=NoGroups)
     groups_error: LithifyError | None = None
     """Why the positions of groups could not be read at the last look."""
 
     def look(self, now_ms: int) -> Reads:
-        """Looks at every topic. Raises `WarehouseError` where the catalog cannot be reached."""
+        """Checks every topic. Raises `WarehouseError` if the catalog cannot be reached."""
         tokens = dict(self.store.change_tokens())
         before = {name: known for name, known in self.known.items() if name in tokens}
         positions = PositionsOfLook(self.groups, self.store)

@@ -47,7 +47,7 @@ def group_lag(warehouse: Warehouse, group: str, name: TopicName, positions: Sequ
 
 
 def _partitions(warehouse: Warehouse, name: TopicName) -> Iterable[int]:
-    """Those of a topic that cannot be read whole; none where even its metadata cannot be read."""
+    """The lags of a topic that cannot be read whole; none if even its metadata cannot be read."""
     with suppress(Exception):
         return warehouse.store.load(name).partitions
     return ()
@@ -72,7 +72,7 @@ def _lags(warehouse: Warehouse, group: str, name: TopicName, positions: Sequence
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """A topic as it is looked at."""
+    """A topic as it is read."""
 
     warehouse: Warehouse
     state: TopicState

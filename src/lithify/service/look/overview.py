@@ -55,7 +55,7 @@ class StatusWatch:
         )
 
     def finding(self, topic: AssessedTopic, now_ms: int) -> Finding[TopicOverview]:
-        """Its worst log; a person may release failing logs at any time, so it is looked at each time."""
+        """Its worst log; a person may release failing logs at any time, so it is determined each time."""
         for error in topic.damaged.values():
             raise error
         state, assessments = topic.state, topic.assessments

@@ -1,4 +1,4 @@
-"""The state of a topic's logs, of the topic, and its kept versions: `status`, `topic info`, `versions` (C6, C7).
+"""The state of a topic's logs, of the topic, and its retained versions: `status`, `topic info`, `versions` (C6, C7).
 
 Reads metadata only.
 """
@@ -190,7 +190,7 @@ def _view_status(log: LogState) -> ViewStatus | None:
 
 
 def kept_versions(warehouse: Warehouse, name: TopicName) -> tuple[VersionReport, ...]:
-    """Every kept version, newest first. Raises `UnknownTopicError`."""
+    """Every retained version, newest first. Raises `UnknownTopicError`."""
     newest = warehouse.store.load(name)
     states = ((kept, _kept_state(warehouse, name, kept)) for kept in warehouse.store.versions(name))
     retention_ms = newest.settings.versions_retention_ms

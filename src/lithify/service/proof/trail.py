@@ -1,4 +1,4 @@
-"""The trail of a topic from a kept version to the newest: the versions that `verify` compares.
+"""The trail of a topic from a retained version to the newest: the versions that `verify` compares.
 
 kept 7 ──round──► ... kept 12 ──truncate──► ... kept 15 ──round──► ... 18, the newest
      └── proof ──┘   └──── proof ─────┘   └─── proof ───┘
@@ -52,7 +52,7 @@ class Trail:
 
     versions: tuple[VersionSeen, ...]
     restorable: tuple[VersionSeen, ...]
-    """Kept versions that an `undo` on the way went back to."""
+    """Retained versions that an `undo` on the way went back to."""
     reports: tuple[RoundReport, ...]
 
     def transitions(self, partition: int) -> Iterator[Transition]:
@@ -116,7 +116,7 @@ def undone_by(reports: tuple[RoundReport, ...], before: TopicState) -> RoundRepo
 
 
 def _since_copies(kept: Sequence[KeptVersion]) -> list[KeptVersion]:
-    """Kept versions, oldest first, since a copy last made a replica what its source is, whatever that changed (C63)."""
+    """Retained versions, oldest first, since a copy last made a replica equal to its source (C63)."""
     replaced = max((version.version for version in kept if version.verb is Verb.REPLICATE), default=0)
     return sorted((v for v in kept if v.version > replaced), key=lambda version: version.version)
 

@@ -106,7 +106,7 @@ def _versions(
 
 
 def _check_kept(warehouse: Warehouse, name: TopicName, result: InspectionResult) -> None:
-    """Raises `VersionSweptError` for missing files that no version names any more: they are no damage (C7)."""
+    """Raises `VersionSweptError` for missing files that no version names any more: this is not damage (C7)."""
     missing = [file.path for file in result.files if file.kind is FindingKind.FILE_MISSING and file.path]
     try:
         named = warehouse.store.named_files(name) if missing else ()

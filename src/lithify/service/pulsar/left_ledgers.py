@@ -4,14 +4,14 @@
       ├─► BookKeeper has no ledger of the topic itself ─► the cluster does not find the topic            gone
       └─► compacted up to a ledger that the topic has ─► hold its subscription ─► not served, no note    unserved
 
-The topic is looked at after the list. One that is not there then has nothing that could serve a ledger of the list, and
-one that is made later begins without a view. BookKeeper is asked as well since the topic may be one of another cluster
-that shares it, or the admin interface may be that of another cluster.
+The topic is read after the list. If it does not exist then, nothing could serve a ledger of the list, and a topic
+that is created later begins without a view. BookKeeper is read as well, since the topic may belong to another cluster
+that shares it, or the admin interface may belong to another cluster.
 
-A ledger that is compacted up to an entry in a ledger of the topic is of this topic, and not of one of the same name in
-another cluster: ids of ledgers are unique in a BookKeeper. That tells nothing where it is the BookKeeper of another
-cluster, so `living` topics are looked at only where the cluster itself has told it. While the subscription is held no
-round or compaction of the topic runs, and one that was frozen is not confirmed any more and publishes nothing.
+A ledger that is compacted up to an entry in a ledger of the topic belongs to this topic, and not to one of the same
+name in another cluster: ids of ledgers are unique in a BookKeeper. This proves nothing in the BookKeeper of another
+cluster, so `living` topics are checked only if the cluster itself has returned its BookKeeper. While the subscription
+is held, no round or compaction of the topic runs. A frozen one is not confirmed any more and publishes nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ByPartition = Mapping[str, Sequence[RoundLedger]]
 def left_ledgers(
     cluster: PulsarCluster, open_ledgers: OpenViewLedgers, *, delete: bool, living: bool = True
 ) -> LeftoversReport:
-    """Lists or deletes them. Raises `BrokerError`, also where it may not be asked for one of the topics."""
+    """Lists or deletes them. Raises `BrokerError`, even if a request is forbidden for only one of the topics."""
     notes: list[str] = []
     with open_ledgers() as ledgers:
         made: dict[str, list[RoundLedger]] = {}
@@ -101,7 +101,7 @@ class _Search:
 
 
 def _unserved(look: TopicLook, made: Collection[RoundLedger]) -> list[RoundLedger]:
-    """What nothing serves of the ledgers of a partition, if it is no round's to settle: it has no note of one."""
+    """The ledgers of a partition that nothing serves, if no round has to settle them: it does not have a round's note."""
     if look.unsettled is not None:
         return []
     used = {look.view, None if look.served is None else look.served.ledger}

@@ -38,7 +38,7 @@ class RoundPorts:
 
 
 class PartitionRound:
-    """One partition during a round. `name` is that of the partition as a topic."""
+    """One partition during a round. `name` is the partition's as a topic."""
 
     def __init__(self, ports: RoundPorts, number: int, name: str) -> None:
         self.name = name
@@ -46,13 +46,13 @@ class PartitionRound:
         self.view: PlannedView | None = None
         """The view to write; None if nothing is new, or after an error."""
         self.notes: list[str] = []
-        """What a reader of the report should know, though it is no error."""
+        """Notes for the reader of the report, which are not errors."""
         self._cluster = ports.cluster
         self._leftovers = Leftovers(ports.cluster, ports.open_ledgers)
         self._publisher = Publisher(ports.cluster, ports.clock)
         self._hold: Hold | None = None
         self._since: int | None = None
-        """The newest ledger that is no leftover; None where there is no leftover."""
+        """The newest ledger that is not a leftover; None if there is no leftover."""
         self._has_leftovers = self._may_leave_more = self._is_unknown = False
 
     @property
@@ -125,7 +125,7 @@ class PartitionRound:
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """Notes the first error as that of the partition."""
+        """Notes the first error as the partition's."""
         try:
             yield
         except Exception as error:

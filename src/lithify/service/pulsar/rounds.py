@@ -98,7 +98,7 @@ def _written(
     planned: Sequence[PartitionRound],
     progress: Progress,
 ) -> Mapping[str, WrittenView | LithifyError]:
-    """By partition, its view or its error. An error of the engine is that of every partition."""
+    """By partition, its view or its error. An error of the engine is an error of every partition."""
 
     def watched(phase: str, done: int, total: int) -> None:
         if not any(one.is_held for one in planned):

@@ -6,8 +6,8 @@
            the topic is not there; or by the deadline its cursor         never served: the ledger is deleted
            nothing else by the deadline                                 unknown: nothing is deleted
 
-A ledger may be deleted only as long as the request was not sent, else the broker would serve a ledger that is gone; or
-where the broker has nothing any more that could serve it.
+A ledger may be deleted only as long as the request was not sent: else the broker would serve a deleted ledger. It may
+also be deleted when the broker has nothing any more that could serve it.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     wanted ──► newest version, kept versions from the newest on ──► the first that covers it ──► its records below it
                                                               └─► none: refused, with the nearest that is covered
 
-A time is that of records: it means the offset of the first one at or after it, as for readers that start there.
+A time is compared with records: it means the offset of the first one at or after it, as for readers that start there.
 """
 
 from __future__ import annotations

@@ -247,7 +247,7 @@ def _in_version(start: From, version: int | None) -> From:
 
 
 def version_of(warehouse: Warehouse, name: TopicName, version: int | None) -> TopicState:
-    """A kept version, or the newest one. Raises `UnknownTopicError` or `UnknownVersionError`."""
+    """A retained version, or the newest one. Raises `UnknownTopicError` or `UnknownVersionError`."""
     return warehouse.store.load(name) if version is None else warehouse.store.load_version(name, version)
 
 

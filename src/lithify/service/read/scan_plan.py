@@ -5,7 +5,7 @@
     tasks                [ 1 ][  2  ][ 3 ]              bounded by bytes, never more than one log
 
 Offsets are permanent (C1), so [start, end) has the same records in every version, except those that
-a round has removed: a stream plans each batch on the newest version and neither repeats nor skips a
+a round has removed. A stream plans each batch on the newest version and neither repeats nor skips a
 record. It reads metadata only; a bound in time also reads one segment of each log.
 """
 

@@ -15,7 +15,7 @@ from lithify.service.read.fetch import open_logs
 def copied_signs(
     warehouse: Warehouse, state: TopicState, ranges: Mapping[int, tuple[int, int]]
 ) -> Mapping[int, Mapping[int, Signs]]:
-    """By partition and offset those of what a version of a copy has there, without what is behind a damaged file."""
+    """The signs of a version's records by partition and offset, without records behind a damaged file."""
     signs: dict[int, dict[int, Signs]] = {partition: {} for partition in ranges}
     with suppress(DamagedError):
         readers = open_logs(warehouse, state, {partition: start for partition, (start, _) in ranges.items()})

@@ -55,9 +55,9 @@ def _silent(_done_bytes: int, _all_bytes: int) -> None:
 class MirrorRequest:
     """`source` names the warehouse of the source, for people; `compact` is whether the replica compacts by itself.
 
-    `acquire` is a throttle, called with the bytes of each piece before it is read; `tell` gets the bytes that are done
-    and those to do; once `stops` is true the copy ends soon, and commits nothing. All are called from several threads.
-    `load` gives the version of the source to copy, the newest, each time that the copy begins anew.
+    `acquire` is a throttle, called with the bytes of each piece before it is read. `tell` gets the bytes that are done
+    and the bytes to do. Once `stops` is true the copy ends soon, and commits nothing. All are called from several
+    threads. `load` returns the version of the source to copy, the newest, each time that the copy begins again.
     """
 
     source: str
@@ -70,7 +70,7 @@ class MirrorRequest:
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """Files of the source as the replica is to name them; and those of the source that were copied, or were there."""
+    """Files of the source as the replica is to name them; and files of the source that were copied, or were there."""
 
     by_origin: ByOrigin
     copied: tuple[Segment, ...] = ()
@@ -187,7 +187,7 @@ class _Work:
         return copy
 
     def mask(self, segment: Segment, file: Segment, left: Segment | None) -> Segment:
-        """`file` of the replica with a mask of its own, which hides what that of `segment` of the source hides.
+        """`file` of the replica with a mask of its own, which hides what the mask of the source's `segment` hides.
 
         It is the one that an earlier copy has left, if that is one of this file, and right.
         """

@@ -61,12 +61,16 @@ class _OvertakenError(Exception):
 
 
 def mirror(source: Warehouse, target: Warehouse, name: TopicName, request: MirrorRequest) -> MirrorReport:
-    """Makes the topic `name` of `target` what it is in `source`; creates it if there is none.
+    """Makes the topic `name` of `target` equal to the one in `source`; creates it if there is none.
 
-    Raises `PolicyError` where the target is no replica of this source, `ConflictError` where one of the two is not as
-    the last copy left it, `UnsupportedFormatError` where the target's warehouse has to be upgraded first (C66),
-    `DamagedError` which names a file, `InsufficientSpaceError`, `UnknownTopicError` where the source has no such topic,
-    or what `commit` raises. Nothing has changed then, but a new replica may be there, empty.
+    Nothing has changed after an error, but a new replica may be there, empty. Raises what `commit` raises, or
+
+    - `PolicyError` if the target is not a replica of this source,
+    - `ConflictError` if one of the two is not as the last copy left it,
+    - `UnsupportedFormatError` if the target's warehouse has to be upgraded first (C66),
+    - `DamagedError`, which names a file,
+    - `InsufficientSpaceError`,
+    - `UnknownTopicError` if the source has no such topic.
     """
     started_ms = target.clock.monotonic_ms()
     for start in range(1, STARTS + 1):

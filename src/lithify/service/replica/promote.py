@@ -3,7 +3,7 @@
     fence raised ─► commit ─► fence raised
 
 A daemon that was frozen in a copy of positions has read an earlier fence, and writes none any more (C68). The first one
-holds also if this process ends right after the commit; the second one stops a copy that began between the two.
+holds even if this process ends right after the commit; the second one stops a copy that began between the two.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from lithify.service.commit import commit
 
 
 def promote(warehouse: Warehouse, name: TopicName, copies: PositionCopies | None = None) -> PromoteReport:
-    """Promotes a replica. Offsets go on where those of the source ended; its source is not told.
+    """Promotes a replica. Offsets continue where the source's ended; its source is not notified.
 
-    `copies` are those of positions into its warehouse; None where none can be copied to it.
+    `copies` has the copies of positions into its warehouse; None if none can be copied to it.
 
-    Raises `PolicyError` for a topic that is no replica, or one that has nothing yet; `UnknownTopicError`, or what
-    `commit` raises; `CoordinationError` where the fence cannot be raised. Where it fails after the commit, the topic is
+    Raises `PolicyError` for a topic that is not a replica, or one that has nothing yet; `UnknownTopicError`, or what
+    `commit` raises; `CoordinationError` if the fence cannot be raised. If this fails after the commit, the topic is
     promoted.
     """
     run_id = warehouse.clock.new_id()

@@ -4,9 +4,9 @@
           └──────────────── no round in between, else once more ─────────────────┘
 
 So the replica has the versions that the positions were committed in, when they are stored there: no reader finds itself
-beyond the end, or has read what a round of a later version left. And they are as new as those that the rounds of this
-version have waited for (C61, C62): no group that has read in time is told at the replica that it has not. Until they
-are stored, they wait in memory: those of one topic, some 0.5 KB each.
+beyond the end, or has read what a round of a later version left. And they are as new as the positions that the rounds
+of this version have waited for (C61, C62): no group that has read in time gets the error at the replica that it did
+not. Until they are stored, they wait in memory: the positions of one topic, some 0.5 KB each.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ReadPositions:
 
 
 def read_positions(source: Groups, target: Groups | None, topic: TopicName) -> ReadPositions:
-    """What a copy begins with; `target` is None while it is no warehouse yet. Raises `CoordinationError`."""
+    """What a copy begins with; `target` is None while it is not a warehouse yet. Raises `CoordinationError`."""
     fence = NEVER_COPIED if target is None else target.copies.fence(topic)  # first: see `PositionCopies`
     return ReadPositions(topic, fence, source.positions(topic=topic))
 
@@ -63,8 +63,8 @@ def load_between(
 def store_positions(read: ReadPositions, target: Warehouse, groups: Groups) -> CopiedPositions:
     """Stores them, once the copy of their version has ended.
 
-    Not in a topic that is no replica any more: its groups go their own ways. Raises `CoordinationError`,
-    `UnknownTopicError` or `WarehouseError`.
+    It stores nothing in a topic that is not a replica any more: its groups continue independently. Raises
+    `CoordinationError`, `UnknownTopicError` or `WarehouseError`.
     """
     if read.fence == NEVER_COPIED:  # read before there was a warehouse, perhaps: from here on it can be raised
         groups.copies.fence(read.topic)

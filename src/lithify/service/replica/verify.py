@@ -3,7 +3,7 @@
     by itself        metadata: its own laws      every named file: read whole, pages, facts, order of records
     with a source    the same version's state    every file that both name: the same bytes
 
-A replica in a plain folder or bucket is a backup, and this is how it is checked, also if its source is gone.
+A replica in a plain folder or bucket is a backup, and this is how it is checked, even if its source is gone.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def verify_replica(
 ) -> ReplicaVerification:
     """Checks the newest version of a replica; without `source` by what it says itself.
 
-    A source that has moved on and does not keep the replica's version is compared as far as both name the same files.
-    `tell` gets the bytes read and those to read, from several threads. Raises `PolicyError` for a topic that is no
-    replica of this source or has nothing yet, `VersionSweptError` where one of the two was swept meanwhile,
+    A source that has moved on and does not retain the replica's version is compared as far as both name the same files.
+    `tell` gets the bytes read and those to read, from several threads. Raises `PolicyError` for a topic that is not a
+    replica of this source or has nothing yet, `VersionSweptError` if one of the two was swept meanwhile,
     `UnknownTopicError` or `WarehouseError`.
     """
     started_ms = target.clock.monotonic_ms()
@@ -120,7 +120,7 @@ class _Side:
 
 
 class _Work:
-    """Reads every file of a replica, and those of its source that it is compared with."""
+    """Reads every file of a replica, and the files of its source that it is compared with."""
 
     def __init__(self, ours: _Side, theirs: _Side | None, tell: Callable[[int, int], None]) -> None:
         segments = (*ours.files.segments, *ours.files.view)

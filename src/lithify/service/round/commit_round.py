@@ -34,7 +34,7 @@ Logs = Mapping[int, tuple[Segment, ...]]
 
 @dataclass(frozen=True, slots=True)
 class PlannedAt:
-    """Of which version, and at what time, epoch ms, plans were made. `is_given`: it is that of `--now`."""
+    """Of which version, and at what time, epoch ms, plans were made. `is_given`: `--now` gave the time."""
 
     version: TopicState
     now_ms: int
@@ -60,8 +60,8 @@ def commit_round(
 ) -> CommittedRound:
     """Commits what can be committed of `outcomes`. Raises what `commit` raises, or `ClockError`.
 
-    Without `--now` the clock is read just before the swap, since tombstones age from the commit on (C18), and one that
-    is behind those of earlier commits counts as theirs.
+    Without `--now` the clock is read just before the swap, since tombstones age from the commit on (C18). If it is
+    behind the times of earlier commits, the commit gets their time.
     """
     planned_on = planned.version
     left_out: dict[int, str] = {}

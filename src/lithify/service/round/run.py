@@ -4,9 +4,9 @@
              ▲      └───── execute, all logs together ────┘      │
              └────────── logs that other commits changed ◄─────────┘
 
-All logs of a run go through the engine together, so that many small ones are one job; those of a
-topic are committed together, and topics in parallel where a commit waits for other machines. A log
-that fails stays unchanged and is reported; the others continue.
+All logs of a run pass the engine together, so that many small ones are one job. The logs of a topic
+are committed together, and topics in parallel if a commit waits for other machines. A log
+that fails remains unchanged and is reported; the others continue.
 """
 
 from __future__ import annotations

@@ -250,9 +250,9 @@ def plan_rounds(
 ) -> tuple[LogPlan, ...]:
     """The rounds that would run at `now_ms`, one per log of `partitions`, or of all, which groups have read so far.
 
-    Those of the partitions `keeping` drop no expired tombstone.
-    Raises `PolicyError` where the topic does not compact, `UnknownTopicError` for a partition that
-    it does not have, `DamagedError` where a manifest cannot be read.
+    The rounds of the partitions `keeping` drop no expired tombstone.
+    Raises `PolicyError` if the topic does not compact, `UnknownTopicError` for a partition that
+    it does not have, `DamagedError` if a manifest cannot be read.
     """
     check_takes_rounds(state)
     if not state.settings.compacts:

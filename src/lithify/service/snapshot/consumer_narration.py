@@ -46,7 +46,7 @@ class Following:
 class KafkaNote(Following):
     """That it waits for a broker, for example. `text` is for people.
 
-    `topic` is that of the lake and `to` what its records go into; both are None in a note about the cluster.
+    `topic` is the lake's and `to` what its records are written to; both are None in a note about the cluster.
     """
 
     event: str
@@ -61,7 +61,7 @@ TellNote = Callable[[KafkaNote], None]
 
 
 def lag_text(logs: Sequence[FollowedLog]) -> str:
-    """How far it is behind, in offsets: those of removed records and of transaction markers count."""
+    """How far it is behind, in offsets: removed records and transaction markers count."""
     return f"lag {plural(sum(log.lag for log in logs), 'offset')}"
 
 

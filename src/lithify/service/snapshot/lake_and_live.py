@@ -41,10 +41,10 @@ POLLS = 10
 
 
 class LakeAndLive:
-    """Iterate over it for the records of a topic, endlessly: those of the lake, then those of `live`, which it closes.
+    """Iterate over it for the records of a topic, endlessly: the lake's, then the ones of `live`, which it closes.
 
-    `partitions` are those to read, None for all. For one thread. Raises `UnknownSourceError`, `SourceLostError`,
-    `SourceWentBackError`, `BrokerError`, and `LogTruncatedError` where it cannot continue at a stored cursor.
+    It reads `partitions`, None for all. For one thread. Raises `UnknownSourceError`, `SourceLostError`,
+    `SourceWentBackError`, `BrokerError`, and `LogTruncatedError` if it cannot continue at a stored cursor.
     """
 
     def __init__(
@@ -249,7 +249,7 @@ class LakeAndLive:
         return taken
 
     def _first(self, state: TopicState, partition: int, stored: StoredPosition) -> Reached:
-        """Where to start. Checks first that the cluster has all records that the lake has not."""
+        """Where to start. Checks first that the cluster has all records that are missing in the lake."""
         at = stored.reached(partition, self._cursors.offset(partition))
         log = log_of(state, partition)
         check_numbering(self._warehouse, state, partition, at)

@@ -1,7 +1,7 @@
 """Consumes a topic of the lake alone: what there is, then what is appended.
 
-It is the consumer of lake and cluster, with a cluster that has nothing: whatever the lake has more than was read
-counts as deleted there, so that it is read from the lake, with the checks of a stored cursor (C7, C49).
+It is the consumer of lake and cluster, with a cluster that has nothing. Records of the lake that were not read count as
+deleted there, so that they are read from the lake, with the checks of a stored cursor (C7, C49).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SYSTEM = "Lithify"
 
 
 class LakeAlone(LakeAndLive):
-    """`LakeAndLive` of a topic of the lake. Raises also where nothing is new, but the topic another one, or cut."""
+    """`LakeAndLive` of a topic of the lake. Raises even if nothing is new, if it is another topic, or was cut."""
 
     def __init__(
         self, warehouse: Warehouse, name: TopicName, partitions: Sequence[int] | None, file: PositionStore | None

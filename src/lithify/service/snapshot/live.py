@@ -26,8 +26,8 @@ COPY_AGAIN: Final = "copy it into a new topic of the lake, and begin there"
 class Reached(NamedTuple):
     """Everything of a log below `offset` was read; of a copy with message ids, everything up to `message` too.
 
-    Kafka's offsets are those of the copy. Pulsar has none: there `offset` counts on from the copy's log end. `epoch`
-    is Kafka's, of that offset or, where the records do not tell, of an earlier one, and `last` the last record (C72).
+    A copy has Kafka's offsets. Pulsar does not have any: there `offset` counts on from the copy's log end. `epoch`
+    is Kafka's, of that offset or, if the records do not have it, of an earlier one, and `last` the last record (C72).
     """
 
     offset: int
@@ -67,7 +67,7 @@ class LiveTail(Protocol):
         """The next records, at least one if any arrived within the timeout."""
 
     def is_at_end(self, timeout_s: float) -> bool:
-        """Whether all records there were read; False also if that is unknown after the timeout."""
+        """Whether all records there were read; also False for an unknown result after the timeout."""
 
     def close(self) -> None: ...
 

@@ -1,4 +1,4 @@
-"""The newest version of a topic, for those who look at it once for each of many partitions."""
+"""The newest version of a topic, for callers that need it once for each of many partitions."""
 
 from __future__ import annotations
 

@@ -3,10 +3,10 @@
 {"format": 2, "lake": "orders", "kafka": "orders", "kafka_id": "...", "places": {"0": {"offset": 17, ...}}}
 
 A place in a topic of Kafka may have `leader_epoch`, `[offset, epoch]`: everything below that offset was read in this
-epoch, and `last`, offset, timestamp and checksum of the last record (C72); an earlier Lithify passes over both, and
-over `ends`, which is what `logs` is in `source_ends.json` (C71). Of
-a topic of Pulsar the keys are `pulsar` and `pulsar_id`, and a place also has `message`, the id up to which all was
-processed: `[ledger, entry, batch index]`. Format 1 had no id of the topic, and its cursors no epochs.
+epoch. It may also have `last`: offset, timestamp and checksum of the last record (C72). An earlier Lithify ignores
+both, and `ends`, which is what `logs` is in `source_ends.json` (C71). For a topic of Pulsar the keys are `pulsar` and
+`pulsar_id`, and a place also has `message`, the id up to which all was processed: `[ledger, entry, batch index]`.
+Format 1 had no id of the topic, and its cursors no epochs.
 `checksum` is that of all else (C48); earlier versions neither write nor read it.
 """
 

@@ -162,7 +162,7 @@ def _with(log: LogState, segments: tuple[Segment, ...], arriving: Arrivals) -> L
 def appended(
     log: LogState, segments: tuple[Segment, ...], last_timestamp_ms: int, last_id: MessageId | None = None
 ) -> LogState:
-    """`log` with new segments at its end; the timestamp and message id are those of the last record."""
+    """`log` with new segments at its end; the timestamp and message id are the last record's."""
     last = LastRecord(segments[-1].end_offset - 1, last_timestamp_ms, last_id)
     earliest = min(s.min_timestamp_ms for s in segments)
     known = log.oldest_dirty_timestamp_ms
@@ -179,7 +179,7 @@ def appended(
 def ended(newest: TopicState, logs: Mapping[int, LogState], end_offsets: Mapping[int, int]) -> dict[int, LogState]:
     """The logs of `end_offsets` whose end moves beyond their last record, from `logs`, else from `newest`.
 
-    Raises `InvalidInputError` for an end below that of the log, or `UnknownTopicError`.
+    Raises `InvalidInputError` for an end below the log's, or `UnknownTopicError`.
     """
     ended_logs: dict[int, LogState] = {}
     for partition, end in end_offsets.items():

@@ -99,8 +99,9 @@ def committed_ms(committed: Committed, end_offset: int) -> int:
 def committed_after(log: LogState, settings: TopicSettings, now_ms: int) -> Committed:
     """The entries of a log whose new state is committed now.
 
-    Of those that are old enough the first stays, until D has passed it, and the last: of the last alone, which is
-    another one after every part of the lag, a cleaner whose clock is behind would never find that it is old enough.
+    Of the entries that are old enough, the first one is kept until D has passed it, and the last one. The last alone
+    would not do: it changes with every part of the lag, so a cleaner whose clock is behind would never find it old
+    enough.
     """
     lag_ms = settings.min_compaction_lag_ms
     if settings.min_compaction_lag_from != "commit" or lag_ms <= 0:

@@ -3,7 +3,7 @@
     segments   [ a b | c d ]      records below S were deleted, D moved with S, and a lag holds H there:
                      S = D = H    a round could remove none, so none is due until H passes the segment's end
 
-A round clears the requirement of changed settings, and that of deleted records below its horizon.
+A round clears the requirement of changed settings, and the requirement of deleted records below its horizon.
 """
 
 from __future__ import annotations

@@ -3,9 +3,12 @@
     segments   [ old ][ old ][ young ][ old ]        the first two go, S moves to the end of the second
                              ▲ S                     the last one waits for its turn
 
-A segment is dropped when `delete-records` has cut above it, when its newest record is past `retention.ms`,
-while the segments after it hold `retention.bytes` without it, or, side by side, when all groups of
-`backlog.trim.groups` have read it.
+A segment is dropped if one of these is true:
+
+- `delete-records` has cut above it;
+- its newest record is past `retention.ms`;
+- the segments after it hold `retention.bytes` without it;
+- side by side, all groups of `backlog.trim.groups` have read it.
 """
 
 from __future__ import annotations
@@ -90,8 +93,8 @@ def expired_bytes(
     """Bytes of single records past retention in segments wholly below the horizon (C28).
 
     Metadata has only the range of a segment's timestamps, so they are assumed to be spread evenly.
-    Values below the age of an earlier round are not counted, or the log would be due for ever; nor is
-    less than one record, as an old tombstone among young values makes the range wide.
+    Values below the age of an earlier round are not counted, or the log would be due for ever. Less than
+    one record is not counted either, as an old tombstone among young values makes the range wide.
     """
     before_ms = values_expire_before_ms(settings, now_ms)
     if before_ms is None:

@@ -150,9 +150,9 @@ def cuts_by_earlier(
 def unproven(
     state: TopicState, cuts: Mapping[int, SourceWasCut], theirs: Mapping[int, Signs]
 ) -> Mapping[int, SourceWasCut]:
-    """The cuts, without those that are none: brokers do not know the epoch, and have the copy's last record.
+    """The cuts, without false ones, for which brokers do not have the epoch, but have the copy's last record.
 
-    So answers a cluster that was restored to before later elections, of a log that has lost nothing since.
+    A cluster that was restored to before later elections responds so for a log that has lost nothing since.
     """
     lasts = {p: compared_record(state.log(p)) for p in cuts}
     return {
