@@ -9,7 +9,7 @@ Any two keys agree in half of such a hash with probability 2^-32 (Lemire and Kas
 hashing is fast", 2013). A secret prefix with a common fast hash would not be enough: keys can be constructed
 that collide behind any prefix. Keys above `LONG_BYTES` are hashed by keyed BLAKE2b.
 
-Hash ranges divide the keys of a log so that those of each fit into one task's memory.
+Hash ranges divide the keys of a log so that the keys of each fit into one task's memory.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _WEIGHED_BYTES = 1 << 18
 
 
 class KeyHash:
-    """The hash function of a seed and a number, independent of those of other seeds or numbers."""
+    """The hash function of a seed and a number, independent of the functions of other seeds or numbers."""
 
     def __init__(self, seed: str, number: int = 0) -> None:
         secret = hashlib.shake_256(f"{seed} {number}".encode()).digest(8 * _FACTORS + hashlib.blake2b.MAX_KEY_SIZE)

@@ -2,7 +2,7 @@
 
     rate of the run ──► / concurrent tasks ──► one `Throttle` per task and direction
 
-A reader calls `acquire` before it reads, so it never exceeds the rate; a writer, which knows its compressed
+A reader calls `acquire` before it reads, so it never exceeds the rate. A writer, which has its compressed
 bytes only afterwards, calls it after each row group and exceeds it by one row group at most.
 
 The rate may change while a task waits: it waits in slices, a deficit is repaid at the new rate, and a

@@ -202,7 +202,7 @@ def _all_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
 def unite(access: FileAccess, spec: SegmentSpec, segments: Sequence[Segment]) -> tuple[Segment, ...]:
     """New segments with all records of `segments`, reading one row group of each at a time.
 
-    Raises `DamagedError`, also if two segments have different records at one offset: only one was committed.
+    Raises `DamagedError`, even if two segments only have different records at one offset: only one was committed.
     """
     with SegmentWriter(access, spec, attempt="united") as writer:
         for table in _merged([read_segment(access, segment) for segment in segments]):

@@ -1,4 +1,4 @@
-"""Converts the columns that producers give, of various Arrow types, to those of a segment.
+"""Converts the columns that producers give, of various Arrow types, to the columns of a segment.
 
     given                                                     becomes
     key, value       binary or string, large, view, ...       binary

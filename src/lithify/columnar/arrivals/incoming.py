@@ -3,7 +3,7 @@
     records or a table ──► columns ──► rules ──► partitions ──► {0: table, 3: table, ...}
                          columns    admission  partitioner      in order of arrival
 
-The rules, and the texts of refusals, are those of `lifecycle.admission` (C16, the settings on size and
+The rules, and the texts of refusals, come from `lifecycle.admission` (C16, the settings on size and
 time). One invalid record refuses the whole batch; the error names the first one.
 """
 
@@ -96,7 +96,7 @@ class _Arrival:
         self._keyless = sum(topic.log_ends)
 
     def take(self, given: pa.RecordBatch, first_index: int) -> list[tuple[int, pa.RecordBatch]]:
-        """The records of one checked piece by partition. `first_index` is that of its first record in the batch."""
+        """The records of one checked piece by partition. `first_index` is its first record's in the batch."""
         places = self._places(given)
         order = np.argsort(places, kind="stable")
         starts = [0, *(np.flatnonzero(np.diff(places[order])) + 1).tolist()]

@@ -53,7 +53,7 @@ class AscendingIds:
         return np.asarray(missing | ~ascends | ~valid, np.bool_)
 
     def before(self, row: int) -> MessageId | None:
-        """The id before that of a row of the last piece, in its partition."""
+        """The id before the one of a row of the last piece, in its partition."""
         message_id = MessageId(*(int(part[row]) for part in self._before))
         return None if message_id == _BEFORE_ALL else message_id
 

@@ -24,7 +24,7 @@ SMALL_BYTES = 64 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class FileAccess:
-    """How to open the files of a warehouse. `properties` are those of PyIceberg's FileIO.
+    """How to open the files of a warehouse. `properties` are for PyIceberg's FileIO.
 
     Opening, reading or writing a file of a remote warehouse that cannot be reached raises `WarehouseError`.
     """

@@ -17,7 +17,7 @@ from lithify.errors.redaction import keep_secret
 from lithify.model.settings.secrets import is_secret, keep, keep_login
 
 _READ = re.compile(r"(AWS|AZURE|GOOGLE|PG|PYICEBERG|LITHIFY)_?|.*_PROXY$", re.I)
-"""Beginnings of variables that are read by PyIceberg, Arrow, libpq and Lithify, and those of proxies."""
+"""Beginnings of variables that are read by PyIceberg, Arrow, libpq and Lithify, and of variables for proxies."""
 _SETTINGS = (
     ("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"),
     ("AWS_CONFIG_FILE", "~/.aws/config"),

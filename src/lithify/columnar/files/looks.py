@@ -3,8 +3,8 @@
     reader   HEAD: 80 bytes ─────────────► GET of 80 bytes     cut, if the new one is longer; with bytes of this
     writer             PUT of 60 bytes ▲                       process's memory at its end, if it is shorter
 
-Arrow asks an object store first for the size, then for that many bytes. So documents are padded with blanks to
-blocks, which keeps the size, and one that does not hold is looked at again before it is called damaged.
+Arrow requests first the size from an object store, then that many bytes. So documents are padded with blanks to
+blocks, which keeps the size. A document with a wrong checksum is read again before it is reported as damaged.
 """
 
 from __future__ import annotations

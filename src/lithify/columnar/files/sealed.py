@@ -20,7 +20,7 @@ CHECKSUM = "checksum"
 CHECKSUM_DIGITS = 16
 
 _FOLDERS = ("lithify", ".lithify")
-"""The subfolders that hold documents: that of a topic's folder, and that of a warehouse."""
+"""The subfolders that hold documents: of a topic's folder, and of a warehouse."""
 _RESTORE = "restore it from a backup; nothing was changed"
 
 
@@ -50,7 +50,7 @@ def unsealed(path: str, text: bytes) -> dict[str, Any]:
 
 
 def parsed_object(path: str, text: bytes) -> dict[str, Any]:
-    """`text` parsed as a JSON object. Raises `DamagedError`, which names the path, also where nesting is too deep."""
+    """`text` parsed as a JSON object. Raises `DamagedError`, which names the path, even for too deep a nesting."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -2,9 +2,9 @@
 
     task ──► sealed with a key that only its memory has ──► SPARK_LOCAL_DIRS/lithify-…, else TMPDIR ──► opened again
 
-Spark tells its Python workers its local folders (`spark.local.dir`, those of YARN's containers), and deletes them when
-it ends: also what a killed worker leaves there. Nobody deletes what is left in TMPDIR, so what may be kept without
-Spark is kept in files without a name.
+Spark gives its Python workers its local folders (`spark.local.dir`, or the folders of YARN's containers), and deletes
+them when it ends, with what a killed worker leaves there. Nothing deletes what is left in TMPDIR, so what may be kept
+without Spark is kept in files without a name.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def spill_folder() -> Iterator[Path]:
 
 @contextmanager
 def spill_file() -> Iterator[IO[bytes]]:
-    """A file without a name, of which nothing is left, also where this process is killed.
+    """A file without a name, of which nothing is left, even if this process is killed.
 
-    Raises `EngineError` where there can be none.
+    Raises `EngineError` if it cannot be created.
     """
     with spilling(spill_place(), "nothing can be kept there"):
         file = tempfile.TemporaryFile(dir=_place())  # noqa: SIM115 - closed below

@@ -113,7 +113,7 @@ class KeyIndexBuilder:
             yield _summed(places, counted)
 
     def _positions(self) -> Positions | None:
-        """Those of the records with a key; None if all have one."""
+        """The positions of records with a key; None if all have one."""
         if not self._keyless:
             return None
         keyed = np.ones(self._records, np.bool_)
@@ -141,5 +141,5 @@ def buckets_of(halves: HalfHashes, bits: int) -> npt.NDArray[np.uint16]:
 
 
 def tags_of(halves: HalfHashes, bits: int) -> npt.NDArray[np.uint16]:
-    """The tag of each key: the bits of the hash behind those of its bucket."""
+    """The tag of each key: the bits of the hash behind the bits of its bucket."""
     return (halves >> np.uint32(HALF_BITS - TAG_BITS - bits)).astype(np.uint16)

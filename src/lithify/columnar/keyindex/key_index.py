@@ -2,8 +2,8 @@
 
     keys ─► hashes ─► buckets ─► read, those that lie together at once ─► checked ─► positions of those with the tag
 
-One position in 60,000 is that of another key. A checksum covers all that is read; where it differs, the file is
-damaged, and nobody reads on as if it had no index (C8).
+One position in 60,000 belongs to another key. A checksum covers all that is read. If it differs, the file is
+damaged, and no reader continues as if it had no index (C8).
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class KeyIndex:
         numbers, firsts = np.unique(signs >> TAG_BITS, return_index=True)
         places, counts = self._places(numbers.astype(np.int64))
         asked = np.diff(np.append(firsts, len(signs)))  # signs of each bucket
-        # Each sign meets all entries of its bucket: `rows` are those of the entries, `of` the numbers of the signs.
+        # Each sign is compared with all entries of its bucket: `rows` are the entries, `of` the numbers of the signs.
         met = np.repeat(counts, asked)
         of = np.repeat(np.arange(len(signs)), met)
         starts = np.repeat(np.concatenate([[0], np.cumsum(counts)[:-1]]), asked)
@@ -167,7 +167,7 @@ class KeyIndexProof:
     deletes: tuple[BitMap, BitMap]
 
     def wrong(self, positions: Integers, keys: pa.Array, value_sizes: pa.Array) -> Integers:
-        """Those of the positions in the file at which the index says another thing than the record there."""
+        """The positions in the file, among the given ones, at which the index differs from the record there."""
         keyed = keys.is_valid()
         there = keyed.to_numpy(zero_copy_only=False)
         expected = np.full(len(positions), _NO_SIGN)

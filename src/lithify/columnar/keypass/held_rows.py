@@ -33,7 +33,7 @@ class Rows:
 
     @staticmethod
     def of(batch: pa.RecordBatch, part: HashRange, hashes: KeyHash) -> Rows:
-        """Those of a batch whose keys are in `part`, by the hash that defines the parts."""
+        """Rows of a batch whose keys are in `part`, by the hash that defines the parts."""
         keys = batch.column(KEY)
         orders = batch.column(ORDER) if ORDER in batch.schema.names else None
         ranks = np.asarray(batch.column(RANK).to_numpy(), np.int64)
@@ -44,7 +44,7 @@ class Rows:
 
     @staticmethod
     def joined(some: Sequence[Rows]) -> Rows:
-        """All rows of some, copied unless they are those of one."""
+        """All rows of `some`, copied unless there is only one."""
         if len(some) == 1:
             return some[0]
         orders = [rows.orders for rows in some if rows.orders is not None]
@@ -90,7 +90,7 @@ class Rows:
         return np.concatenate([order[without], order[~without]])
 
     def are_above(self, some: Integers, others: Rows, numbers: Integers) -> Flags:
-        """For each of these rows whether its order is above that of the row of `others` with the number: bool."""
+        """For each of these rows whether its order is above the order of the row of `others` with the number: bool."""
         return others.are_below(numbers, self, some)
 
     def are_below(self, some: Integers, others: Rows, numbers: Integers) -> Flags:

@@ -3,9 +3,9 @@
     keys of the dirty winners ─► index ─► positions that may have one ┐
     tombstones that may expire (C18) ─────────────────────────────────┴─► rows of their pages, and no others
 
-Only where all else that a round decides about records can be told without reading them: segments with a record below
-the log start, without a key, or past retention are read, as are those of which so much is wanted that reading all is
-faster. Orders by a header are read with all records (C10).
+This is possible only if a round can decide everything else about the records without reading them. So segments with a
+record below the log start, without a key, or past retention are read. So are segments of which so much is wanted that
+reading all is faster. Orders by a header are read with all records (C10).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class IndexedKeys:
         return ScannedRows(table, self.scanned, numbers + ordinal)
 
     def _positions(self, index: KeyIndex, wanted: pa.Array) -> tuple[Integers, Integers] | None:
-        """The positions in the file that may have one of the keys, and those of tombstones; None if they are many."""
+        """The positions in the file that may have one of the keys, and of tombstones; None if there are many."""
         if len(wanted) * KEYS_PER_WANTED > index.keys:
             return None
         candidates, deletes = index.candidates(wanted), np.zeros(0, np.int64)

@@ -39,7 +39,7 @@ def blocks_by_range(
 ) -> Iterator[tuple[int, bytes]]:
     """Yields (index of the hash range, block); a block is a compressed Arrow IPC stream of that range's rows.
 
-    `batches` are those of a key scan. Ranges without keys are left out.
+    `batches` come from a key scan. Ranges without keys are left out.
     """
     for rows in gathered(batches, min(MOST_BLOCKS_BYTES, memory_bytes // _COPIES)):
         by_row = ranges_of(hashes(rows.column(KEY)), ranges)
@@ -68,7 +68,7 @@ class Spool:
         self.dirty_blocks = 0
 
     def add(self, block: bytes, portion: Portion, place: int = 0) -> None:
-        """Blocks are read in the order of their `place`, those of one place as they came."""
+        """Blocks are read in the order of their `place`, and within one place in the order of arrival."""
         self.dirty_blocks += portion is Portion.DIRTY
         sealed = self._sealer.seal(block)
         with self._spooling(), (self._folder / portion).open("ab") as file:

@@ -36,7 +36,7 @@ EARLY_ROWS = 1 << 21
 
 GROWN, WORTHWHILE = 4, 0.8
 """If less than this fraction is left, the rows are reduced again at four times as many, so that memory grows with
-the keys; else only when memory is full, since reducing often would cost more than it frees."""
+the keys. Else they are reduced only when memory is full, since reducing often would cost more than it frees."""
 
 WORTHWHILE_AHEAD = 0.5
 """The same fraction where keys are read ahead, which waits while rows are reduced."""

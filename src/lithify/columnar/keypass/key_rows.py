@@ -1,7 +1,10 @@
 """Rows of a segment in the key pass, with what is known of each row without comparing keys.
 
-Columns that cannot matter in a segment are not read: value sizes if no record can be a tombstone, timestamps
-if none or all records are past retention, offsets if no limit lies inside the segment.
+Columns that cannot matter in a segment are not read:
+
+- value sizes if no record can be a tombstone,
+- timestamps if none or all records are past retention,
+- offsets if no limit lies inside the segment.
 
 The order by which a record competes is in `orders.py` (C10).
 
@@ -163,7 +166,7 @@ class ScannedRows:
         self.ranks[rows] |= bits
 
     def _key_column(self) -> pa.ChunkedArray:
-        """The keys, those of chunks among them where they count."""
+        """The keys, including the keys of chunks if they count."""
         if not self._scanned.counts_chunks:
             return self._table.column(KEY)
         of_chunks = chunk_keys(self._table)

@@ -4,8 +4,8 @@
              and columns with orders └─► (key, rank, order) of all others, to be compared by key
 
 Values are never read (C38), other columns only if they can matter (`key_rows`). Keys above the horizon are
-read only for expired tombstones (C20), and only if orders decide; those of chunks, in their metadata, for the same
-tombstones (C53).
+read only for expired tombstones (C20), and only if orders decide. Keys of chunks, in their metadata, are read for the
+same tombstones (C53).
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ PIECE_BYTES = 4 * 2**20
 class LogScan:
     """The part of one log that a key pass reads.
 
-    `clean` are the scanned segments below the first dirty offset, `dirty` all from there to the horizon,
-    `above_horizon` those above it that are read for C20, each in offset order, `chunks` those below it that are read
-    for C53, once more if they are scanned. `step_ends` are the end offsets of the log's tombstone steps.
+    `clean` are the scanned segments below the first dirty offset, `dirty` all from there to the horizon, and
+    `above_horizon` the segments above it that are read for C20, each in offset order. `chunks` are the segments below
+    it that are read for C53, once more if they are scanned. `step_ends` are the end offsets of the log's tombstone
+    steps.
     """
 
     rules: SurvivorRules

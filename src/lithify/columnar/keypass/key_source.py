@@ -42,14 +42,14 @@ class KeySource(Protocol):
 
 
 class KeyResults:
-    """The counts and the dead records of some part of the keys. `starts` is as from `ordinal_starts`."""
+    """The counts and the dead records of some part of the keys. `starts` comes from `ordinal_starts`."""
 
     def __init__(self, starts: Integers) -> None:
         self.tally = Tally()
         self.dead = DeadRecords(starts)
 
     def add(self, more: KeyResults | KeySource) -> None:
-        """Adds those of another part, or what reading has decided."""
+        """Adds the results of another part, or what reading has decided."""
         self.tally.add(more.tally)
         self.dead.update(more.dead)
 

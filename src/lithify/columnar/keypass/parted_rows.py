@@ -102,7 +102,7 @@ class PartedRows:
         return parallel(function, self.take(), self._threads, ahead=2)
 
     def take(self) -> Iterator[Rows]:
-        """Removes and yields all rows, those of one key together in one part, each part in log order."""
+        """Removes and yields all rows, all of a key together in one part, each part in log order."""
         waiting, in_order, reduced = self._waiting, self._sorted, self._reduced
         if waiting and (in_order or reduced):
             self._sort()

@@ -31,7 +31,7 @@ from lithify.rules.compaction.survivor_rules import Cause
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of a pass, in records unless stated otherwise. Those of parts can be added."""
+    """Counts of a pass, in records unless stated otherwise. The counts of parts can be added."""
 
     below_start: int = 0
     no_key: int = 0

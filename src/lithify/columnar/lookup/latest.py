@@ -5,7 +5,7 @@
     the winner                             by offsets and orders at these places; then all columns of one record
 
 Without an order the first record that is found wins (C9), and nothing older is read; with one (C10) an older record may
-win. Memory is that of a row group.
+win. It takes the memory of one row group.
 """
 
 from __future__ import annotations

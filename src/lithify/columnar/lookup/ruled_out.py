@@ -30,7 +30,7 @@ _HEAD_BYTES = 2
 
 
 def is_ruled_out(access: FileAccess, segment: Segment, key: bytes) -> bool:
-    """Whether the index of a segment says that no record of it has this key. False also where it has none."""
+    """Whether the index of a segment rules out that a record of it has this key. False if it does not have an index."""
     with suppress(ValueError, OSError), access.open(segment.path) as source:
         file = _UnparsedFile(source)
         if file.size_bytes != segment.size_bytes:

@@ -41,9 +41,9 @@ class UnsoundFileError(ValueError):
 class Chunk:
     """A column chunk: its byte range in the file, its physical type and its number of values.
 
-    `first_data_page` is where that is, behind a dictionary if there is one. By the footer `expanded_bytes` is the
-    uncompressed size of its pages with their headers, and `page_counts` their number by kind and encoding;
-    `offset_index` is the place and the size of the list of its pages, if the file has one.
+    `first_data_page` is where that is, behind a dictionary if there is one. The other values come from the footer:
+    `expanded_bytes` is the uncompressed size of its pages with their headers, and `page_counts` their number by kind
+    and encoding. `offset_index` is the place and the size of the list of its pages, if the file has one.
     """
 
     start: int
@@ -163,7 +163,7 @@ def _leaves(elements: list[Struct]) -> Iterator[_Leaf]:
 
 
 def _chunks(group: Struct, leaves: tuple[_Leaf, ...], data_end: int) -> dict[str, Chunk]:
-    """Those of a row group; without records it has none, and what its footer says of their places is not read."""
+    """The chunks of a row group. Without records it does not have any, and their places in its footer are not read."""
     rows, columns = _number(group, 3), _structs(group, 1)
     if len(columns) != len(leaves):
         raise UnsoundFileError(f"a row group has {len(columns)} columns, its schema {len(leaves)}")

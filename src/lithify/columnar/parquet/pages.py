@@ -26,7 +26,7 @@ _HEADER_BYTES = (256, MOST_HEADER_BYTES)
 
 _DATA, _INDEX, DICTIONARY, _DATA_V2 = range(4)
 _VALUES_OF = {_DATA: (5, 1, 2), DICTIONARY: (7, 1, 2), _DATA_V2: (8, 1, 4)}
-"""By page type: the field id of its specific header, and in that those of number of values and encoding."""
+"""By page type: the field id of its specific header, and in it the field ids of number of values and encoding."""
 
 _OF_DICTIONARY = (2, 8)
 _SHARED_PREFIXES = 7
@@ -75,7 +75,7 @@ class PageHeader:
 
     @property
     def counted_values(self) -> int:
-        """Values that count for the chunk: those of a dictionary do not."""
+        """Values that count for the chunk: a dictionary's do not."""
         return 0 if self.kind == DICTIONARY else self.values
 
 

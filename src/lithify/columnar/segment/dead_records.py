@@ -78,7 +78,7 @@ class DeadPositions:
 
 
 class DeadRecords:
-    """Collects the dead records of one log's segments by ordinal; `starts` is as from `ordinal_starts`.
+    """Collects the dead records of one log's segments by ordinal; `starts` comes from `ordinal_starts`.
 
     A record of a clean segment is live until it is added, one of a dirty segment dead until it is spared.
     Each ordinal is passed at most once, in any order.

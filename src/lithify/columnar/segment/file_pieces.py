@@ -17,11 +17,11 @@ LOCAL_BYTES = 2**20
 WRITE_BYTES = 256 * 2**10
 """Writing more than that to a local disk at once was measured to take up to four times the processor time."""
 REMOTE_BYTES = 8 * 2**20
-"""Of a piece in an object store: each is a request."""
+"""The size of a piece in an object store: each is a request."""
 
 
 def stored_pieces(access: FileAccess, segment: Segment) -> Iterator[bytes]:
-    """The bytes of a file. Raises `DamagedError` if it cannot be read, or has not the size that the metadata says."""
+    """The bytes of a file. Raises `DamagedError` if it cannot be read, or does not have its size in the metadata."""
     at, most = 0, REMOTE_BYTES if local_path(segment.path) is None else LOCAL_BYTES
     with damage_named(segment.path), access.open(segment.path) as source:
         while piece := bytes(source.read(most)):

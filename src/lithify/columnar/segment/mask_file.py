@@ -36,10 +36,10 @@ MASK_SCHEMA = pa.schema(
         pa.field(POSITION, pa.int64(), nullable=False, metadata={"PARQUET:field_id": "2147483545"}),
     ]
 )
-"""The ids are those that Iceberg reserves."""
+"""Iceberg reserves these ids."""
 
 PIECE_RECORDS = 128 * 1024
-"""Of a segment that are looked at together."""
+"""The records of a segment that are checked together."""
 GROUP_ROWS = 48 * 1024
 MOST_GROUP_BYTES = 256 * 2**20
 """Largest decoded size of a row group, with room for the longest path of a file system, 4,096 bytes, in each row."""
@@ -107,7 +107,7 @@ def _check_path(column: pa.ChunkedArray, path: str) -> None:
 
 
 def masked_with(masked: BitMap, dead: DeadPositions, records_in_file: int) -> BitMap:
-    """The masked positions of a segment, and those of `dead`, which count only the records that are left."""
+    """The masked positions of a segment, and the positions in `dead`, which count only the records that are left."""
     together, before = BitMap(masked), DeadPositions(masked)
     left_before = 0
     for start in range(0, records_in_file, PIECE_RECORDS):

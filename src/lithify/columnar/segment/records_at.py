@@ -26,7 +26,7 @@ MOST_BYTES = 64 * 2**20
 
 @dataclass(slots=True)
 class _Picked:
-    """Pages of one column that are decoded together: those of one dictionary, or without one."""
+    """Pages of one column that are decoded together: all have one dictionary, or none."""
 
     name: str
     chunk: Chunk

@@ -3,8 +3,8 @@
     ordinary                   partition offset timestamp timestamp_type key value value_size headers
     with Pulsar's ids (C52)    the same, and ledger_id entry_id batch_index event_time passed_through metadata
 
-`message.ids`, which never changes, says of which kind a topic is (`schema_of`). The field ids are those of the Iceberg
-schema; they are written into the Parquet files, so that engines need no name mapping.
+`message.ids`, which never changes, defines of which kind a topic is (`schema_of`). The field ids are the Iceberg
+schema's; they are written into the Parquet files, so that engines need no name mapping.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ ENVELOPE_SCHEMA = pa.schema(
         _field(METADATA, pa.binary()),
     ]
 )
-"""`batch_index` is -1 for an entry that is no batch. `passed_through` is true or null, so that its null count tells
-from a manifest how many such records there are (C53)."""
+"""`batch_index` is -1 for an entry that is not a batch. `passed_through` is true or null, so that its null count in a
+manifest shows how many such records there are (C53)."""
 
 
 def schema_of(settings: TopicSettings) -> pa.Schema:

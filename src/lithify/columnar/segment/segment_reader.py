@@ -5,7 +5,7 @@
     mask      `mask_file`: loaded when the segment is opened, if it has one
 
 A file that is missing, damaged, or not the one the manifest refers to raises a `DamagedError` that names it
-(C8); reading one takes no more memory than a row group of a segment may (C51).
+(C8). Reading one takes no more memory than a row group of a segment may (C51).
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ LENGTH_BYTES = 4
 class SegmentReader:
     """Reads row groups of one segment. A context manager, which holds the file open. Raises `DamagedError`.
 
-    Row groups are those of the file: of a segment with a mask one may have no records left. `masked` is given by those
-    who have read the mask before.
+    Row groups are the file's: in a segment with a mask, one may have no records left. Callers that have read the mask
+    before give `masked`.
     """
 
     def __init__(self, access: FileAccess, segment: Segment, masked: BitMap | None = None) -> None:
@@ -72,7 +72,7 @@ class SegmentReader:
 
     @property
     def schema(self) -> pa.Schema:
-        """Its columns, those of its kind of topic."""
+        """Its columns, by its kind of topic."""
         return schema_in(self._file.schema.names)
 
     @property
@@ -85,7 +85,7 @@ class SegmentReader:
         return end - start - (self._masked.range_cardinality(start, end) if self._masked else 0)
 
     def footer(self) -> pq.FileMetaData:
-        """That of the file, which knows of no mask."""
+        """The footer of the file, which does not know of masks."""
         return self._file.footer.metadata
 
     def facts(self) -> Segment:
@@ -94,7 +94,7 @@ class SegmentReader:
             return facts(self._segment.path, self._segment.partition, self.footer(), self._file.footer.size_bytes)
 
     def key_index(self) -> KeyIndex | None:
-        """That of the file, with masked records; None if it has none."""
+        """The key index of the file, with masked records; None if it does not have one."""
         return KeyIndex.of(self._file)
 
     def records_at(self, positions: Integers) -> RecordsAt:
@@ -108,7 +108,7 @@ class SegmentReader:
         return np.flatnonzero(~masked) + start
 
     def left_of(self, positions: Integers) -> tuple[Integers, Integers]:
-        """Those of ascending positions of the file that are not masked, and their numbers among the records left."""
+        """Which of these ascending positions of the file are not masked, and their numbers among the records left."""
         if not self._masked:
             return positions, positions
         masked = np.frombuffer(self._masked.to_array(), np.uint32)

@@ -52,11 +52,11 @@ ROW_GROUP_BYTES = 64 * 2**20
 PAGE_BYTES = 64 * 2**10
 """Of files with an index of keys, in which single pages are read: as soon as one has so much, it ends."""
 PAGE_RECORDS, PAGE_RECORDS_OF_LARGE, LARGE_BYTES = 4096, 1024, 512
-"""Arrow looks after so many records whether a page is full, after fewer where records are large. Of values it makes one
-page each time, and many short pages make full reads dearer."""
+"""After this many records Arrow checks whether a page is full, after fewer if records are large. It makes one page of
+values each time, and many short pages make full reads slower."""
 LARGE_PAGE_BYTES = 2**20
-"""It looks after so many bytes if these are fewer records, else a page of large values is a whole row group, and every
-reader takes memory for it at once."""
+"""It checks after this many bytes if these are fewer records. Else a page of large values would be a whole row group,
+and every reader would take memory for it at once."""
 HEADER_KEY_PATH = "headers.list.element.key"
 """The Parquet column of header names; its null count shows whether any record has headers."""
 
@@ -241,7 +241,7 @@ class _OpenFile:
     """Whether all that is passed through are chunks (C53); None as long as nothing is."""
 
     def note_entries(self, group: pa.Table) -> None:
-        """Looks at the whole entries of a row group that is written."""
+        """Takes note of the whole entries of a row group that is written."""
         if PASSED_THROUGH in group.column_names and self.only_chunks is not False:
             only_chunks = has_only_chunks(group)
             self.only_chunks = self.only_chunks if only_chunks is None else only_chunks

@@ -8,8 +8,8 @@ The topic is read after the list. If it does not exist then, nothing could serve
 that is created later begins without a view. BookKeeper is read as well, since the topic may belong to another cluster
 that shares it, or the admin interface may belong to another cluster.
 
-A ledger that is compacted up to an entry in a ledger of the topic belongs to this topic, and not to one of the same
-name in another cluster: ids of ledgers are unique in a BookKeeper. This proves nothing in the BookKeeper of another
+If a ledger is compacted up to an entry in a ledger of the topic, it belongs to this topic, and not to one of the same
+name in another cluster. Ids of ledgers are unique in a BookKeeper. This proves nothing in the BookKeeper of another
 cluster, so `living` topics are checked only if the cluster itself has returned its BookKeeper. While the subscription
 is held, no round or compaction of the topic runs. A frozen one is not confirmed any more and publishes nothing.
 """
@@ -101,7 +101,7 @@ class _Search:
 
 
 def _unserved(look: TopicLook, made: Collection[RoundLedger]) -> list[RoundLedger]:
-    """The ledgers of a partition that nothing serves, if no round has to settle them: it does not have a round's note."""
+    """The ledgers of a partition that nothing serves; none if a round has to settle them, as it left a note."""
     if look.unsettled is not None:
         return []
     used = {look.view, None if look.served is None else look.served.ledger}

@@ -5,8 +5,8 @@
 
 So the replica has the versions that the positions were committed in, when they are stored there: no reader finds itself
 beyond the end, or has read what a round of a later version left. And they are as new as the positions that the rounds
-of this version have waited for (C61, C62): no group that has read in time gets the error at the replica that it did
-not. Until they are stored, they wait in memory: the positions of one topic, some 0.5 KB each.
+of this version have waited for (C61, C62). So a group that has read in time does not get an error at the replica.
+Until they are stored, they wait in memory: the positions of one topic, some 0.5 KB each.
 """
 
 from __future__ import annotations

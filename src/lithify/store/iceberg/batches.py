@@ -73,7 +73,7 @@ class ArrowArrivals:
 
 
 def marked(live: BitMap64, offsets: npt.NDArray[np.int64]) -> pa.Array:
-    """Which of some ascending offsets are in a bitmap, also if they are far apart."""
+    """Which of some ascending offsets are in a bitmap, even if they are far apart."""
     below = live.rank(int(offsets[0])) - (int(offsets[0]) in live)
     within = live[below : live.rank(int(offsets[-1]))].to_array()
     return pa.array(np.isin(offsets, np.frombuffer(within, np.uint64).astype(np.int64), assume_unique=True))

@@ -62,10 +62,10 @@ def own_location(given: str, new_id: str) -> str:
 
 
 def check_lasting(location: str, name: TopicName, where: str) -> None:
-    """Raises `WarehouseError` for a folder that is another one for other programs: its table holds it as it is.
+    """Raises `WarehouseError` for a folder that is another one for other programs: its table stores it unchanged.
 
-    A relative path depends on the folder that a program runs in, and so does a URI of a file with a host, which is
-    taken for a folder; what '..' means in a bucket depends on who asks.
+    A relative path depends on the folder that a program runs in. So does a URI of a file with a host, which is
+    treated as a folder. What '..' means in a bucket depends on the program.
     """
     if local_path(location) is not None:
         return
@@ -130,7 +130,7 @@ def is_ours(relative_path: str) -> bool:
 
 
 def never_created(paths: Sequence[str]) -> bool:
-    """Whether these files of a folder are those of a creation that the catalog refused: another one came first."""
+    """Whether these files of a folder were left by a creation that the catalog refused: another one came first."""
     return all(re.search(r"/metadata/snap-[\w-]+\.avro$", path) for path in paths)
 
 

@@ -1,6 +1,6 @@
-"""Work with files and catalog, whose errors come out as those of a warehouse.
+"""Work with files and catalog, whose errors are raised as errors of a warehouse.
 
-Which error that is says `error_mapping`. It knows the errors of every library, so it imports all of them: half a
+`error_mapping` defines which error that is. It has the errors of every library, so it imports all of them: half a
 second, which only work that fails takes.
 """
 

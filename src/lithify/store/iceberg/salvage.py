@@ -51,7 +51,7 @@ _FOLDER = re.compile(r"(.+?)/(?:metadata|data|lithify)/.*")
 
 
 class IcebergSalvage:
-    """`Salvage` over the catalog of a warehouse, also if the catalog itself is lost."""
+    """`Salvage` over the catalog of a warehouse, even if the catalog itself is lost."""
 
     def __init__(self, source: CatalogSource) -> None:
         self._source = source

@@ -4,7 +4,7 @@
     segments    the manifests of the version's snapshot
     commit      see `swap`
 
-`segments` reads an older state also after other commits: it has its manifest lists with it, since the next commit
+`segments` reads an older state even after other commits: the state has its own manifest lists. The next commit
 removes snapshots without a branch or tag from the metadata, and a restored catalog gives numbers of versions
 a second time.
 

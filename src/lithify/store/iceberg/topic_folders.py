@@ -7,8 +7,8 @@ A topic is deleted in this order:
          └── another commit ┘
 
 The deleted files existed before the catalog removed the topic, and have names that Lithify gives, so they belong to
-this topic: file names are never given twice, and a recreated topic has a folder of its own. An interrupted deletion
-leaves the note, by which `lithify repair` recognizes the remaining files; without it they are a topic that the
+this topic. File names are never given twice, and a recreated topic has a folder of its own. An interrupted deletion
+leaves the note, by which `lithify repair` recognizes the remaining files. Without it they are a topic that the
 catalog has lost.
 """
 

@@ -14,7 +14,7 @@ from lithify.columnar.segment.dead_records import Flags, Integers
 
 
 def grouped(keys: pa.Array, hashes: HalfHashes) -> tuple[Integers, Integers]:
-    """Row numbers with those of one key together and ascending, and where each key's start in them, then the end.
+    """Row numbers, each key's together and ascending, and where each key's start in them, then the end.
 
     int64 both; the second is one longer than there are keys. `hashes` are equal for equal keys; no key is null.
     """

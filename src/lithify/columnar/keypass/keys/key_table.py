@@ -4,9 +4,9 @@
     shown    [ . | x | . | . | . | x | . | . ]            a byte each: whether any key has the sign
     places   [ 0 | tag, number + 1 | tag, number + 1 ]    32 bits each, 0 for an empty one
 
-One look at the signs tells most keys that are not in the table, as long as the signs fit into the processor's cache.
-All that are left look at their places at once: those that see their tag compare whole keys, and those that see
-another key look at a next place together.
+One read of the signs rules out most keys that are not in the table, as long as the signs fit into the processor's
+cache. All keys that are left read their places at once. Keys that find their tag there are compared whole, and keys
+that find another key read a next place together.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PLACES_PER_KEY = 1.5
 """At least, and less than twice as many."""
 
 MOST_LOOKS = 32
-"""Places that a key looks at. More would take keys that share their hash, which cannot be made to happen (C38)."""
+"""Places that a key reads. Only keys that share their hash would need more, and these cannot be constructed (C38)."""
 
 _BLOCK = 1 << 16
 """Keys looked up at a time, so that intermediate arrays fit into the processor's cache."""
@@ -83,7 +83,7 @@ class KeyTable:
             self._crowded[self._keys[number].as_py()] = number
 
     def _look(self, keys: pa.Array, rows: Integers, hashes: HalfHashes, found: Integers) -> None:
-        """Sets in `found` the numbers of those of the rows whose keys are there; `hashes` are of the rows."""
+        """Sets in `found` the numbers of the rows whose keys are there; `hashes` are the rows' hashes."""
         tags, at = hashes << _NUMBER_BITS, (hashes >> self._shift).astype(np.int64)
         for look in range(1, MOST_LOOKS + 1):
             entries = self._places[at]

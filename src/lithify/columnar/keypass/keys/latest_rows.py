@@ -6,12 +6,12 @@
     written     5: 2      2: 4
 
     rows 2, 4   read their own numbers: they are the last of their keys
-    rows 0, 1   read that of a later row with the same key: they are not
-    row 3       reads that of another key: it writes and reads again by other bits of its hash, with all such rows
+    rows 0, 1   read the number of a later row with the same key: they are not
+    row 3       reads another key's: it writes and reads again by other bits of its hash, with all such rows
 
-Every step is taken for all rows at once, without a branch for one, so that no processor is slow at it; to sort the
-hashes takes 4 to 64 ns a row, by the processor. Keys that still meet others after `ATTEMPTS` are sorted: those that
-share a hash cost at most their sort (C38).
+Every step is taken for all rows at once, without a branch for one, so that no processor is slow at it. Sorting the
+hashes takes 4 to 64 ns a row, by the processor. Keys that still collide with others after `ATTEMPTS` are sorted: keys
+that share a hash cost at most their sort (C38).
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ since its last use is replaced (`waits/sql.py`). Opening any catalog takes `OPEN
 does each request to a REST catalog `REQUEST_S`: PyIceberg gives its client no timeouts at all (C50).
 
 An SQL catalog opens at most 15 connections for all threads of a process (SQLAlchemy's own bound),
-and a thread waits at most 30 s for one; one in PostgreSQL as many again for turns of committers
-(`lock`). Files: see `remote_io`.
+and a thread waits at most 30 s for one. A catalog in PostgreSQL opens at most 15 more for turns of
+committers (`lock`). Files: see `remote_io`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ ANSWER_S = 40.0
 """More than the server's own limit for a statement, so that a live server reports its own error."""
 
 REQUEST_TIMEOUTS_S = (5.0, 30.0)
-"""Of a REST catalog: seconds to connect, and without a single byte."""
+"""Seconds to connect to a REST catalog, and seconds without a single byte from it."""
 REQUEST_S = 60.0
 """Seconds for a whole request with its answer."""
 
@@ -205,7 +205,7 @@ def _check_address(where: str, uri: str) -> None:
 
 
 def _is_database(uri: str) -> bool:
-    """Whether it is an address of SQLAlchemy's, and not that of a catalog service."""
+    """Whether it is an address of SQLAlchemy's, and not the address of a catalog service."""
     return not uri.startswith(("http://", "https://", "thrift://"))
 
 

@@ -26,7 +26,7 @@ def table_locations(catalog: Catalog) -> list[tuple[tuple[str, ...], str | None]
 
 
 def tables_of(catalog: Catalog, stream: str | None = None) -> list[tuple[str, ...]]:
-    """All tables, or those of one stream."""
+    """All tables, or the tables of one stream."""
     if stream is None:
         return [table for space in all_namespaces(catalog) for table in catalog.list_tables(space)]
     try:

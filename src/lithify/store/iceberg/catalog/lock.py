@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MAX_WAIT_S = 10.0
 POLL_S = 0.005
 HELD_S = 60
-"""How long a turn in a database lasts at most: the server ends that of a frozen holder."""
+"""How long a turn in a database lasts at most: the server ends the turn of a frozen holder."""
 
 
 def turn_lock(source: CatalogSource, name: TopicName) -> AbstractContextManager[None]:

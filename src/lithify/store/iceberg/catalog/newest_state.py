@@ -1,4 +1,4 @@
-"""The newest state of a topic from its metadata, with little work per topic for looks at many.
+"""The newest state of a topic from its metadata, with little work per topic for checks of many.
 
     path ─► metadata.json ─► properties, current snapshot ─► state       no query, no model of the whole
       └── it is missing, damaged, or of another format ─► the usual way, which says why
@@ -55,9 +55,9 @@ class Lists:
 
 
 def named_lists(metadata: TableMetadata, where: str, log: str, view: str) -> Lists | None:
-    """What a branch or tag of a version and that of its views name; None without the first.
+    """What a branch or tag of a version references, and the one of its views; None without the first.
 
-    Raises `DamagedError` where that one is not as the last commit left it.
+    Raises `DamagedError` if the first is not as the last commit left it.
     """
     snapshot, of_view = metadata.snapshot_by_name(log), metadata.snapshot_by_name(view)
     if log in (stated_refs(metadata.properties) or ()) and not stands(metadata, log):

@@ -138,7 +138,7 @@ class CatalogStreams:
                 ) from error
 
     def _properties(self, catalog: Catalog, streams: Collection[str] | None) -> dict[str, dict[str, str]]:
-        """Our properties of those of the streams that have any; None are all of the catalog."""
+        """Our properties of the streams that have any, among these; None means all of the catalog."""
         from pyiceberg.catalog.sql import SqlCatalog
 
         if isinstance(catalog, SqlCatalog):
@@ -168,7 +168,7 @@ def _in_database(catalog: Catalog, streams: Collection[str] | None) -> dict[str,
 
 
 def _by_stream(rows: Iterable[Sequence[str]], streams: Collection[str] | None) -> dict[str, dict[str, str]]:
-    """The properties of those of the streams that were created or changed; None are all."""
+    """The properties of the streams that were created or changed, among these; None means all."""
     by_stream: dict[str, dict[str, str]] = {}
     for stream, key, value in rows:
         by_stream.setdefault(stream, {})[key] = value

@@ -87,7 +87,7 @@ class TopicTables:
         return True
 
     def _is_there(self, name: TopicName) -> bool:
-        """Also if its metadata is damaged or lost."""
+        """Works even if its metadata is damaged or lost."""
         try:
             self.load(name)
         except UnknownTopicError:
@@ -180,7 +180,7 @@ class TopicTables:
         raise DamagedError(f"{name}: the table's metadata is missing: {missing}", hint=_RESTORE) from missing
 
     def check_is_here(self, name: TopicName, path: str) -> None:
-        """Raises `LocationChangedError` for files outside of a warehouse that is a folder: those of another one.
+        """Raises `LocationChangedError` for files outside of a warehouse that is a folder: they are another one's.
 
         A copied folder has the paths of the original in its catalog. A sweep or a deletion there would delete the
         files that the original needs (C47).

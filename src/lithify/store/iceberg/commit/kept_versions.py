@@ -1,4 +1,4 @@
-"""Kept versions: what a commit that removes segments stores of the version that it closes.
+"""Retained versions: what a commit that removes segments stores of the version that it closes.
 
     main      ── 11 ── 12 ── 13          13 removed segments, so it closed 12
     tag               lithify-12         keeps the snapshot, and with it the list of segments
@@ -38,7 +38,7 @@ _VIEW = "-view"
 
 
 def tag(version: int) -> str:
-    """The tag on the snapshot of a kept version."""
+    """The tag on the snapshot of a retained version."""
     return f"lithify-{version}"
 
 
@@ -56,8 +56,8 @@ def stated_refs_after(
 ) -> dict[str, str]:
     """The new `lithify.refs` after a commit that moves or drops branches, and sets or drops tags.
 
-    `before` and `kept` are the versions kept before and after it. Its other entries stay: a branch or tag that
-    another program moved or dropped is not adopted (C48). With a version go those of its tags, there or not.
+    `before` and `kept` are the versions retained before and after it. Its other entries remain: a branch or tag that
+    another program moved or dropped is not adopted (C48). With a version its tags are removed, there or not.
     """
     refs = checksums.stated_refs(metadata.properties)
     if refs is None:
@@ -140,7 +140,7 @@ def closings(
 
 
 def closed_state(newest: TopicState, path: str, record: Mapping[str, Any]) -> TopicState:
-    """The state of a kept version, from its record. Raises `DamagedError`."""
+    """The state of a retained version, from its record. Raises `DamagedError`."""
     with readable(f"{path}: the record of a version"):
         settings, clock_ms = stored_settings(record["settings"]), record.get("clock_ms")
         return replace(

@@ -60,7 +60,7 @@ def other_commit(
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """One look at the folder of the topic with this identity."""
+    """One listing of the folder of the topic with this identity."""
 
     location: str
     identity: str

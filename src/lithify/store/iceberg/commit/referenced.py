@@ -60,7 +60,7 @@ class Looks:
         return {"looked": list(self.times_ms), "named": dict(self.named_ms)}
 
     def and_now(self, named: Collection[str], stored: Collection[str], retention_ms: int, now_ms: int) -> Looks | None:
-        """With a look at `now_ms`, by which these are named and stored; None if the last one is recent enough."""
+        """With a listing at `now_ms`, by which these are named and stored; None if the last one is recent enough."""
         before = [ms for ms in self.times_ms if ms <= now_ms]  # after a clock went back, its later times are dropped
         if before == list(self.times_ms) and before and now_ms - before[-1] < retention_ms // LOOKS_PER_RETENTION:
             return None
@@ -80,7 +80,7 @@ class Looks:
 def named_files(table: Table, location: str) -> NamedFiles:
     """Every file that the metadata of a table names, with metadata files and Lithify's documents.
 
-    All snapshots count: the newest version's and those of kept ones. Records of expired versions
+    All snapshots count: the newest version's and the retained versions'. Records of expired versions
     are deleted with the files that they list. A file below `location` is spelled from
     there, as in `stored_files`. Raises `DamagedError`.
     """

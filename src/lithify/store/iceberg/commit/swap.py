@@ -10,7 +10,7 @@
 
 A crash before the swap leaves only unnamed files. After it everything is committed, as it
 is one swap of the catalog. Of two committers on one version the second finds main moved; its
-record has a name of its own, so it cannot replace that of the first.
+record has a name of its own, so it cannot replace the first one's.
 
 The swap is sent with `Catalog.commit_table`, not by committing a transaction: that retries with
 stale properties and deletes manifests where it believes that the commit failed.
@@ -189,7 +189,7 @@ def _beside(table: Table, branch: str, segments: tuple[Segment, ...]) -> tuple[S
 
 
 def _tags(before: Versions, kept: Versions, refs: Mapping[str, int]) -> dict[str, int | None]:
-    """The tags on the version that this commit closes, and None for those of expired versions."""
+    """The tags on the version that this commit closes, and None for each tag of an expired version."""
     there = {closed.version for closed in before}
     left = {closed.version for closed in kept}
     tags: dict[str, int | None] = {}

@@ -40,13 +40,13 @@ MANIFESTS = "lithify.manifests"
 """In the header of a manifest list: checksums of its manifests."""
 
 TAG = re.compile(r"lithify-\d+(-view)?")
-"""Tags of kept versions, and of their views."""
+"""Tags of retained versions, and of their views."""
 
 FIRST_FORMAT = 3
 """Of the format in which a table without checksums is damaged."""
 
 _TOTALS = "total-"
-"""Summaries go on from those of the snapshot before."""
+"""Totals in summaries continue the ones of the snapshot before."""
 
 _CHECKED_CHARACTERS = 16 * 2**20
 _CHECKED: Recent[str, tuple[Mapping[str, str], str]] = Recent(
@@ -106,7 +106,7 @@ class ManifestList:
 
 
 def ref_checksum(snapshot: Snapshot) -> str:
-    """That of what a branch or tag of ours points at."""
+    """The checksum of what one of our branches or tags points at."""
     return ref_checksum_of(snapshot.snapshot_id, snapshot.sequence_number, snapshot.manifest_list, _summary(snapshot))
 
 

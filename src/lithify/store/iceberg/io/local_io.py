@@ -47,7 +47,7 @@ class LocalInput(InputFile):
         return _path(self.location).is_file()
 
     def open(self, seekable: bool = True) -> IO[bytes]:
-        """Raises `FileNotFoundError`, or `DamagedError` where it is no file, or too large to be metadata."""
+        """Raises `FileNotFoundError`, or `DamagedError` if it is not a file, or too large to be metadata."""
         path = _path(self.location)
         status = path.stat()
         check_file(self.location, status)
@@ -56,7 +56,7 @@ class LocalInput(InputFile):
 
 
 class LocalOutput(OutputFile):
-    """A file to write; creates its folders, but for that of its stream."""
+    """A file to write; creates its folders, but not its stream's."""
 
     def __len__(self) -> int:
         return _path(self.location).stat().st_size

@@ -10,7 +10,7 @@ So a broken connection is never reported as a damaged file (C8). Defaults for th
     s3.retry-strategy-impl   5 attempts of each request, with pauses of up to 1, 2, 4 and 8 s
 
 A request to an unreachable store fails after some 8 s if connections are refused, and after some 60 s without
-an answer; a busy one is retried; one that sends single bytes is abandoned after `REQUEST_S` and more (C50).
+a response. A busy store is retried. One that sends single bytes is abandoned after `REQUEST_S` and more (C50).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ segment once, and keeps manifests few by merging small ones.
     manifests of a branch [1][1][1] ... [1]   [16 files]   [270 files]
     merged by size class   └──── 16 of one class become one of the next ────┘
 
-so an entry is rewritten only a few times, for any number of segments. Those of `LARGEST_CLASS` stay as they are: a
+so an entry is rewritten only a few times, for any number of segments. Manifests of `LARGEST_CLASS` are not changed: a
 commit then rewrites few entries, and no manifest becomes too large to be read whole. Masks have manifests of their
 own, which are merged in the same way.
 """
@@ -148,7 +148,7 @@ class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
         return path
 
     def _summary(self, snapshot_properties: dict[str, str] = EMPTY_DICT) -> Summary:
-        """Its totals continue those of the branch, also without a parent, and count masks, which have been written."""
+        """Its totals continue the branch's, even without a parent, and count masks, which have been written."""
         parent = self._parent_snapshot_id
         self._parent_snapshot_id = self._exchange.head
         self._added_data_files += self._masks

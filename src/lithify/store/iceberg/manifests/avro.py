@@ -137,7 +137,7 @@ class _BoundedAvroFile(_AvroFile):
         return records
 
     def _ended(self, block: Block[Any]) -> bool:
-        """Reads the end of a block that was read; whether it is that of the file."""
+        """Reads the end of a block that was read; whether it is the file's end."""
         assert isinstance(block.block_decoder, _BoundedDecoder)  # as `_read_block` made it
         if not block.block_decoder.at_end():
             raise ValueError("a block with more than its records")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 _MAGIC, _SYNC_BYTES = b"Obj\x01", 16
 UNPACKED_BYTES = 2**30
-"""No file unpacks to more: its bytes are 64 MiB at most, and those of manifests unpack to some six times as many."""
+"""No file unpacks to more: it has 64 MiB at most, and manifests unpack to some six times their size."""
 
 
 @dataclass(frozen=True, slots=True)

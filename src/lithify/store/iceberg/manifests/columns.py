@@ -25,8 +25,8 @@ from lithify.store.iceberg.manifests.avro_blocks import AvroFile
 Ints = npt.NDArray[np.int64]
 Name = tuple[int, ...]
 """A value of an entry by the ids of the fields around it and its own. In a map its key is the last of them, in another
-array the index of an item is one of them: (125, 2) is the lower bound of column 2, (507, 0, 510) that of the first
-partition field."""
+array the index of an item is one of them. (125, 2) is the lower bound of column 2, (507, 0, 510) the lower bound of the
+first partition field."""
 
 MISSING = -(2**63)
 """In a column of numbers, where an entry does not have it. No count and no size is that small."""

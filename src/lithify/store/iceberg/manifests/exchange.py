@@ -41,7 +41,7 @@ class Exchange:
 
 
 def _entries(segments: tuple[Segment, ...], others: tuple[Segment, ...], content: ManifestContent) -> list[DataFile]:
-    """Those of some segments for files that `others` do not need."""
+    """The entries of some segments for files that `others` do not need."""
     if content is ManifestContent.DATA:
         paths = {segment.path for segment in others}
         return [data_file(segment) for segment in segments if segment.path not in paths]

@@ -76,7 +76,7 @@ class _Kind(Generic[T]):
     inside: Callable[[Columns], Iterator[T]]
     by_pyiceberg: Callable[[DataFile], T]
     decoded: Recent[str, _ByPartition[T]]
-    """By the checksum of a manifest, which is that of its bytes, what they say."""
+    """The decoded content of a manifest, by the checksum of its bytes."""
 
 
 def _size(named: _ByPartition[T]) -> int:
@@ -200,7 +200,7 @@ def _decoded(files: Sequence[tuple[Listed, AvroFile]], kind: _Kind[T]) -> Iterat
 
 
 def _live(rows: int, entries: Iterator[tuple[T, int, int]]) -> _ByPartition[T]:
-    """The next entries, but those of files that the manifest's commit removed."""
+    """The next entries, without entries of files that the manifest's commit removed."""
     named: dict[int, list[T]] = defaultdict(list)
     for _ in range(rows):
         entry, status, partition = next(entries)

@@ -9,8 +9,8 @@ Lithify plans without opening a file:
 
 and, of a topic with Pulsar's message ids, bounds of `ledger_id` and `entry_id`, and the nulls of `passed_through`. Its
 values are true or null; a lower bound of false, which is right of any, says that these entries are chunks alone (C53).
-The column size of `key` is that of all columns of the key pass together (`scan_bytes`); that it has 0 values of NaN,
-which is right of any bytes, says that the file has an index of keys.
+The column size of `key` is the size of all columns of the key pass together (`scan_bytes`). If its number of NaN values
+is 0, which is right for any bytes, the file has an index of keys.
 """
 
 from __future__ import annotations

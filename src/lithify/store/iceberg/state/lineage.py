@@ -81,9 +81,9 @@ def metadata_paths(location: str, paths: Sequence[str]) -> list[tuple[str, int]]
 
 
 def chosen(location: str, paths: Sequence[str], given: str | None) -> Sequence[str]:
-    """Those of a folder's `paths` that are looked at: all, or the metadata `given` by its URI or path on this machine.
+    """Which of a folder's `paths` are read: all, or the metadata `given` by its URI or path on this machine.
 
-    Raises `RefusedError` where it is none of them.
+    Raises `RefusedError` if it is not one of them.
     """
     if given is None:
         return paths
@@ -147,10 +147,10 @@ def landed(records: Collection[Record], runs: Collection[str]) -> Iterator[Recor
 
 
 def certain_masks(records: Collection[Record], masked: Collection[Segment]) -> frozenset[str]:
-    """Of masks in a folder, those that the newest version has for certain, if these records tell the truth.
+    """The masks in a folder that the newest version certainly has, if these records are true.
 
-    A version had them: a closed one knows their run. And no commit may have let them go, unless it let the segment go
-    as well, or wrote another mask of it, which has all positions of this one. Those of undone rounds are not certain.
+    A version had them: a closed one has their run. And no commit may have dropped them, unless it dropped the segment
+    as well, or wrote another mask of it, which has all positions of this one. Masks of undone rounds are not certain.
     """
     known = {
         (partition, run)

@@ -64,7 +64,7 @@ def log_to_json(log: LogState) -> dict[str, Any]:
 
 
 def log_from_json(partition: int, data: Mapping[str, Any], new_epoch: int = FIRST_EPOCH) -> LogState:
-    """The inverse of `log_to_json`. `new_epoch` is that of a new log where it was written."""
+    """The inverse of `log_to_json`. `new_epoch` is the epoch of a new log where it was written."""
     attributes = {
         field.attribute: field.from_json(value)
         for name, value in data.items()

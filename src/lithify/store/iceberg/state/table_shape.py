@@ -64,7 +64,7 @@ def _changes(name: TopicName, metadata: TableMetadata) -> Iterator[tuple[str, st
 
 
 def moving(properties: Mapping[str, str]) -> tuple[str, ...]:
-    """Those of the table's properties that send files elsewhere."""
+    """The table's properties that send files elsewhere."""
     return tuple(name for name in ELSEWHERE if name in properties)
 
 

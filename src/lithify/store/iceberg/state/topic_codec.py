@@ -81,7 +81,7 @@ Properties = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """A kept version as the table's properties name it."""
+    """A retained version as the table's properties name it."""
 
     version: int
     closed_ms: int
@@ -99,9 +99,9 @@ def is_topic(properties: Properties) -> bool:
 
 
 def check_format(name: TopicName, properties: Properties) -> None:
-    """Raises `UnknownTopicError` for a table that is no topic, `UnsupportedFormatError` for a newer one.
+    """Raises `UnknownTopicError` for a table that is not a topic, `UnsupportedFormatError` for a newer one.
 
-    Raises that as well for a feature that this version does not know.
+    It raises `UnsupportedFormatError` as well for a feature that this version does not support.
     """
     written = properties.get(_FORMAT)
     if written is None and not is_topic(properties):
@@ -117,7 +117,7 @@ def check_format(name: TopicName, properties: Properties) -> None:
 
 
 def new_topic(new: NewTopic) -> dict[str, str]:
-    """The properties of a topic that is being created, but those of a replica."""
+    """The properties of a topic that is being created, without the properties of a replica."""
     return {
         ORIGINAL_NAME: new.original_name,
         _CREATED_MS: str(new.created_ms),
@@ -140,7 +140,7 @@ def changed(
 
 
 def edited(properties: Properties, version: int, edit: TopicEdit, kept: tuple[Closed, ...]) -> dict[str, str]:
-    """The properties that the commit of `edit` as `version` changes; `kept` are the kept versions after it."""
+    """The properties that the commit of `edit` as `version` changes; `kept` are the retained versions after it."""
     new = changed(version, edit.settings, edit.logs.values(), edit.clock_ms)
     new |= restated(properties, int(properties[VERSION]), version, edit)
     if edit.own_settings is not None:
@@ -221,7 +221,7 @@ def _own_settings(properties: Properties) -> list[str] | None:
 
 
 def closed_versions(properties: Properties) -> tuple[Closed, ...]:
-    """Kept versions, newest first."""
+    """Retained versions, newest first."""
     with readable(f"the table property {_VERSIONS}"):
         return tuple(Closed(**entry) for entry in json.loads(properties.get(_VERSIONS, "[]")))
 
