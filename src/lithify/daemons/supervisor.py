@@ -12,7 +12,7 @@ ends by itself, for its own supervisor to restart it, if its looks make no progr
                                                     ├─ limit ─┤  without a step: it stalls
 
 The duration of a look depends on the number of topics, so the watchdog counts steps, not completed looks. A look that
-fails as a whole (an unreachable catalog) is no step.
+fails as a whole (an unreachable catalog) is not a step.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class LithifyError(Exception):
 
     @property
     def code(self) -> str:
-        """`UnknownTopic` for an `UnknownTopicError`; that of the base for a class that is defined elsewhere."""
+        """`UnknownTopic` for an `UnknownTopicError`; the base's code for a class that is defined elsewhere."""
         return next(kind.__name__ for kind in type(self).__mro__ if kind.__module__ == __name__).removesuffix("Error")
 
     def __str__(self) -> str:

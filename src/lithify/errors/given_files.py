@@ -1,7 +1,7 @@
 """Reads small files that a user names: settings, tokens, credentials, positions. Bounded, in bytes and in time.
 
-A name may be that of anything: a folder or a device is refused before it is opened, since that may block for ever, and
-so is a pipe. Only where one is read once, as by `--kafka-conf-file <(vault ...)`, it may be a pipe.
+A name may belong to anything: a folder or a device is refused before it is opened, since that may block for ever, and
+so is a pipe. Only a file that is read once, as by `--kafka-conf-file <(vault ...)`, may be a pipe.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _PIECE_BYTES: Final = 64 * 2**10
 def read_given(path: str | Path, most_bytes: int = LARGEST_FILE_BYTES, *, pipes: bool = False) -> bytes:
     """The content of a file, or with `pipes` also of a pipe.
 
-    Raises `OSError`, whose `strerror` says what is wrong with it: also that it is no file, or is larger than that.
+    Raises `OSError`, whose `strerror` says what is wrong with it: for example, that it is not a file, or is larger than
+    `most_bytes`.
     """
     content = head_of_given(path, most_bytes + 1, pipes=pipes)
     if len(content) > most_bytes:

@@ -30,8 +30,9 @@ LONGEST = 2_000
 _LEFT_OUT = 50
 """At most those that say what was left out."""
 LARGE, _BEGIN, _END = 4096, 1024, 256
-"""Of a value that is longer than the first, a file of credentials perhaps, so many characters of its beginning and end
-are sought, and all between them goes, or all after its beginning where a text was cut: a pattern takes time to make."""
+"""A value that is longer than the first, such as a file of credentials, is sought by this many characters of its
+beginning and end. All between them is removed, or all after its beginning if a text was cut. A pattern takes time to
+compile."""
 _PIECE = 8
 """Characters of a secret that are hidden beside an ellipsis: a library leaves out the middle or the end of a value."""
 DEPTH = 3

@@ -133,12 +133,12 @@ def of_the_command_line() -> Iterator[None]:
 
 
 def in_program_words(text: str, *, flags: bool = True) -> str:
-    """`text`, which has the command line's words, in those of this program; `flags`: also flags outside of commands."""
+    """`text`, which has the command line's words, in this program's words; `flags`: with flags outside of commands."""
     return text if _Program.is_the_command_line else in_python(text, flags=flags)
 
 
 class Worded:
-    """An attribute of an error: written with the command line's words, read with those of the program."""
+    """An attribute of an error: written with the command line's words, read with the program's."""
 
     def __init__(self, *, flags: bool = True) -> None:
         self._flags = flags

@@ -46,10 +46,10 @@ def hydrate(  # noqa: PLR0913 - the flags of the verb, by name
 
     It reads the lake, with `continuous` also what is appended, until `stops()`. Rows and position are stored together:
     the next call continues there, after a crash too. `to` is `sqlite:PATH` or `duckdb:PATH`, or a path that ends like
-    one; any other is a file of JSON lines, which `lines` makes of Arrow tables, and which is replaced at the end as a
-    whole. `tell` gets the number of records read, `notes` what else there is to say.
+    one. Any other is a file of JSON lines, which `lines` makes of Arrow tables, and which is replaced at the end as a
+    whole. `tell` gets the number of records read, and `notes` all other notes.
 
-    Raises `RefusedError` for a target that it cannot use, `LogTruncatedError` where the table cannot be continued.
+    Raises `RefusedError` for a target that it cannot use, `LogTruncatedError` if the table cannot be continued.
     """
     where, warehouse, name = checked_where(to, lines, continuous=continuous), topic.warehouse, topic.topic_name
     positions = PositionText(name.stored, name.stored, SYSTEM)

@@ -131,7 +131,7 @@ class StoredTable(Protocol):
     """As it was stored last when the table was opened; empty for a table that has none yet."""
 
     def orders(self, keys: Collection[LogKey]) -> Mapping[LogKey, int]:
-        """Of those of the keys that have one."""
+        """The orders of the keys that have one."""
         ...
 
     def apply(self, change: Change) -> None:

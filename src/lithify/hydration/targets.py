@@ -36,7 +36,7 @@ _OTHER_ENDINGS = (".parquet", ".csv", ".tsv", ".avro", ".orc", ".arrow", ".feath
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`path` is that of the file, links followed."""
+    """`path` is the file's, links followed."""
 
     kind: Kind
     path: Path

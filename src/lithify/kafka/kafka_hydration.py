@@ -37,10 +37,10 @@ def hydrate(  # noqa: PLR0913 - the flags of the verb, by name
 
     It reads the lake, then Kafka up to its end, with `continuous` until `stops()`, waiting where the cluster does not
     answer. Rows and position are stored together: the next call continues there, after a crash too. `to` is
-    `sqlite:PATH` or `duckdb:PATH`, or a path that ends like one; any other is a file of JSON lines, which `lines`
+    `sqlite:PATH` or `duckdb:PATH`, or a path that ends like one. Any other is a file of JSON lines, which `lines`
     makes of Arrow tables, and which is replaced at the end as a whole. `kafka_topic` is by default what the topic
-    is a copy of. `tell` gets the number of records read, `notes` what else there is to say, from a thread of its
-    own about outages.
+    is a copy of. `tell` gets the number of records read, and `notes` all other notes; notes about outages come from
+    a thread of their own.
 
     Raises `RefusedError` for a target that it cannot use, `LogTruncatedError` where the table cannot be continued,
     and what `SnapshotConsumer` raises.

@@ -10,7 +10,7 @@ from lithify.service.ingest.promote_copy import promote_copy
 def promote(topic: OpenTopic) -> CopyPromoteReport:
     """Ends a copy irreversibly: it takes records as any topic from then on, and no ingest can continue with it.
 
-    Its offsets continue where the copy ended. Raises `PolicyError` for a topic that is no copy of a Kafka topic, or
+    Its offsets continue where the copy ended. Raises `PolicyError` for a topic that is not a copy of a Kafka topic, or
     is a replica; `UnknownTopicError`.
     """
     return promote_copy(topic.warehouse, topic.topic_name)

@@ -1,4 +1,4 @@
-"""Failures of Kafka's client as errors of Lithify: each says what is wrong, and which setting to look at."""
+"""Failures of Kafka's client as errors of Lithify: each says what is wrong, and which setting to check."""
 
 from __future__ import annotations
 

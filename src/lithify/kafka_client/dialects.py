@@ -82,7 +82,7 @@ def for_java(conf: Mapping[str, Any]) -> dict[str, str]:
 
 
 def for_librdkafka(conf: Mapping[str, Any]) -> dict[str, Any]:
-    """For confluent-kafka. Raises `InvalidSettingError`, also where librdkafka cannot do what Java's client can."""
+    """For confluent-kafka. Raises `InvalidSettingError`, even if only librdkafka cannot do what Java's client can."""
     check_names(conf)
     _check_values(conf)
     texts = {name: str(value) for name, value in conf.items()}

@@ -4,7 +4,7 @@
     there     |-- epoch 0 --|5 x x x epoch 2 x x x |15       epoch 0 ends at 5 there: cut at 5
 
 A consumer that is assigned an offset with its epoch asks the broker before it reads, and again whenever it learns of a
-new leader. Epochs that a broker does not know, as with the message format before Kafka 0.11, are no cut.
+new leader. An epoch that a broker does not have, as with the message format before Kafka 0.11, is not a cut.
 """
 
 from __future__ import annotations
@@ -47,10 +47,11 @@ def cut_of(failure: KafkaError) -> Cut | None:
 
 
 def leader_epoch(cluster: Cluster, topic: str, partition: int) -> int | None:
-    """The leader epoch of a log now; None where the broker counts none. Raises `BrokerError`.
+    """The leader epoch of a log now; None if the broker does not count epochs. Raises `BrokerError`.
 
-    The client asks the leader that it knows, and keeps that for minutes, also if its broker is gone: then it does
-    nothing else, on all of a processor, until the request times out. So it is told who leads first, or another is.
+    The client sends the request to the leader that it has cached for minutes, even if that broker is gone. Then it does
+    nothing else, on all of a processor, until the request times out. So its metadata is refreshed first, or another
+    client is used.
     """
     k = client()
     where = k.TopicPartition(topic, partition)
@@ -76,7 +77,7 @@ def leader_epoch(cluster: Cluster, topic: str, partition: int) -> int | None:
 def signs_between(
     cluster: Cluster, consumer: Consumer, topic: str, ranges: Mapping[int, tuple[int, int]]
 ) -> Mapping[int, Mapping[int, Signs]]:
-    """By partition and offset those of the records in its range. Raises `BrokerError`.
+    """By partition and offset the signs of the records in its range. Raises `BrokerError`.
 
     `consumer` is one for requests; it is assigned nothing afterwards.
     """

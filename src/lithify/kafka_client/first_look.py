@@ -49,7 +49,7 @@ def asking(cluster: Cluster) -> str:
 
 
 def look_at(cluster: Cluster, topic: str) -> None:
-    """Asks for one topic. Raises its error, and that of the cluster; `StopAsked` once the cluster's `stops()`."""
+    """Requests one topic. Raises its error, and the cluster's; `StopAsked` once the cluster's `stops()`."""
     with cluster.asking() as consumer:
         _look(cluster, consumer, (topic,), cluster.stops)
 

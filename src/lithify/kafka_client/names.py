@@ -138,7 +138,7 @@ _MISTYPED = 0.85
 
 
 def check_names(names: Iterable[str], *, strict: bool = False) -> tuple[str, ...]:
-    """Those of `names` that no client of Kafka has. Raises `InvalidSettingError` for one that is mistyped.
+    """The names that no client of Kafka has. Raises `InvalidSettingError` for one that is mistyped.
 
     With `strict` any unknown name is.
     """
@@ -159,5 +159,5 @@ def without_unknown(conf: Mapping[str, T]) -> dict[str, T]:
 
 
 def _is_of_the_binding(name: str) -> bool:
-    """Whether it is one of confluent-kafka and librdkafka that is no text, such as `error_cb`."""
+    """Whether it is one of confluent-kafka and librdkafka that is not a text, such as `error_cb`."""
     return "_" in name or name in ("logger", "default.topic.config", "debug")

@@ -32,7 +32,7 @@ class DocumentKind(StrEnum):
     SOURCE = "source"
     """The topic elsewhere that this one is a copy of."""
     PROMOTION = "promotion"
-    """That such a copy was promoted: of its own, as an ingest that is late writes that of its source (C70)."""
+    """That such a copy was promoted: a separate document, as a late ingest writes the one of its source (C70)."""
     SOURCE_ENDS = "source_ends"
     """Up to where it was read there, and when (C71)."""
     FORMAT = "format"
@@ -42,7 +42,7 @@ class DocumentKind(StrEnum):
 
 
 class Documents(Protocol):
-    """Documents of topics; those of the catalog without a topic."""
+    """Documents of topics; without a topic they are the catalog's."""
 
     def get_document(self, topic: TopicState | None, kind: DocumentKind, key: str = "") -> Mapping[str, Any] | None:
         """None where there is none. Raises `DamagedError`, which names it, or `WarehouseError`."""

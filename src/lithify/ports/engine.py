@@ -58,7 +58,7 @@ class RunLimits:
 
     `notes` name documents that may change the rates during the run: a document with another id than
     noted counts, the last such of them. `sharing` is how many runs share the rates. A log's round rewrites at most
-    `rewrite_bytes` and leaves the rest to later rounds (C42); None is no limit.
+    `rewrite_bytes` and leaves the rest to later rounds (C42); None is unlimited.
     """
 
     task_memory_bytes: int = 2**30

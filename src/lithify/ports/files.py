@@ -24,7 +24,7 @@ class Batch(Protocol):
 
     def records(self) -> Iterator[Record]: ...
     def below(self, end_offset: int) -> Batch:
-        """Those of the records whose offsets are below that one."""
+        """The records whose offsets are below `end_offset`."""
         ...
 
     def offset_at(self, timestamp_ms: int) -> int | None:
@@ -144,7 +144,7 @@ class SegmentFiles(Protocol):
         ...
 
     def missing(self, paths: Sequence[str]) -> tuple[str, ...]:
-        """Those of the paths where no file is."""
+        """The paths where no file is."""
         ...
 
     def free_bytes(self, state: TopicState) -> int | None:

@@ -1,4 +1,4 @@
-"""The port of consumer groups: the positions of those of one warehouse, and the leases of their members (C58).
+"""The port of the consumer groups of one warehouse: their positions, and the leases of their members (C58).
 
     positions   group    log        cursor   committed_ms
     leases      group/default/orders/0@scope   owner   beats       as `ports/leases.py` describes them
@@ -39,7 +39,7 @@ class NoGroups:
 
 
 PositionToken = tuple[int, ...]
-"""Of the positions in a topic: another one once one of them was committed, reset, added or deleted."""
+"""A token of the positions in a topic: another one once one of them was committed, reset, added or deleted."""
 
 NEVER_COPIED = 0
 """The fence of a topic into which no positions were copied yet."""
@@ -48,9 +48,9 @@ NEVER_COPIED = 0
 class PositionCopies(Protocol):
     """What replicas need of the groups of the warehouse that they are in: positions that were copied there (C68).
 
-    A copy reads the fence first, then the positions of the source, then the source. It changes nothing where another
-    one has written in between, or where a promotion, a reset or a deletion has raised the fence: so one that was frozen
-    for long sets no position back, and brings back none that was deleted.
+    A copy reads the fence first, then the positions of the source, then the source. It changes nothing if another
+    one has written in between, or if a promotion, a reset or a deletion has raised the fence. So a copy that was frozen
+    for long sets no position back, and restores none that was deleted.
     """
 
     def fence(self, topic: TopicName) -> int:
@@ -84,13 +84,13 @@ class Groups(GroupPositions, Protocol):
         ...
 
     def positions(self, group: str | None = None, topic: TopicName | None = None) -> tuple[Position, ...]:
-        """All positions, or those of a group or topic, by group, topic and partition. Creates nothing."""
+        """All positions, or a group's or topic's, by group, topic and partition. Creates nothing."""
         ...
 
     def elsewhere(self, group: str, topic: TopicName, identity: str) -> tuple[str, ...]:
-        """Other names of the warehouse under which the group has positions in a topic, which nobody finds there.
+        """Other names of the warehouse under which the group has positions in a topic, which no reader finds there.
 
-        `identity` is that of the topic. Names that were taken over do not count (C73). Creates nothing.
+        `identity` is the topic's. Names that were taken over do not count (C73). Creates nothing.
         """
         ...
 

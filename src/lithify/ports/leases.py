@@ -5,7 +5,7 @@
     orders/1   beta/90c1         42      unchanged for the time of a lease: another one may take it over
 
 They are cleaners, which share logs, or members of a group, which share the partitions of a topic. Clocks of
-two machines are never compared. A lease has a number that its owner increments; a process that
+two machines are never compared. A lease has a number that its owner increments. A process that
 has seen it unchanged for the time of a lease, by its own monotonic clock, may take it over, and the
 database lets exactly one of them succeed. An owner never writes the same number twice, so a lease that
 looks unchanged is unchanged: it was not released and taken again in between. Leases only avoid double
@@ -62,11 +62,11 @@ class Coordination(Protocol):
         ...
 
     def release(self, owner: str, names: Collection[str]) -> None:
-        """Deletes those of the leases that are still the owner's."""
+        """Deletes the leases that are still the owner's, among these."""
         ...
 
     def remove(self, seen: Sequence[Lease]) -> None:
-        """Deletes those of any owner that are still as they were seen."""
+        """Deletes leases of any owner that are still as they were seen."""
         ...
 
     def put_note(self, note: CleanerNote) -> None:

@@ -17,7 +17,7 @@ from typing import Protocol
 from lithify.model.names import LogId
 
 SESSION = "session"
-"""The phase, within that of the key pass, in which a Spark session is found or started."""
+"""The phase, within the phase of the key pass, in which a Spark session is found or started."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ class Replicas(Protocol):
         ...
 
     def definitions(self) -> tuple[ReplicaDefinition, ...]:
-        """Those of this warehouse, by name. Creates nothing."""
+        """The replicas of this warehouse, by name. Creates nothing."""
         ...
 
     def into(self, target_scope: str) -> tuple[ReplicaDefinition, ...]:

@@ -77,7 +77,7 @@ class LogStore(Documents, Streams, Protocol):
     def change_tokens(self) -> Iterator[tuple[TopicName, str | None]]:
         """Every name under which a topic may be, and a token that every commit changes; None if only `load` can tell.
 
-        For looking at many topics: it opens no topic, so a name may turn out to be none.
+        For checks of many topics: it opens no topic, so a name may turn out not to be a topic.
         """
         ...
 
@@ -86,11 +86,11 @@ class LogStore(Documents, Streams, Protocol):
         ...
 
     def load_at(self, name: TopicName, token: str | None) -> TopicState:
-        """The newest version, as of its token: what `load` does, with less work, for those who look at many."""
+        """The newest version, as of its token: what `load` does, with less work, for callers that read many."""
         ...
 
     def load_version(self, name: TopicName, version: int) -> TopicState:
-        """A kept version, or the newest. Raises `UnknownTopicError` or `UnknownVersionError`."""
+        """A retained version, or the newest. Raises `UnknownTopicError` or `UnknownVersionError`."""
         ...
 
     def segments(self, state: TopicState, partitions: Sequence[int] | None = None) -> tuple[Segment, ...]:
@@ -113,7 +113,7 @@ class LogStore(Documents, Streams, Protocol):
         ...
 
     def versions(self, name: TopicName) -> tuple[KeptVersion, ...]:
-        """Kept versions, newest first (`versions.kept`)."""
+        """Retained versions, newest first (`versions.kept`)."""
         ...
 
     def report_ids(self, name: TopicName) -> tuple[str, ...]:

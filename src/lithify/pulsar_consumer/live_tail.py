@@ -33,7 +33,7 @@ from lithify.pulsar_consumer.kept_whole import KeptWhole
 from lithify.service.snapshot.live import COPY_AGAIN, Reached
 
 PAUSE_S: Final = 0.2
-"""Between two looks at all partitions while there are no messages."""
+"""Between two checks of all partitions while there are no messages."""
 
 Check = Callable[[int, Reached], None]
 LastId = Callable[[int], MessageId | None]

@@ -26,9 +26,9 @@ T = TypeVar("T")
 
 
 class PulsarTopic:
-    """See `snapshot.live.LiveSource`. `identity` is that of the copy, after which its subscription is named.
+    """See `snapshot.live.LiveSource`. `identity` is the copy's, after which its subscription is named.
 
-    With `skip_damaged` it goes round entries that their producers wrote damaged (C74).
+    With `skip_damaged` it skips entries that their producers wrote damaged (C74).
     """
 
     system = "Pulsar"

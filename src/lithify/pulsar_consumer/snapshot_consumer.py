@@ -17,11 +17,11 @@ from lithify.service.snapshot.position_file import PositionFile
 
 
 class PulsarSnapshotConsumer(LakeAndLive):
-    """Iterate over it for the records of `topic`, endlessly: those of the lake, then Pulsar's, all with message ids.
+    """Iterate over it for the records of `topic`, endlessly: the lake's, then Pulsar's, all with message ids.
 
-    `cluster` needs the admin URL: only the admin interface tells what was trimmed, and whether the topic was
-    recreated. `pulsar_topic` is the topic's name in Pulsar, by default that of the copy. `partitions` and
-    `position` are those of Kafka's `SnapshotConsumer`; the file also stores message ids. Records from Pulsar have
+    `cluster` needs the admin URL: only the admin interface shows what was trimmed, and whether the topic was
+    recreated. `pulsar_topic` is the topic's name in Pulsar, by default the name of the copy. `partitions` and
+    `position` are as for Kafka's `SnapshotConsumer`; the file also stores message ids. Records from Pulsar have
     the offsets that the copy will give them. For one thread.
 
     With `skip_damaged` an entry that its producer wrote damaged is one record, as `ingest_pulsar(…, skip_damaged=True)`

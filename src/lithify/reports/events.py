@@ -20,7 +20,7 @@ class EventKind(StrEnum):
 
     STARTED = "started"
     LOOKED = "looked"
-    """A look at all topics of the catalog was completed."""
+    """A check of all topics of the catalog was completed."""
     ROUND = "round"
     """One topic was compacted."""
     FAILED = "failed"
@@ -40,7 +40,7 @@ class EventKind(StrEnum):
     TROUBLE = "trouble"
     """Something other than a round failed: an unreadable topic, an unreachable database."""
     RECOVERED = "recovered"
-    """What was in trouble all the time works again."""
+    """What failed all the time works again."""
     WAITING = "waiting"
     """A job waits for executors, or for the Python workers of the first tasks."""
     WAITED = "waited"

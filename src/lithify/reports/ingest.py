@@ -79,7 +79,7 @@ class IngestBatch:
 
     @property
     def lag(self) -> int | None:
-        """Of all logs; None where that of one is not known."""
+        """Of all logs; None if the lag of one is not known."""
         return _lag(self.logs)
 
     def to_json(self) -> dict[str, Any]:
@@ -147,9 +147,9 @@ class IngestReport(Report):
 
 @dataclass(frozen=True, slots=True)
 class IngestNote:
-    """What an ingest says besides its batches, such as that it waits for a broker. `text` is for people.
+    """What an ingest reports besides its batches, such as that it waits for a broker. `text` is for people.
 
-    `topic` is that of the lake and `source` what it is copied from, both None for a note about all of them.
+    `topic` is the lake's and `source` what it is copied from, both None for a note about all of them.
     """
 
     event: str
@@ -161,7 +161,7 @@ class IngestNote:
 
     @property
     def lag(self) -> int | None:
-        """Of all logs; None where that of one is not known."""
+        """Of all logs; None if the lag of one is not known."""
         return _lag(self.logs)
 
     def to_json(self) -> dict[str, Any]:

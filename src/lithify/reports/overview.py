@@ -53,7 +53,8 @@ class LogStanding:
 class TopicOverview(Report):
     """One topic, by its worst log: from `state` to `error` the figures are of that log.
 
-    Null in one that cannot be read, and the ratio also where nothing is compacted. Bytes compressed, times epoch ms.
+    Null in a topic that cannot be read. The ratio is null as well if nothing is compacted. Bytes compressed, times
+    epoch ms.
     """
 
     topic: str
@@ -88,7 +89,7 @@ class CatalogOverview(Report):
     cleaners_error: str | None = None
     """Why the cleaners could not be read."""
     cleaner_rates: RatesReport | None = None
-    """What the cleaners keep to; None is no limit, or their own."""
+    """The rates of the cleaners; None is unlimited, or their own."""
 
     def counts(self) -> dict[Standing, int]:
         """The number of topics in each state, the worst first; states without topics are left out."""

@@ -12,7 +12,7 @@ from lithify.reports.page import Page, Section
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A value whose fields are those of its JSON object, and that says how it is shown."""
+    """A value whose fields are the fields of its JSON object, and that defines how it is shown."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -24,7 +24,7 @@ class Report:
 
     @classmethod
     def listed(cls, reports: Sequence[Self]) -> Page | None:
-        """The page of several as the verb prints them that lists them; without such a verb that of one, else None."""
+        """The page of several, as the verb that lists them prints it; else the page of one, or None for several."""
         return reports[0].page() if len(reports) == 1 else None
 
     def _repr_html_(self) -> str:
@@ -34,7 +34,7 @@ class Report:
 
 
 def with_lags(value: Any) -> dict[str, Any]:
-    """The JSON object of a dataclass with `logs` that each have a `lag`, which is no field."""
+    """The JSON object of a dataclass with `logs` that each have a `lag`, which is not a field."""
     return {**asdict(value), "logs": [{**asdict(log), "lag": log.lag} for log in value.logs]}
 
 

@@ -58,7 +58,7 @@ class GroupHold:
 class LogStatus:
     """One log. Offsets as in `model.topic.log`; bytes compressed; times epoch ms.
 
-    Side by side, records, bytes and segments are of the backlog, `clean_bytes` those of the view.
+    Side by side, records, bytes and segments belong to the backlog, `clean_bytes` to the view.
     """
 
     partition: int

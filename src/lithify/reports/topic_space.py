@@ -22,7 +22,7 @@ class Space(Report):
     live_bytes: int
     """Of the files that the logs name now; side by side, of the backlogs."""
     view_bytes: int
-    """Of the files that only the compacted views name: a file of both is live."""
+    """Bytes of the files that only the compacted views name: a file of both is live."""
     earlier_versions: int
     """How many are retained."""
     earlier_versions_bytes: int | None
@@ -50,7 +50,7 @@ class SweepReport(Report):
     files: tuple[SweptFile, ...]
     now_ms: int
     stored_bytes: int
-    """Of the data files that versions name: the `stored_bytes` of the topic's `Space`."""
+    """Bytes of the data files that versions name: the `stored_bytes` of the topic's `Space`."""
     metadata_bytes: int
     """Of the metadata, reports and other documents that are named."""
     waiting_files: int

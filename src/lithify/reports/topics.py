@@ -43,11 +43,11 @@ class TopicInfo(Report):
     config_from: dict[str, str]
     """Where each setting's value comes from: `topic`, `stream` or `default` (C56)."""
     source: str | None
-    """Of a replica: the warehouse of its source (C63)."""
+    """The warehouse of a replica's source (C63)."""
     source_version: int | None
     """The version of the source that the replica has."""
     compacts_by_itself: bool | None
-    """Of a replica: whether it has rounds of its own (C67)."""
+    """Whether a replica has rounds of its own (C67)."""
     not_compacting: str | None
     """Of one that is to: why it has none."""
     copy_of: str | None = None
@@ -83,7 +83,7 @@ class VersionReport(Report):
     view_bytes: int | None
     """Of the compacted views; null where there is none."""
     files_stay_until_ms: int
-    """Its files stay at least until then, also if the version expires before (C6)."""
+    """Its files remain at least until then, even if the version expires before (C6)."""
 
     @classmethod
     def listed(cls, reports: Sequence[VersionReport]) -> Page:

@@ -90,7 +90,7 @@ class Workers:
     gauges: Gauges | None = None
     """Of rounds that are profiled."""
     one_machine: bool = False
-    """Whether all slots are cores of one machine, so that a task can use those of another slot."""
+    """Whether all slots are cores of one machine, so that a task can use the cores of another slot."""
 
     def task_pace(self, limits: RunLimits, tasks: int) -> TaskPace:
         """The pace of each of `tasks` tasks, so that concurrent ones together keep to the run's rates (C40)."""

@@ -77,7 +77,7 @@ _STORED = {KAFKA_TIMESTAMP_TYPE: TIMESTAMP_TYPE}
 
 
 def schema_of(columns: Sequence[str] | None, *, include_headers: bool, include_message_ids: bool) -> StructType:
-    """The schema of a read: the named columns, else all, those of headers and message ids only if included.
+    """The schema of a read: the named columns, else all; headers and message ids only if included.
 
     Raises `RefusedError` for an unknown or duplicate column.
     """

@@ -1,4 +1,4 @@
-"""Parses the options of the data source, which have the names of those of Spark's Kafka source.
+"""Parses the options of the data source, which have the names that Spark's Kafka source uses.
 
 Names are case-insensitive, as in Spark. An unknown option raises an error: a misspelled option that was
 ignored would read other records than requested.

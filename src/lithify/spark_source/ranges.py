@@ -1,7 +1,7 @@
 """Parses which logs a read reads, and from where to where: by offsets, by times, or as they were at a point.
 
 Offsets and times are Kafka's JSON: -2 is the earliest and -1 the latest record of a log, of times as of offsets. A
-time as of which is read needs a time zone: this process does not know that of the session.
+time as of which is read needs a time zone: this process does not know the session's.
 """
 
 from __future__ import annotations

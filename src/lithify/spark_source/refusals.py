@@ -1,6 +1,6 @@
-"""Errors of a source are told as their own line, without a Python traceback, also those of its tasks.
+"""Errors of a source, including its tasks', are reported on a line of their own, without a Python traceback.
 
-Spark asks the source in a Python worker, which ends with the error that it reports.
+Spark calls the source in a Python worker, which ends with the error that it reports.
 """
 
 from __future__ import annotations

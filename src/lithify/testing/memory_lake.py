@@ -16,8 +16,8 @@ from lithify.testing.oracle_inspector import OracleInspector
 def memory_lake(clock: Clock | None = None) -> Lake:
     """An empty lake, which is lost with the process; by default on the machine's clock.
 
-    Rounds, `verify` and groups are those of a stored lake, in plain Python; what is given for Spark and for a database
-    is not used. Cleaners, replicas, ingests and repair raise `RefusedError`.
+    Rounds, `verify` and groups are the same as in a stored lake, in plain Python; what is given for Spark and for a
+    database is not used. Cleaners, replicas, ingests and repair raise `RefusedError`.
     """
     clock = SystemClock() if clock is None else clock
     files, groups = MemoryFiles(clock.now_ms, converts=True), MemoryGroups("memory")

@@ -57,7 +57,7 @@ def edited(before: Version, edit: TopicEdit) -> Version:
 
 
 def kept_after(known: Sequence[KeptVersion], before: Version, after: Version, edit: TopicEdit) -> list[KeptVersion]:
-    """The kept versions once `edit` has closed `before`."""
+    """The retained versions once `edit` has closed `before`."""
     gone = sum(size for path, size in before.sizes.items() if path not in after.sizes)
     sizes = {version.version: version.no_longer_named_bytes or 0 for version in known}
     if edit.verb is Verb.UNDO:

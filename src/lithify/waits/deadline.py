@@ -97,7 +97,7 @@ class AnswerDeadline:
         self._lock = Lock()
 
     def begin(self, descriptor: int, seconds: float) -> None:
-        """Counts from now on, unless it does already. Raises `OSError` if it is no open socket."""
+        """Counts from now on, unless it does already. Raises `OSError` if it is not an open socket."""
         with self._lock:
             if self._timer is None:
                 # A descriptor of our own: by the time it is shut, the driver's number may be another's.

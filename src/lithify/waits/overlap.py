@@ -37,7 +37,7 @@ def one_ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
 
 
 def several_ahead(items_of: Callable[[int], Iterable[Item]], threads: int) -> Iterator[Item]:
-    """The items of `items_of(0)`, `items_of(1)` and so on in turns, those of each made `one_ahead` on its own thread.
+    """The items of `items_of(0)`, `items_of(1)` and so on in turns, each's made `one_ahead` on its own thread.
 
     Ends with the first of them, so each has as many items as the next, or one more.
     """

@@ -43,7 +43,7 @@ def sqlstate(error: BaseException | None) -> str | None:
 
 
 def says_away(code: str) -> bool:
-    """Whether a SQLSTATE is that of a server that may be back by itself."""
+    """Whether a SQLSTATE comes from a server that may be back by itself."""
     return code.startswith(_AWAY)
 
 

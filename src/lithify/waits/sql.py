@@ -10,8 +10,8 @@
 An error is judged by its SQLSTATE and by what SQLAlchemy knows of the connection. Where none was made there is only a
 text, which may be in any language: unless it is a known one, `postgres.py` asks the server.
 
-A server's own timeouts do not help against one that is silent, nor do those of TCP against one that
-sends a byte now and then. A caller that holds a connection without a statement says so (`let_wait`).
+A server's own timeouts do not help against one that is silent, nor do TCP's timeouts against one that
+sends a byte now and then. A caller that holds a connection without a statement declares it (`let_wait`).
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class EmptyGroup:
         )
 
     def _others(self, keeper: LeaseKeeper, part: GroupTopic) -> list[Watched]:
-        """Leases of members that may have died. Raises `RefusedError` for one that has not."""
+        """Leases of members that may have died. Raises `RefusedError` for a living one."""
         keeper.observe()
         others = [
             lease for name, lease in keeper.watched().items() if part.read(name) is not None and lease.left_ms > 0

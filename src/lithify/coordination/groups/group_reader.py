@@ -101,8 +101,9 @@ class GroupReader(LogsReader):
     def commit(self) -> None:
         """Stores the positions after all records that were returned, in one transaction.
 
-        Raises `PartitionTakenOverError` where another member has a partition by now: those of the others are
-        stored nevertheless. Raises `CoordinationError`, after which it is unknown whether they were stored.
+        Raises `PartitionTakenOverError` if another member has a partition by now: the positions of the other
+        partitions are stored nevertheless. Raises `CoordinationError`, after which it is unknown whether they were
+        stored.
         """
         self._check_open()
         self._member.use()

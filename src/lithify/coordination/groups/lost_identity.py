@@ -37,7 +37,7 @@ def check_group_not_elsewhere(
 
 
 def check_not_elsewhere(groups: Groups, part: GroupTopic, identity: str) -> None:
-    """`identity` is that of the topic. Raises `RefusedError`."""
+    """`identity` is the topic's. Raises `RefusedError`."""
     names = groups.elsewhere(part.group, part.topic, identity)
     if not names:
         return
@@ -58,5 +58,5 @@ def check_not_elsewhere(groups: Groups, part: GroupTopic, identity: str) -> None
 
 
 def _is_place(name: str) -> bool:
-    """Whether it is no identity, which has letters and digits only."""
+    """Whether it is not an identity, which has letters and digits only."""
     return any(character in name for character in ":/ ")

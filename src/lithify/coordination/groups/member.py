@@ -28,7 +28,7 @@ RENEW_MS = 5_000
 """The longest time between two renewals, so that others soon see that a member is there, however long its lease."""
 LOOKS_PER_LEASE = 10
 LOOK_MS = 1_000
-"""The longest time between two looks at the leases of the others."""
+"""The longest time between two checks of the leases of the others."""
 IDLE_MS = 300_000
 """As Kafka's `max.poll.interval.ms`."""
 JOIN_S = 1.0
@@ -53,7 +53,7 @@ class Member:
     ) -> None:
         self.groups, self.part, self.member_id, self.lease_ms = groups, part, member_id, lease_ms
         self.looks = 0
-        """How many looks at the leases there have been: without a new one `turn` stays the same."""
+        """How often the leases were checked: without a new check `turn` does not change."""
         self._clock = clock
         self._keeper = LeaseKeeper(groups.leases, member_id, lease_ms, clock.monotonic_ms, part.prefix)
         self._names = frozenset({part.member(member_id)} if shares else ())
@@ -119,7 +119,7 @@ class Member:
         return lease.owner if lease is not None and lease.renewed and lease.left_ms > 0 else None
 
     def beat(self) -> None:
-        """Renews its leases, when it is time, and looks at those of the others. Its thread does it all the time."""
+        """Renews its leases, when it is time, and checks the others' leases. Its thread does it all the time."""
         if self._clock.monotonic_ms() - self._used_ms > IDLE_MS:
             return
         try:

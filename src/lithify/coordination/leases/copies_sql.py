@@ -103,7 +103,7 @@ class SqlCopies:
         return connection.execute(as_read.values(fence=fence + 1)).rowcount == 1
 
     def _page_of(self, table: Table, topic: TopicName, keys: Iterable[_Key], connection: Connection) -> _Positions:
-        """Those of some positions that a table has, locked in the order in which members lock them."""
+        """The positions of `keys` that a table has, locked in the order in which members lock them."""
         key = table.c.consumer_group, table.c.partition
         wanted = select(table).where(self._of(table, topic), tuple_(*key).in_(list(keys)))
         rows = connection.execute(wanted.order_by(*key).with_for_update()).all()

@@ -1,11 +1,11 @@
-"""Groups in an SQL database: that of the catalog, or one that its members name.
+"""Groups in an SQL database: the catalog's, or one that its members name.
 
     lithify_positions      how far each group has read
     lithify_group_leases   who reads, and may commit
 
 A transaction that has written positions reads the leases that it needed, and is rolled back if they are another
 owner's. It locks their rows, so that a takeover waits for its end; SQLite, which has no locks of rows, lets one
-transaction write at a time. The first commit creates the table of positions, and the first member that of leases:
+transaction write at a time. The first commit creates the table of positions, and the first member the table of leases:
 readers of positions need no right to create tables.
 """
 
@@ -76,7 +76,7 @@ class SqlGroups:
         return self._positions(sorted(groups), topic)
 
     def _positions(self, groups: Sequence[str] | None, topic: TopicName | None) -> tuple[Position, ...]:
-        """Those of some groups, or of all."""
+        """The positions of some groups, or of all."""
 
         def where(table: Table) -> list[Any]:
             ours = [table.c.scope == self._scope]

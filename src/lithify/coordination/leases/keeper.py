@@ -52,8 +52,8 @@ class _Held:
 class LeaseKeeper:
     """Several threads may use it; one of them calls `renew` and `observe` several times in a lease time.
 
-    `owner` is unique among all processes, past ones included. The caller chooses the names of leases; those that
-    begin with `prefix` are all that it takes and looks at.
+    `owner` is unique among all processes, past ones included. The caller chooses the names of leases; it takes and
+    checks only names that begin with `prefix`.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class LeaseKeeper:
             self._coordination.remove(gone)
 
     def _is_gone(self, name: str, seen: _Seen) -> bool:
-        """Whether its owner has ended: leases that no other cleaner takes, as those of ids, would stay for ever."""
+        """Whether its owner has ended: leases that no other cleaner takes, such as ids, would remain for ever."""
         return self._is_free(name) and self._left_ms(seen) <= -(GONE_LEASES - 1) * self._lease_ms
 
     def take(self, names: Collection[str]) -> frozenset[str]:
@@ -179,7 +179,7 @@ class LeaseKeeper:
             self._give_back(ours)
 
     def leave(self) -> None:
-        """Releases all leases, that of the id too, so that no other cleaner has to wait. After the last renewal."""
+        """Releases all leases, including the id's, so that no other cleaner has to wait. After the last renewal."""
         with self._lock:
             self._registration = None
             names = tuple(self._held)

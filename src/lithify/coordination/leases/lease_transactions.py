@@ -97,9 +97,9 @@ class Transactions:
 
 
 def shared_database(url: str | None, catalogs: Engine | None) -> Transactions | None:
-    """The database at a SQLAlchemy URL, else that of a catalog, on separate connections; opens none yet.
+    """The database at a SQLAlchemy URL, else a catalog's, on separate connections; opens none yet.
 
-    In one process all who name the same database share its connections, so that a hundred readers of groups need no
+    In one process all users of the same database share its connections, so that a hundred readers of groups need no
     more of them than one. None if no other process can reach it. Raises `CoordinationError`.
     """
     if url is not None:

@@ -35,7 +35,7 @@ class MemoryCoordination:
             return frozenset(free)
 
     def held(self, owner: str, names: Collection[str]) -> frozenset[str]:
-        """Those of the leases that are the owner's."""
+        """The leases that are the owner's, among these."""
         with self._lock:
             return frozenset(n for n in names if n in self._leases and self._leases[n].owner == owner)
 

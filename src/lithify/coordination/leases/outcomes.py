@@ -1,4 +1,4 @@
-"""What a process learns of its leases and of those of others: results of `coordination/leases/keeper.py`."""
+"""What a process learns of its leases and of the others' leases: results of `coordination/leases/keeper.py`."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class SqlRuns:
         self._reads: bool | None = None
 
     def write(self, connection: Connection, positions: Iterable[Position]) -> None:
-        """Notes those of positions that were just written."""
+        """Notes the runs of positions that were just written."""
         rows = runs_of(positions, self._scope)
         if rows and self._may_write(connection):
             connection.execute(self._upsert, rows)

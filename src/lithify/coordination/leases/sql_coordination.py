@@ -3,10 +3,10 @@
     lithify_leases     name (primary key)      owner   beats
     lithify_cleaners   cleaner (primary key)   scope   interval_ms   started_ms   looked_ms
 
-Every operation is one short transaction, and the database decides between two cleaners: a free lease is
-an INSERT, which the primary key allows once; a takeover is an UPDATE of the row only if it is unchanged
-since it was read. Which leases were taken is then selected: their rows have the number of this write. So
-each operation can be repeated, and a failed one is repeated once, on a new connection if need be.
+Every operation is one short transaction, and the database decides between two cleaners. A free lease is
+an INSERT, which the primary key allows once. A takeover is an UPDATE of the row only if it is unchanged
+since it was read. The leases that were taken are then selected: their rows have the number of this write.
+So each operation can be repeated, and a failed one is repeated once, on a new connection if necessary.
 
 Only `status` reads the notes of cleaners. The first note creates their table, so that readers need no right to
 create tables, and leases work even where the cleaners have none.
@@ -48,7 +48,7 @@ from lithify.ports.leases import NOTES_KEPT_MS, NOTES_TABLE, Coordination, Lease
 
 
 def table_of_leases(name: str) -> Table:
-    """A table of leases: those of cleaners and those of groups have one each, as each reads all of its own often."""
+    """A table of leases: cleaners and groups have one each, as each often reads all of its own."""
     return Table(
         name,
         MetaData(),

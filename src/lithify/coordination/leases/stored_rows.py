@@ -1,7 +1,7 @@
-"""Rows as the model takes them: what is no number where one belongs is an error that names the row.
+"""Rows as the model takes them: anything else in the place of a number is an error that names the row.
 
 PostgreSQL stores what a column is for. SQLite stores anything in any column, and people and other programs may write
-to either, also numbers that no time, offset or rate can be.
+to either, including numbers that no time, offset or rate can be.
 """
 
 from __future__ import annotations

@@ -4,12 +4,12 @@
     upkeep      every hour by default: expires versions after
                 versions.retention.ms, deletes files no version names   (C6, C7)
 
-The first upkeep after a start is at once, and sweeps only where it has expired something: so versions expire also where
-cleaners run `--once` or are restarted all the time, and a start lists no folder of a topic without such versions.
+The first upkeep after a start is at once, and sweeps only where it has expired something. So versions expire even if
+cleaners run `--once` or are restarted all the time. A start lists no folder of a topic without such versions.
 
 If upkeep finds nothing to do and there are no new commits, the interval of the topic doubles, up to a
-day; where a kept version is past versions.retention.ms before, the next one is then. One cleaner does the upkeep of a
-catalog: the owner of the lease `role`.
+day. If a retained version is past versions.retention.ms earlier, the next upkeep is then. One cleaner does the upkeep
+of a catalog: the owner of the lease `role`.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from lithify.reports.events import EventKind
 from lithify.rules.schedule.agenda import TopicWork, in_order, next_batch, without
 
 BUSY_WAIT_MS = 200
-"""Between two steps of a thread without work while another thread looks at the topics."""
+"""Between two steps of a thread without work while another thread checks the topics."""
 
 REPORT_MS = 600_000
 """Between two reports of looks that found nothing to do, at most, so that silence means a fault."""

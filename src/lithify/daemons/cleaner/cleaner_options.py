@@ -12,7 +12,7 @@ EventListener = Callable[[CleanerEvent], None]
 """Called with every event of a cleaner, from several threads, one at a time."""
 
 INTERVAL_MS = 15_000
-"""Between two looks at all topics: Kafka's `log.cleaner.backoff.ms` has the same default."""
+"""Between two checks of all topics: Kafka's `log.cleaner.backoff.ms` has the same default."""
 
 LEASE_MS = 30_000
 """Without a renewal for this long a cleaner loses its work to the others."""

@@ -56,7 +56,7 @@ class EventReporter:
             self.report(EventKind.RECOVERED, what=what, duration_ms=duration_ms)
 
     def look_failed(self, error: LithifyError, last_look_ms: int | None) -> None:
-        """A look at the topics failed; `last_look_ms` is when one was last completed."""
+        """A check of the topics failed; `last_look_ms` is when one was last completed."""
         self.outage(LOOKS, error, last_look_ms=last_look_ms)
 
     def round_done(self, topic: TopicName, report: RoundReport, overdue_ms: int) -> None:
@@ -102,5 +102,5 @@ class EventReporter:
         self.report(kind, log.topic, **facts, failures=failure.failures, retry_ms=retry_ms)
 
     def left(self, kind: EventKind, log: LogId, error: LithifyError) -> None:
-        """A round was abandoned or lost a race, and left its log unchanged; this is no failure of the log."""
+        """A round was abandoned or lost a race, and left its log unchanged; this is not a failure of the log."""
         self.report(kind, log.topic, partition=log.partition, error=str(error), error_code=error.code)

@@ -52,7 +52,7 @@ class Look:
 
 @dataclass(slots=True)
 class WorkFinder:
-    """One thread may look at a time; several may report results of topics."""
+    """Only one thread may check topics at any time; several may report results of topics."""
 
     warehouse: Warehouse
     failures: Failures
@@ -60,7 +60,7 @@ class WorkFinder:
     inheritance: Inheritance = field(init=False)
     watch: CatalogWatch[WorkOrFailure] = field(init=False)
     _reported: dict[TopicName, tuple[Finding[WorkOrFailure], int]] = field(default_factory=dict)
-    """Findings that replace those of the watch at the next look, and when they were made."""
+    """Findings that replace the watch's findings at the next check, and when they were made."""
     _failed: dict[TopicName, LogFailure] = field(default_factory=dict)
     """Topics whose work failed as a whole, until it succeeds or there is none."""
     _resting: dict[TopicName, dict[int, tuple[LogState, int]]] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class WorkFinder:
         self.watch = CatalogWatch(self.warehouse.store, self, groups=self.warehouse.groups)
 
     def look(self, now_ms: int) -> Look:
-        """Looks at every topic. Raises `WarehouseError` where the catalog cannot be reached."""
+        """Checks every topic. Raises `WarehouseError` if the catalog cannot be reached."""
         with self._lock:
             reported, self._reported = self._reported, {}
         for name, (finding, made_ms) in reported.items():  # made by a clock that was ahead, it waits for nothing

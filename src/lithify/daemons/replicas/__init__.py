@@ -1,1 +1,1 @@
-"""Replicas of topics in other warehouses: defined, kept up by daemons, and looked at."""
+"""Replicas of topics in other warehouses: defined, kept up to date by daemons, and inspected."""

@@ -11,7 +11,7 @@ EventListener = Callable[[ReplicaEvent], None]
 """Called with every event of a daemon, from several threads, one at a time."""
 
 INTERVAL_MS = 2_000
-"""Between two looks at the source."""
+"""Between two checks of the source."""
 
 LEASE_MS = 30_000
 """Without a renewal for this long a daemon loses its copies to the others."""

@@ -25,7 +25,7 @@ from lithify.rules.lifecycle.replicas import check_replicates
 from lithify.waits.parallel import for_each
 
 WAREHOUSES_WALKED = 16
-"""Of those that the copies of a copy lead to: how many are looked at for a loop."""
+"""How many of the warehouses that the copies of a copy lead to are checked for a loop."""
 TRIES = 5
 """Of a change that others are faster than."""
 
@@ -206,7 +206,7 @@ def _definitions(context: ReplicaContext, warehouse: Warehouse) -> tuple[Replica
 
 
 def _check_topics(context: ReplicaContext, target: Warehouse, definition: ReplicaDefinition) -> None:
-    """Raises `PolicyError` or `ConflictError` where the target has a topic that is no replica of its source."""
+    """Raises `PolicyError` or `ConflictError` if the target has a topic that is not a replica of its source."""
     source, where = context.warehouse, context.scope.where
     there = {name for name, _ in target.store.change_tokens() if definition.covers(name)}
     names = [name for name in source.store.stream_topics(definition.stream) if name in there]

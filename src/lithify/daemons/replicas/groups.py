@@ -6,8 +6,8 @@
 
 They come with every copy of a topic that names groups, as its rounds drop what these have read (C61, C62).
 
-What fails delays no copy and fails none: it is reported, noted, and tried again with the next tokens. A database of the
-target that is away is waited for once for each look at the tokens, not by every topic.
+What fails neither delays nor fails a copy: it is reported, noted, and tried again with the next tokens. If a database
+of the target is away, the wait for it happens once for each check of the tokens, not for every topic.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from lithify.reports.replicas.status import ReplicaStatus
 from lithify.service.replica.replica_positions import ReadPositions, load_between, read_positions, store_positions
 
 SYNC_MS = 30_000
-"""Between two looks at the tokens of positions, while a definition wants them copied."""
+"""Between two checks of the tokens of positions, while a definition wants them copied."""
 
 
 BothTokens = tuple[PositionToken | None, PositionToken | None]
@@ -86,15 +86,15 @@ class TargetGroups:
     _done: dict[Key, tuple[int, BothTokens, bool]] = field(default_factory=dict)
     """By topic, the tokens with which its last pass began, and whether nothing was left for a later one."""
     _looked: PositionTokens | None = None
-    """The tokens of the last look, with those of the target."""
+    """The tokens of the last check, with the target's."""
     _failed: tuple[int, LithifyError] | None = None
     """With which tokens the database failed."""
     _lock: Lock = field(default_factory=Lock)
 
     def look(self, tokens: PositionTokens, place: Place) -> PositionTokens:
-        """The source's tokens with those of the target, which are read once for each look. For one thread.
+        """The source's tokens with the target's, which are read once for each check. For one thread.
 
-        Where they cannot be read they count as they were, and no pass of this look asks the database again.
+        If they cannot be read they count as unchanged, and no pass of this check sends another request to the database.
         """
         looked = self._looked
         if looked is not None and looked.number == tokens.number:

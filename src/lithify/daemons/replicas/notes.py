@@ -37,7 +37,7 @@ class ProgressNotes:
             self._stored = progress
 
     def of(self, key: Key) -> TopicProgress | None:
-        """What is known of a topic: this daemon's own note, or else that of any."""
+        """What is known of a topic: this daemon's own note, or else any daemon's."""
         with self._lock:
             return self._new.get(key) or self._stored.get(key)
 
@@ -65,7 +65,7 @@ class ProgressNotes:
             self._new = {key: noted for key, noted in self._new.items() if noted is not new.get(key)}
 
     def forget(self, key: Key) -> None:
-        """Forgets a topic that is no replica any more. Raises `CoordinationError`."""
+        """Forgets a topic that is not a replica any more. Raises `CoordinationError`."""
         with self._lock:
             self._new.pop(key, None)
             self._stored.pop(key, None)

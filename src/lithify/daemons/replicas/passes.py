@@ -234,5 +234,5 @@ def failure_of(item: Item, before: TopicProgress | None, error: LithifyError, pa
 
 
 def _groups_error(item: Item, before: TopicProgress | None) -> str | None:
-    """That of an earlier pass, until one gets through."""
+    """The error of an earlier pass, until a pass succeeds."""
     return before.groups_error if before is not None and item.definition.sync_groups else None

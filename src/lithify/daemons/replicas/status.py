@@ -42,7 +42,7 @@ Progress = Mapping[tuple[str, TopicName], TopicProgress]
 
 
 def daemon_scope(scope: str) -> str:
-    """The scope that notes of daemons have, which are beside those of the cleaners of the warehouse."""
+    """The scope of daemons' notes, which are beside the notes of the cleaners of the warehouse."""
     return f"replicas@{scope}"
 
 
@@ -91,7 +91,7 @@ def verify_all(
 
 
 def _notes(context: ReplicaContext) -> frozenset[CleanerNote]:
-    """Those of daemons of the warehouse."""
+    """The notes of daemons of the warehouse."""
     scope = daemon_scope(context.replicas.scope)
     return frozenset(note for note in context.replicas.leases.notes() if note.scope == scope)
 
@@ -123,7 +123,7 @@ def _without_daemon(status: ReplicaStatus) -> ReplicaStatus:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """One look at the replicas of a warehouse."""
+    """One check of the replicas of a warehouse."""
 
     context: ReplicaContext
     progress: Progress
@@ -164,7 +164,7 @@ class _Look:
         return sorted(topics) or [None]
 
     def _noted(self, definition: ReplicaDefinition, topic: TopicName | None) -> ReplicaStatus:
-        """What is known without a look at both sides."""
+        """What is known without a check of both sides."""
         noted = None if topic is None else self.progress.get((definition.name, topic))
         status = ReplicaStatus(
             name=definition.name,

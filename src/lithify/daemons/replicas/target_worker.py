@@ -4,8 +4,8 @@
                         │ it cannot be reached
                         └► all its topics have failed, and wait as long as after failures of their own
 
-A topic whose tokens on both sides are as at the last pass costs a comparison; one with other tokens whose replica has
-caught up two loads, as at every start; only one that lacks something costs a lease.
+A topic whose tokens on both sides are the same as at the last pass costs a comparison. One with other tokens whose
+replica has caught up costs two loads, as at every start. Only one that lacks something costs a lease.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Asked = tuple[int, bool]
 """When a replica was defined, and whether it compacts by itself: a pass may differ for another one."""
 
 WAKES_S = 0.5
-"""Between two looks at what has ended, when nothing says so."""
+"""Between two checks of what has ended, without a notification."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class TargetWorker:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it has looked at the last offer, and no pass of it is left."""
+        """Whether it has taken the last offer, and no pass of it is left."""
         with self._changed:
             return self._offer is None and not (self._is_busy or self._queue or self._running)
 
@@ -188,7 +188,7 @@ class TargetWorker:
                 f"{self.target} is another warehouse than when the replica was added: {scope.where}",
                 hint="correct the description of the catalog, or remove the replica and add it again",
             )
-        # The first copies note no version for hours, perhaps, and what is unmounted meanwhile is no new target.
+        # The first copies may note no version for hours, and what is unmounted meanwhile is not a new target.
         had = self._was_there or any(noted is not None and noted.version for noted in map(self._parts.notes.of, keys))
         self._was_there |= (is_there := self._place.exists())
         if had and not is_there:

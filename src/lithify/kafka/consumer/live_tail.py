@@ -108,7 +108,7 @@ class LiveTail:
         return not self._waiting
 
     def is_at_end(self, timeout_s: float) -> bool:
-        """Whether all of Kafka's records were read; False also if that is unknown after the timeout."""
+        """Whether all of Kafka's records were read; also False for an unknown result after the timeout."""
         deadline_ms = self._clock.monotonic_ms() + round(timeout_s * 1000)
         while not self._waiting and len(self.ends) < len(self.offsets):
             left_s = (deadline_ms - self._clock.monotonic_ms()) / 1000

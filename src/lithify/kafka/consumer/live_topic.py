@@ -44,7 +44,7 @@ class KafkaTopic:
     system = "Kafka"
 
     def __init__(self, cluster: Cluster, topic: str, warehouse: Warehouse, name: TopicName) -> None:
-        """`name` is that of its copy."""
+        """`name` is its copy's."""
         self._cluster, self.topic, self._clock = cluster, topic, warehouse.clock
         self._warehouse, self._name = warehouse, name
         self._asking, self._asked_after = cluster.consumer(**LEAST), cluster.outages
@@ -202,7 +202,7 @@ class KafkaTopic:
             raise cut_error(f"{self.topic}-{p}", Cut(cut.cut), self._copied[p].log_end_offset)
 
     def _signs(self, offsets: Mapping[int, int]) -> Mapping[int, Signs]:
-        """By partition those of Kafka's record at its offset, where there is one."""
+        """By partition the signs of Kafka's record at its offset, if there is one."""
         ranges = {p: (at, at + 1) for p, at in offsets.items()}
         signs_by_partition = signs_between(self._cluster, self._asker(), self.topic, ranges)
         return {p: signs[offsets[p]] for p, signs in signs_by_partition.items() if signs}
@@ -215,7 +215,7 @@ class KafkaTopic:
         return self._cluster.ends(self._asker(), self.topic, partition)
 
     def _asker(self) -> Consumer:
-        """After an outage another client, as that of a tail."""
+        """The consumer for requests; after an outage another one, as for a tail."""
         if (outages := self._cluster.outages) != self._asked_after:
             self._asking.close()
             self._asking, self._asked_after = self._cluster.consumer(**LEAST), outages

@@ -15,16 +15,19 @@ from lithify.service.snapshot.position_file import PositionFile
 
 
 class SnapshotConsumer(LakeAndLive):
-    """Iterate over it for the records of `topic`, endlessly: those of the lake, then Kafka's, `read_committed`.
+    """Iterate over it for the records of `topic`, endlessly: the lake's, then Kafka's, `read_committed`.
 
     `conf` is by Java's names, or librdkafka's, with `bootstrap.servers` at least. `kafka_topic` is the topic's name
-    in Kafka, by default that in the lake; `partitions` are those to read, by default all. `position` is the path of
+    in Kafka, by default its name in the lake. It reads `partitions`, by default all. `position` is the path of
     a file: the consumer stores the cursors of its user there and continues at them the next time. `timeout_s`
     bounds every wait for a cluster that does not answer. For one thread.
 
-    Raises `UnknownSourceError`, `SourceLostError` (which names the missing range of offsets, or from where deletes may
-    be missing), `SourceWentBackError`, `BrokerError` for a cluster that does not answer or refuses the client,
-    `LogTruncatedError` where it cannot continue at a stored cursor, `ConnectorError` without Kafka's client.
+    Raises `UnknownSourceError`, `SourceWentBackError`, or
+
+    - `SourceLostError`, which names the missing range of offsets, or from where deletes may be missing,
+    - `BrokerError` for a cluster that does not answer or refuses the client,
+    - `LogTruncatedError` if it cannot continue at a stored cursor,
+    - `ConnectorError` without Kafka's client.
     """
 
     def __init__(

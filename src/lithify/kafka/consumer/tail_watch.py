@@ -34,7 +34,7 @@ HINT = "`lithify kafka ingest --resync` brings the copy up to date; then start a
 
 
 class TailWatch:
-    """What one consumer knows of the ends of Kafka's logs. `stable_end` asks Kafka for that of a partition."""
+    """What one consumer knows of the ends of Kafka's logs. `stable_end` requests a partition's from Kafka."""
 
     def __init__(
         self, cluster: Cluster, source: str, name: TopicName, clock: Clock, stable_end: Callable[[int], int]
@@ -59,11 +59,11 @@ class TailWatch:
         self.learn(ends)
 
     def enter(self, partition: int, start: int, log: LogState) -> None:
-        """Before it reads the copy from `start` on. Raises `SourceLostError` where deletes may be missing there.
+        """Before it reads the copy from `start` on. Raises `SourceLostError` if deletes may be missing there.
 
-        A copy that began at or behind `start` has all of them from there on, and its begin is that of the consumer. One
-        that began before `start`, as a resync does, may have them below `start`: there only what the consumer was told
-        since, or read in time, counts.
+        A copy that began at or behind `start` has all of them from there on, and its begin is the consumer's. A copy
+        that began before `start`, as a resync does, may have them below `start`: there only what the consumer has
+        learned since, or read in time, counts.
         """
         if log.source_begun is None:
             return

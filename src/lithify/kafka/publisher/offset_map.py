@@ -4,10 +4,10 @@
     target   0  1  2        3     5  6        (4 is the marker of a transaction)
             [   run    ][ run ][ run ]        a run also covers the offsets before it that have no record
 
-Each transaction stores the map with the cursor, so it is bounded: where there are too many runs, some go, the more the
-farther they are from the end. A position in what went is translated to the end of the run before it: a group then reads
-records again, at most about as many as it had left to read, and never skips one. MirrorMaker 2 keeps its offset syncs
-in the same way.
+Each transaction stores the map with the cursor, so it is bounded: if there are too many runs, some are dropped, the
+more the farther they are from the end. A position in a dropped run is translated to the end of the run before it. A
+group then reads records again, at most about as many as it had left to read, and never skips one. MirrorMaker 2 keeps
+its offset syncs in the same way.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from operator import index
 
 LARGEST_CHARS = 3_000
-"""Of the stored map: with the cursor it stays below Kafka's default `offset.metadata.max.bytes` of 4096."""
+"""The most of the stored map: with the cursor it is below Kafka's default `offset.metadata.max.bytes` of 4096."""
 LEAST_RUN_CHARS = len("0,0,0,1,")
 PER_OCTAVE = (16, 8, 4, 2, 1)
 """Of runs whose distances from the end are within a factor of two, the first of these numbers that fits is kept."""

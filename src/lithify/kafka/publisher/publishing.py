@@ -4,10 +4,10 @@
                             becomes visible as a whole, or not at all
 
 The transaction with the records also stores the cursor, as the offset of a consumer group for this topic and
-this target: a run after a crash continues there, and the target holds only the records. Before that the run
+this target. A run after a crash continues there, and the target has only the records. Before that the run
 checks that the target has no other records after the last published one.
 
-A continuous run looks for new versions of the topic. Where the cluster is away it waits, and connects again as a run
+A continuous run looks for new versions of the topic. If the cluster is away it waits, and connects again as a run
 after a crash does.
 """
 
@@ -59,12 +59,12 @@ def publish(  # noqa: PLR0913 - the flags of the verb, by name
     """Publishes the newest version of `topic`, its compacted view if it has one, into the Kafka topic `to`.
 
     Same partition, key, value, timestamp and headers, in order; offsets are the target's own. A missing
-    target is created with the topic's settings, over them those of the Kafka topic that it is a copy of, and `config`;
-    a value "" leaves one out that the copied topic had. Call it again after a crash, or for new records: it
-    continues after the last one.
+    target is created with the topic's settings. The settings of the Kafka topic that it is a copy of override them, and
+    `config` overrides both; a value "" leaves out a setting that the copied topic had. Call it again after a crash, or
+    for new records: it continues after the last one.
     `conf` is by Java's names, or librdkafka's, with `bootstrap.servers`; `tell` gets the records of every transaction.
 
-    `groups` are positions in the topic that it is a copy of, or in the lake if it is none. Once everything is
+    `groups` are positions in the topic that it is a copy of, or in the lake if it is not a copy. Once everything is
     published, they are translated into positions in the target, and committed for groups without members that have
     none there; not without `commits_groups`. With `checkpoints`, an alias of the source, they are also written into
     its topic of MirrorMaker 2's checkpoints.
@@ -73,10 +73,12 @@ def publish(  # noqa: PLR0913 - the flags of the verb, by name
     It ends once `stops()`, after the transaction under way. `notes` gets what else there is to say, from a thread
     of its own about outages.
 
-    Raises `RefusedError` for a target that cannot take the records as they are or holds others,
-    `InvalidRecordError` for a record that Kafka cannot take, `LogTruncatedError` where it cannot
-    continue what is in the target, `ConflictError` if another run publishes the same, `BrokerError` and
-    `ConnectorError`.
+    Raises `BrokerError`, `ConnectorError`, or
+
+    - `RefusedError` for a target that cannot take the records unchanged or has others,
+    - `InvalidRecordError` for a record that Kafka cannot take,
+    - `LogTruncatedError` if it cannot continue what is in the target,
+    - `ConflictError` if another run publishes the same.
     """
     wanted = Wanted.given(to, config or {}, replication_factor)
     asked = Groups(tuple(groups), commits_groups, checkpoints)

@@ -3,7 +3,7 @@
     open ─► earlier runs fenced, target checked ─► publish a version ─► publish the next one ─► close
             progress of every partition loaded     from the progress on
 
-What a session has committed is in `published`, also where it ends in an error.
+What a session has committed is in `published`, even if it ends in an error.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TRANSACTION_MS = 30_000
 """A transaction ends at the first of these limits, long before the cluster would abort it."""
 PIECE_RECORDS = 1_000
 PIECE_BYTES = 1024 * 1024
-"""Records that are sent without a look at the limits of bytes and time, and at `stops`."""
+"""Records that are sent without a check of the limits of bytes and time, and of `stops`."""
 
 Published = dict[int, PublishedLog]
 

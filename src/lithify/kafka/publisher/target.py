@@ -69,7 +69,7 @@ class Source:
 
     @property
     def taken(self) -> dict[str, str]:
-        """Those of `theirs` that a target can have too."""
+        """The settings among `theirs` that a target can have too."""
         return {name: value for name, value in self.theirs.items() if not name.startswith(NOT_TAKEN)}
 
 
@@ -104,10 +104,10 @@ def find_or_make(cluster: Cluster, wanted: Wanted, partitions: int, source: Sour
 
 
 def new_config(source: Source, given: Mapping[str, str]) -> dict[str, str]:
-    """The settings of a target that is created: the topic's, over them those of Kafka's that it is a copy of, `given`.
+    """The settings of a created target: the topic's, then the copied Kafka topic's, then `given`; the last one wins.
 
-    A copy takes records of any size (`max.message.bytes` of 2 GB), which is no setting for brokers: theirs counts then.
-    What is given without a value is left to the cluster.
+    A copy takes records of any size (`max.message.bytes` of 2 GB), which is not a setting for brokers: theirs counts
+    then. What is given without a value is left to the cluster.
     """
     settings, taken = source.settings, source.taken
     config = {

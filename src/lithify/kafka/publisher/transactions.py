@@ -70,7 +70,7 @@ class Transactions:
         self._offsets: list[int] = []
         """In the lake, of the records of the open transaction, in the order in which they were sent."""
         self._there: list[int] = []
-        """The offsets that those of them have in the target that it has acknowledged."""
+        """The offsets in the target of the records that it has acknowledged."""
         self._open = False
         self._left_s = ENDED_S
         self.records = 0
@@ -261,7 +261,7 @@ class Transactions:
 
 
 def _metadata(stored: Stored) -> str:
-    """As `_stored` reads it. Versions before the map do not look at it, and leave it out."""
+    """As `_stored` reads it. Versions before the map do not read it, and leave it out."""
     numbers = {"end": stored.end, "map": stored.map.to_json()}
     return json.dumps({**stored.cursor.to_json(), **numbers}, separators=(",", ":"))
 

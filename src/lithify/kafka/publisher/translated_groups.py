@@ -28,8 +28,8 @@ from lithify.model.settings.units import plural
 class Groups:
     """The positions to translate, of one topic of the source, and what else is to become of them.
 
-    `commits`: they are committed. `checkpoints`: the alias of the source under which they are written as those of
-    MirrorMaker 2.
+    `commits`: they are committed. `checkpoints`: the alias of the source under which they are written as MirrorMaker 2
+    does.
     """
 
     positions: tuple[GroupOffset, ...] = ()
@@ -37,7 +37,7 @@ class Groups:
     checkpoints: str | None = None
 
     def of_topic(self, topic: str, partitions: range) -> Groups:
-        """Those of one topic. Raises `RefusedError` where there are none, or are some of a partition without a copy."""
+        """The groups of one topic. Raises `RefusedError` if it has none, or one of a partition without a copy."""
         positions = sorted(position for position in self.positions if position.topic == topic)
         if self.positions and not positions:
             topics = sorted({position.topic for position in self.positions})

@@ -28,9 +28,9 @@ class TopicLedger:
 class TopicLook:
     """A partition as its broker describes it.
 
-    `ledgers` has all up to that of `last`. `horizon` is the last entry that a round has covered, if any has.
-    `view` is the ledger that the last round published, `served` the one that the broker reads from, None where it
-    has none or cannot open it. `unsettled` is older than all that rounds may have left that did not end.
+    `ledgers` has all up to the ledger of `last`. `horizon` is the last entry that a round has covered, if any has.
+    `view` is the ledger that the last round published, `served` the one that the broker reads from, None if it
+    has none or cannot open it. `unsettled` is older than everything that unfinished rounds may have left.
     """
 
     ledgers: tuple[TopicLedger, ...]

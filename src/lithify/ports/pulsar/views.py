@@ -56,7 +56,7 @@ class ViewRules:
 
 @dataclass(frozen=True, slots=True)
 class PlannedView:
-    """A view to write: that of one partition from these entries, in order, up to `horizon`.
+    """A view to write: one partition's from these entries, in order, up to `horizon`.
 
     `small_entries`: there are many and small ones, of which a broker sends few in a second.
     """
@@ -69,7 +69,7 @@ class PlannedView:
 
 @dataclass(frozen=True, slots=True)
 class WrittenView:
-    """A view in a closed ledger that nobody reads yet. Bytes are those of entries as brokers store them.
+    """A view in a closed ledger that has no readers yet. Bytes count entries as brokers store them.
 
     `sole`: no other attempt to write it can have left a ledger. `damaged_named` are the first of the damaged entries
     that it has whole.
@@ -128,9 +128,9 @@ class ViewLedgers(Protocol):
         ...
 
     def with_messages(self, partitions: Collection[str]) -> frozenset[str]:
-        """Which of the partitions have ledgers of their own here, in whatever cluster; or a name that is none."""
+        """Which of the partitions have ledgers of their own here, in whatever cluster; or a name of no partition."""
         ...
 
     def delete(self, ledger: int) -> None:
-        """Deletes a ledger; none is no error."""
+        """Deletes a ledger; if there is none, it succeeds."""
         ...

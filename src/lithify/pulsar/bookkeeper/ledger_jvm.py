@@ -39,7 +39,7 @@ LINE_BYTES: Final = 2000
 IN_A_TRACE: Final = ("at ", "... ")
 """Lines that say where in Java an error came up; there are hundreds, and what it is stands before them."""
 CHATTER: Final = re.compile(r"[ \[-](INFO|DEBUG|TRACE)[ \]-]")
-"""In lines of a log that tell of no trouble, near their beginning."""
+"""In lines of a log that report no error, near their beginning."""
 CHATTER_CHARACTERS: Final = 60
 
 NEEDED: Final = ("bookkeeper-server", "pulsar-metadata")
@@ -118,7 +118,7 @@ class LedgerJvm:
         return self.answer()
 
     def send(self, operation: bytes, *parts: bytes) -> None:
-        """A request, whose answer comes after those of the requests before."""
+        """A request, whose response comes after the responses to the requests before."""
         deadline = Deadline(self._answer_s * 2)  # the JVM itself waits so long for bookies before it reads on
         size = 1 + sum(map(len, parts))
         for data in (_SIZE.pack(size) + operation, *parts):

@@ -100,7 +100,7 @@ class Written(NamedTuple):
 
 
 class CompactedLedger(NamedTuple):
-    """A ledger with a compacted view. `run_id` is empty for those of Pulsar's own compactor."""
+    """A ledger with a compacted view. `run_id` is empty for ledgers of Pulsar's own compactor."""
 
     ledger: int
     is_closed: bool
@@ -192,7 +192,7 @@ class LedgerWriter:
         return written
 
     def delete(self, ledger: int) -> None:
-        """Also if it is not there (any more)."""
+        """Succeeds even if it is not there (any more)."""
         self._abandon()
         self._jvm.ask(b"D", _LONG.pack(ledger))
 
@@ -236,7 +236,7 @@ class LedgerWriter:
             self._jvm.answer()
 
     def _abandon(self) -> None:
-        """What was on its way does not matter any more: also where it failed, the JVM can be asked further."""
+        """Requests under way do not matter any more: even if one failed, the JVM takes further requests."""
         while self._unanswered:
             try:
                 self._settle(0)

@@ -27,9 +27,9 @@ class Cluster:
         return partitions_of(self.config, str(TopicName.parsed(topic)))
 
     def last_id(self, topic: str, *, compacted: bool = False) -> MessageId | None:
-        """Of the last message that a reader of the topic, or one partition, gets now; None: there is none.
+        """The id of the last message that a reader of the topic, or one partition, gets now; None: there is none.
 
-        Markers and aborted transactions do not count. With `compacted` it is that of a compacted read.
+        Markers and aborted transactions do not count. With `compacted` it is the last one of a compacted read.
         """
         name = str(TopicName.parsed(topic))
         with reading(self.config, name, LATEST, compacted=compacted) as connection:

@@ -40,7 +40,7 @@ PART_MESSAGES: Final = 1 << 18
 
 _PART_ENTRIES: Final = 32_768
 _STORED_BYTES: Final = 16 << 20
-"""As many stored bytes are looked at together."""
+"""The number of stored bytes that are decoded together."""
 
 
 def messages_of(entries: Iterable[RawEntry], damage: Damage | None = None) -> Iterator[Messages]:

@@ -3,9 +3,9 @@
     message 0   [12 02 'k1'] [18 01] [30 00]        step 1 reads the first field of every message,
     message 1   [12 03 'k22'] [18 64] [28 …]        step 2 the second one of those that have one, …
 
-A step costs some 30 operations of numpy, however many messages there are. What is unusual (fields that are not
-known, numbers of more than 7 bytes, ends that do not fit) is not judged here: such a message is not `plain`,
-and who asked reads it with protobuf. What is plain, protobuf reads the same.
+A step costs some 30 operations of numpy, however many messages there are. What is unusual (unknown fields, numbers of
+more than 7 bytes, ends that do not fit) is not judged here. Such a message is not `plain`, and the caller reads it with
+protobuf. If it is plain, protobuf reads the same.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class _Scan:
 
 
 _MOST_TAG: Final = 511
-"""Any tag that is not known; those of fields up to 63 are below it."""
+"""Any tag that is not known; tags of fields up to 63 are below it."""
 
 
 def _tags(words: Words, at: Ints) -> tuple[Ints, Words, Ints]:

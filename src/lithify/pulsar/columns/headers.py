@@ -26,7 +26,7 @@ from lithify.pulsar.format.entry import BATCH_LIMIT, RawEntry, damaged, entry_of
 from lithify.pulsar.format.kinds import Kind, is_empty, kind_of, shown_key
 
 _PREFIX_BYTES: Final = 2048
-"""As many bytes of an entry are looked at here; longer metadata is unusual."""
+"""The number of bytes of an entry that are decoded here; longer metadata is unusual."""
 
 _BROKER_MAGIC: Final = 0x0E02
 _CHECKSUM_MAGIC: Final = 0x0E01
@@ -61,8 +61,8 @@ _METADATA: Final = Schema(
 class Headers:
     """Columns with a row per entry.
 
-    `count` is that of the messages of a batch, -1 for no batch; `size` that of the payload when it is uncompressed;
-    `metadata_start` and `payload_start` are places in the entry's bytes. `kept` has field 31 of those that have it.
+    `count` is the number of messages of a batch, -1 without a batch; `size` is the payload's when it is uncompressed;
+    `metadata_start` and `payload_start` are places in the entry's bytes. `kept` has field 31 of entries that have it.
     """
 
     kind: Ints
@@ -78,7 +78,7 @@ class Headers:
     kept: dict[int, list[int]]
 
     def part(self, start: int, end: int) -> Headers:
-        """Those of some entries in a row."""
+        """The headers of some entries in a row."""
         columns = {each.name: getattr(self, each.name)[start:end] for each in fields(self) if each.name != "kept"}
         kept = {row - start: indexes for row, indexes in self.kept.items() if start <= row < end}
         return Headers(**columns, kept=kept)

@@ -1,4 +1,4 @@
-"""The messages of many entries as columns: what ingest and the key pass of a compaction look at.
+"""The messages of many entries as columns: what ingest and the key pass of a compaction use.
 
 Every row is a message, or an entry whose messages do not show or do not count one by one (`format/kinds.py`).
 Rows are in the order of their ids. What not every user wants (values, properties, chunks) is in `details.py`.
@@ -23,9 +23,10 @@ from lithify.pulsar.format.wire_pb2 import MessageMetadata
 class Messages:
     """Columns with a row per message.
 
-    `row` is the number of its entry in `entries` and `headers`; `batch_index` is -1 for a whole entry; times are
-    in ms, an event time of 0 is none; `empty`: the payload is, which deletes the key; `key` is binary, null for
-    none. `stored` is where the messages of batches are in `buffer`, `payload_start` where their payload begins there.
+    `row` is the number of its entry in `entries` and `headers`. `batch_index` is -1 for a whole entry. Times are
+    in ms; an event time of 0 means that there is none. `empty`: the payload is, which deletes the key. `key` is
+    binary, null without a key. `stored` is where the messages of batches are in `buffer`, `payload_start` where their
+    payload begins there.
     """
 
     entries: Sequence[RawEntry]
@@ -58,7 +59,7 @@ class Messages:
 
     @property
     def batched(self) -> Bools:
-        """Whether the entry is a batch, also where the row is all of it."""
+        """Whether the entry is a batch, even if the row is all of it."""
         return self.headers.count[self.row] >= 0
 
     def entry_metadata(self, row: int) -> MessageMetadata:

@@ -2,8 +2,8 @@
 
     [k0][k1][k2][k3]  with k0 and k3 alive ──► [k0][.][.][k3]   runs of messages are copied as they are
 
-The rules are those of `format/batch.py`, which writes batches one by one: an index never moves, and field 31
-says which are alive.
+The rules are the same as in `format/batch.py`, which writes batches one by one: an index never moves, and field 31
+has which are alive.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class ChunkId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Assembled(Generic[P]):
-    """Chunks by what becomes of them. Those of a message stand in order, the one that completes it last."""
+    """Chunks by what becomes of them. A message's chunks are in order, the one that completes it last."""
 
     complete: list[list[P]] = field(default_factory=list)
     waiting: list[list[P]] = field(default_factory=list)

@@ -2,9 +2,9 @@
 
     entries ──► messages with their keys ──► rules.py, key by key ──► one frame per entry that keeps a message
 
-Server-only markers are dropped. A chunked message counts where it is complete, and its chunks stay or go together;
-while it is not complete they stay and replace nothing, and chunks that no reader can put together go. A sealed
-batch stays, unless it has one message, whose key is then that of the batch.
+Server-only markers are dropped. A chunked message counts where it is complete, and its chunks are kept or removed
+together. While it is not complete they are kept and replace nothing. Chunks that no reader can put together are
+removed. A sealed batch is kept, unless it has one message, whose key is then the batch's.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def compact_entries(
 ) -> list[tuple[int, int, bytes]]:
     """The entries of the compacted ledger for these (ledger, entry, bytes), framed as it holds them.
 
-    The entries of a partition in any order, each once, with or without frame: those of an earlier compacted
-    ledger, under the ids that they had in the topic, and those after it. `order` is "publish" or
+    The entries of a partition in any order, each once, with or without frame: the entries of an earlier compacted
+    ledger, under the ids that they had in the topic, and the entries after it. `order` is "publish" or
     "event-time"; `retain_null_key` is the broker's `topicCompactionRetainNullKey`. Raises DamagedError for
     an entry that cannot be right, and InvalidInputError for an id that comes twice.
     """

@@ -5,7 +5,7 @@
                  it, one in a batch does not; an empty payload that is new enough deletes, and is forgotten
 
 Those are Pulsar's rules. A sealed batch (encrypted, or in an unknown codec) hides keys, so it is kept, and it
-may hold any key. What comes after it must therefore have its effect on what it hides: a deletion after a
+may have any key. What comes after it must therefore have its effect on what it hides. So a deletion after a
 sealed batch is kept, and by event time a message does not lose against one from before that batch.
 
     k=1  [sealed]  k=∅     both stay but k=1: the batch may have k=2, which readers must see deleted
@@ -26,7 +26,7 @@ Position = tuple[int, ...]
 
 
 class KeyedMessage(NamedTuple):
-    """What the rules look at. `event_time` is 0 if there is none; `empty`: its payload deletes the key."""
+    """What the rules use. `event_time` is 0 if there is none; `empty`: its payload deletes the key."""
 
     position: Position
     empty: bool

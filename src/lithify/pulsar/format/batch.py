@@ -31,7 +31,7 @@ PLACEHOLDER: Final = bytes.fromhex("0000000418002001")
 """A message that was compacted out: a payload of 0 bytes, `compacted_out`."""
 
 LARGEST_BYTES: Final = 5 << 20
-"""Of an entry that is written larger than it was: Pulsar's own limit on messages, for which bookies have room."""
+"""The limit of an entry that is written larger than it was: Pulsar's own for messages, for which bookies have room."""
 
 _SIZE: Final = struct.Struct(">I")
 

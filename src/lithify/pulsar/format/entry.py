@@ -85,8 +85,8 @@ def entry_of(raw: RawEntry, *, any_metadata: bool = False) -> Entry:
 def metadata_of(raw: RawEntry, data: bytes, *, any_metadata: bool = False) -> MessageMetadata:
     """The metadata of the entry from its bytes.
 
-    `any_metadata`: also where its producer wrote it wrong (C74): with the count of a batch that has more messages than
-    any, or none; or where it cannot be read, with nothing. Brokers take metadata that ends within its last field.
+    `any_metadata`: even if its producer wrote it wrong (C74), with the count of a batch that has more messages than
+    any, or none. If it cannot be read, the metadata is empty. Brokers take metadata that ends within its last field.
     """
     metadata, what = MessageMetadata(), ""
     try:

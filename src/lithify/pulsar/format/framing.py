@@ -26,7 +26,7 @@ def framed(raw: RawEntry) -> bytes:
 
 
 def unframed(data: bytes) -> RawEntry:
-    """The entry in a frame. Raises DamagedError for bytes that are no frame."""
+    """The entry in a frame. Raises DamagedError for bytes that are not a frame."""
     entry = _read(data)
     if entry is None:
         raise DamagedError("an entry of a compacted ledger has no valid frame", hint="compact the topic again")

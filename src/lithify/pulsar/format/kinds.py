@@ -48,7 +48,7 @@ def key_of(metadata: MessageMetadata | SingleMessageMetadata) -> bytes | None:
 
 
 def shown_key(entry: Entry, kind: Kind) -> bytes | None:
-    """The key of an entry that is one row; None if it has none, or hides that of a message in it.
+    """The key of an entry that is one row; None if it does not have a key, or hides the key of a message in it.
 
     A sealed batch shows the key of its one message: clients give a batch the key of its first one.
     """

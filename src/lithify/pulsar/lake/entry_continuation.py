@@ -67,11 +67,11 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Ledgers:
-    """What the internal statistics of a partition tell: its ledgers, and where our subscription stands, if it is there.
+    """The internal statistics of a partition: its ledgers, and the position of our subscription, if it is there.
 
-    `cursor` is where brokers have it, `noted` what we have told them; `trimmed` how many entries the broker knows to
-    be gone since it opened the topic. `end` is the last entry that the broker knows of, also where it is gone. `closed`
-    are the ledgers that get no more entries, with how many they have.
+    `cursor` is where brokers have it, `noted` what we have stored there. `trimmed` is how many entries the broker has
+    trimmed since it opened the topic. `end` is the broker's last entry, even if it was trimmed. `closed` has the
+    ledgers that get no more entries, with their numbers of entries.
     """
 
     ids: tuple[int, ...]
@@ -83,7 +83,7 @@ class Ledgers:
 
     @classmethod
     def of(cls, stats: Mapping[str, Any], subscription: str) -> Ledgers:
-        """Raises `BrokerError` for statistics that are not those of a topic."""
+        """Raises `BrokerError` for statistics that are not a topic's."""
         try:
             entries = {int(ledger["ledgerId"]): int(ledger["entries"]) for ledger in stats["ledgers"]}
             cursor = stats["cursors"].get(subscription)
@@ -106,7 +106,7 @@ class Ledgers:
         return MessageId(min(self.ids), -1) if self.ids else None
 
     def start_beyond(self, copied_to: MessageId) -> MessageId | None:
-        """Where the ledgers start if that of `copied_to` is not there any more."""
+        """Where the ledgers start if the ledger of `copied_to` is not there any more."""
         return self.start if self.start is not None and self.start.ledger > copied_to.ledger else None
 
     def never_had(self, copied_to: MessageId) -> bool:
@@ -162,7 +162,7 @@ def continuation(
 
 
 def unexpired(ttl_s: int, now_ms: int) -> Unexpired | None:
-    """When messages were published that no TTL has removed; 0 is no TTL."""
+    """When messages were published that no TTL has removed; 0: there is no TTL."""
     return Unexpired(now_ms - ttl_s * 1000 + CLOCKS_MS, now_ms + CLOCKS_MS) if ttl_s else None
 
 

@@ -7,7 +7,7 @@
 
 `metadata` is a `MessageMetadata`: of the entry, and of the message where that has the same field. What has a
 column is left out, but the fields that Pulsar requires. Producers give a batch the keys of its first message, which
-are not those of the others. A field of a message in a batch that is not known here has no place in it.
+are not the keys of the others. A field of a message in a batch that is not known here has no place in it.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def records_of(
 
 
 def timestamp_of(entry: RawEntry) -> int | None:
-    """That of the records of an entry, which are published together; None: there is none, or it cannot be read."""
+    """The timestamp of an entry's records, which are published together; None: there is none, or it is unreadable."""
     with suppress(DamagedError):
         for messages in messages_of([entry], Damage()):
             return int(messages.publish_time[0])
@@ -179,7 +179,7 @@ def _rest(metadata: MessageMetadata, *, opened: bool, in_batch: bool) -> bytes:
 
 
 def _of_one(messages: Messages, row: int) -> bytes:
-    """What a message in a batch has of its own; it goes behind that of the entry, whose fields it overrides."""
+    """What a message in a batch has of its own; it is put behind the entry's, whose fields it overrides."""
     one = _one(messages, row)
     assert one is not None  # it is in an open batch
     rest = MessageMetadata()

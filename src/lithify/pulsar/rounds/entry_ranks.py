@@ -1,4 +1,4 @@
-"""Ranks of messages in the key pass: those of `columnar.keypass.ranks`, with ordinals by range of entries.
+"""Ranks of messages in the key pass: as in `columnar.keypass.ranks`, with ordinals by range of entries.
 
     ordinal = number of the range << 32 | number of the message in the range
 

@@ -18,7 +18,7 @@ class EntryReader(Protocol):
     def read(self, start: MessageId | None, end: MessageId, *, compacted: bool = False) -> Iterator[list[RawEntry]]:
         """Whole entries from `start` (None: the first one) to `end`, both inclusive, in lists of some MiB.
 
-        `compacted`: those of the view first. Raises `BrokerError`.
+        `compacted`: the view's entries first. Raises `BrokerError`.
         """
         ...
 

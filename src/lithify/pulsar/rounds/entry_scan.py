@@ -32,7 +32,7 @@ class NumberedRange:
     entries: EntryRange
 
     def portion(self, rules: RoundRules) -> Portion:
-        """In event-time order all messages are compared in order, those of the view too."""
+        """In event-time order all messages are compared in order, including the view's."""
         return Portion.CLEAN if self.entries.compacted and not rules.by_event_time else Portion.DIRTY
 
 

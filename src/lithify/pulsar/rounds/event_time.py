@@ -107,7 +107,7 @@ class EventTimeComparison:
 def newest(times: Integers, empty: Flags, batched: Flags, starts: Integers) -> Integers:
     """The row that holds each key after all of its rows, -1 for a key that is deleted: int64.
 
-    Rows are sorted by key and then by publication; those of a key start at `starts`, which ends with their number.
+    Rows are sorted by key and then by publication; a key's rows start at `starts`, which ends with their number.
     """
     sizes = np.diff(starts)
     holders = np.full(len(sizes), -1, np.int64)

@@ -30,9 +30,9 @@ from lithify.pulsar.rounds.view_ledger import NewView, OpenLedgers, opened_early
 from lithify.rules.compaction.key_pass_shape import winners_memory
 
 NEW_BYTES: Final = 32 * 2**20
-"""Of a round's new entries, at most."""
+"""The most of a round's new entries."""
 SMALL_BYTES: Final = 128 * 2**20
-"""Of all of a round's entries, those of the earlier views included: about two seconds of work."""
+"""The most of all of a round's entries, including the earlier views': about two seconds of work."""
 MEMORY_BYTES: Final = 64 * 2**20
 """For the new keys of a partition, at most."""
 READS: Final = 2

@@ -85,7 +85,7 @@ def _closed(opening: Future[AbstractContextManager[LedgerWriter]]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class NewView:
-    """The view to write: that of a partition, up to an entry, by a run."""
+    """The view to write: a partition's, up to an entry, by a run."""
 
     partition: str
     horizon: MessageId

@@ -36,7 +36,7 @@ Append = Callable[[Sequence[bytes]], None]
 
 @dataclass(slots=True)
 class ViewCounts:
-    """What was read and written. Bytes are those of entries as brokers store them."""
+    """What was read and written. Bytes count entries as brokers store them."""
 
     messages_in: int = 0
     messages_out: int = 0

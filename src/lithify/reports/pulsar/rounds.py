@@ -1,4 +1,4 @@
-"""What `pulsar compact` reports. The field names are the JSON keys; bytes are those of entries in brokers."""
+"""What `pulsar compact` reports. The field names are the JSON keys; bytes count entries as brokers have them."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class ReplicaVerification(Report):
 
     @classmethod
     def failed(cls, topic: str, error: LithifyError) -> ReplicaVerification:
-        """That of a topic which could not be verified, as one of several."""
+        """The verification of a topic which could not be verified, as one of several."""
         finding = Finding(0, FindingKind.NOT_VERIFIED, str(error))
         return cls(topic, 0, 0, None, (finding,), False, 0, 0, 0, 0)
 

@@ -27,7 +27,7 @@ class ReplicaStatus(Report):
     """The version of the source that the replica has; null before the first copy is complete."""
     lag_records: int | None = None
     lag_bytes: int | None = None
-    """What the source has and the replica has not, compressed."""
+    """What the source has and the replica lacks, compressed."""
     lag_ms: int | None = None
     """Since when the source has a newer version; 0 if it has none."""
     error: str | None = None
@@ -40,7 +40,7 @@ class ReplicaStatus(Report):
     positions: int | None = None
     """Of consumer groups at the source, where they are copied."""
     positions_behind: int | None = None
-    """Those of them that are not the same at the replica: not copied yet, or the group has gone its own way there."""
+    """Positions that are not the same at the replica: not copied yet, or the group has continued there on its own."""
     positions_error: str | None = None
     """Why the positions could not be copied the last time, or cannot be read; the copies of the topic go on."""
     compact: bool = False

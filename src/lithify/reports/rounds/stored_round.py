@@ -100,7 +100,7 @@ def _log_from_json(data: Mapping[str, Any]) -> LogReport:
 
 
 def _names(field: str, names: list[Any] | tuple[Any, ...]) -> tuple[str, ...]:
-    """Groups. Raises `TypeError` where they are no names."""
+    """Groups. Raises `TypeError` if they are not names."""
     if not all(isinstance(name, str) for name in names):
         raise TypeError(f"{field} is {names!r:.100}")
     return tuple(names)

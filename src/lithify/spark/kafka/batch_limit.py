@@ -9,7 +9,7 @@ from __future__ import annotations
 
 BATCH_OFFSETS = 10_000_000
 BATCH_BYTES = 4 * 2**30
-"""On the brokers' disks, as compressed as there."""
+"""Compressed, as on the brokers' disks."""
 
 
 def offsets_at_once(offsets: int, size_bytes: int | None) -> int:

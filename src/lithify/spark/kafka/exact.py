@@ -2,8 +2,8 @@
 
     Kafka: ms in 64 bits ─► Spark's source: µs in 64 bits, or an error ─► such a batch is read here, and copied as it is
 
-Kafka takes any number of milliseconds from its producers; those that send nanoseconds are no rarity. Old times Spark
-moves from the Julian to the Gregorian calendar, by the time zone of its JVM. They stay old, so that the smallest one
+Kafka takes any number of milliseconds from its producers; many producers send nanoseconds. Spark moves old times
+from the Julian to the Gregorian calendar, by the time zone of its JVM. They remain old, so that the smallest one
 that was copied shows it, and the batch is copied again. Tasks read the same range, committed records alone, and write
 it as `copied_logs.py` does.
 """
@@ -53,7 +53,7 @@ WAIT_S = 60.0
 
 
 OLDEST_KEPT_MS = -1
-"""Spark's Kafka source keeps times from here on in every time zone; -1 is none."""
+"""Spark's Kafka source keeps times from here on in every time zone; -1 means that there is no time."""
 
 
 def copied_exactly(frame: DataFrame, ranges: Callable[[], Ranges], copying: Copying) -> tuple[StagedLog, ...]:
@@ -76,7 +76,7 @@ def is_of_times(error: Exception) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """What a batch reads of a topic, by partition [start, end). `config` is that of Java's client."""
+    """What a batch reads of a topic, by partition [start, end). `config` is for Java's client."""
 
     topic: str
     config: Mapping[str, str] = field(repr=False)  # it has secrets

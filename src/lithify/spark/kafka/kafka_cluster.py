@@ -132,7 +132,7 @@ class KafkaCluster:
             return self._cuts(consumer, topic, asked)
 
     def signs(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Mapping[int, Mapping[int, Signs]]:
-        """By partition and offset those of the records in its range. Raises as `topic`."""
+        """By partition and offset the signs of the records in its range. Raises as `topic`."""
         if not ranges:
             return {}
         places = {p: self._place(topic, p) for p in ranges}

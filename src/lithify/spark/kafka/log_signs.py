@@ -16,11 +16,11 @@ def signs_between(
     polls: Iterable[Any],
     listed: Callable[[list[Any]], Any],
 ) -> Mapping[int, Mapping[int, Signs]]:
-    """By partition and offset those of the records in its range.
+    """By partition and offset the signs of the records in its range.
 
-    `consumer` is assigned `places`, the partitions; `polls` are what it gets, one after the other, and as
-    many as are worth waiting for; `listed` makes a list of the JVM. Raises `BrokerError` where they do not tell: there
-    may be another record.
+    `consumer` is assigned `places`, the partitions. `polls` are what it gets, one after the other, up to the number
+    that is worth waiting for. `listed` makes a list of the JVM. Raises `BrokerError` if they do not show it: there may
+    be another record.
     """
     for p, place in places.items():
         consumer.seek(place, ranges[p][0])

@@ -4,10 +4,10 @@
     then: keys of the copy ─┐
     keys of all of Kafka ───┴► those that only the copy has ─► tombstones, at offsets that no record of Kafka has
 
-The keys are asked for after the records were read: a delete that Kafka had then was copied, and one that it had not
-is of a key that it no longer has, or has again further on. A key that is added again meanwhile gets a tombstone below
-its new record, which a later batch copies. Every offset below the stable end has been given, so Kafka gives it to no
-other record: those of records that the cleaner removed, of aborted ones and of markers are free. Each delete that was
+The keys are read after the records. A delete that Kafka had then was copied. A delete that it did not have concerns a
+key that it no longer has, or has again further on. A key that is added again meanwhile gets a tombstone below its new
+record, which a later batch copies. Every offset below the stable end has been given, so Kafka gives it to no other
+record. The offsets of records that the cleaner removed, of aborted ones and of markers are free. Each delete that was
 missed has left one. Keys are compared in Spark's own join, partition by partition; the driver has none of them.
 """
 

@@ -3,8 +3,8 @@
 logs with few ranges  ─► one task per range ─────────────────────────────────┐
 logs with many        ─► one task per segment ─► shuffle ─► one task per range ─► union ─► results
 
-A small key pass is one Spark task without a shuffle, whose results all come to the driver: what Spark sets up for a
-stage, a shuffle or a frame that it keeps takes longer there than the work.
+A small key pass is one Spark task without a shuffle, whose results are all sent to the driver. For it, the setup of
+a stage, a shuffle or a stored frame in Spark takes longer than the work.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class LogWork:
 class KeyPassJob:
     """A lazy frame of `results.RESULT`, and the numbers of tasks of its two stages.
 
-    The first number is that of tasks that find winners, the second that of tasks that shuffle keys to them.
+    The first number counts tasks that find winners, the second one tasks that shuffle keys to them.
     """
 
     results: DataFrame

@@ -71,7 +71,7 @@ class SegmentTask:
 
 @dataclass(frozen=True, slots=True)
 class BlocksTask:
-    """Finds the winners of one hash range in its blocks; `starts` is as from `ordinal_starts`."""
+    """Finds the winners of one hash range in its blocks; `starts` comes from `ordinal_starts`."""
 
     unit: int
     first_segment: int

@@ -104,7 +104,7 @@ Numbered = tuple[int, InspectedSegment]
 
 
 def _by_file(segments: Sequence[InspectedSegment]) -> list[list[Numbered]]:
-    """Those of each data file together: they differ in their masks."""
+    """The segments of each data file together: they differ in their masks."""
     files: dict[str, list[Numbered]] = {}
     for number, one in enumerate(segments):
         files.setdefault(one.segment.path, []).append((number, one))

@@ -139,9 +139,9 @@ def _by_offset(rows: DataFrame, rules: DataFrame, order: Column, partitions: int
 
 
 def _by_key(by_offset: DataFrame, rules: DataFrame, proofs: Sequence[Proof]) -> DataFrame:
-    """Adds `wins`, whether the row wins its key, and `held`, whether its order is higher than that of a row above the
+    """Adds `wins`, whether the row wins its key, and `held`, whether its order is higher than a row's above the
     horizon (C9, C10, C20), or a chunk of its key was below (C53). `held_then` is the same with only rows below
-    `asked_up_to`, and chunks that stay."""
+    `asked_up_to`, and chunks that remain."""
     none = F.lit(False)
     if all(c.rules is None for c in proofs):
         return by_offset.withColumns({"wins": none, "held": none, "held_then": none})
@@ -183,7 +183,7 @@ def _by_key(by_offset: DataFrame, rules: DataFrame, proofs: Sequence[Proof]) -> 
 
 
 def _is_above_one(waits: Column, above: Window) -> Column:
-    """Whether a row's order is higher than that of a row above the horizon; null is the lowest (C10)."""
+    """Whether a row's order is higher than the order of a row above the horizon; null is the lowest (C10)."""
     lowest = F.min(F.when(waits, F.col("order"))).over(above)
     unordered = F.max(waits & F.col("order").isNull()).over(above)
     is_above = unordered | (lowest < F.col("order"))

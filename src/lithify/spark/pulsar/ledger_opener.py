@@ -91,7 +91,7 @@ def spark_home() -> Path:
 
 
 def jars_folder(given: str | None) -> Path:
-    """The folder of Pulsar's jars: the given one, or that of $LITHIFY_PULSAR_JARS. Raises `ConnectorError`."""
+    """The folder of Pulsar's jars: the given one, or $LITHIFY_PULSAR_JARS. Raises `ConnectorError`."""
     folder = given or os.environ.get(JARS_VARIABLE)
     if not folder:
         raise ConnectorError(

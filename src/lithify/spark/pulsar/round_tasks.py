@@ -50,7 +50,7 @@ SENT = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class SharedRates:
-    """Bytes per second that each of the tasks of one kind may read and write; None is no limit."""
+    """Bytes per second that each of the tasks of one kind may read and write; None is unlimited."""
 
     read: float | None
     write: float | None

@@ -53,7 +53,7 @@ def not_sole(outcome: Outcome) -> Outcome:
 
 
 def written_views(work: DataFrame, key_results: DataFrame | None, units: int, tools: TaskTools) -> DataFrame:
-    """A lazy frame of outcomes. `work` are rows of `WriteTask`, placed by unit; `key_results` those of a key pass."""
+    """A lazy frame of outcomes. `work` are rows of `WriteTask`, placed by unit; `key_results` come from a key pass."""
     together = work if key_results is None else work.unionByName(key_results, allowMissingColumns=True)
     names = (PAYLOAD,) if key_results is None else (PAYLOAD, KIND, NUMBER, BLOB)
     return placed(together, units).select(*names).mapInArrow(partial(_write, tools=tools), from_arrow_schema(_RESULT))

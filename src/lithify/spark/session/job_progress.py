@@ -26,7 +26,7 @@ from lithify.spark.session.executors import Executors, PythonWorkers
 
 POLL_SECONDS = 0.2
 POLLS_PER_LOOK = 5
-"""Polls for each look at the executors: one look a second."""
+"""Polls for each check of the executors: one check a second."""
 
 _GROUP_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 

@@ -45,7 +45,7 @@ PURGE_DELAY_MS = "60000"
 returns memory between two row groups and gets it again, which took a fifth of the CPU time of a round."""
 LOCAL_FOLDERS = "spark.local.dir"
 OTHER_GATEWAYS = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
-"""Environment variables of a Spark that runs already: that of `spark-submit`, or a Spark Connect."""
+"""Environment variables of a Spark that runs already: by `spark-submit`, or a Spark Connect."""
 _SUBMIT_OPTIONS = "SPARK_SUBMIT_OPTS"
 _QUIET = Path(__file__).with_name("log4j2.properties")
 _LOOK_S = 0.02
@@ -77,7 +77,7 @@ _PRIVATE = {
 
 @dataclass(frozen=True, slots=True)
 class Jvm:
-    """A JVM that starts, or has started. `settings` are those of its session."""
+    """A JVM that starts, or has started. `settings` are its session's."""
 
     process: subprocess.Popen[bytes]
     settings: Mapping[str, str]
@@ -133,7 +133,7 @@ def is_local(conf: Mapping[str, str]) -> bool:
 def pythons(conf: Mapping[str, str]) -> dict[str, str]:
     """The environment variables by which Spark finds Python: this one, unless another is set for a cluster's workers.
 
-    PySpark's scripts run the driver's Python as well, and that of workers may be none of this machine's.
+    PySpark's scripts run the driver's Python as well, and the workers' Python may not be on this machine.
     """
     of_workers = sys.executable if is_local(conf) else os.environ.get("PYSPARK_PYTHON") or sys.executable
     return {"PYSPARK_DRIVER_PYTHON": sys.executable, "PYSPARK_PYTHON": of_workers}
@@ -145,7 +145,7 @@ def java_options(own: str, conf: Mapping[str, str]) -> str:
 
 
 def own_settings(conf: Mapping[str, str]) -> dict[str, str]:
-    """Those of a session that Lithify starts: its own, then `conf`."""
+    """The settings of a session that Lithify starts: its own, then `conf`."""
     return {**(_PRIVATE if is_local(conf) else {}), **_OWN_CONF, **conf}
 
 
@@ -271,7 +271,7 @@ def _address_file(folders: Sequence[str]) -> Path:
 
 
 def _private_folders(conf: Mapping[str, str]) -> list[str]:
-    """Creates a folder of mode 700 in each of Spark's local folders, as those of Spark are readable by all."""
+    """Creates a folder of mode 700 in each of Spark's local folders, as Spark's own are readable by all."""
     given = os.environ.get("SPARK_LOCAL_DIRS") or conf.get(LOCAL_FOLDERS)
     places = [place.strip() for place in given.split(",")] if given else [tempfile.gettempdir()]
     hint = f"name another folder with --spark-conf {LOCAL_FOLDERS}=FOLDER"

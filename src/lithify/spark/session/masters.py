@@ -16,7 +16,7 @@ _FORMS = "local[*], local[N], spark://HOST:PORT, yarn or k8s://URL"
 
 
 def check_master(master: str) -> None:
-    """Raises `EngineUnavailableError` for a text that is no master, or a standalone one that cannot be reached."""
+    """Raises `EngineUnavailableError` for a text that is not a master, or a standalone one that cannot be reached."""
     known = _KNOWN.fullmatch(master.strip())
     if known is None:
         raise EngineUnavailableError(f"spark.master={master}: Spark knows no such master", hint=f"give {_FORMS}")

@@ -82,7 +82,7 @@ def start_failure(error: Exception, conf: Mapping[str, str]) -> EngineUnavailabl
 
 
 def _address_of_others(conf: Mapping[str, str]) -> tuple[str, str]:
-    """What happened, and the setting whose address is none of this machine's."""
+    """What happened, and the setting whose address does not belong to this machine."""
     named = [(name, conf[name]) for name in _ADDRESSES if name in conf]
     if _LOCAL_IP in os.environ:
         named.append((_LOCAL_IP, os.environ[_LOCAL_IP]))

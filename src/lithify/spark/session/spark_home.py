@@ -29,8 +29,8 @@ def installed_spark() -> Path:
 def made_without_zips(folder: Path) -> Path | None:
     """Makes such a home in `folder`, unless it is there.
 
-    None if SPARK_HOME is set, as that Spark may be another, or where no symbolic links can be made; nor in a folder
-    with a colon in its name, as Java takes what is on either side of it for two paths.
+    None if SPARK_HOME is set, as that Spark may be another, or if no symbolic links can be made. None as well for a
+    folder with a colon in its name, as Java splits paths there.
     """
     home, installed = folder / "spark", installed_spark()
     if SPARK_HOME in os.environ or os.pathsep in str(home) or not (installed / "jars").is_dir():

@@ -60,7 +60,7 @@ def session_factory(
 
 
 def _keep_secrets(session: SparkSession) -> None:
-    """Those of its settings, also of a session that its owner has configured: once, as each is a call of its JVM."""
+    """The secrets among its settings, even if its owner has configured them: once, as each is a call of its JVM."""
     if session not in _kept:
         with suppress(PySparkException, Py4JError):  # what the session has to do next says what is wrong with it
             keep(session.conf.getAll)
@@ -68,7 +68,7 @@ def _keep_secrets(session: SparkSession) -> None:
 
 
 def slots(session: SparkSession | None, conf: Mapping[str, str]) -> int:
-    """The number of tasks that can run at once. Starts no session: without one, that of a local one by `conf`."""
+    """The number of tasks that can run at once. Starts no session: without one, it is a local one's by `conf`."""
     session = session or SparkSession.getActiveSession()
     if session is not None:
         try:
