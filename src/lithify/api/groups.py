@@ -74,7 +74,7 @@ class Group:
         return Reports(lag for of_topic in lags for lag in of_topic)
 
     def plan_reset(self, topic: str, to: Start, *, partition: int | None = None) -> GroupReset:
-        """What `reset` would do now; raises what it raises, but for members."""
+        """What `reset` would do now; raises what it raises, except errors about members."""
         return self._planned(self._groups(), _topic(topic), to, partition)[1]
 
     def reset(

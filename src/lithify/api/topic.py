@@ -207,7 +207,7 @@ class Topic(TopicTable):
         """Runs a round now (C30), on the given session or on a local one that is created once and reused.
 
         `task_memory` is in bytes, the rates in bytes per second over the whole run; text with a unit is accepted as
-        well. After `partial_progress` bytes of new segments it commits, releases what they replace, and goes on.
+        well. After `partial_progress` bytes of new segments it commits, releases what they replace, and continues.
         `notes` gets the free space that it may need, before it begins, `profile` what it takes. A log that failed has
         an `error` in the report and is unchanged; the others continue. Raises `RoundsFailedError`, which has the
         report, if all failed, and `ClockError` as `retain` does.

@@ -29,7 +29,7 @@ _NAMED_AT_MOST = 3
 
 
 class Verbs(MutableMapping[str, click.Command]):
-    """Commands by name, in order; each is imported, by `module:attribute` below `lithify.cli`, when it is asked for."""
+    """Commands by name, in order; each is imported, by `module:attribute` below `lithify.cli`, when it is used."""
 
     def __init__(self, where: Mapping[str, str | click.Command]) -> None:
         self._where = dict(where)

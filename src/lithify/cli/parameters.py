@@ -235,7 +235,7 @@ _lease = click.option(
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """Where the members of a group meet, and the time after which others take over."""
+    """The database that the members of a group share, and the time after which others take over."""
 
     coordination_url: str | None
     lease_ms: int

@@ -1,7 +1,7 @@
 """The start of the program: Ctrl-C while it is loaded ends it at once, without a traceback.
 
 Python raises `KeyboardInterrupt` wherever it is: in the middle of an import, whose traceback it prints, or in a
-callback of one, where it is lost and the program goes on.
+callback of one, where it is lost and the program continues.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a daemon tells of outages: their begin, seldom that they go on, and their end (C50)."""
+"""What a daemon reports of outages: their begin, seldom that they last, and their end (C50)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 REPEAT_MS = 600_000
-"""An outage that goes on is told again after this time, not at each try."""
+"""An outage that lasts is reported again after this time, not at each try."""
 
 LEASES, GROUPS = "the database of leases", "committed positions"
 """What daemons try again and again, as texts name it."""

@@ -79,7 +79,7 @@ _BEARER = re.compile(r"\b(Bearer|Basic)\s+(?=[^\s'\"]*\d)[\w.~+/=-]{8,}", re.I)
 
 
 class _Known:
-    """The secrets that were told; safe to use from several threads, and a text needs no lock."""
+    """The secrets that were given; safe to use from several threads, and a text needs no lock."""
 
     def __init__(self) -> None:
         self._values: dict[str, None] = {}
@@ -134,7 +134,7 @@ def redacted(text: str) -> str:
 
 
 def error_text(text: str, most: int = LONGEST) -> str:
-    """What an error says: without secrets, and with at most so many characters (50 or more).
+    """What an error says: without secrets, and with at most this number of characters (50 or more).
 
     The middle is left out, where a value that was given repeats itself, and never before secrets are looked for: half
     of one is not recognized.

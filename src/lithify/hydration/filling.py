@@ -27,7 +27,7 @@ CHANGE_BYTES = 64 * 1024 * 1024
 CHANGE_MS = 1_000
 """Records are stored at the first of these limits."""
 POSITION_MS = 10_000
-"""A position alone, which transaction markers move, is stored so often."""
+"""A position alone, which transaction markers move, is stored at this interval."""
 
 
 @dataclass(slots=True)

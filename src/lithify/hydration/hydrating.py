@@ -58,7 +58,7 @@ class Patience(Protocol):
 
     @property
     def continuous(self) -> bool:
-        """Whether the run goes on at the end."""
+        """Whether the run continues at the end."""
 
     def after(self, error: BrokerError) -> None:
         """Returns when it is time for the next try. Raises the error if there is to be none."""

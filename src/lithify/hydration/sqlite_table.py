@@ -17,7 +17,7 @@ from lithify.service.snapshot.changes import LogKey
 BUSY_S = 2.0
 """The wait for another writer, before the next try."""
 CACHE_KIB = 64 * 1024
-"""Of pages of the file: keys arrive in any order, and each meets another page of their index."""
+"""Of pages of the file: keys arrive in any order, and each needs another page of their index."""
 TEMPORARY = ""
 """The path of a database that SQLite deletes with its connection, even of a killed process."""
 

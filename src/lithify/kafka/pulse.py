@@ -23,7 +23,7 @@ FAILURES = 3
 class Pulse(AbstractContextManager["Pulse"]):
     """Asks the cluster for `topic` again and again, in a thread of its own, and notes when it does not answer.
 
-    A topic that is not there and a refusal are answers. Where it cannot go on, as when its notes cannot be told, the
+    A topic that is not there and a refusal are answers. If it cannot continue, as when its notes cannot be printed, the
     cluster does not count as silent, and `check` raises why.
     """
 
@@ -73,7 +73,7 @@ class Pulse(AbstractContextManager["Pulse"]):
 
 @dataclass(slots=True)
 class Retries:
-    """What a continuous run does about a cluster that fails: it waits until the cluster answers, and goes on.
+    """What a continuous run does about a cluster that fails: it waits until the cluster answers, and continues.
 
     It gives up where a cluster that answers fails it `FAILURES` times in a row. A run that is to end does not wait.
     """

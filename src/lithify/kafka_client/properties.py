@@ -1,7 +1,7 @@
 """Files of Java properties, as every user of Kafka has one for its own tools: `client.properties`.
 
 They are read here in a time that grows with the file: the library javaproperties takes 36 seconds for 75 kB of
-continued lines. It reads the same but for blanks at the end of a value, which Java keeps.
+continued lines. It reads the same, except blanks at the end of a value, which Java keeps.
 """
 
 from __future__ import annotations

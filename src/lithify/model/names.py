@@ -118,8 +118,8 @@ def original_stream(stream: str) -> str:
 def nearest(name: str, known: Iterable[str], otherwise: str) -> str:
     """The hint for an unknown name, of whatever kind: the known one that it may stand for, or `otherwise`.
 
-    That may be in another case: `ORDERS` for `orders`, and options of Spark, which arrive in lower case. What topics
-    are in makes none alike: persistent://shop/eu/orders is not near to persistent://shop/eu/clicks.
+    The name may be in another case: `ORDERS` for `orders`, and options of Spark, which arrive in lower case. What
+    topics are in makes none alike: persistent://shop/eu/orders is not near to persistent://shop/eu/clicks.
     """
     from difflib import get_close_matches
 

@@ -87,7 +87,7 @@ class Remains:
     unnamed: tuple[Segment, ...] = ()
     """Segments in the folder that it does not name, as far as they may matter."""
     masked: tuple[Segment, ...] = ()
-    """Those with masks that it does not name either: one for each mask."""
+    """Segments with masks that it does not name either: one for each mask."""
     certain: frozenset[str] = frozenset()
     """The masks that a version certainly had, and that no later commit may have dropped, by such records."""
     unreadable: tuple[str, ...] = ()

@@ -145,7 +145,7 @@ class ScanPiece:
         return max(1, self.segment.size_bytes * self.offsets // max(1, whole))
 
     def split(self, parts: int) -> tuple[ScanPiece, ...]:
-        """Divides it into so many pieces of about as many offsets each, or fewer if there are not enough."""
+        """Divides it into that number of pieces with about as many offsets each, or fewer if there are not enough."""
         cuts = [self.start_offset + self.offsets * n // parts for n in range(parts + 1)]
         return tuple(ScanPiece(self.segment, a, b) for a, b in pairwise(cuts) if a < b)
 

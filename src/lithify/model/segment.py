@@ -23,7 +23,7 @@ INDEX_BYTES, INDEX_BYTES_PER_KEY = 2**18, 8
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """The file with the dead positions of one segment: so many, all that there are. It goes with its segment."""
+    """The file with the dead positions of one segment: all of them, and their number. It goes with its segment."""
 
     path: str
     size_bytes: int
@@ -42,7 +42,7 @@ class Segment:
     base_offset: int
     end_offset: int
     records: int
-    """Those that are not masked."""
+    """The records that are not masked."""
     size_bytes: int
     scan_bytes: int
     """Compressed size of the columns that the key pass reads: key, offset, value size."""

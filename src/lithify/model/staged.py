@@ -65,5 +65,5 @@ def by_partition(logs: Iterable[StagedLog]) -> dict[int, list[StagedLog]]:
 
 
 def segments_of_parts(parts: Sequence[StagedLog]) -> tuple[Segment, ...]:
-    """Those of all parts, in their order."""
+    """The rows of all parts, in their order."""
     return tuple(segment for part in parts for segment in part.segments)

@@ -34,14 +34,14 @@ def silent(_phase: str, _done: int, _total: int) -> None:
 
 
 def unsaid(_text: str) -> None:
-    """For what a round says before it begins, and nobody is told."""
+    """For what a round reports before it begins, which is not shown."""
 
 
 START_SPARK = "start_spark"
 """The phase in which a Spark session is started, where none is given or active: of one step."""
 STARTING_SPARK = "starting Spark: its JVM takes some seconds"
 SPARK_STARTED = "Spark started in {}; its Python workers start with the first job"
-"""What people are told before and after it."""
+"""What people see before and after it."""
 WAITS = logging.getLogger("lithify.spark")
 """What jobs wait for, for people: the command line prints it, Python on stderr by default what is a warning."""
 OVER = {"is_over": True}

@@ -79,7 +79,7 @@ class SegmentFiles(Protocol):
     def write(self, state: TopicState, arrivals: Arrivals, base_offset: int, run_id: str) -> tuple[Segment, ...]:
         """Writes new segments; their records get offsets from `base_offset` on unless they have their own.
 
-        A run asks for it once for each log of each version that it meets: then no file is written twice.
+        A run asks for it once for each log of each version that it finds: then no file is written twice.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""What a round tells of its phases and tasks while it runs, if it is asked to.
+"""What a round records of its phases and tasks while it runs, if this is requested.
 
     driver: a phase begins, ends          ─┐
     worker: what its task took, with the   ├─► `Profile`

@@ -38,7 +38,7 @@ class Replicas(Protocol):
         ...
 
     def into(self, target_scope: str) -> tuple[ReplicaDefinition, ...]:
-        """Those of all warehouses that share the database and copy into that one, by warehouse and name."""
+        """The replicas of all warehouses that share the database and copy into that one, by warehouse and name."""
         ...
 
     def add(self, definition: ReplicaDefinition) -> bool:

@@ -21,7 +21,7 @@ class Streams(Protocol):
         ...
 
     def streams(self) -> tuple[str, ...]:
-        """Those that exist, by name."""
+        """The streams that exist, by name."""
         ...
 
     def stream_attributes(self, streams: Collection[str]) -> Mapping[str, Mapping[str, str]]:

@@ -58,5 +58,5 @@ class PulsarSnapshotConsumer(LakeAndLive):
 
     def damaged(self) -> dict[int, tuple[int, tuple[str, ...]]]:
         """By partition, how many damaged entries this consumer has read from Pulsar and kept whole, and the first 100,
-        as LEDGER:ENTRY. Those that an ingest has copied are in its report."""
+        as LEDGER:ENTRY. An ingest's report has the ones that it has copied."""
         return self._pulsar.damaged()

@@ -33,7 +33,7 @@ class EventKind(StrEnum):
     """Other commits changed a log during a round, too often."""
     RETAINED = "retained"
     INHERITED = "inherited"
-    """One topic got the settings that its stream has by now."""
+    """One topic got the present settings of its stream."""
     EXPIRED = "expired"
     """Retained versions expired by their age."""
     SWEPT = "swept"
@@ -44,7 +44,7 @@ class EventKind(StrEnum):
     WAITING = "waiting"
     """A job waits for executors, or for the Python workers of the first tasks."""
     WAITED = "waited"
-    """That wait is over."""
+    """The wait is over."""
     STOPPED = "stopped"
 
 
@@ -83,7 +83,7 @@ _COLOURS = {
 
 
 def event_text(kind: EventKind, facts: Mapping[str, Any]) -> str:
-    """What is told of it, without its time and topic."""
+    """Its text, without its time and topic."""
     return _TEXTS[kind](facts)
 
 

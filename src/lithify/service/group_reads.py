@@ -4,7 +4,7 @@
     a look at all topics                 ─► those of all named groups: one query, whatever the number of topics
     a topic that names none              ─► no query
 
-Where the positions cannot be read, no group has read anything as far as is known: work goes on, tombstones stay
+Where the positions cannot be read, no group has read anything as far as is known: work continues, tombstones remain
 until `tombstone.hold.max.ms` and backlogs are not trimmed, and reports give the reason.
 
 A position may be of a later version than was loaded. Then it was committed since, or its state was lost when an earlier
@@ -28,7 +28,7 @@ from lithify.ports.store import LogStore, Warehouse
 
 
 def read_groups(warehouse: Warehouse, state: TopicState) -> TopicReads:
-    """How far the groups that a topic names have read it by now."""
+    """How far the groups that a topic names have read it."""
     named = groups_of(state)
     if not named:
         return NO_READS

@@ -20,7 +20,7 @@ from lithify.rules.reading.pieces import Reading
 def last_record(warehouse: Warehouse, segments: tuple[Segment, ...], known: LastRecord | None) -> LastRecord | None:
     """The last record of `segments`, which are in offset order; the file is read only if it is not `known`.
 
-    A mask may hide the last records of its segment: then more of it is read, twice as much each time.
+    A mask may hide the last records of its segment: then more of it is read, twice the amount each time.
     """
     if not segments:
         return None

@@ -2,7 +2,7 @@
 
     driver: packed task ──► row (part, payload) ──► task ──► rows of results ──► driver: counts
 
-A task that meets a `LithifyError`, such as a damaged file, returns it as its result, so that the other logs
+A task that gets a `LithifyError`, such as a damaged file, returns it as its result, so that the other logs
 of the run continue. Other exceptions fail the task, which Spark may retry: tasks only read, or write files
 whose names are unique to the attempt.
 """

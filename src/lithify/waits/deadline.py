@@ -28,7 +28,7 @@ ENDING = Event()
 """Set by the signal handler of a program that is to end: then it retries to connect to no server any more."""
 
 HANGING_AT_MOST = 64
-"""The most abandoned calls; while there are so many no other is started."""
+"""The most abandoned calls; while there are this many, no other is started."""
 
 _lock = Lock()
 _hanging: set[object] = set()

@@ -53,7 +53,7 @@ def several_ahead(items_of: Callable[[int], Iterable[Item]], threads: int) -> It
 def one_behind(function: Callable[[Item], None]) -> Iterator[Callable[[Item], None]]:
     """The same function, whose calls run one after the other on another thread, at most one of them unfinished.
 
-    What a call raises comes out of the next one, or out of the end of the block unless that raises itself.
+    What a call raises is raised by the next one, or at the end of the block unless that raises itself.
     """
     with ThreadPoolExecutor(1) as thread:
         begun: deque[Future[None]] = deque()

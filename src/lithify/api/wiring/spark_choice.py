@@ -1,4 +1,4 @@
-"""The Spark session of a run: which one, and who is told that it starts."""
+"""The Spark session of a run: which one, and which callback reports that it starts."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def kafka_settings(
 
 
 def settings_used(given: Mapping[str, str]) -> dict[str, str]:
-    """Those that a Kafka client has; says which of a shared file are left out."""
+    """The settings that a Kafka client has; reports which ones of a shared file are left out."""
     used = without_unknown(given)
     if unknown := given.keys() - used.keys():
         say(f"not used, as no Kafka client has them: {', '.join(sorted(unknown))}")

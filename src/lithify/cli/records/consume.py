@@ -196,7 +196,7 @@ def _of_key(tables: Iterator[Any], key: bytes | None) -> Iterator[Any]:
 
 
 def _write(tables: Iterator[Any], most: int | None, encodings: Encodings, topic: str) -> int:
-    """Writes the records of Arrow tables to stdout as JSON lines, at most so many. Returns how many."""
+    """Writes the records of Arrow tables to stdout as JSON lines, up to the given number. Returns how many."""
     written = 0
     if most == 0:
         return 0

@@ -59,7 +59,7 @@ class Signals:
 
 
 def write_group(reader: GroupReader, most: int | None, encodings: Encodings, topic: str) -> None:
-    """Prints records until the member's partitions are read, or endlessly while it follows; at most so many."""
+    """Prints records until the member's partitions are read, or endlessly while it follows; up to the given number."""
     printer = _Printer(reader, most, encodings, topic)
     printer.signals.take()
     outage: Deadline | None = None

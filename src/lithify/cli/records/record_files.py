@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Format = Literal["json", "tsv", "parquet", "values"]
 FORMATS: tuple[Format, ...] = ("json", "tsv", "parquet")
-"""Those that can be asked for; lines are `values` if the key is given beside them."""
+"""The encodings that can be requested; lines are `values` if the key is given beside them."""
 
 LINE_EXTRA_BYTES = 64 * 2**10
 MOST_RECORD_BYTES = 2**31 - 1

@@ -45,7 +45,7 @@ def add(invocation: Invocation, what: str, to: str, coordination_url: str | None
     With --compact a topic whose source is never compacted gets a compacted view of its own, beside the log that
     stays as the source's: cleaners of the target's warehouse and `lithify compact` there keep it.
 
-    With --sync-groups consumer groups can go on at the replica: their committed positions are copied into the
+    With --sync-groups consumer groups can continue at the replica: their committed positions are copied into the
     database of the target's own catalog, after the copies that they belong to and every 30 seconds. A
     position that a member has committed there, or that was reset there, stays as it is.
 

@@ -107,7 +107,7 @@ def compact(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
 
 
 def _print(invocation: Invocation, report: PlanReport | RoundReport) -> bool:
-    """Prints a report. Whether people were told, and not a script."""
+    """Prints a report. Whether the output was for people, and not for a script."""
     for_people = not invocation.printed(report)
     if for_people:
         print_page(report.page())

@@ -114,7 +114,7 @@ _FOLD = "  "
 
 
 def _lines(text: str, room: int) -> list[str]:
-    """A text in lines of at most so many columns, unless a word has more: no word is taken apart.
+    """A text in lines of at most `columns` columns, unless a word has more: words are not divided.
 
     Without secrets: half of one is not recognized when its line is printed.
     """

@@ -87,7 +87,7 @@ def say(text: str) -> None:
 
 
 def say_json(value: Mapping[str, Any]) -> None:
-    """Prints an object on a line of stderr, for programs that want to know what people are told."""
+    """Prints an object on a line of stderr, for programs that read what people see."""
     _print(inert_json(json.dumps(_redacted(value), ensure_ascii=False)), err=True)
 
 

@@ -3,7 +3,7 @@
     rewrite        ━━━━━━━━━╺━━━━━━━━━━   46%  1.2 GiB of 2.6 GiB  48.1 MiB/s  0:00:25
 
 Rates are averages since the bar began. In pipes there are no bars; that Spark starts is said there, too, on a line.
-That a job waits for executors is a line everywhere.
+A job that waits for executors is reported in a line everywhere.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from lithify.cli.terminal.output import say
 def upgrade(invocation: Invocation, yes: bool) -> None:
     """Enable the features of this version of Lithify, such as masks and replicas of compacted topics.
 
-    No topic is changed. Versions of Lithify that know no features go on with the topics that have none; versions
-    that know some, but not those that are added, refuse the warehouse. A warehouse cannot be set back.
+    No topic is changed. Versions of Lithify without features continue to use topics without features. Versions
+    that lack one of the added features refuse the warehouse. A warehouse cannot be set back.
     Replication that has failed for want of a feature resumes by itself. Repeating it changes nothing.
 
     \b

@@ -7,8 +7,8 @@
     bucket    CRC-32 of its entries, then for each key its position in the file, 32 bits, and its tag, 16 bits
 
 The upper bits of a key's hash are the number of its bucket, the next 16 its tag. The hash has a secret seed for each
-file (`key_hash`), so that producers cannot make keys meet. Nothing of a footer or a block is trusted that no checksum
-covers (C8); sizes are compared with the file before anything is read by them (C51).
+file (`key_hash`), so that producers cannot make keys collide. Nothing of a footer or a block is trusted that no
+checksum covers (C8); sizes are compared with the file before anything is read by them (C51).
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def named_in(footer: Footer) -> Named | None:
 
 
 def named_by(entry: bytes, data_end: int, size_bytes: int) -> Named | None:
-    """The same by the value of `ENTRY`, in a file of so many bytes whose data end there."""
+    """The same by the value of `ENTRY`, in a file of that size whose data end there."""
     if not entry.startswith(b"%d " % VERSION):
         return None
     fields = entry.split(b" ")
@@ -113,7 +113,8 @@ def seed_text(seed: bytes) -> str:
 
 
 def unpacked(raw: bytes, named: Named, records: int) -> tuple[Front, Integers]:
-    """The front of the index of a file with so many records; where its buckets start in the block, then its end: int64.
+    """The front of the index of a file with that number of records; where its buckets start in the block, then its end:
+    int64.
 
     Raises `UnsoundFileError` if it is not what was written.
     """

@@ -133,7 +133,7 @@ class KeyScan:
     def _rows(
         self, reader: SegmentReader, scanned: ScannedSegment, ordinal: int, wanted: pa.Array | None
     ) -> Iterator[ScannedRows]:
-        """Those with a wanted key, by the segment's index, or all."""
+        """The records with a wanted key, by the segment's index, or all."""
         if wanted is not None and (found := IndexedKeys(reader, scanned, self._take).rows(wanted, ordinal)):
             yield found
             return

@@ -35,11 +35,11 @@ SPARE_BYTES = 12
 """Memory for each row that taking the parts needs besides the rows."""
 
 PART_BYTES = 60
-"""Memory that joining and comparing a part takes for each of its rows, besides them: of a key with half of all records
-it is as much as all else."""
+"""Memory that joining and comparing a part takes for each of its rows, besides them: a key with half of all records
+takes half of all memory."""
 
 TELLING_ROWS = 1 << 12
-"""Once so many are left of some parts it is known how much the others will leave, since hashes share the keys out."""
+"""Once this many rows of some parts are left, it is known how much the others will leave, as hashes share keys out."""
 
 _PART_SHIFT = np.uint32(HALF_BITS - (PARTS - 1).bit_length())
 _IN_GROUP = PARTS // GROUPS

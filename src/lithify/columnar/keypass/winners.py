@@ -64,7 +64,7 @@ class Comparison(Protocol):
 
 
 Compare = Callable[[KeySource, HashRange, KeyHash, int], Comparison]
-"""Makes a comparison of a source's keys in a part, by the hash that defines the parts, within so many bytes."""
+"""Makes a comparison of a source's keys in a part, by the hash that defines the parts, within this number of bytes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,7 @@ def _by_index(reader: SegmentReader, index: KeyIndex, key: pa.Scalar) -> Iterato
 
 
 def _rows_of(table: pa.Table, key: pa.Scalar) -> Integers:
-    """Those with this very key (C12)."""
+    """The rows with exactly this key (C12)."""
     same = pc.fill_null(pc.equal(table.column(KEY), key), False)
     return np.flatnonzero(same.to_numpy())
 

@@ -60,7 +60,7 @@ class Pages:
 
 
 def read_pages(raw: bytes, chunk: Chunk, rows: int) -> Pages:
-    """The pages of a chunk of so many rows, by its list of them. Raises `UnsoundFileError`."""
+    """The pages of a chunk with that number of rows, by its list of them. Raises `UnsoundFileError`."""
     starts, sizes, first_rows = _places(raw)
     ends = starts + sizes
     whole = len(starts) > 0 and starts[0] == chunk.first_data_page and ends[-1] == chunk.end and first_rows[0] == 0

@@ -89,7 +89,7 @@ class CheckedFile:
                 raise
 
     def check(self, *, size_bytes: int, records: int) -> None:
-        """That it is the file that the metadata names."""
+        """Checks that it is the file that the metadata names."""
         for what, actual, named in (
             ("bytes", self.footer.size_bytes, size_bytes),
             ("records", self.footer.metadata.num_rows, records),
@@ -119,7 +119,7 @@ class CheckedFile:
             return table.select(list(columns))
 
     def pieces(self, row_group: int, columns: Sequence[str], piece_bytes: int) -> Iterator[pa.Table]:
-        """The same in pieces of about so many bytes, at least a record each."""
+        """The same in pieces of about that number of bytes, at least a record each."""
         records = left = self.footer.metadata.row_group(row_group).num_rows
         with damage_named(self._path):
             self._prepare(row_group, columns)

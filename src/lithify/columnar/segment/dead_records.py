@@ -134,7 +134,7 @@ class DeadRecords:
 _NONE = np.zeros(0, np.int64)
 
 _MOST_GAPS = 16
-"""Numbers of which at least one in so many is there are noted by number, in a tenth of the time of a sort."""
+"""If at least one number in this many is there, they are noted by number, in a tenth of the time of a sort."""
 
 
 def _ascending(numbers: Integers) -> Integers:

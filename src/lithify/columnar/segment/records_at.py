@@ -37,7 +37,7 @@ class _Picked:
     wanted: list[Integers] = field(default_factory=list)
 
     def takes(self, rows: int, chunk: Chunk, dictionary: bytes) -> bool:
-        """Whether pages of a chunk with so many rows can be added."""
+        """Whether pages of a chunk with this number of rows can be added."""
         small = self.rows + rows <= MOST_ROWS and self.expanded_bytes + chunk.expanded_bytes <= MOST_BYTES
         return small and not dictionary
 

@@ -102,7 +102,7 @@ class SegmentReader:
         return RecordsAt(self._file, self._segment.path, positions)
 
     def positions(self, row_group: int) -> Integers:
-        """Those in the file of the records of a row group that are left."""
+        """The positions in the file of the records of a row group that are left."""
         start, end = self._starts[row_group : row_group + 2]
         masked = DeadPositions(self._masked or BitMap()).flags(start, end)
         return np.flatnonzero(~masked) + start

@@ -110,7 +110,7 @@ class SqlCopies:
         return {(row.consumer_group, row.partition): position_of(row) for row in checked(rows, table)}
 
     def _held(self, topic: TopicName, keys: Iterable[_Key], connection: Connection) -> frozenset[_Key]:
-        """Those whose leases members have, or had when they died: then until another member takes them over."""
+        """Partitions whose leases members have, or had when they died: then until another member takes them over."""
         if not has_table(connection, GROUP_LEASES):
             return frozenset()
         names = {GroupTopic(self._scope, group, topic).partition(number): (group, number) for group, number in keys}

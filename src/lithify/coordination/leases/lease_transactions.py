@@ -1,4 +1,4 @@
-"""Short transactions in a database that processes share, each repeated once, on a new connection if need be.
+"""Short transactions in a database that processes share, each repeated once, on a new connection if necessary.
 
 So what a transaction does must have the same result when it is done twice.
 """
@@ -162,12 +162,12 @@ def has_table(connection: Connection, table: Table) -> bool:
 
 
 def may_write(connection: Connection, table: Table) -> bool:
-    """Whether the user has the right to; the transaction goes on if not."""
+    """Whether the user has the right to; the transaction continues if not."""
     return is_granted(lambda: connection.execute(update(table).where(false()).values(scope=table.c.scope)), connection)
 
 
 def is_granted(does: Callable[[], object], connection: Connection) -> bool:
-    """Whether the user has the right to what it does; the transaction goes on if not."""
+    """Whether the user has the right to what it does; the transaction continues if not."""
     try:
         with connection.begin_nested():
             does()

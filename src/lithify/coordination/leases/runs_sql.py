@@ -24,7 +24,7 @@ Where = Callable[[Table], Iterable[Any]]
 
 
 class SqlRuns:
-    """That table, within transactions of the groups of one warehouse."""
+    """The table of runs, within transactions of the groups of one warehouse."""
 
     def __init__(self, transactions: Transactions, scope: str) -> None:
         self._upsert, self._scope = transactions.upsert_into(RUNS), scope

@@ -45,7 +45,7 @@ class EventReporter:
         self.report(EventKind.TROUBLE, topic, error=str(error), error_code=error.code)
 
     def outage(self, what: str, error: LithifyError, **facts: Any) -> None:
-        """Something that is tried again and again failed: reported when it begins, and seldom while it goes on."""
+        """Something that is retried failed: reported when it begins, and seldom while it lasts."""
         if self._outages.is_news(what, error.code):
             self.report(EventKind.TROUBLE, error=str(error), error_code=error.code, **facts)
 
@@ -90,7 +90,7 @@ class EventReporter:
         )
 
     def inherited(self, topic: TopicName, report: AlterReport) -> None:
-        """A topic got the settings that its stream has by now."""
+        """A topic got the present settings of its stream."""
         settings = {name: change.after for name, change in report.settings.items()}
         self.report(EventKind.INHERITED, topic, version=report.version, settings=settings)
 

@@ -52,7 +52,7 @@ class Loop:
     count: CleanerCount
 
     def run(self, *, once: bool = False) -> bool:
-        """Runs until it is asked to stop, or with `once` until there is nothing to do.
+        """Runs until a request to stop, or with `once` until there is nothing to do.
 
         Returns whether all threads have ended. Raises `RefusedError` where a cleaner with this id is running,
         `CoordinationError` where the database of leases cannot be used, or with `once` is away.
@@ -92,7 +92,7 @@ class Loop:
     def _registered(self, *, waits: bool) -> bool:
         """Waits until no other cleaner has this id, at most for a lease, and for as long as the database is away.
 
-        False if it is asked to stop meanwhile.
+        False after a request to stop meanwhile.
         """
         while not isinstance(registration := self._registration(waits=waits), Registered):
             if isinstance(registration, Refused):

@@ -61,7 +61,7 @@ class ReplicaDaemon:
         self._lock = Lock()
 
     def run(self, *, once: bool = False) -> bool:
-        """Runs until it is asked to stop, or with `once` until every replica has caught up or failed.
+        """Runs until a request to stop, or with `once` until every replica has caught up or failed.
 
         Returns whether all threads have ended. Raises `CoordinationError`, of an outage only with `once`.
         """
@@ -96,7 +96,7 @@ class ReplicaDaemon:
             self._reporter.report(ReplicaEventKind.STOPPED, reason=self.stop.reason)
 
     def _reached(self, *, waits: bool) -> bool:
-        """Reads the definitions, once the database is there; False if it is asked to stop before."""
+        """Reads the definitions, once the database is there; False after an earlier request to stop."""
         while True:
             try:
                 self._refresh()

@@ -1,7 +1,7 @@
 """The rate of one replica, which all its copies share.
 
-A copy may take bytes while there is no deficit, and then leaves one that time repays: so the total stays within the
-rate, but for one piece. The rate is read anew all the time, as it may be edited, and so is whether to stop.
+A copy may take bytes while there is no deficit, and then leaves one that time repays: so the total is within the
+rate, except one piece. The rate is read anew all the time, as it may be edited, and so is whether to stop.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class ReplicaReporter:
         )
 
     def outage(self, what: str, error: LithifyError) -> None:
-        """Something that is tried again and again failed: reported when that begins, and seldom while it goes on."""
+        """Something that is retried failed: reported when that begins, and seldom while it lasts."""
         if self._outages.is_news(what, error.code):
             self.report(ReplicaEventKind.TROUBLE, error=str(error), error_code=error.code)
 

@@ -156,7 +156,7 @@ class LiveTail:
         return place
 
     def _begins_without_epochs(self, cut: Cut) -> bool:
-        """After its client was told of a cut: whether no log lacks what was read, so that it goes on where it was."""
+        """After its client got a cut: whether no log lacks what was read, so that it continues where it was."""
         if cut.offset is not None:
             return False
         try:

@@ -46,7 +46,7 @@ class TailWatch:
         self._looked_ms = clock.monotonic_ms()
         self.known: Ends = {}
         self._own: set[int] = set()
-        """Partitions of which this consumer has read something, as it was told of their ends."""
+        """Partitions of which this consumer has read something, since it got their ends."""
 
     def learn(self, ends: Ends) -> None:
         """Takes what others have seen."""

@@ -55,7 +55,7 @@ def read_positions(path: Path) -> tuple[GroupOffset, ...]:
 
 
 def parse_positions(text: str) -> tuple[GroupOffset, ...]:
-    """Those in either form, without rows that have no offset (`-`). Raises `ValueError` that names the line."""
+    """The offsets in either form, without rows that have no offset (`-`). Raises `ValueError` that names the line."""
     positions: dict[tuple[str, str, int], GroupOffset] = {}
     columns: Sequence[str] = ()
     for number, line in enumerate(text.split("\n"), 1):

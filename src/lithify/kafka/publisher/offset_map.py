@@ -59,7 +59,7 @@ class OffsetMap:
     end: int = 0
 
     def translate(self, offset: int) -> Translation:
-        """Where a group goes on in the target that has read everything below `offset` of the lake."""
+        """Where a group continues in the target that has read everything below `offset` of the lake."""
         after = bisect_right(self.runs, offset, key=lambda run: run.end)
         until = self.runs[after] if after < len(self.runs) else Run(self.since, self.since, self.end, 0)
         if offset >= until.since:
@@ -80,7 +80,7 @@ class OffsetMap:
         return OffsetMap((*self.runs, *(Run(*run) for run in runs)), since, end)
 
     def bounded(self, exact_at: Sequence[int] = (), largest_chars: int = LARGEST_CHARS) -> OffsetMap:
-        """One that is stored in so many characters, and stays exact at the offsets `exact_at` where these have room."""
+        """A map in this number of characters, which remains exact at the offsets `exact_at` if there is room."""
         if self._fits(largest_chars):
             return self
         pinned = {run for offset in exact_at if (run := self._covering(offset)) is not None}

@@ -3,7 +3,7 @@
     3    no document says so: made by a Lithify that knew no features
     4    its topics may have the features that the document names
 
-Topics without features are written as before, so earlier versions of Lithify can go on with them in any warehouse.
+Topics without features are written as before, so earlier versions of Lithify can continue to use them in any warehouse.
 """
 
 from __future__ import annotations

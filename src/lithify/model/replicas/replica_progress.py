@@ -44,4 +44,4 @@ class TopicProgress:
     retry_ms: int | None = None
     """The next pass does not begin before this time."""
     groups_error: str | None = None
-    """Why positions of groups could not be copied the last time; the copies of the topic go on."""
+    """Why positions of groups could not be copied the last time; the copies of the topic continue."""

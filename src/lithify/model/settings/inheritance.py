@@ -68,7 +68,7 @@ def after_change(
 def origins(settings: TopicSettings, own: Set[str], inherited: Mapping[str, str]) -> dict[str, Origin]:
     """Where each value of a topic's settings comes from.
 
-    A value that is neither its own nor the default came from the stream, even if the stream has another one by now.
+    A value that is neither its own nor the default came from the stream, even if the stream has another one now.
     """
     config, defaults = to_config(settings), to_config(TopicSettings())
     return {name: _origin(name, config[name] != defaults[name], own, inherited) for name in SETTINGS}

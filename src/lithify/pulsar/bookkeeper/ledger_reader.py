@@ -39,7 +39,7 @@ _SIZE: Final = struct.Struct(">I")
 
 @dataclass(frozen=True, slots=True)
 class TopicLedgers:
-    """The ledgers of a topic, or one partition, as a broker told. A topic that goes on has more by and by."""
+    """The ledgers of a topic, or one partition, as a broker told. An active topic gets more over time."""
 
     closed: tuple[tuple[int, int], ...]
     """Ledgers and how many entries they have, by id."""

@@ -24,7 +24,7 @@ from lithify.pulsar.bookkeeper.ledger_jvm import JavaParts
 from lithify.pulsar.format.wire_pb2 import MessageIdData
 
 REQUEST_BYTES: Final = 4 << 20
-"""Entries of about so many bytes go to the JVM at a time."""
+"""Entries of about this number of bytes are sent to the JVM at a time."""
 REQUEST_ENTRIES: Final = 20_000
 UNANSWERED_AT_MOST: Final = 3
 ENTRY_OVERHEAD_BYTES: Final = 100
@@ -230,7 +230,7 @@ class LedgerWriter:
         self._unanswered += 1
 
     def _settle(self, unanswered: int) -> None:
-        """Waits until only so many requests have no answer. Raises what one of the others failed with."""
+        """Waits until only this number of requests have no response. Raises what one of the others failed with."""
         while self._unanswered > unanswered:
             self._unanswered -= 1
             self._jvm.answer()

@@ -1,4 +1,4 @@
-"""What brokers tell and are told over HTTP: Pulsar's admin interface.
+"""Requests to brokers over HTTP: Pulsar's admin interface.
 
 Answers have a deadline and a largest size. Redirects, with which brokers send a client to the owner of a
 topic, are followed with the token, but never from HTTPS to HTTP.

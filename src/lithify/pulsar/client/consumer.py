@@ -65,7 +65,7 @@ def last_id(connection: Connection, topic: str) -> MessageId | None:
 
 
 def allow(connection: Connection, messages: int) -> None:
-    """Lets the broker send so many messages more."""
+    """Lets the broker send this number of further messages."""
     asked = command("flow")
     asked.flow.consumer_id = CONSUMER
     asked.flow.message_permits = messages

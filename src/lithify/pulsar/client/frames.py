@@ -39,7 +39,7 @@ def framed(command: BaseCommand) -> bytes:
 
 
 class Frames:
-    """What comes out of a socket, frame by frame. `where` is for errors."""
+    """What is read from a socket, frame by frame. `where` is for errors."""
 
     def __init__(self, connection: socket.socket, where: str) -> None:
         self._socket, self._where = connection, where
@@ -47,7 +47,7 @@ class Frames:
         self._limit = ENTRY_BYTES + PADDING_BYTES
 
     def allow(self, entry_bytes: int) -> None:
-        """Entries may have so many bytes from now on. Raises `BrokerError`."""
+        """Entries may have this number of bytes from now on. Raises `BrokerError`."""
         if not 0 < entry_bytes <= ENTRY_BYTES_AT_MOST:
             raise BrokerError(f"{self._where}: the broker has entries of {entry_bytes} bytes, which are too large")
         self._limit = max(entry_bytes, ENTRY_BYTES) + PADDING_BYTES

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Outage:
-    """The time from a failed call on in which it is repeated, at most so many seconds."""
+    """The time from a failed call on in which it is repeated, at most this number of seconds."""
 
     def __init__(self, seconds: float) -> None:
         self._deadline = Deadline(seconds)

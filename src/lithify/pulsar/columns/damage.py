@@ -20,7 +20,7 @@ from lithify.pulsar.format.kinds import Kind, kind_of
 
 @dataclass(slots=True)
 class Damage:
-    """How many entries were kept whole, and which: the first so many, as LEDGER:ENTRY."""
+    """How many entries were kept whole, and which: the first ones, as LEDGER:ENTRY."""
 
     count: int = 0
     named: list[str] = field(default_factory=list)

@@ -38,7 +38,7 @@ def values_of(messages: Messages) -> pa.Array:
 def sequence_ids_of(messages: Messages) -> tuple[Ints, Bools]:
     """The sequence id of each message in an open batch, -1: none; and which of them have more in their metadata.
 
-    More than that and what other columns have. Those that do are to be read by protobuf.
+    More than that and what other columns have. Messages that have one are to be read by protobuf.
     """
     batched = np.flatnonzero(messages.stored.start >= 0)
     start = messages.stored.start[batched] + 4

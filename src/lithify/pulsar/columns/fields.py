@@ -153,7 +153,7 @@ def _tags(words: Words, at: Ints) -> tuple[Ints, Words, Ints]:
 
 
 _MORE: Final = np.uint64(0x80808080808080)
-"""The bits of 7 bytes that say that the number goes on."""
+"""The bits of 7 bytes that say that the number continues."""
 
 _JOINTS: Final = tuple(
     (np.uint64(low), np.uint64(high), np.uint64(shift))

@@ -54,7 +54,7 @@ _METADATA: Final = Schema(
         + [number << 3 | 2 for number in (5, 7, 14, 15, 16, 18, 32)]
     ),
 )
-"""`MessageMetadata` of wire.proto but for what is unusual: encryption, markers, chunks, and field 31."""
+"""`MessageMetadata` of wire.proto, except what is unusual: encryption, markers, chunks, and field 31."""
 
 
 @dataclass(frozen=True, slots=True)

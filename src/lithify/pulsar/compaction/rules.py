@@ -4,7 +4,7 @@
     event-time   the one with the highest event time; at equal times a message on its own replaces what was before
                  it, one in a batch does not; an empty payload that is new enough deletes, and is forgotten
 
-Those are Pulsar's rules. A sealed batch (encrypted, or in an unknown codec) hides keys, so it is kept, and it
+These are Pulsar's rules. A sealed batch (encrypted, or in an unknown codec) hides keys, so it is kept, and it
 may have any key. What comes after it must therefore have its effect on what it hides. So a deletion after a
 sealed batch is kept, and by event time a message does not lose against one from before that batch.
 

@@ -1,4 +1,4 @@
-"""The codecs of payloads, by their numbers in the metadata, with a limit on what comes out.
+"""The codecs of payloads, by their numbers in the metadata, with a limit on the result.
 
 LZ4 and Snappy are raw blocks, ZSTD a frame, ZLIB a stream that Pulsar's Java client does not finish. Every
 payload must have exactly the uncompressed size that its metadata says, and that size is checked against
@@ -69,7 +69,7 @@ def _by_arrow(codec: int, payload: bytes, size: int) -> bytes:
 
 
 def _fills(payload: bytes, size: int) -> bool:
-    """Whether an LZ4 block that fits into so many bytes needs them all.
+    """Whether an LZ4 block that fits into this number of bytes needs them all.
 
     Arrow does not tell how many bytes a block became: behind them it returns what was in memory before, which must
     get into no topic. Only a block that does not fit into one byte less is as large as it should be.

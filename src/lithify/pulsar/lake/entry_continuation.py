@@ -37,7 +37,7 @@ from lithify.rules.lifecycle.copies.copy_continuation import (
 
 NOTES: Final = ("lithify-ledger", "lithify-entry", "lithify-seen")
 NOTED_EVERY_MS: Final = 60_000
-"""A copy that has had everything since its last note, and gets nothing new, notes that so often."""
+"""A copy that has had everything since its last note, and gets nothing new, notes that at this interval."""
 CLOCKS_MS: Final = 5_000
 """How far clocks of producers, brokers and ingests may differ: producers say when messages were published."""
 

@@ -42,7 +42,7 @@ class ReplicaStatus(Report):
     positions_behind: int | None = None
     """Positions that are not the same at the replica: not copied yet, or the group has continued there on its own."""
     positions_error: str | None = None
-    """Why the positions could not be copied the last time, or cannot be read; the copies of the topic go on."""
+    """Why the positions could not be copied the last time, or cannot be read; the copies of the topic continue."""
     compact: bool = False
     """Whether it is to compact by itself."""
     not_compacting: str | None = None

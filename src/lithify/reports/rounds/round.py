@@ -66,9 +66,9 @@ class LogReport:
     segments_rewritten: int = 0
     segments_merged: int = 0
     segments_masked: int = 0
-    """Those that stay, with a mask that hides their dead records."""
+    """Segments that remain, with a mask that hides their dead records."""
     segments_waiting: int = 0
-    """Those that a mask hides too much of, and that the next round rewrites."""
+    """Segments of which a mask hides too much, and that the next round rewrites."""
     segments_written: int = 0
     bytes_in: int = 0
     bytes_out: int = 0

@@ -174,8 +174,8 @@ def decide(
 
     `moves`: the round moves the first dirty offset. A round that neither moves it nor removes a
     record, also from where a mask hid it, merges nothing, so that a second round finds nothing to do (C41).
-    With `rewrite_bytes` it rewrites at most so many bytes, one piece at least and what cannot wait; masks hide the
-    losers of the others.
+    With `rewrite_bytes` it rewrites at most this number of bytes, one piece at least and what cannot wait; masks hide
+    the losers of the others.
     """
     counted = tuple(counted)
     left = tuple(c for c in counted if c.survivors > 0)
@@ -192,10 +192,10 @@ def decide(
 
 
 def _first(rewrites: Sequence[tuple[CountedSegment, ...]], most_bytes: int) -> Iterator[tuple[CountedSegment, ...]]:
-    """One of the pieces, and others that fit into so many bytes with it.
+    """One of the pieces, and others that fit into this number of bytes with it.
 
-    Those with the smallest share of dead bytes go first: a later round begins only where masks hide too much, and would
-    not begin for neighbours that merge.
+    Pieces with the smallest share of dead bytes are dropped first: a later round begins only where masks hide too much,
+    and would not begin for neighbours that merge.
     """
     left = most_bytes
     for number, piece in enumerate(sorted(rewrites, key=_dead_share)):

@@ -22,10 +22,10 @@ from lithify.rules.compaction.planner import LogPlan, may_expire
 from lithify.rules.compaction.survivor_rules import SurvivorRules
 
 MAX_READS = 6
-"""Reading keys so often costs about as much as reading them once and writing them to their parts."""
+"""Reading keys this often costs about the same as reading them once and writing them to their parts."""
 
 COMPARED = 2.0
-"""To find the latest of its key costs as much, for a dirty record, as to read so many keys."""
+"""To find the latest of its key costs the same, for a dirty record, as to read this number of keys."""
 LOOKED_UP = 0.5
 """The same for a clean one, which passes by."""
 
@@ -39,7 +39,7 @@ ALONE = 1.75
 """Times the memory for winners, these take where all keys are dirty."""
 
 MOST_TASKS = 4
-"""Where so many logs come on each slot, none is divided to keep slots busy: they wait for a small part of the time."""
+"""With this many logs for each slot, none is divided to keep slots busy: they wait for a small part of the time."""
 
 MOST_MEMORY_BYTES = 3 * 2**30
 """Winners are found in no more. Half of it is keys, and Arrow puts no more than 2 GiB of them together."""
@@ -71,11 +71,11 @@ LEAST_RECORDS = 1_000_000
 """A range of fewer is not worth a task of its own."""
 
 KEYS_PER_LOOK = 50
-"""To ask the index of a segment for a key takes as long as reading so many keys."""
+"""To look up a key in the index of a segment takes as long as reading this number of keys."""
 KEYS_PER_WANTED = 512
-"""An index is asked for one key of so many at most, so that little is lost where its answer is to read all."""
+"""At most one key in this many is looked up in an index, so that little is lost if the result is to read all."""
 KEYS_PER_CANDIDATE = 1024
-"""To read one record by its page takes as long as reading so many keys."""
+"""To read one record by its page takes as long as reading this number of keys."""
 
 
 MeanKeyBytes = Callable[[Segment], float]
@@ -273,7 +273,7 @@ def most_dead(plan: LogPlan) -> int:
 
 
 def _is_asked(segment: Segment, rules: SurvivorRules, wanted: int) -> bool:
-    """Whether so many keys are looked up by its index, and no other record of it can go."""
+    """Whether this number of keys is looked up by its index, and no other record of it can be removed."""
     if wanted * KEYS_PER_WANTED > segment.records or may_expire(segment, rules):
         return False
     return only_keys_decide(segment, rules)

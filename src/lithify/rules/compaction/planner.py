@@ -65,7 +65,7 @@ class LogPlan:
     reads: LogReads = NONE_NAMED
     """How far the groups that the topic names have read the log (C61, C62)."""
     held_by: tuple[str, ...] = ()
-    """Those that hold tombstones which would have expired (C61)."""
+    """Groups that hold tombstones which would have expired (C61)."""
     keeps_log: bool = False
     """Nothing of the log is dropped, also not what lies below its start: it is a copy, and only its source cuts it."""
 

@@ -23,7 +23,7 @@ from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.log import LogState
 
 ORDER_BYTES = 8
-"""An order in a header is a signed big-endian integer of so many bytes."""
+"""An order in a header is a signed big-endian integer of this number of bytes."""
 
 NO_ORDER = -(2**63) - 1
 """Sorts below every order that a header can have."""

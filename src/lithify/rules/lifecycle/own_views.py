@@ -141,7 +141,7 @@ def keeps_view(step: Step, partition: int, moved: tuple[Segment, ...]) -> bool:
 
 
 def followed(step: Step, partition: int, files: LogFiles) -> LogState:
-    """The state of a log of a replica that compacts by itself, or did, after the copy, but for its runs."""
+    """The state of a log of a replica that compacts by itself, or did, after the copy, except its runs."""
     theirs = step.source.log(partition)
     is_new = partition not in step.replica.partitions
     ours = LogState(partition, epoch=theirs.epoch) if is_new else step.replica.log(partition)

@@ -158,7 +158,7 @@ def _planned(how: Transition) -> LogPlan | None:
 
 
 def _as_old(log: LogState, segments: tuple[Segment, ...], horizon: int, now_ms: int) -> LogState:
-    """The log with what a round has covered committed long ago, but for the times that its plan had as well.
+    """The log with what a round has covered committed long ago, except the times that its plan had as well.
 
     Commits since the plan may have made the times later that the log keeps of its commits (C14), and the times at its
     plan are not known any more. An entry from before the plan's time, at the end of a segment below the horizon, was

@@ -114,7 +114,7 @@ def lost_error(log: LogId, cursor: Cursor, lost: Lost, hint: str) -> LogTruncate
 
 
 def resumed(cursor: Cursor, state: TopicState, log: LogState, *, compacted: bool) -> int:
-    """The offset at which a reader goes on that accepts what it has lost: the nearest that has new records only.
+    """The offset at which a reader continues that accepts what it has lost: the nearest that has new records only.
 
     In a log that was cut, that is the lowest cut since the cursor: from there on are other records.
     """

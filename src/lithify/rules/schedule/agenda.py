@@ -155,7 +155,7 @@ class TopicWork:
         return replace(self, required=required) if required.rounds else None
 
     def share(self, cleaners: int) -> TopicWork:
-        """What one of so many cleaners does of a large topic, what is first in it: no less than is worth a job, no more
+        """What one of several cleaners does of a large topic, what is first in it: no less than is worth a job, no more
         than a batch."""
         logs, volume = len(self.required.rounds), self.required.volume
         small = min(SMALL_BYTES / max(1, volume.size_bytes), SMALL_RECORDS / max(1, volume.records))
@@ -182,7 +182,7 @@ def without(work: Sequence[TopicWork], done: Sequence[TopicWork]) -> list[TopicW
 
 
 def next_batch(work: Sequence[TopicWork], cleaners: int = 1) -> tuple[TopicWork, ...]:
-    """What to do next of `work`, which is in order and which so many cleaners share.
+    """What to do next of `work`, which is in order and which this number of cleaners share.
 
     It is the first topic and those that share its job, or, of a large topic, a share of its logs.
     """

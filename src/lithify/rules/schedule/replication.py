@@ -38,6 +38,6 @@ def is_due(seen: Tokens | None, tokens: Tokens, noted: TopicProgress | None, now
 
 
 def retry_after_ms(failures: int, chance: float) -> int:
-    """The delay after so many failures in a row; `chance` is from 0 to 1."""
+    """The delay after this number of failures in a row; `chance` is from 0 to 1."""
     delay_ms: int = min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS << min(failures - 1, 10))
     return round(delay_ms * (1 + JITTER * chance))

@@ -1,7 +1,7 @@
 """Lets a warehouse hold what the newest format can: `warehouse upgrade` (C66).
 
-It changes one document and no topic. Earlier versions of Lithify go on with the topics that they know, and refuse those
-that get a feature from then on.
+It changes one document and no topic. Earlier versions of Lithify continue with the topics that they support, and refuse
+topics that get a feature from then on.
 """
 
 from __future__ import annotations

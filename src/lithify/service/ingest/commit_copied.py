@@ -8,7 +8,7 @@ marker, records without a key. Else they would seem lost once the source's reten
 
 The first commit takes the range. A second ingest of the same log finds that the log end has moved and
 fails, so every record is copied exactly once. Copies of Pulsar topics have ids: of them the commit moves the id
-up to which the log has everything (C52), and their offsets go on from the log end. A copy of a Kafka topic says so
+up to which the log has everything (C52), and their offsets continue from the log end. A copy of a Kafka topic says so
 itself before it has a record, so that no other program appends to it (C70).
 """
 

@@ -28,7 +28,7 @@ from lithify.service.documents import put_promotion, put_source, source_of
 def promote_copy(warehouse: Warehouse, name: TopicName) -> CopyPromoteReport:
     """Ends a copy irreversibly: appends continue at its log ends, and no ingest can continue with it.
 
-    Raises `PolicyError` for a replica, and for a topic that is not a copy; `ConflictError` if it is another topic by
+    Raises `PolicyError` for a replica, and for a topic that is not a copy; `ConflictError` if it is another topic
     now, `UnknownTopicError`, `DamagedError`, or what `commit` raises.
     """
     run_id = warehouse.clock.new_id()

@@ -46,5 +46,5 @@ class SameLog:
             )
 
     def epochs(self, partitions: Iterable[int]) -> Mapping[int, int]:
-        """Those in which they were read, where the source counts any."""
+        """The epochs in which they were read, if the source counts any."""
         return {p: epoch for p in partitions if (epoch := self._epochs.get(p)) is not None}

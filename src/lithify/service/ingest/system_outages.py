@@ -1,4 +1,4 @@
-"""What both narrations say: where a copy begins, what is told seldom, and that a system is away and back.
+"""What both narrations report: where a copy begins, what is reported seldom, and that a system is away and back.
 
 a cluster is silent for `SILENT_MS` ─► outage, repeated each `QUIET_MS` ─► recovered, if an outage was told
 the warehouse is away               ─► outage, once                     ─► recovered

@@ -91,7 +91,7 @@ class Known(Generic[T]):
     history: int = 0
     """Which topic it is, and by which commits: a restored catalog gives the numbers of versions a second time."""
     groups: frozenset[str] = frozenset()
-    """Those that it names."""
+    """The groups that it names."""
     waiting: frozenset[int] = frozenset()
     """The partitions in which these may let something go, when they read further."""
     positions: tuple[Position, ...] = ()

@@ -1,4 +1,4 @@
-"""The round of one partition, but for the writing of its view, which the engine does for all at once (C54, C55).
+"""The round of one partition, except the writing of its view, which the engine does for all at once (C54, C55).
 
     begin     hold the subscription ─► look ─► plan ─► note that ledgers may be left behind
     publish   ask the broker to serve the view ─► see that it does

@@ -20,7 +20,7 @@ from lithify.ports.pulsar.pulsar_cluster import TopicLedger, TopicLook
 from lithify.ports.pulsar.views import EntryRange, PlannedView, ServedView
 
 RANGE_BYTES = 32 * 2**20
-"""Entries of so many bytes are read by one task."""
+"""Entries of this number of bytes are read by one task."""
 
 SMALL_ENTRY_BYTES = 4096
 MANY_ENTRIES = 50_000
@@ -136,7 +136,7 @@ def _new_ledgers(ledgers: tuple[TopicLedger, ...], start: MessageId, end: Messag
 
 
 def _cut(pieces: list[_Piece], range_bytes: int) -> Iterator[EntryRange]:
-    """Ranges of about so many bytes each, over ledgers where these are small."""
+    """Ranges of about this number of bytes each, over several ledgers if these are small."""
     full = max(range_bytes, -(-sum(piece.size_bytes for piece in pieces) // MOST_RANGES))
     pending: EntryRange | None = None
     for one in _parts(pieces, full):

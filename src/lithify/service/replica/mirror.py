@@ -174,7 +174,7 @@ class _Copy:
         return _compared(self._source, self._target, Step(self._theirs, ours, says))
 
     def _copy_document(self) -> None:
-        """What the source is itself a copy of, so that an ingest can go on once the replica is promoted."""
+        """What the source is itself a copy of, so that an ingest can continue once the replica is promoted."""
         copied = source_of(self._source.store, self._theirs)
         known = None
         with suppress(DamagedError):  # it is replaced
@@ -284,7 +284,7 @@ def _files(warehouse: Warehouse, state: TopicState, partitions: Sequence[int]) -
 
 
 def _is_another(warehouse: Warehouse, state: TopicState) -> bool:
-    """Whether another topic has the name by now. Raises `UnknownTopicError` for one that is gone.
+    """Whether another topic has the name now. Raises `UnknownTopicError` for one that is gone.
 
     A second start would recreate it, in the mount point of a disk that is not mounted perhaps.
     """
@@ -292,7 +292,7 @@ def _is_another(warehouse: Warehouse, state: TopicState) -> bool:
 
 
 def _moved_on(warehouse: Warehouse, state: TopicState) -> bool:
-    """Whether a topic is at another version by now, or another one, or gone."""
+    """Whether a topic is at another version now, or another one, or gone."""
     try:
         newest = warehouse.store.load(state.name)
     except UnknownTopicError:

@@ -89,7 +89,7 @@ class _Side:
         return _Side(warehouse, warehouse.store.load(name))._read()
 
     def at(self, version: int) -> _Side:
-        """That version of it, if it is kept; else this one."""
+        """The topic at that version, if it is retained; else at this one."""
         if version == self.state.version:
             return self
         try:

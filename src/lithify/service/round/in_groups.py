@@ -4,8 +4,8 @@
     round 2   segments whose masks hide too much are rewritten: at most as many bytes as are given
     ...       until none waits. After each, versions that have expired go, and their files
 
-Each round is one like any other, so that readers see a compacted log from the first on, and who is interrupted goes on
-by running them again. Logs are taken one after the other.
+Each round is one like any other, so that readers see a compacted log from the first on, and an interrupted user
+continues by running them again. Logs are taken one after the other.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _newest(run: Run, state: TopicState) -> TopicState:
 
 
 def _release(run: Run, name: TopicName) -> None:
-    """Deletes the files of versions that have expired. The rounds go on without if that fails, and say why."""
+    """Deletes the files of versions that have expired. If that fails, the rounds continue and report why."""
     try:
         expire_and_sweep(run.warehouse, name, delete=True)
     except Exception as error:

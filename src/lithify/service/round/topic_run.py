@@ -148,7 +148,7 @@ class TopicRun:
         self.wanted = tuple(self.left_out)
 
     def result(self, attempts: int) -> TopicResult | LithifyError:
-        """Its result after so many attempts."""
+        """Its result after this number of attempts."""
         if self.failure is not None or self.state is None:
             assert self.failure is not None
             return self.failure

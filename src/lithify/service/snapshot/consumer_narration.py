@@ -44,7 +44,7 @@ class Following:
 
 @dataclass(frozen=True, slots=True)
 class KafkaNote(Following):
-    """That it waits for a broker, for example. `text` is for people.
+    """A note, for example that it waits for a broker. `text` is for people.
 
     `topic` is the lake's and `to` what its records are written to; both are None in a note about the cluster.
     """
@@ -66,7 +66,7 @@ def lag_text(logs: Sequence[FollowedLog]) -> str:
 
 
 Logs = Callable[[], Sequence[FollowedLog]]
-"""How far a run is, asked for only where it is told."""
+"""How far a run is, read only if it is reported."""
 
 
 class Narration:
@@ -90,7 +90,7 @@ class Narration:
         self._since_ms = self._clock.monotonic_ms()
 
     def progress(self, records: int, logs: Logs) -> None:
-        """After so many more records, or none."""
+        """After this number of further records, or none."""
         self._records += records
         took_ms = self._clock.monotonic_ms() - self._since_ms
         if self._records and took_ms >= PROGRESS_MS:

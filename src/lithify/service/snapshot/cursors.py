@@ -1,4 +1,4 @@
-"""What a consumer of a copied topic reads in the lake (C33): from which cursors, and whether it can go on (C7, C49)."""
+"""What a consumer of a copied topic reads in the lake (C33): from which cursors, and if it can continue (C7, C49)."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class LakeAndLive:
         return record
 
     def take(self, timeout_s: float = SLICE_S) -> Sequence[Record]:
-        """The next records, none without one within the timeout. Those returned before count as processed."""
+        """The next records, none without one within the timeout. Records returned before count as processed."""
         self._begin()
         taken = self._taken(timeout_s)
         self._handed, self._within = taken, False

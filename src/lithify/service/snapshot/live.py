@@ -20,7 +20,7 @@ from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 
 COPY_AGAIN: Final = "copy it into a new topic of the lake, and begin there"
-"""The hint where a consumer cannot go on in the topic that the cluster has now."""
+"""The hint if a consumer cannot continue in the topic that the cluster has now."""
 
 
 class Reached(NamedTuple):

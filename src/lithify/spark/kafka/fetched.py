@@ -32,7 +32,7 @@ def fetched_folder(package: str) -> Path:
 
 
 def fetch(package: str, conf: Mapping[str, str], tell: Callable[[str], None]) -> Path:
-    """The folder with the jars of the package, fetched if need be; `conf` may name repositories.
+    """The folder with the jars of the package, fetched if necessary; `conf` may name repositories.
 
     Raises `ConnectorError`, or `JavaNotFoundError`.
     """

@@ -227,7 +227,7 @@ def noted_ends(text: str, source: str, path: str) -> Mapping[int, int]:
 _LOST = "Kafka has deleted records that were not copied yet, while they were to be read"
 _CHANGED = "Kafka's log ends before what was read of it, or lacks a partition that it had"
 _OURS: Mapping[type[LithifyError], str] = {SourceLostError: _LOST, SourceWentBackError: _CHANGED}
-"""Spark's own text advises what the copy must not do: to go on without a word."""
+"""Spark's own text advises what the copy must not do: to continue without a message."""
 _WENT_BACK = "it was recreated, or has lost records, since this stream began; start again, and the copy is compared"
 _SIGNS: tuple[tuple[tuple[str, ...], type[LithifyError], str], ...] = (
     (

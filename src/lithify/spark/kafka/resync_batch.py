@@ -265,7 +265,7 @@ _HEADERS_TYPE = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())
 
 
 def _headers(order: int | None, rules: SurvivorRules) -> list[dict[str, Any]]:
-    """Those by which a tombstone wins against the record with that order, as the later one (C10)."""
+    """The headers by which a tombstone wins against the record with that order, as the later one (C10)."""
     match rules.order:
         case ByHeader(name) if order is not None:
             return [{"key": name, "value": order.to_bytes(ORDER_BYTES, "big", signed=True)}]

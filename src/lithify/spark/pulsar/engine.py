@@ -3,7 +3,7 @@
     few new entries    ─► one task reads them, then the view, and writes ───────────────────────┐
     many               ─► a task per range of entries ─► a task per hash range ─► a task writes ─┴─► outcomes
 
-A task alone that meets too many keys, chunks or sealed batches says so, and its partition gets a key pass.
+A single task that finds too many keys, chunks or sealed batches reports it, and its partition gets a key pass.
 Publishes nothing; what goes to the driver is a row per partition (C38).
 """
 
@@ -35,7 +35,7 @@ ONE_TASK_BYTES = 64 * 2**20
 """Of new entries, at most, for a round in one task: it reads them twice, and no other task helps it."""
 
 FULL_BYTES = 64 * 2**20
-"""New entries per hash range, where there are slots for so many."""
+"""New entries per hash range, if there are slots for this many."""
 
 KEYS_PER_BYTE = 2
 """Bytes of memory that comparing the keys of a byte of entries takes, for keys of a third of their messages."""

@@ -3,7 +3,7 @@
     (partition, behind 7:41, up to 12:8) ─► task: entries ─► records ─► segment files
                                                  └─► driver: facts of the segments, how far it read, or its error
 
-A task reads in order and writes in order, so offsets go on from the log end. Commits nothing; files of failed
+A task reads in order and writes in order, so offsets continue from the log end. Commits nothing; files of failed
 tasks are left unreferenced for `sweep`.
 """
 

@@ -69,7 +69,7 @@ class PulsarSource:
         self._subscriptions: dict[str, str] = {}
         """By topic, the name of the durable subscription of its copy."""
         self._noted: dict[str, Note] = {}
-        """By name of a partition, what its subscription was told last."""
+        """By name of a partition, what its subscription got last."""
         self._published: dict[str, dict[int, int]] = {}
         """By topic and partition, when the last message was published of copies that end with it."""
 

@@ -44,7 +44,7 @@ _OPTIONS_OF_USERS = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 def discard_outdated(home: Path, java: Path) -> None:
     """Deletes an archive of another Java, of other jars, or one that is cut, so that this start makes a new one.
 
-    Also has one that could not be made tried again.
+    After that, an archive that could not be made is tried again.
     """
     with suppress(OSError):  # a cache that can only be read
         made, archive = home / MADE, home / ARCHIVE
@@ -109,7 +109,7 @@ def make(home: Path, java: Path, loaded: Path) -> None:
 
 
 def _await_end(pid: int) -> None:
-    """Raises `TimeoutError` if the JVM goes on: what it loaded is written as it ends."""
+    """Raises `TimeoutError` if the JVM continues: what it loaded is written as it ends."""
     deadline, pause = Deadline(JVM_ENDS_WITHIN_S), Event()
     while _runs(pid):
         pause.wait(min(0.1, deadline.left_s()))

@@ -1,4 +1,4 @@
-"""What the first job of a session waits for: executors, and then their Python workers. Each is told once.
+"""What the first job of a session waits for: executors, and then their Python workers. Each is reported once.
 
     no executor yet ─► executors, whose tasks start Python workers ─► the first task has ended
 

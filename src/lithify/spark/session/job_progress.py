@@ -42,7 +42,7 @@ class Watch:
     progress: Progress
 
     def tell(self, tasks: int) -> None:
-        """Reports that so many tasks are done."""
+        """Reports how many tasks are done."""
         self.progress(self.phase, self.size_bytes * tasks // (sum(self.stages) or 1), self.size_bytes)
 
     def tell_all(self) -> None:

@@ -109,7 +109,7 @@ def _port_taken(text: str, cause: str, conf: Mapping[str, str]) -> tuple[str, st
 def _taken_by_another_ui(conf: Mapping[str, str]) -> str | None:
     """The port that Spark was to have for its web interface if another program has it: its JVM exits without a word.
 
-    Only where Spark is told to try no other, as it does by default.
+    Only if Spark is configured to try no other, as it does by default.
     """
     port = conf.get(_UI_PORT, "4040")
     if conf.get(_UI, "true") == "false" or conf.get(_RETRIES) != "0" or not port.isdecimal() or port == "0":

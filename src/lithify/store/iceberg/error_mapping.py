@@ -99,7 +99,7 @@ _REFUSED = (BadRequestError, UnauthorizedError, ForbiddenError, OAuthError, NotI
 
 
 def moved_on(error: Exception) -> bool:
-    """Whether an error of a commit says that the table is at another version by now, or gone."""
+    """Whether an error of a commit says that the table is at another version now, or gone."""
     match error:
         case CommitFailedException() | NoSuchTableError():
             return True

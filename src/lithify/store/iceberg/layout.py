@@ -1,6 +1,6 @@
 """How a topic is laid out as an Iceberg table: the names and kinds of its files.
 
-docs/reference/format.md draws the folder. A recreated topic gets another one, so that it never meets old files.
+docs/reference/format.md draws the folder. A recreated topic gets another one, so that it never contains old files.
 """
 
 from __future__ import annotations

@@ -270,7 +270,7 @@ class IcebergSalvage:
                     yield path, read_document(self._access, path)
 
     def _with_unnamed(self, remains: Remains, paths: Sequence[str]) -> Remains:
-        """With the segments that the newest version does not name: of those that may go on from it, or of all."""
+        """With the segments that the newest version does not name: of those that may continue it, or of all."""
         best = remains.newest
         named = {segment.path for segment in remains.named + remains.view}
         unnamed: list[Segment] = []

@@ -19,7 +19,7 @@ from lithify.columnar.keypass.keys.key_bytes import comparable, equal_at
 from lithify.columnar.segment.dead_records import Integers
 
 TAG_BITS = 6
-"""Of a place, above the number of its key: 63 of 64 other keys are told without their bytes."""
+"""Of a place, above the number of its key: 63 of 64 other keys are ruled out without their bytes."""
 
 MOST_KEYS = (1 << HALF_BITS - TAG_BITS) - 1
 
@@ -69,7 +69,7 @@ class KeyTable:
         return found
 
     def _put(self, hashes: HalfHashes, first: int) -> None:
-        """Puts the keys from number `first` on into places. Of those that meet, the one that is read back has one."""
+        """Puts the keys from number `first` on into places. Of colliding rows, the one read back gets the place."""
         entries = hashes << _NUMBER_BITS | np.arange(first + 1, first + 1 + len(hashes), dtype=np.uint32)
         at = (hashes >> self._shift).astype(np.int64)
         for look in range(1, MOST_LOOKS + 1):

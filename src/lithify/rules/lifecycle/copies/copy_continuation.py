@@ -30,7 +30,7 @@ from lithify.model.sources.source import (
 from lithify.model.topic.state import TopicState
 
 EARLIER = 50
-"""Where the source has no record at the offset of the copy's last one, those at so many offsets before it are
+"""Where the source has no record at the offset of the copy's last one, this number of offsets before it are
 compared: a transaction's marker may be there, or the source's cleaner was."""
 
 
@@ -92,7 +92,7 @@ def copy_continuations(state: TopicState | None, source: Mapping[int, SourceLog]
 
 
 def epochs_to_ask(state: TopicState, source: Mapping[int, SourceLog]) -> Mapping[int, EpochAt]:
-    """By partition, what the source has to be asked for before the copy goes on: has it lost some of that? (C72)
+    """By partition, what to check at the source before the copy continues: has it lost some of that? (C72)
 
     A log loses records only with a new leader epoch. Nothing is known of copies that an earlier Lithify made.
     """

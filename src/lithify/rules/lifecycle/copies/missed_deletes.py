@@ -182,7 +182,7 @@ def lost_error(log: LogId, theirs: str, missed: MissedDeletes, now_ms: int, hint
 
 
 def no_room(log: LogId, keys: int, room: int, between: tuple[int, int]) -> PolicyError:
-    """The error for a copy in which so many deletes find no offsets that Kafka gives to no record."""
+    """The error for a copy in which this number of deletes find no offsets that Kafka gives to no record."""
     start, end = between
     return PolicyError(
         f"{log}: Kafka no longer has {plural(keys, 'key')} of the copy, and has left {plural(room, 'offset')} free "

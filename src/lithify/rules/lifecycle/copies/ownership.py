@@ -41,7 +41,7 @@ def check_appends(state: TopicState, edit: TopicEdit) -> None:
 
 
 def check_ingested(state: TopicState, source: CopyOf, *, known: bool) -> None:
-    """Raises `RefusedError` where no ingest of `source` can go on in `state` (C70).
+    """Raises `RefusedError` where no ingest of `source` can continue in `state` (C70).
 
     `known`: its documents say that it is a copy of that topic. An earlier Lithify said it nowhere else.
     """

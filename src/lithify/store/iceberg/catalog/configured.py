@@ -57,7 +57,7 @@ CONNECTING = {
     "keepalives_interval": "5",
     "keepalives_count": "4",
 }
-"""Parameters of libpq: in s, but for `tcp_user_timeout`, which is in ms."""
+"""Parameters of libpq: in s, except `tcp_user_timeout`, which is in ms."""
 
 TURN_S = 15.0
 """For a turn of committers: a few seconds more than it is waited for within the server (`lock`)."""
@@ -183,7 +183,7 @@ def _postgres(catalog: Catalog) -> Engine | None:
 
 
 def _left_open(described: Mapping[str, Any]) -> dict[str, str]:
-    """What to say of a catalog beside its description; nothing, but for an SQL catalog."""
+    """What to say of a catalog beside its description; nothing, except for an SQL catalog."""
     uri = str(described.get("uri", ""))
     if not _is_database(uri):
         return {}

@@ -183,7 +183,7 @@ class EmbeddedCatalog:
         return all(file.name.startswith(CATALOG_FILE) and file.is_file() for file in files)
 
     def _new(self) -> Catalog:
-        """Opened, and created if need be: nothing else makes the file."""
+        """Opened, and created if necessary: nothing else creates the file."""
         with reaching(self.where):
             (self._folder / CATALOG_FILE).touch()
         return self._opened()

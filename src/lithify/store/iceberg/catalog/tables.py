@@ -36,7 +36,7 @@ T = TypeVar("T")
 DROPS = 25
 """Attempts to remove a table from the catalog while other programs commit to it."""
 LOOKS = 5
-"""Times that its files are listed again for that: listing many takes long, and commits go on meanwhile."""
+"""Times that its files are listed again for that: listing many takes long, and commits continue meanwhile."""
 
 _NO_METADATA = (
     *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, NotImplementedError, RecursionError),

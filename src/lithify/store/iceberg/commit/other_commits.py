@@ -97,7 +97,7 @@ class _Look:
         return None
 
     def _candidates(self) -> Iterator[tuple[str, int, Content]]:
-        """Those that may follow on another, and those that a repair may have begun with; the newest first."""
+        """Commits that may follow on another, and commits that a repair may have begun with; the newest first."""
         numbers = {number for _, number in self.left.values()}
         for path, number in self.left.values():
             if number == 0 or number - 1 in numbers:

@@ -45,7 +45,7 @@ _NUMBER_BYTES = 10
 """Avro's longest number."""
 SCHEMAS_KEPT = 64
 SCHEMA_KEPT_LENGTH = 65_536
-"""Schemas whose readers stay known, each of at most so many characters: ours have some 8,000."""
+"""Schemas whose readers are cached, each of at most this number of characters: ours have some 8,000."""
 
 
 def decoded_list(content: bytes, *, known: bool) -> tuple[dict[str, str], list[ManifestFile]]:

@@ -28,7 +28,7 @@ class Exchange:
 
     @property
     def partitions(self) -> frozenset[int]:
-        """Those whose manifests may lose an entry."""
+        """The partitions whose manifests may lose an entry."""
         return frozenset(segment.partition for segment in self.remove)
 
     def added(self, content: ManifestContent) -> list[DataFile]:

@@ -1,6 +1,6 @@
 """Segments and masks from the columns of manifests (`columns`): the inverse of `segment_entries` and `mask_entries`.
 
-Those say what the columns mean.
+Those define what the columns mean.
 """
 
 from __future__ import annotations

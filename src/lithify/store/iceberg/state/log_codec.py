@@ -24,7 +24,7 @@ from lithify.model.topic.log import (
 
 LOGS_KEPT = 20_000
 LOG_KEPT_LENGTH = 1_024
-"""States of logs that stay decoded in a process, each of at most so many characters: some 30 MB as they usually are."""
+"""Decoded states of logs in a process's cache, each of at most this number of characters: usually some 30 MB."""
 
 
 def _same(value: Any) -> Any:
