@@ -271,7 +271,8 @@ class Lake(WholeWarehouse):
         return LakeReplicas(self.warehouse, coordination_url)
 
     def delete_topic(self, name: str) -> tuple[str, ...]:
-        """Deletes a topic and its files, irreversibly; returns files of other programs in its folder, which stay.
+        """Deletes a topic and its files, irreversibly; returns files of other programs in its folder, which it does not
+        delete.
 
         Raises `UnknownTopicError`, `RefusedError` if its folder has commits that the catalog does not have (C45), or
         `ConflictError` if it was recreated meanwhile.

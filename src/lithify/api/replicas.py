@@ -88,7 +88,7 @@ class LakeReplicas:
         return ReplicaInfo.of(change_replica(context, name, lambda before: replace(before, **given)))  # type: ignore[arg-type]
 
     def pause(self, name: str) -> ReplicaInfo:
-        """Stops its copies within seconds; what is copied stays for later."""
+        """Stops its copies within seconds; what is copied is kept for later."""
         return ReplicaInfo.of(change_replica(self._context(), name, paused))
 
     def resume(self, name: str) -> ReplicaInfo:
@@ -96,7 +96,7 @@ class LakeReplicas:
         return ReplicaInfo.of(change_replica(self._context(), name, resumed))
 
     def remove(self, name: str) -> ReplicaInfo:
-        """Forgets a replica; the topics at the target stay, as they are."""
+        """Forgets a replica; the topics at the target remain unchanged."""
         return ReplicaInfo.of(remove_replica(self._context(), name))
 
     def definitions(self) -> Reports[ReplicaInfo]:

@@ -1,4 +1,4 @@
-"""The Python API of a lake: what its warehouse can hold, what fails or is lost in it, how fast its cleaners go."""
+"""The Python API of a lake: what its warehouse can hold, what fails or is lost in it, the rates of its cleaners."""
 
 from __future__ import annotations
 

@@ -121,9 +121,10 @@ class Invocation:
         return self.json
 
     def tell(self, result: Result, text: str, *, endless: bool) -> None:
-        """Prints what work does as it goes: as JSON, or its text on stderr if there is one.
+        """Prints what work does as it proceeds: as JSON, or its text on stderr if there is one.
 
-        Raises `OSError` where the work is `endless` and nobody hears it: it ends, for its supervisor to start it again.
+        Raises `OSError` where the work is `endless` and its output has no reader: it ends, for its supervisor to start
+        it again.
         """
         if not self.printed(result) and text:
             say(text)

@@ -218,7 +218,7 @@ SUBJECTS: Mapping[str, Mapping[str, str | click.Command]] = {
 def lithify_group() -> None:
     """Log compaction for keyed topics in a data lake, on Spark.
 
-    A topic keeps records with keys; compaction keeps the latest of every key, and offsets stay.
+    A topic keeps records with keys; compaction keeps the latest of every key, and offsets do not change.
 
     \b
     See it work:      lithify demo

@@ -6,15 +6,15 @@ A reader calls `acquire` before it reads, so it never exceeds the rate. A writer
 bytes only afterwards, calls it after each row group and exceeds it by one row group at most.
 
 The rate may change while a task waits: it waits in slices, a deficit is repaid at the new rate, and a
-surplus under the old rate is dropped. So a new rate applies at once, and the total stays below what the
+surplus under the old rate is dropped. So a new rate applies at once, and the total remains below what the
 rates allowed.
 
     at most every LOOK_SECONDS, while the task moves bytes or waits:
         read each rates.json ─► id differs from the noted one? ─► its rates / concurrent tasks
                  it is shared by all cleaners? ─► a bound of these rates / cleaners / concurrent tasks, in any case
 
-Each task reads the documents itself. If that fails, the rates stay as they are, so the round neither stops
-nor goes faster.
+Each task reads the documents itself. If that fails, the rates remain as they are, so the round neither stops
+nor becomes faster.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def as_lithify_error(error: Exception, what: object) -> LithifyError:
 
 @contextmanager
 def readable(what: str) -> Iterator[None]:
-    """Turns whatever goes wrong with reading stored JSON into a `DamagedError` that names it."""
+    """Turns every failure to read stored JSON into a `DamagedError` that names it."""
     try:
         yield
     except (LithifyError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:

@@ -3,7 +3,7 @@
     `lithify truncate orders --partition 0 --to 2`  ─►  `lake.topic('orders').truncate(partition=0, to=2)`
     --accept-loss, --into, --config NAME=VALUE      ─►  accepts_loss=True, into=..., config={NAME: VALUE}
 
-A program speaks Python unless it is the command line. What neither table has stays as it is.
+A program speaks Python unless it is the command line. What neither table has remains as it is.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class TableName:
         return found.st_dev, found.st_ino
 
     def check_still(self, opened: FileId | None) -> None:
-        """Raises `UnusableEnvironmentError` unless the file that was `opened` is there: what is stored goes with it."""
+        """Raises `UnusableEnvironmentError` unless the file that was `opened` is there: the table is stored in it."""
         if self.file() != opened:
             raise UnusableEnvironmentError(
                 f"{self.path} was removed or replaced while the table {self.name} was filled", hint="hydrate it again"

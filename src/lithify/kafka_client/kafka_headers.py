@@ -2,7 +2,7 @@
 
 Kafka stores any bytes as the name of a header. Java's clients, and so Spark, put U+FFFD in place of what is not UTF-8;
 the client for Python gives none of the message's headers then. Without an error that names the record, its producer
-would stop every reader for ever and nobody would know where.
+would stop every reader for ever, and the cause would not be visible.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ INDEX_BYTES, INDEX_BYTES_PER_KEY = 2**18, 8
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """The file with the dead positions of one segment: all of them, and their number. It goes with its segment."""
+    """The file with all dead positions of one segment, and their number. It is removed with its segment."""
 
     path: str
     size_bytes: int
@@ -112,7 +112,7 @@ class Segment:
 
     @property
     def droppable_keyless(self) -> int:
-        """Records without a key that a round may drop: those passed through stay (C16, C53)."""
+        """Records without a key that a round may drop: those passed through remain (C16, C53)."""
         return self.null_keys - self.passed_through
 
     def may_hold_tombstones(self, *, empty_is_tombstone: bool) -> bool:

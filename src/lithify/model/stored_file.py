@@ -24,7 +24,7 @@ LOCAL_SCHEME = re.compile("^file:(//(localhost)?(?=/)|(?=/[^/]))")
 
 
 def local_folder(path: str) -> Path:
-    """The absolute path of a folder, as a user writes it. `~nobody` stays as it is if no user has that name."""
+    """The absolute path of a folder, as a user writes it. `~nobody` remains as it is if no user has that name."""
     return Path(os.path.abspath(os.path.expanduser(path)))  # noqa: PTH100, PTH111 - resolve() follows links
 
 

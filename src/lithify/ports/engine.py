@@ -97,7 +97,7 @@ Written = Mapping[LogId, tuple[Rewritten | LithifyError, ...]]
 
 
 class Round(Protocol):
-    """A running round. What it finds out about single records stays in the engine."""
+    """A running round. What it finds out about single records remains in the engine."""
 
     def find_survivors(self) -> Mapping[LogId, LogFindings | LithifyError]:
         """The key pass: by log, what survives in every scanned segment."""

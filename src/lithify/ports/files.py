@@ -148,5 +148,5 @@ class SegmentFiles(Protocol):
         ...
 
     def free_bytes(self, state: TopicState) -> int | None:
-        """Free space where new segments of the topic go; None where there is no such limit."""
+        """Free space where new segments of the topic are written; None where there is no such limit."""
         ...

@@ -122,6 +122,6 @@ class Groups(GroupPositions, Protocol):
     def delete(self, group: str, logs: Collection[LogId], owner: str) -> frozenset[LogId]:
         """Deletes positions, on the same condition and with the same result; it raises the fence as well.
 
-        What the group has `elsewhere` in these topics goes with them.
+        What the group has `elsewhere` in these topics is removed with them.
         """
         ...

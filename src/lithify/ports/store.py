@@ -65,7 +65,7 @@ class LogStore(Documents, Streams, Protocol):
         ...
 
     def drop_topic(self, name: TopicName) -> tuple[str, ...]:
-        """Forgets the topic and deletes its files; returns paths in its folder that are not its own, which stay.
+        """Forgets the topic and deletes its files; returns paths in its folder that are not its own, which remain.
 
         A topic that is recreated meanwhile keeps its files. Raises `UnknownTopicError`, `RefusedError` where
         `other_commit` finds one, or `ConflictError`.

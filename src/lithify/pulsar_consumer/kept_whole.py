@@ -1,5 +1,5 @@
-"""Counts and names the entries of a partition that their producer wrote damaged, for a consumer that goes round them
-(C74).
+"""Counts and names the entries of a partition that their producer wrote damaged, for a consumer that skips them (C74).
+
 
 A consumer that is interrupted reads entries again, so each counts once: those at or below the last one that was counted
 were seen before.

@@ -49,7 +49,7 @@ class _Partition:
     reached: Reached
     check: Check
     kept_whole: KeptWhole | None
-    """What goes round entries that their producer wrote damaged (C74); None: they are errors."""
+    """What skips entries that their producer wrote damaged (C74); None: they are errors."""
     reading: Generator[Sequence[Record], None, None] | None = None
     published_ms: int | None = None
     """When the message at `reached` was published; None: this has not read it."""

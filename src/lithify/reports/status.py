@@ -49,7 +49,7 @@ class GroupHold:
     since_ms: int | None
     """When the first of them would have; null if it holds none."""
     until_ms: int | None
-    """When the first of them goes although it has not read it; null if it holds none, or for ever."""
+    """When the first of them is removed although the group has not read it; null if it holds none, or for ever."""
     missed_below: int | None
     """Deletes that it has not read are gone, by `tombstone.hold.max.ms`: below this offset. Null if none are."""
 
@@ -80,7 +80,7 @@ class LogStatus:
     """Deletes below this offset may be gone: a consumer that has not read them in time has to start again (C49)."""
     next_tombstone_expiry_ms: int | None
     tombstones_held_below: int | None
-    """Expired tombstones below this offset stay: records that they beat wait above the horizon (C20), or there are
+    """Expired tombstones below this offset remain: records that they beat wait above the horizon (C20), or there are
     chunks of their keys (C53)."""
     holds: tuple[GroupHold, ...]
     """What each group of `tombstone.hold.groups` holds (C61)."""
@@ -243,7 +243,7 @@ def _hold_notes(hold: GroupHold, now_ms: int) -> list[str]:
 
 
 def _tombstones_go(log: LogStatus, now_ms: int) -> str:
-    """When the next tombstones may go, and which cannot (C20, C53)."""
+    """When the next tombstones may be removed, and which cannot (C20, C53)."""
     if log.passed_through:
         return f", which stay: entries passed through whole may hide what they delete ({count(log.passed_through)})"
     expiry, held = log.next_tombstone_expiry_ms, log.tombstones_held_below

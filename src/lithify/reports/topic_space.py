@@ -28,7 +28,7 @@ class Space(Report):
     earlier_versions_bytes: int | None
     """Of the files that only these name; null while one of them is retained that an earlier Lithify closed."""
     earlier_versions_until_ms: int | None
-    """The last of those files stay at least until then; null if there are none."""
+    """The last of those files remain at least until then; null if there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class SweepReport(Report):
     metadata_bytes: int
     """Of the metadata, reports and other documents that are named."""
     waiting_files: int
-    """Files that no version names either, and that may not go yet."""
+    """Files that no version names either, and that may not be deleted yet."""
     waiting_bytes: int
     expired_versions: tuple[int, ...] = ()
     """Versions past `versions.retention.ms` that expired, or that do with `--yes`, newest first."""
@@ -113,7 +113,7 @@ def _within(path: str, location: str) -> str:
 
 
 def _sweep_summary(report: SweepReport) -> str:
-    """One line: what can go, or went, and what is stored."""
+    """One line: what can be or was deleted, and what is stored."""
     stored = (
         f"stored {format_bytes(report.stored_bytes)} of data files, {format_bytes(report.metadata_bytes)} of metadata"
     )

@@ -1,4 +1,4 @@
-"""Commits an edit of a topic; every change of an existing one goes through here, but `repair` (C6, C44).
+"""Commits an edit of a topic; every change of an existing one is made here, but `repair` (C6, C44).
 
     load ─► decide (on the newest version) ─► files exist? ─► swap ──ok──► done
       ▲                                                       │

@@ -122,7 +122,7 @@ def _with_dead(session: SparkSession, tasks: Sequence[WriteTask], parts: Sequenc
 def _joined_to_dead(
     session: SparkSession, tasks: Sequence[WriteTask], parts: Sequence[int], dead: DataFrame | None
 ) -> DataFrame:
-    """As `_with_dead`, of dead positions that stay in Spark."""
+    """As `_with_dead`, of dead positions that remain in Spark."""
     none = (F.lit(None).cast("int").alias(SEGMENT), F.lit(None).cast("binary").alias(DEAD))
     work = task_frame(session, parts, tasks).select(PART, PAYLOAD, *none)
     if dead is not None:

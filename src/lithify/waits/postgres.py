@@ -54,7 +54,7 @@ def note_why(error: BaseException, url: URL) -> None:
 
 
 def _refusal(url: URL) -> str | None:
-    """The SQLSTATE with which the server takes no connections now; None if it does, or nobody knows its host."""
+    """The SQLSTATE with which the server takes no connections now; None if it does, or its host is unknown."""
     try:
         return within(ASKED_S, lambda: _asked(url))
     except socket.gaierror as error:

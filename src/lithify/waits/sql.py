@@ -67,7 +67,7 @@ _AWAY = (
     "too many clients",
     "remaining connection slots",
 )
-"""What libpq and PostgreSQL say of a server that may be back by itself. Not of a host name that nobody knows."""
+"""What libpq and PostgreSQL say of a server that may be back by itself. Not for an unknown host name."""
 
 _DEADLINE, _IS_NEW = "lithify.answer_deadline", "lithify.is_new"
 

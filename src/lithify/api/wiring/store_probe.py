@@ -34,7 +34,7 @@ def store_of(warehouse: Warehouse) -> Store | None:
 
 
 def store_of_topic(warehouse: Warehouse, topic: TopicName) -> Store:
-    """Where the documents of a topic are: of the name there, a file that is left goes with a sweep."""
+    """Where the documents of a topic are: of the name there, a file that is left is deleted by a sweep."""
     return Store(f"{warehouse.store.load(topic).location}/lithify", "", _endpoint(warehouse))
 
 

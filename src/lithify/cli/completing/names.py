@@ -41,7 +41,7 @@ def replicas(ctx: click.Context, _param: click.Parameter, incomplete: str) -> li
 
 
 def targets(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Topics, and streams as `STREAM/`, for topics to go into."""
+    """Topics, and streams as `STREAM/`, in which topics may be created."""
     there = _completions(ctx)
     return _starting([*there.topics(), *(f"{stream}/" for stream in there.streams())], incomplete)
 

@@ -31,8 +31,8 @@ def retain(invocation: Invocation, topic_name: str, now_ms: int | None, yes: boo
     those whose newest record is older than retention.ms, and those that exceed retention.bytes.
     Every round does this first, so it needs no --yes. Reads and writes metadata only.
 
-    In a side-by-side topic a segment of the backlog stays until a round has copied its records to
-    the compacted view. Then it goes, at any age, once all groups of backlog.trim.groups have read it.
+    In a side-by-side topic a segment of the backlog remains until a round has copied its records to
+    the compacted view. Then it is removed, at any age, once all groups of backlog.trim.groups have read it.
 
     \b
     Examples:

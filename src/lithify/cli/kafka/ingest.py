@@ -81,7 +81,7 @@ def ingest(
 ) -> int:
     """Copy topics of a Kafka cluster into the lake.
 
-    Partitions, offsets, timestamps, keys, values and headers stay as they are; only committed records
+    Partitions, offsets, timestamps, keys, values and headers are unchanged; only committed records
     are copied. It creates missing topics with the compaction settings that they have in Kafka.
 
     A copy continues at its own log ends, so it can be killed at any time and started again: every

@@ -76,7 +76,7 @@ def compact(
 
     Spark reads the compacted ledger of each partition and the entries after it, and writes a new one,
     which brokers then serve to readers with readCompacted. Up to 128 MiB together, of which 32 MiB
-    may be new, are read and written without Spark. Message ids stay. Producers and readers need not
+    may be new, are read and written without Spark. Message ids are unchanged. Producers and readers need not
     stop. A partition is refused while the broker compacts it itself; set the topic's compaction
     threshold to 0. A second round without new messages changes nothing.
 

@@ -57,8 +57,8 @@ def ingest(
 ) -> int:
     """Copy topics of a Pulsar cluster into the lake.
 
-    Message ids, publish and event times, keys, payloads and properties stay as they are, of all
-    partitions. It creates missing topics with the preset pulsar. Encrypted batches and chunks are
+    Message ids, publish and event times, keys, payloads and properties of all partitions are
+    unchanged. It creates missing topics with the preset pulsar. Encrypted batches and chunks are
     copied as whole entries, which no round removes.
 
     A copy continues behind the last id that it has, so it can be killed at any time and started

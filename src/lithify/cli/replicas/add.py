@@ -42,12 +42,12 @@ def add(invocation: Invocation, what: str, to: str, coordination_url: str | None
     takes no records, and is read like any topic. With a stream all its topics are copied, later ones too;
     STREAM/ names the stream where a topic has its name as well.
 
-    With --compact a topic whose source is never compacted gets a compacted view of its own, beside the log that
-    stays as the source's: cleaners of the target's warehouse and `lithify compact` there keep it.
+    With --compact a topic whose source is never compacted gets a compacted view of its own, beside the log,
+    which remains equal to the source's: cleaners of the target's warehouse and `lithify compact` there keep it.
 
     With --sync-groups consumer groups can continue at the replica: their committed positions are copied into the
     database of the target's own catalog, after the copies that they belong to and every 30 seconds. A
-    position that a member has committed there, or that was reset there, stays as it is.
+    position that a member has committed there, or that was reset there, remains unchanged.
 
     A directory is written with a '/'; any other target is a catalog of PyIceberg's configuration.
 

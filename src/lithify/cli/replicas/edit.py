@@ -31,7 +31,7 @@ def edit(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
     """Change the rate of a replica, whether committed positions are copied, or whether it compacts by itself.
 
     A rate is in force within seconds, also for a copy that is under way. With --no-sync-groups the positions
-    at the target stay as they are. --compact and --no-compact are in force with the next copy, which
+    at the target remain unchanged. --compact and --no-compact are in force with the next copy, which
     --no-compact makes drop the replica's own compacted views. For another source or target, remove the
     replica and add one.
 
@@ -59,7 +59,7 @@ def edit(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
 def pause(invocation: Invocation, name: str, coordination_url: str | None) -> None:
     """Stop copying a replica until it is resumed.
 
-    A copy that is under way ends within seconds; the replica stays at the version that it has, and can
+    A copy that is under way ends within seconds; the replica remains at the version that it has, and can
     be read. Files that are copied already are used later.
 
     \b
@@ -90,9 +90,9 @@ def resume(invocation: Invocation, name: str, coordination_url: str | None) -> N
 @replica
 @parameters.coordination_url
 def remove(invocation: Invocation, name: str, coordination_url: str | None) -> None:
-    """Remove the definition of a replica; its topics stay.
+    """Remove the definition of a replica; its topics remain.
 
-    A copy that is under way ends within seconds. The topics at the target stay, at the versions that they
+    A copy that is under way ends within seconds. The topics at the target remain, at the versions that they
     have: `lithify replica promote` there makes one a topic of its own, `lithify topic delete` deletes it. The
     same replica can be added again, and continues.
 

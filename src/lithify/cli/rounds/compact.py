@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @click.option(
     "--partial-progress",
     metavar="SIZE",
-    help="Commit after at most SIZE of new segments, release what they replace, and go on: for a log that does not"
+    help="Commit after at most SIZE of new segments, release what they replace, and continue: for a log that does not"
     " fit on the disk twice.",
 )
 @click.option("--now", "now_ms", type=TimeType(), help="Judge lags and expiry as of this time. Default: the clock.")
@@ -70,7 +70,7 @@ def compact(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
 
     It runs at any dirty ratio, over each log from its start up to the horizon: the first
     segment that is too young for min.compaction.lag.ms, or the log end. Records keep their offsets; a
-    tombstone stays for delete.retention.ms after the first round that covered it. Readers and
+    tombstone remains for delete.retention.ms after the first round that covered it. Readers and
     producers need not stop. A second round without new records changes nothing.
 
     Exit code 1 if a log failed; the others are compacted, and a failed one is unchanged.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def undo(invocation: Invocation, topic_name: str, yes: bool) -> None:
     """Undo the last round.
 
-    Restores every log below the round's horizon as it was before; records appended since stay. A
+    Restores every log below the round's horizon as it was before; records appended since remain. A
     second undo undoes the round before, as long as the version before that is retained (`lithify
     versions`). It is refused, with the reason, if a log cannot be restored completely. Without --yes
     nothing is changed.

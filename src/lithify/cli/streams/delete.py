@@ -19,8 +19,8 @@ from lithify.model.settings.units import plural
 def delete(invocation: Invocation, stream_name: str, topics: bool, yes: bool) -> None:
     """Delete a stream, and with --topics its topics irreversibly. Without --yes nothing is changed.
 
-    A stream that has topics is refused without --topics. Files of other programs in their folders stay, and
-    are listed.
+    A stream that has topics is refused without --topics. Files of other programs in their folders are not
+    deleted, and are listed.
 
     \b
     Examples:

@@ -27,7 +27,7 @@ from lithify.reports.streams import EditedTopic, StreamEditReport
 def edit(invocation: Invocation, stream_name: str, config: dict[str, str], unset: tuple[str, ...]) -> int:
     """Change attributes of a stream, and the settings that its topics inherit.
 
-    Attributes that are not named stay. Topics keep the settings of their own. For the others it is
+    Attributes that are not given are unchanged. Topics keep the settings of their own. For the others it is
     what `lithify topic alter` does: it applies from the next round, makes every log due for one, and restores
     no removed records. A topic that fails is named, and the command exits with 1; repeat it then.
 

@@ -180,7 +180,8 @@ def _bars() -> Iterator[Bars]:
     def print_above(text: str) -> None:
         console.print(Text.from_ansi(text), soft_wrap=True)
 
-    # Not redirected: Rich would print on stderr what goes into a file by stdout, and click writes past its proxies.
+    # Not redirected: Rich would print on stderr what is redirected into a file by stdout, and click writes past its
+    # proxies.
     bars = Bars(*shown, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
     with bars, printing_above(print_above):
         yield bars

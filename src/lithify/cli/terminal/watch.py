@@ -75,7 +75,7 @@ def _print_lines(frame: Frame) -> None:
 def _draw_in_place(look: Callable[[], Frame], interval_ms: int) -> NoReturn:
     """Draws on the alternate screen, with the notes on top, as the bottom may be cut.
 
-    Under an error it shows the last successful look; the last screen stays in the terminal.
+    Under an error it shows the last successful look; the last screen remains in the terminal.
     """
     from rich.console import Console
     from rich.live import Live

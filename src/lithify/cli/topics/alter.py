@@ -49,7 +49,7 @@ def alter(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
     """Change settings of a topic, or add partitions.
 
     All in one commit. A change applies from the next round, makes every log due for one, and restores
-    no removed records. Settings that are not named stay. Before a change from side-by-side to in-place
+    no removed records. Settings that are not given are unchanged. Before a change from side-by-side to in-place
     drop the compacted view with `lithify topic uncompact`.
 
     \b

@@ -19,7 +19,7 @@ from lithify.model.settings.units import plural
 def delete(invocation: Invocation, topic_name: str, if_exists: bool, yes: bool) -> None:
     """Delete a topic and its files irreversibly. Without --yes nothing is changed.
 
-    Files of other programs in its folder stay, and are listed.
+    Files of other programs in its folder are not deleted, and are listed.
 
     \b
     Examples:

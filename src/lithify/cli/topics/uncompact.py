@@ -19,7 +19,7 @@ from lithify.model.settings.units import plural
 def uncompact(invocation: Invocation, topic_name: str, lose_trimmed: bool, yes: bool) -> None:
     """Drop the compacted view of a side-by-side topic.
 
-    The backlog stays, and the next round creates a new view from it. If retention has trimmed the
+    The backlog remains, and the next round creates a new view from it. If retention has trimmed the
     backlog, the view alone may have some records: then it is refused without --lose-trimmed. Without
     --yes nothing is changed.
 

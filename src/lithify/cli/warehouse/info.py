@@ -13,7 +13,7 @@ from lithify.reports.warehouse import WarehouseInfo
 def info(invocation: Invocation) -> None:
     """Show what the warehouse can hold: its format, its features, and the formats of its topics.
 
-    A warehouse of an earlier Lithify stays one of its format until `lithify warehouse upgrade`.
+    A warehouse of an earlier Lithify keeps its format until `lithify warehouse upgrade`.
 
     \b
     Examples:

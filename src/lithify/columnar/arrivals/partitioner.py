@@ -9,7 +9,7 @@
     word 1   ■   ■  ■
     tail     3   0  0  1  0  0          the last 0 to 3 bytes of each
 
-Keeps C13: the partition of a key never changes while the number of partitions stays.
+Keeps C13: the partition of a key never changes while the number of partitions remains.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def _delete_abandoned(folder: Path) -> None:
-    """What killed programs have left in the folder. An empty file may be one that is about to be locked, and stays."""
+    """What killed programs have left in the folder. An empty file may be about to be locked, and remains."""
     for new in folder.glob(".lithify-*.new"):
         with suppress(OSError):  # locked, gone, another user's
             descriptor = os.open(new, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -1,1 +1,1 @@
-"""The key pass: finds the record of each key that stays, in bounded memory (C9, C10, C38)."""
+"""The key pass: finds the record of each key that remains, in bounded memory (C9, C10, C38)."""

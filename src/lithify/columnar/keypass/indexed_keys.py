@@ -28,7 +28,7 @@ from lithify.rules.compaction.planner import may_expire
 
 @dataclass(slots=True)
 class IndexedKeys:
-    """The records of one segment that may have one of `wanted`, or go by themselves.
+    """The records of one segment that may have one of `wanted`, or are removed by themselves.
 
     `took` is called with compressed bytes after they were read. Raises `DamagedError`.
     """

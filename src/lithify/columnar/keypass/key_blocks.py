@@ -4,7 +4,7 @@
                read once      Arrow, compressed       encrypted        read again if it does not fit
 
 A range that does not fit into memory is divided in the same way by another hash (`winners`), so its blocks
-stay on disk until its winners are found.
+remain on disk until its winners are found.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compares the keys of one part of a hash range: one record of each key stays (C4, C9, C10, C20).
+"""Compares the keys of one part of a hash range: one record of each key remains (C4, C9, C10, C20).
 
     dirty ────► buffered ──► whenever memory is full, reduced to the highest of each key ──► winners
     clean ────► streamed, compared with the winners ──► the higher of both stays

@@ -37,7 +37,7 @@ class KeySource(Protocol):
 
     def has(self, portion: Portion) -> bool: ...
     def keys(self, portion: Portion, wanted: pa.Array | None = None) -> Iterator[pa.RecordBatch]:
-        """With `wanted`, records of the clean portion that have none of these keys, and stay, may be left out."""
+        """With `wanted`, records of the clean portion that have none of these keys, and remain, may be left out."""
         ...
 
 

@@ -1,6 +1,6 @@
 """Ranks: the int64 that the key pass stores with each key and compares records by.
 
-A rank sorts like the offset, and its low bits hold what decides whether a winner stays:
+A rank sorts like the offset, and its low bits hold what decides whether a winner remains:
 
     rank = ordinal << 12 | step << 4 | unordered << 3 | past << 2 | expired << 1 | tombstone
 
@@ -51,7 +51,7 @@ class Portion(StrEnum):
 
 
 ONLY_ASKED = (Portion.ABOVE_HORIZON, Portion.CHUNKS)
-"""Their records only say which tombstones stay: the round removes none of them, and they have no ordinals."""
+"""Their records only say which tombstones remain: the round removes none of them, and they have no ordinals."""
 
 
 def has(ranks: Integers, bit: int) -> Flags:

@@ -71,7 +71,7 @@ class Tally:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def win(self, ranks: Integers, held: Flags) -> Flags:
-        """Counts dirty winners and returns which of them stay: bool, as long as `ranks`. `held`: by C20 or C53."""
+        """Counts dirty winners and returns which of them remain: bool, as long as `ranks`. `held`: by C20 or C53."""
         expired, past = has(ranks, EXPIRED_BIT), has(ranks, PAST_BIT)
         self.winners += len(ranks)
         self.winning_tombstones += _count(has(ranks, TOMBSTONE_BIT))

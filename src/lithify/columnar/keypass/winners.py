@@ -44,7 +44,7 @@ MAX_SPOOLS = 64
 """Most parts that keys are spooled into at a time, so that blocks do not get too small."""
 
 MAX_DEPTH = 16
-"""Most levels of spooling, each by another hash. Two keys that do not fit into memory together stay in one
+"""Most levels of spooling, each by another hash. Two keys that do not fit into memory together remain in one
 part with a probability of at most a quarter per level."""
 
 SPARE = 1.25

@@ -4,7 +4,7 @@
     clean segment           .   x   .   .   .   .        lists its dead records, which are few
     dirty segment           x   x   x   .   x   x        lists its live records, which are few
 
-Positions are dense even where offsets have gaps, so a bitmap stays small and the offsets of most segments
+Positions are dense even where offsets have gaps, so a bitmap remains small and the offsets of most segments
 need not be read. Iceberg's position deletes identify records in the same way. Only this module knows which
 of the two a bitmap lists.
 """

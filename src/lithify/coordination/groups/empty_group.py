@@ -20,7 +20,7 @@ from lithify.ports.groups import Groups
 
 LOOK_S = 0.5
 TURNS = 5
-"""Tries to take leases that nobody holds, before others are said to be faster."""
+"""Tries to take leases without a holder, before others are said to be faster."""
 
 TellWait = Callable[[str, int], None]
 """Gets what is waited for, and how long at most, in ms."""
@@ -41,7 +41,7 @@ def delete(empty: EmptyGroup, part: GroupTopic, partitions: Collection[int]) -> 
 
 
 class EmptyGroup:
-    """Makes sure that nobody else is in a group. `owner` is as unique as the id of a member."""
+    """Makes sure that no other member is in a group. `owner` is as unique as the id of a member."""
 
     def __init__(self, groups: Groups, owner: str, lease_ms: int, clock: Clock, tell: TellWait) -> None:
         self.groups, self.owner = groups, owner

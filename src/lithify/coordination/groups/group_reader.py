@@ -169,7 +169,7 @@ class GroupReader(LogsReader):
         if self._looks == self._member.looks:
             return
         self._looks = self._member.looks
-        # Taken, but not assigned: the call that took them was interrupted, and nobody would read them.
+        # Taken, but not assigned: the call that took them was interrupted, and no member would read them.
         self._member.give_up([p for p in range(self._partitions) if self._member.holds(p) and p not in self._assigned])
         self._turn = self._member.turn(self._partitions, self._assigned)
         self._give_up(self._turn.give_up)

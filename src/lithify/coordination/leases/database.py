@@ -78,7 +78,7 @@ def bounded_engine(url: URL) -> Engine:
     try:
         match url.drivername:
             case "sqlite" | "sqlite+pysqlite":
-                # A connection for each operation, so that none stays open or is shared by threads.
+                # A connection for each operation, so that none remains open or is shared by threads.
                 return create_engine(url, poolclass=NullPool, connect_args={"timeout": BUSY_S})
             case "postgresql+psycopg2" | "postgresql+psycopg":
                 return _postgres(url)

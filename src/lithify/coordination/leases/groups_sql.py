@@ -37,7 +37,7 @@ from lithify.ports.groups import PositionCopies, PositionToken
 from lithify.ports.leases import Coordination
 
 _MODULUS = 2**31 - 1
-"""Sums of a million rows stay below SQLite's largest number."""
+"""Sums of a million rows remain below SQLite's largest number."""
 
 
 class _NotHeldError(Exception):
@@ -226,7 +226,7 @@ def _is_of(table: Table, log: LogId) -> Any:
 
 
 def _check_held(connection: Connection, leases: Mapping[str, LogId], owner: str) -> None:
-    """Raises `_NotHeldError` unless the owner holds all the leases, which then stay its own until the end."""
+    """Raises `_NotHeldError` unless the owner holds all the leases, which then remain its own until the end."""
     held: set[str] = set()
     for some in in_parts(list(leases)):
         ours = select(GROUP_LEASES.c.name).where(GROUP_LEASES.c.owner == owner, GROUP_LEASES.c.name.in_(some))

@@ -109,7 +109,7 @@ def _exists(connection: Connection, what: ColumnElement[bool]) -> bool:
 
 
 def _copy(write: Transactions, connection: Connection, table: Table, former: str, name: str) -> None:
-    """Rows that are there under the new name already are newer, and stay."""
+    """Rows that are there under the new name already are newer, and remain."""
     columns = [literal(name).label(c.name) if c.name == "scope" else c for c in table.columns]
     rows = select(*columns).where(table.c.scope == former)
     insert = write.insert_into(table).from_select([c.name for c in table.columns], rows)

@@ -39,7 +39,7 @@ class SqlRuns:
             connection.execute(self._upsert, rows)
 
     def committed(self) -> None:
-        """After such a transaction: from now on it need not ask. A table goes with one that is rolled back."""
+        """After such a transaction: from now on it need not ask. A rollback removes the table as well."""
         self._writes = self._asked
 
     def read(self, connection: Connection, where: Where) -> Sequence[Any]:

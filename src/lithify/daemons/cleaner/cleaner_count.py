@@ -2,9 +2,9 @@
 
     leases of ids, at heartbeats ─► how many? ─► cleaners.json, unless it says so ─► tasks of every cleaner
 
-All of them divide by the one stored number, so that what they move together stays below the rate. A cleaner
+All of them divide by the one stored number, so that what they move together remains below the rate. A cleaner
 that starts is counted by its own first heartbeat; one that died, once the lease of its id has ended. While the
-database of leases cannot be reached, the number stays as it is.
+database of leases cannot be reached, the number remains as it is.
 """
 
 from __future__ import annotations

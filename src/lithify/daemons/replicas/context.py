@@ -35,7 +35,7 @@ OpenPlace = Callable[[str], Place]
 
 @dataclass(frozen=True, slots=True)
 class ReplicaContext:
-    """The source is `warehouse`; its replicas go to other warehouses."""
+    """The source is `warehouse`; its replicas are in other warehouses."""
 
     warehouse: Warehouse
     scope: WarehouseScope

@@ -98,7 +98,7 @@ def check_groups(target: Place) -> None:
 
 
 def paused(definition: ReplicaDefinition) -> ReplicaDefinition:
-    """A change: its copies stop, and what is noted of them stays."""
+    """A change: its copies stop, and what is noted of them remains."""
     return replace(definition, paused=True)
 
 
@@ -107,7 +107,7 @@ def resumed(definition: ReplicaDefinition) -> ReplicaDefinition:
 
 
 def remove_replica(context: ReplicaContext, name: str) -> ReplicaDefinition:
-    """Forgets a definition; the topics at the target stay as they are. Raises `RefusedError` for an unknown one."""
+    """Forgets a definition; the topics at the target remain unchanged. Raises `RefusedError` for an unknown one."""
     definition = context.definition(name)
     context.replicas.remove(name)
     return definition

@@ -182,7 +182,7 @@ class ReplicaPass:
         self._parts.reporter.report(kind, *self._item.key, copied_bytes=done_bytes, to_copy_bytes=all_bytes)
 
     def _without_source(self, error: UnknownTopicError) -> bool:
-        """The source has no such topic: the replica stays, until it is promoted or deleted."""
+        """The source has no such topic: the replica remains, until it is promoted or deleted."""
         item = self._item
         try:
             state = self._target.store.load(item.name)

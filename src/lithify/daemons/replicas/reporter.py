@@ -73,7 +73,7 @@ class ReplicaReporter:
             self.report(ReplicaEventKind.TROUBLE, error=str(error), error_code=error.code)
 
     def defect(self, error: LithifyError) -> None:
-        """The same of what nothing ends: one that stays the same is reported seldom."""
+        """The same of what nothing ends: one that remains the same is reported seldom."""
         self.outage(str(error), error)
 
     def well(self, what: str) -> None:

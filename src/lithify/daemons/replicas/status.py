@@ -116,7 +116,7 @@ def standing(definition: ReplicaDefinition, noted: TopicProgress | None) -> Repl
 
 
 def _without_daemon(status: ReplicaStatus) -> ReplicaStatus:
-    """While none runs. One that failed stays so: it needs a look."""
+    """While none runs. One that failed remains so: it needs a check."""
     stays = status.state in (ReplicaStanding.PAUSED, ReplicaStanding.FAILED)
     return status if stays else replace(status, state=ReplicaStanding.WAITING)
 
@@ -130,7 +130,7 @@ class _Look:
     now_ms: int
 
     def target(self, definitions: Sequence[ReplicaDefinition]) -> list[ReplicaStatus]:
-        """The replicas that go to one target."""
+        """The replicas at one target."""
         target: Place | None = None
         target_error: LithifyError | None = None
         statuses = []

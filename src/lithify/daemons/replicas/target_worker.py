@@ -1,4 +1,4 @@
-"""The replicas that go to one target, with threads of their own: a target that hangs delays no other.
+"""The replicas at one target, with threads of their own: a target that hangs delays no other.
 
     offer ─► one look at the target's change tokens ─► topics that are due ─► passes, a few at a time
                         │ it cannot be reached
@@ -83,7 +83,7 @@ class TargetWorker:
         self._groups = TargetGroups()
 
     def offer(self, offer: Offer) -> None:
-        """What the source has now. Of two offers during one look the later one stays."""
+        """What the source has now. Of two offers during one look the later one remains."""
         with self._changed:
             self._offer = offer
             self._changed.notify()

@@ -167,7 +167,7 @@ def check_only_ours(cluster: Cluster, to: str, ends: Mapping[int, int], clock: C
 
 
 def _number(name: str, text: str) -> str:
-    """What is neither a duration nor a size stays as it is, for Kafka to judge."""
+    """What is neither a duration nor a size remains as it is, for Kafka to judge."""
     parse = {"ms": parse_duration_ms, "bytes": parse_size_bytes}.get(name.rpartition(".")[2])
     with suppress(ValueError):
         return text if parse is None else str(parse(text))

@@ -122,7 +122,7 @@ class Transactions:
     def commit(self, partition: int, stored: Stored, exact_at: Sequence[int] = ()) -> Stored:
         """Commits the records that were sent together with the cursor in `stored`, which has the map from before.
 
-        Returns what it has stored. The map stays exact at `exact_at`, offsets of the lake, if it can.
+        Returns what it has stored. The map remains exact at `exact_at`, offsets of the lake, if it can.
         """
         with self._explained():
             self._begin_transaction()

@@ -62,7 +62,7 @@ class Groups:
         return {partition: sorted(offsets) for partition, offsets in exact_at.items()}
 
     def placed(self, cluster: Cluster, target: Wanted, maps: Mapping[int, OffsetMap]) -> tuple[TranslatedPosition, ...]:
-        """Translates all, and commits them. Raises `BrokerError`; what was committed before stays."""
+        """Translates all, and commits them. Raises `BrokerError`; what was committed before remains."""
         to = target.to
         with cluster.asking() as asking:
             starts = {p: cluster.ends(asking, to, p)[0] for p in {position.partition for position in self.positions}}

@@ -33,7 +33,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CopiedPositions:
-    """What one copy did, in positions of a topic. `overtaken`: another copy came in between, and its result stays."""
+    """What one copy did, in positions of a topic. `overtaken`: another copy came in between, and its result remains."""
 
     same: int = 0
     written: int = 0

@@ -3,7 +3,7 @@
     5 partitions, 2 members     alpha 0 1 2   beta 3 4
     gamma joins: 2, 2 and 1     alpha gives 1 up, beta none, gamma takes what is free
 
-Shares differ by one at most and add up to all partitions. The larger ones go to the members that hold most, so
+Shares differ by one at most and add up to all partitions. The members that hold most get the larger ones, so
 that few partitions move; members that see the same table come to the same shares.
 """
 
@@ -18,7 +18,7 @@ class Turn:
     """What a member does next."""
 
     take: tuple[int, ...] = ()
-    """Partitions that nobody holds, as many as it lacks."""
+    """Partitions without a holder, up to the number that it lacks."""
     give_up: int = 0
     """How many of its own are more than its share."""
     settled: bool = True

@@ -54,5 +54,5 @@ class ReplicaOf:
         return self.written_at == version
 
     def restated(self, base_version: int, version: int) -> ReplicaOf:
-        """What `version`, made on `base_version`, states; what another program left stays as a trace of it."""
+        """What `version`, made on `base_version`, states; what another program left remains as a trace of it."""
         return replace(self, written_at=version) if self.is_intact(base_version) else self

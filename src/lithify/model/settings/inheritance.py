@@ -54,7 +54,7 @@ def after_change(
 ) -> tuple[TopicSettings, frozenset[str]]:
     """The settings of a topic after these were set and those unset, and the names of its own ones then.
 
-    Where nothing is known of its stream, what it inherited before stays. Raises `InvalidSettingError`.
+    Where nothing is known of its stream, what it inherited before remains. Raises `InvalidSettingError`.
     """
     names = frozenset(unset_names)
     reset = unset(settings, names)  # checks the names

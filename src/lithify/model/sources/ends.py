@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 DEFAULT_MS = 86_400_000
-"""Kafka's `delete.retention.ms` where nobody says otherwise: one who may not ask takes the topic for compacted."""
+"""Kafka's `delete.retention.ms` unless it is set: one who may not ask takes the topic for compacted."""
 
 
 class SourceEnd(NamedTuple):

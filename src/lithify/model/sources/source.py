@@ -186,7 +186,7 @@ class IngestRequest:
 
 
 def check_apart(targets: Mapping[str, TopicName]) -> None:
-    """Raises `RefusedError` if two topics would go into one."""
+    """Raises `RefusedError` if two topics would be copied into one."""
     first: dict[TopicName, str] = {}
     for topic, name in targets.items():
         if first.setdefault(name, topic) != topic:

@@ -61,7 +61,8 @@ class CommittedEnd:
 
 @dataclass(frozen=True, slots=True)
 class HeldTombstones:
-    """Expired tombstones below `below` stay while the horizon is at most `horizon` (C20), and no chunk goes (C53).
+    """Expired tombstones below `below` remain while the horizon is at most `horizon` (C20), and no chunk is removed
+    (C53).
 
     Records that they beat are above it, so a round with the same horizon could not drop them either.
     """
@@ -69,9 +70,9 @@ class HeldTombstones:
     below: int
     horizon: int
     chunks: int = 0
-    """How many there were below the horizon, if some of the tombstones stay for them."""
+    """How many there were below the horizon, if some of the tombstones remain for them."""
     waits: bool = True
-    """Whether some stay for records above the horizon; if not, it may move."""
+    """Whether some remain for records above the horizon; if not, it may move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +190,9 @@ class LogState:
         return last if last is not None and last.offset >= self.deleted_below else None
 
     def held_below(self, horizon: int, chunks: int | None = None) -> int | None:
-        """Expired tombstones below this offset stay while the horizon, or a chunk, does (C20, C53); None: none do.
+        """Expired tombstones below this offset remain while the horizon, or a chunk, does (C20, C53); None: none do.
 
-        `chunks`: how many stay below D for certain, where a round may remove some that the state counts.
+        `chunks`: how many remain below D for certain, where a round may remove some that the state counts.
         """
         held = self.held
         if held is None or held.chunks > (self.compacted_volume.chunks if chunks is None else chunks):

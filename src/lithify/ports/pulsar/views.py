@@ -46,7 +46,7 @@ class EntryRange:
 class ViewRules:
     """`retain_null_key` is the broker's `topicCompactionRetainNullKey`; `order` is "publish" or "event-time".
 
-    `skip_damaged`: a batch that its producer wrote damaged stays whole, instead of failing the round (C74).
+    `skip_damaged`: a batch that its producer wrote damaged remains whole, instead of failing the round (C74).
     """
 
     retain_null_key: bool = False

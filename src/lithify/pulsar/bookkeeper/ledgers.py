@@ -128,7 +128,7 @@ class _Listed(NamedTuple):
 
 
 class LedgerWriter:
-    """A client of BookKeeper in a JVM that nobody else uses meanwhile: a context manager.
+    """A client of BookKeeper in a JVM that no other thread uses meanwhile: a context manager.
 
     Calls raise `BrokerError` where BookKeeper refuses or does not answer in `answer_s` seconds, and
     `UnusableEnvironmentError` where the JVM fails, which nothing can be asked for afterwards.

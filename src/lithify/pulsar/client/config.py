@@ -81,7 +81,7 @@ class ClientConfig:
 
     @classmethod
     def of(cls, service_url: str = "", admin_url: str = "", conf: Mapping[str, str] | None = None) -> ClientConfig:
-        """From the names of `client.conf`; URLs that are given go over it. Raises `InvalidSettingError`."""
+        """From the names of `client.conf`; URLs that are given override it. Raises `InvalidSettingError`."""
         given = {name: value.strip() for name, value in (conf or {}).items() if value.strip()}
         keep(given)
         keep_secret(given.get("authParams", ""))

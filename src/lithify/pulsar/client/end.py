@@ -1,7 +1,7 @@
 """Asks for the last message of one partition again and again, over one connection.
 
-The connection is kept between questions. Brokers close it where the topic moves, and where nobody has asked for so long
-that their pings have no answer: the next question then makes another.
+The connection is kept between questions. Brokers close it where the topic moves, and if it was unused for so long that
+their pings have no response: the next request then makes another.
 """
 
 from __future__ import annotations

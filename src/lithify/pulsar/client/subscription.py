@@ -1,6 +1,6 @@
 """An exclusive durable subscription, held on one connection until it is closed or the connection is lost.
 
-A thread of its own listens, since the broker ends connections whose pings nobody answers, and a program that
+A thread of its own listens, since the broker ends connections whose pings have no response, and a program that
 holds a subscription works for hours on something else. It never reconnects: another consumer may have had
 the subscription in between.
 """
@@ -88,7 +88,7 @@ class Subscription:
             return self.is_open
 
     def close(self) -> None:
-        """Releases it at once for others. The cursor stays where it is."""
+        """Releases it at once for others. The cursor remains where it is."""
         with self._turn:
             if self.is_open:
                 asked = command("close_consumer")

@@ -170,7 +170,7 @@ class _Places:
 
 
 def _likely_starts(buffer: Buffer) -> Ints:
-    """The places with two zeros and, behind the size, a first tag. In windows, so that masks stay in the cache."""
+    """The places with two zeros and, behind the size, a first tag. In windows, so that masks remain in the cache."""
     last = max(0, len(buffer.data) - 8)
     windows = range(0, last, WINDOW_BYTES)
     return np.concatenate(

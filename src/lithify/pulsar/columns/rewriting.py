@@ -32,7 +32,7 @@ def without(raw: RawEntry, dead: Collection[int]) -> bytes | None:
 
 
 class _Writer:
-    """Which messages stay, as runs of messages with their indexes in a row; `first` are limits per entry."""
+    """Which messages remain, as runs of messages with their indexes in a row; `first` are limits per entry."""
 
     def __init__(self, messages: Messages, alive: Bools) -> None:
         self._messages, self._alive = messages, alive.tolist()
@@ -56,7 +56,7 @@ class _Writer:
         return limits
 
     def written(self, number: int, raw: RawEntry) -> bytes | None:
-        """The entry of that number with what stays of it."""
+        """The entry of that number with what remains of it."""
         first, end = self._first_row[number], self._first_row[number + 1]
         if not self._is_batch[number]:
             return raw.data if self._alive[first] else None

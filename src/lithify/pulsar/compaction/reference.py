@@ -90,7 +90,7 @@ class _Topic:
                 self._add(shown_key(entry, kind), message)
 
     def kept(self) -> set[Position]:
-        """The positions of all messages and whole entries that stay."""
+        """The positions of all messages and whole entries that remain."""
         whole: dict[Position, list[Position]] = {}
         chunked = assembled(self.chunks, lambda chunk: _chunk_id(chunk[1]))
         for message in chunked.complete:

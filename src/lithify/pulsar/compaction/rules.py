@@ -1,4 +1,4 @@
-"""Which messages of one key stay, by publishing order or by event time.
+"""Which messages of one key remain, by publishing order or by event time.
 
     publish      the last one; an empty payload deletes the key
     event-time   the one with the highest event time; at equal times a message on its own replaces what was before
@@ -35,7 +35,7 @@ class KeyedMessage(NamedTuple):
 
 
 def survivors(messages: Iterable[KeyedMessage], order: Order, sealed: Iterable[Position] = ()) -> list[KeyedMessage]:
-    """The messages of one key that stay, of all of its messages in publishing order.
+    """The messages of one key that remain, of all of its messages in publishing order.
 
     `sealed` are the positions of the sealed batches before or among them, in order.
     """

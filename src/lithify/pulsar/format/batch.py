@@ -102,7 +102,7 @@ def with_all(entry: Entry, size: int, kept: Collection[int]) -> bytes:
 
 
 def with_payload(entry: Entry, payload: bytes, size: int, kept: Collection[int]) -> bytes:
-    """The entry of a batch with another payload of which these indexes are kept; all else stays."""
+    """The entry of a batch with another payload of which these indexes are kept; all else remains."""
     metadata = MessageMetadata()
     metadata.CopyFrom(entry.metadata)
     metadata.uncompressed_size = size

@@ -146,7 +146,7 @@ class LiveCluster:
 
 
 def _has_view(admin: Admin, partition: str) -> bool:
-    """Whether a compaction has published one: the subscription also stays of a first one that did not end."""
+    """Whether a compaction has published one: the subscription also remains of a first one that did not end."""
     try:
         cursors = admin.internal_stats(partition)["cursors"]
         return VIEW in cursors[COMPACTION]["properties"]

@@ -1,1 +1,1 @@
-"""What the tasks of a Pulsar round do: which messages stay, in bounded memory, and the new view (C54)."""
+"""What the tasks of a Pulsar round do: which messages remain, in bounded memory, and the new view (C54)."""

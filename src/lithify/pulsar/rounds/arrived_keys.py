@@ -1,4 +1,4 @@
-"""Finds the messages that stay in one hash range of a partition's keys, from what scans of its entries sent.
+"""Finds the messages that remain in one hash range of a partition's keys, from what scans of its entries sent.
 
 keys        spooled, compared in bounded memory (`WinnerFinder`)
 sealed      an empty payload after a sealed batch stays: it may delete a key that the batch hides
@@ -49,7 +49,7 @@ class ChunkedMessage:
         return self.chunks[-1]
 
     def settle(self, dead: DeadRecords, *, stays: bool) -> None:
-        """Marks its chunks: those that stay in dirty ranges, those that go in clean ones."""
+        """Marks its chunks: the remaining ones in dirty ranges, the removed ones in clean ranges."""
         ordinals = np.array([placed.ordinal for placed in self.chunks if placed.clean is not stays], np.int64)
         if stays:
             dead.spare(ordinals)
@@ -84,7 +84,7 @@ class ArrivedKeys:
     unsettled: Unsettled = field(default_factory=Unsettled)
 
     def find(self, finder: WinnerFinder, hash_range: HashRange) -> tuple[Tally, DeadRecords]:
-        """The counts, and the messages of this hash range that go. Raises `EngineError`."""
+        """The counts, and the messages of this hash range that are removed. Raises `EngineError`."""
         messages = chunked_messages(self.unsettled.chunks)
         whole = [message for message in messages if message.is_complete and message.key is not None]
         sealed = sorted(self.unsettled.sealed)

@@ -18,7 +18,7 @@ MOST_RANGES = 1 << (63 - RANGE_SHIFT - ORDINAL_SHIFT)
 EMPTY_BIT = TOMBSTONE_BIT
 """The payload is empty: it deletes its key."""
 DROPPED_BIT = EXPIRED_BIT
-"""An empty payload that goes even if it wins its key: no sealed batch before it hides keys that it may delete."""
+"""An empty payload that is removed even if it wins its key: no sealed batch before it hides keys that it may delete."""
 BATCHED_BIT = 1 << STEP_SHIFT
 """The message is in a batch, which matters in event-time order."""
 

@@ -1,4 +1,4 @@
-"""Which message of each key stays in event-time order: Pulsar's rule, which depends on the order of publication.
+"""Which message of each key remains in event-time order: Pulsar's rule, which depends on the order of publication.
 
     k=1@5   k=2@3   k=∅@4   k=3@4   k=∅@6   k=4@2        @: event time
     ╰stays  ╰older  ╰older  ╰older  ╰deletes, is forgotten
@@ -82,7 +82,7 @@ class EventTimeComparison:
         return held.take()
 
     def _staying(self, rows: Rows) -> Flags:
-        """For each row whether it stays: bool."""
+        """For each row whether it remains: bool."""
         if rows.orders is None:  # there are no rows
             return np.zeros(rows.count, np.bool_)
         times, empty, batched = rows.orders.to_numpy(), has(rows.ranks, EMPTY_BIT), has(rows.ranks, BATCHED_BIT)

@@ -82,7 +82,7 @@ class NewKeys:
         self._table = KeyTable(latest.keys, latest.halves)
 
     def verdict(self, part: RoundMessages, _first: int) -> Flags:
-        """Which messages of a view go. Raises `NeedsShuffleError`."""
+        """Which messages of a view are removed. Raises `NeedsShuffleError`."""
         if part.chunks or part.sealed.any():
             raise NeedsShuffleError
         competes = part.competes & ~part.messages.empty

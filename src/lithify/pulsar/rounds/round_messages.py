@@ -1,4 +1,4 @@
-"""Messages as a round sees them: which compete for their keys, and which stay or go whatever the others are.
+"""Messages as a round sees them: which compete for their keys, and which remain or are removed whatever the others are.
 
 marker, compacted out        go
 no key                       stays or goes, as `retain_null_key` says
@@ -51,7 +51,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class RoundMessages:
-    """Messages of some entries; `competes`, `stays` and `sealed` have a flag for each, others go."""
+    """Messages of some entries; `competes`, `stays` and `sealed` have a flag for each, others are removed."""
 
     messages: Messages
     competes: Flags

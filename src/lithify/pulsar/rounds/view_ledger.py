@@ -49,8 +49,8 @@ WAIT_S: Final = 0.2
 def opened_early(open_ledgers: OpenLedgers, waiting: Callable[[], None] = lambda: None) -> Iterator[OpenLedgers]:
     """Begins to connect to BookKeeper, which takes seconds, while the caller finds out what to write.
 
-    `waiting` is called again and again while that is waited for; what it raises ends the wait. A connection that nobody
-    takes is closed once it is there, which is not waited for: where nobody answers that is more than a minute.
+    `waiting` is called again and again while that is waited for; what it raises ends the wait. An unused connection is
+    closed once it is there, without a wait: without a response this takes more than a minute.
     """
     opening, used = Future[AbstractContextManager[LedgerWriter]](), False
     Thread(target=_open, args=(open_ledgers, opening), daemon=True).start()

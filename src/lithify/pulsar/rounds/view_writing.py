@@ -1,11 +1,11 @@
-"""Writes a view: the entries of a partition in order, without the messages that go (C54).
+"""Writes a view: the entries of a partition in order, without the messages that are removed (C54).
 
     range of entries ─► rows ─► dead ─► entries that keep a message, batches with placeholders ─► ledger
                         │        ╰ found by the key pass, or by the keys of the newer part
                         ╰ counted: the same entries as the key pass read, and as many as the earlier view has, or
                           the view is not written to the end
 
-Ids and order stay. Memory holds two lists of entries of the reader at a time.
+Ids and order remain. Memory holds two lists of entries of the reader at a time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from lithify.pulsar.rounds.round_messages import RoundMessages, RoundRules, roun
 from lithify.waits.overlap import one_ahead
 
 Verdict = Callable[[RoundMessages, int], Flags]
-"""Which messages go, of these and the number in the range of the first: bool, one per message."""
+"""Which messages are removed, of these and the number in the range of the first: bool, one per message."""
 
 Append = Callable[[Sequence[bytes]], None]
 """Appends framed entries to a ledger."""
@@ -58,7 +58,7 @@ class ViewWriting:
     counts: ViewCounts = field(default_factory=ViewCounts)
 
     def write(self, part: ViewRange) -> None:
-        """Writes what stays of a range.
+        """Writes what remains of a range.
 
         Raises `EngineError` if its entries are not those that were judged, `DamagedError` if they are not as many as
         their view has, and errors of reader and ledger.
@@ -109,7 +109,7 @@ class ViewWriting:
 
 @dataclass(frozen=True, slots=True)
 class ViewRange:
-    """A range of entries, what goes of it, and what was read of it to find that."""
+    """A range of entries, what is removed of it, and what was read of it to find that."""
 
     one: NumberedRange
     verdict: Verdict
@@ -119,7 +119,7 @@ class ViewRange:
 def view_range(
     one: NumberedRange, rules: RoundRules, dead: DeadPositions | None, read: EntriesRead | None
 ) -> ViewRange:
-    """A range by what a key pass found of it; if that is None, all of a dirty range goes and nothing of a clean one."""
+    """A range by what a key pass found of it; None removes all of a dirty range and nothing of a clean one."""
     if dead is None:
         dead = DeadPositions() if one.portion(rules) is Portion.CLEAN else DeadPositions.all_but(())
     return ViewRange(one, partial(_positions, dead), read)

@@ -37,7 +37,7 @@ class PartitionReport:
     bytes_in: int = 0
     bytes_out: int = 0
     ledgers_deleted: tuple[int, ...] = ()
-    """Ledgers of views that earlier rounds left behind and nobody reads."""
+    """Ledgers of views that earlier rounds left behind and no broker reads."""
     changed: bool = False
     error: str | None = None
     error_code: str | None = None

@@ -51,7 +51,7 @@ class PlanReport(Report):
     now_given: bool = False
     groups_error: str | None = None
     old_version_until_ms: int | None = None
-    """The files of the old version stay at least until then, if the round runs now."""
+    """The files of the old version remain at least until then, if the round runs now."""
     worker_bytes_at_most: int | None = None
     """Memory of each Python worker of Spark, of which as many run as tasks at once (C38)."""
 

@@ -56,7 +56,7 @@ class LogReport:
     tombstones_in: int = 0
     tombstones_out: int = 0
     tombstones_held: int = 0
-    """Expired tombstones that stay: records that they beat are above the horizon (C20), or chunks have their keys
+    """Expired tombstones that remain: records that they beat are above the horizon (C20), or chunks have their keys
     (C53)."""
     tombstones_unversioned: int = 0
     """Losing tombstones without the header of `compaction.strategy.header` (C11)."""

@@ -1,6 +1,6 @@
 """The laws that must hold between a plan and the written segments, or nothing is committed.
 
-A violation means a defect or damaged data: the log stays as it is (C6).
+A violation means a defect or damaged data: the log remains as it is (C6).
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class CountedSegment:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """The segment stays as it is, by reference."""
+    """The segment remains as it is, by reference."""
 
     segment: Segment
 
@@ -94,7 +94,7 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class AddMask:
-    """The segment stays, and a mask hides its losers, with what its mask before hid."""
+    """The segment remains, and a mask hides its losers, with what its mask before hid."""
 
     source: CountedSegment
 
@@ -113,7 +113,7 @@ class AddMask:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Nothing of the segment survives: it goes, and nothing is written in its place."""
+    """Nothing of the segment survives: it is removed, and nothing is written in its place."""
 
     segment: Segment
 
@@ -210,7 +210,7 @@ def _dead_share(piece: tuple[CountedSegment, ...]) -> float:
 
 
 def _not_rewritten(source: CountedSegment, masks: MaskLimits) -> Decision:
-    """A segment that stays, for now or for long, unless it cannot wait."""
+    """A segment that remains, for now or for long, unless it cannot wait."""
     if not source.has_losers:
         return Keep(source.segment)
     return AddMask(source) if masks.can_wait(source) else Rewrite((source,))
@@ -221,8 +221,8 @@ def _too_dead(
 ) -> set[CountedSegment]:
     """The segments that do not merge and are rewritten, as no mask may hide their dead.
 
-    All dead `together` are limited, too. The segments with the largest shares of them go first, so that what is
-    rewritten is spread over the rounds.
+    All dead `together` are limited, too. The segments with the largest shares of them are rewritten first, so that what
+    is rewritten is spread over the rounds.
     """
     alone = [piece[0] for piece in pieces if len(piece) == 1 and piece[0].dead]
     written = {c for c in alone if not masks.still_allow(c) or (c.has_losers and not masks.allow(c))}
@@ -256,7 +256,7 @@ def work_of(decisions: Iterable[Decision]) -> tuple[Rewrite | AddMask, ...]:
 
 
 def _pieces(counted: tuple[CountedSegment, ...], segment_bytes: int) -> Iterator[tuple[CountedSegment, ...]]:
-    """Cuts the log into what merges and what stays alone.
+    """Cuts the log into what merges and what remains alone.
 
     From the start of the log on, each piece is the longest that merges. What is left are pieces of
     which no neighbours could merge any more.

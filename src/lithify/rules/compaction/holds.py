@@ -25,7 +25,7 @@ class Hold:
     since_ms: int | None
     """When the first of them would have; None if it holds none."""
     until_ms: int | None
-    """When the first of them goes although the group has not read it; None if it holds none, or for ever."""
+    """When the first of them is removed although the group has not read it; None if it holds none, or for ever."""
     missed_below: int | None
     """Deletes from its position on are gone that were below this offset; None if none are."""
 

@@ -280,7 +280,7 @@ def _is_asked(segment: Segment, rules: SurvivorRules, wanted: int) -> bool:
 
 
 def only_keys_decide(segment: Segment, rules: SurvivorRules) -> bool:
-    """Whether every record of a clean segment stays that no other supersedes, tombstones apart."""
+    """Whether every record of a clean segment remains that no other supersedes, tombstones apart."""
     aged = rules.values_expire_before_ms is not None and segment.min_timestamp_ms < rules.values_expire_before_ms
     within = rules.log_start <= segment.base_offset and segment.end_offset <= rules.horizon
     return within and not aged and segment.null_keys == 0 and not isinstance(rules.order, ByHeader)

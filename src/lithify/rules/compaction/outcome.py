@@ -178,7 +178,7 @@ class LogOutcome:
 
     @property
     def removes_losers(self) -> bool:
-        """Whether records at or above the log start go, those aside that retention drops with whole segments."""
+        """Whether records at or above the log start are removed, except what retention drops with whole segments."""
         return any(count for cause, count in self.findings.losers.items() if cause is not Cause.BELOW_START)
 
     @property

@@ -158,7 +158,7 @@ def steps_after(outcome: LogOutcome, settings: TopicSettings, times: RoundTimes)
     """The tombstone steps after the round, its own included, folded (C18, C19).
 
     Folded by the clock that rounds judge by: if steps became one before it says that they have expired, that one would
-    become later with each round, and its tombstones would never go.
+    become later with each round, and its tombstones would never be removed.
     """
     plan, findings = outcome.plan, outcome.findings
     lost = findings.clean_tombstones_lost or (0,) * len(plan.base.steps)

@@ -55,7 +55,7 @@ class SurvivorRules:
     order: Order | None = None
     values_expire_before_ms: int | None = None
     keep_passed_through: bool = True
-    """Whole entries of Pulsar stay, whatever `keep_keyless` says (C53); no table has them."""
+    """Whole entries of Pulsar remain, whatever `keep_keyless` says (C53); no table has them."""
 
     @property
     def is_ordered(self) -> bool:
@@ -63,7 +63,7 @@ class SurvivorRules:
         return self.order is not None
 
     def verdict(self, fate: Fate) -> Cause | None:
-        """Why a record is dropped, or None if it stays. Its offset is below the horizon."""
+        """Why a record is dropped, or None if it remains. Its offset is below the horizon."""
         if fate.offset < self.log_start:
             return Cause.BELOW_START  # C26
         if not fate.has_key and not (self.keep_passed_through if fate.passed_through else self.keep_keyless):
@@ -95,7 +95,7 @@ def table_rules(state: LogState, settings: TopicSettings) -> SurvivorRules:
 class Fate:
     """The facts of one record that the rules need.
 
-    `held`: it beats a record at or above the horizon (C20), or a chunk of its key stays below (C53).
+    `held`: it beats a record at or above the horizon (C20), or a chunk of its key remains below (C53).
     """
 
     offset: int

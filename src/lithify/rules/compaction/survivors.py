@@ -18,7 +18,7 @@ from lithify.rules.compaction.survivor_rules import NO_ORDER, Cause, Fate, Survi
 class Survivors:
     """The records left below the horizon, in offset order, and why the others were dropped.
 
-    `held` are the offsets of expired tombstones that had to stay (C20, C53), `held_by_chunks` of those among them for
+    `held` are the offsets of expired tombstones that had to remain (C20, C53), `held_by_chunks` of those among them for
     which a chunk below the horizon suffices.
     """
 
@@ -95,7 +95,7 @@ def _lowest_orders(above_horizon: Iterable[Record], rules: SurvivorRules) -> dic
 
 
 def _whole_entries(records: Iterable[Record], rules: SurvivorRules) -> list[Record]:
-    """The whole entries that stay: they may have values which a consumer would take for the latest (C53)."""
+    """The whole entries that remain: they may have values which a consumer would take for the latest (C53)."""
     wholes = [r for r in records if r.passed_through]
     fates = [Fate(_offset(r), r.timestamp or 0, False, False, False, passed_through=True) for r in wholes]
     stays = [fate.offset >= rules.horizon or rules.verdict(fate) is None for fate in fates]

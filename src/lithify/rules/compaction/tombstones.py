@@ -42,7 +42,7 @@ Drops = tuple[DroppedDeletes, ...]
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """How long a step's tombstones stay: `retention_ms`, or `held_ms` unless all groups have read the whole step.
+    """How long a step's tombstones remain: `retention_ms`, or `held_ms` unless all groups have read the whole step.
 
     `held_ms` is not shorter; None is for ever.
     """
@@ -68,7 +68,7 @@ def keeping_tombstones(settings: TopicSettings) -> TopicSettings:
 
 
 def held_at_most_ms(settings: TopicSettings) -> int | None:
-    """How long after it was covered a tombstone goes, whatever groups have read; None is never (C61)."""
+    """How long after it was covered a tombstone is removed, whatever groups have read; None is never (C61)."""
     retention_ms, held_ms = settings.delete_retention_ms, settings.tombstone_hold_max_ms
     if not settings.holding_groups:
         return retention_ms
@@ -165,7 +165,7 @@ def with_drop(drops: Drops, new: DroppedDeletes) -> Drops:
 
 
 def _one_fewer(drops: list[DroppedDeletes]) -> Drops:
-    """Deletes that expired and values that truncations restored stay apart: reads as of a point need both (C69)."""
+    """Deletes that expired and values that truncations restored remain apart: reads as of a point need both (C69)."""
     expired, restored = ([d for d in drops if d.restored is kind] for kind in (False, True))
     first, second = (expired if len(expired) > 1 else restored)[:2]
     both = replace(second, below=max(first.below, second.below), of_view=first.of_view and second.of_view)

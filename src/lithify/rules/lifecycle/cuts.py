@@ -55,7 +55,7 @@ def retained(
 def records_deleted(log: LogId, state: LogState, before: int, segments: tuple[Segment, ...]) -> LogState:
     """The state once no offset below `before` can be read (C26). Raises `OffsetOutOfRangeError`.
 
-    The steps stay as they are, since the tombstones that they count are stored until the next round.
+    The steps remain as they are, since the tombstones that they count are stored until the next round.
     """
     before = whole_offset(log, before)
     if not 0 <= before <= state.log_end_offset:

@@ -8,7 +8,7 @@ A mask is a file with an origin of its own: its data file is not copied again fo
 at the replica, as it has the path of the data file there.
 
 Only logs whose state differs are compared: whatever changes the files of a log changes its state, or at least the run
-that led to it. A view of the replica's own stays, or is dropped, as `own_views` has it.
+that led to it. A view of the replica's own remains, or is dropped, as `own_views` has it.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ class LogFiles:
 
 
 def keeps_view(step: Step, partition: int, moved: tuple[Segment, ...]) -> bool:
-    """Whether the view of a log, and all that its rounds have noted, stays: what they have read is as it was."""
+    """Whether the view of a log, and all that its rounds have noted, remains: what they have read is as it was."""
     if not (step.did_compact and step.says.compacts) or partition not in step.replica.partitions:
         return False
     theirs, ours = step.source.log(partition), step.replica.log(partition)

@@ -39,7 +39,7 @@ _NAMED_BY_COMMITS = (FileKind.OUTPUT, FileKind.ATTEMPT)
 
 @dataclass(frozen=True, slots=True)
 class SweepPlan:
-    """The files that may go now."""
+    """The files that may be deleted now."""
 
     replaced: tuple[SweptFile, ...] = ()
     """Files that versions have named: no commit will again."""
@@ -54,7 +54,7 @@ class SweepPlan:
     metadata_bytes: int = 0
     """Of the other files that are named."""
     waiting: tuple[StoredFile, ...] = ()
-    """Files that no version names either, and that may not go yet."""
+    """Files that no version names either, and that may not be deleted yet."""
 
     @property
     def files(self) -> tuple[SweptFile, ...]:

@@ -37,7 +37,7 @@ class InspectedSegment:
 def inspected(
     proofs: Sequence[Proof], current: Sequence[Segment], counts: Mapping[str, TombstoneCount]
 ) -> tuple[InspectedSegment, ...]:
-    """Every segment of the proofs and of the newest version once; `counts` goes by their ids."""
+    """Every segment of the proofs and of the newest version once; `counts` identifies them by their ids."""
     segments = {segment.id: segment for segment in current}
     members: dict[str, dict[int, Membership]] = {}
     for number, proof in enumerate(proofs):

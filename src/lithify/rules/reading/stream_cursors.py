@@ -53,9 +53,9 @@ def resumed_at(states: Iterable[TopicState], cursors: Cursors, *, compacted: boo
 def cursors_at(
     states: Iterable[TopicState], offsets: Offsets, before: Cursors, *, compacted: bool
 ) -> dict[LogId, Cursor]:
-    """The cursors of these offsets; unmoved ones stay equal, since a changed one makes Spark plan a batch.
+    """The cursors of these offsets; unmoved ones remain equal, since a changed one makes Spark plan a batch.
 
-    A lost one does not stay: a stream that has continued with `failOnDataLoss=false` would fail at it.
+    A lost one does not remain: a stream that has continued with `failOnDataLoss=false` would fail at it.
     """
     cursors = {}
     for state in states:

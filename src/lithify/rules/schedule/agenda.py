@@ -9,7 +9,7 @@ most overdue first, then dirtiest   [A large][b small][C large][d small][e small
 a batch is                          A alone, or b with d and e: many small logs are one Spark job
 
 The same order holds within a topic, so that the first share of its logs has the most overdue ones, and a topic whose
-most overdue logs are taken goes behind others.
+most overdue logs are taken is sorted behind others.
 
 If several cleaners share the work, a batch is at most one cleaner's share, of many topics or of the logs of one
 large topic. So the others have work as well, and little is lost if one of them dies. A share is a part of what is
@@ -53,11 +53,11 @@ class RequiredWork:
     """The work that one topic requires."""
 
     rounds: tuple[int, ...] = ()
-    """Partitions whose logs are due for a round and may be tried, the one that is to go first first."""
+    """Partitions whose logs are due for a round and may be tried, in the order of their rounds."""
     order: tuple[tuple[int, float], ...] = ()
     """Their priorities, ascending, as `Assessment.priority` has them."""
     retains: tuple[int, ...] = ()
-    """Partitions of whose logs whole segments can go without a round."""
+    """Partitions of whose logs whole segments can be removed without a round."""
     volume: Volume = Volume()
     """Of the logs that are due for a round."""
     failing: bool = False

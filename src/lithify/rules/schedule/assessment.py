@@ -62,7 +62,7 @@ class Due:
     overdue_ms: int = 0
     """How far it is past `max.compaction.lag.ms` (C29)."""
     by_retention: bool = False
-    """Whether whole segments can go, which takes no round."""
+    """Whether whole segments can be removed, which takes no round."""
     by_round: bool = True
     """Whether it takes a round, now or once these segments have gone."""
 
@@ -115,7 +115,7 @@ def assess(
     def is_due(time_ms: int) -> bool:
         return _assessed_at(state, segments, settings, time_ms, reads).verdict.due
 
-    # Once due by the clock, a log stays due until a commit: a binary search over the times at which
+    # Once due by the clock, a log remains due until a commit: a binary search over the times at which
     # anything can change finds the first one.
     times = sorted({t for t in _turning_points(state, segments, settings, reads) if t > now_ms})
     first = bisect_left(times, True, key=is_due)

@@ -41,8 +41,8 @@ from lithify.service.commit import commit
 def sweep(warehouse: Warehouse, name: TopicName, *, delete: bool, allow_unusual: bool = False) -> SweepReport:
     """Lists the files of a topic that may be deleted; with `delete` it deletes them.
 
-    With `allow_unusual` it gives up commits that the catalog does not have: their metadata goes as files do that no
-    version has named, so that no later sweep asks.
+    With `allow_unusual` it gives up commits that the catalog does not have: their metadata is deleted like files
+    that no version has named, so that no later sweep asks.
 
     Raises `UnusualSweepError` where a person should look first, unless `allow_unusual`; `DamagedError`
     where a file that is needed is not in the folder; `UnknownTopicError`, or what `as_inherited` and `commit` raise.

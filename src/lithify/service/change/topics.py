@@ -7,7 +7,8 @@ from lithify.ports.store import Warehouse
 
 
 def delete_topic(warehouse: Warehouse, reference: TopicReference) -> tuple[str, ...]:
-    """Deletes a topic and its files, irreversibly; returns files of other programs in its folder, which stay.
+    """Deletes a topic and its files, irreversibly; returns files of other programs in its folder, which it does not
+    delete.
 
     Raises `UnknownTopicError`, `RefusedError`, or `ConflictError` if it was recreated meanwhile.
     """

@@ -28,7 +28,7 @@ def known_source(store: LogStore, state: TopicState, source: CopyOf) -> CopiedTo
 
 
 def remember(store: LogStore, state: TopicState, known: CopiedTopic | None, copied: CopiedTopic) -> None:
-    """Stores what is new of the source of a copy; what the source did not tell this time stays as it is `known`.
+    """Stores what is new of the source of a copy; what the source did not tell this time remains as it is `known`.
 
     Raises `PolicyError` where the copy was promoted meanwhile, whose note this may have overwritten: it is there again.
     """

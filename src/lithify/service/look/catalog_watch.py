@@ -93,7 +93,7 @@ class Known(Generic[T]):
     groups: frozenset[str] = frozenset()
     """The groups that it names."""
     waiting: frozenset[int] = frozenset()
-    """The partitions in which these may let something go, when they read further."""
+    """The partitions in which these may release something, when they read further."""
     positions: tuple[Position, ...] = ()
     """Theirs in these partitions."""
 
@@ -109,7 +109,7 @@ class Known(Generic[T]):
         return self.is_at(token) and self.is_read_up_to(positions)
 
     def is_read_up_to(self, positions: PositionsOfLook) -> bool:
-        """Whether no group that it names has committed a position since that may let something go."""
+        """Whether no group that it names has committed a position since that may release something."""
         return _of_partitions(positions.of(self.name, self.groups), self.waiting) == self.positions
 
     def is_at(self, token: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""Ledgers of views that nobody serves, from rounds that were killed or failed (C55).
+"""Ledgers of views that no broker serves, from rounds that were killed or failed (C55).
 
     before a ledger is made     note: the newest ledger of the topic,      stored beside the subscription
                                 or the one before the view that is served
@@ -6,7 +6,7 @@
     round was killed            the note stays ──► the next round deletes the views in newer ledgers but the served one
 
 Ids of ledgers only grow, so a leftover is newer than the note. One may also be the view before, which a broker that
-goes away after it has begun to serve the next never deletes. Only the holder of the subscription deletes any, and
+ends after it has begun to serve the next never deletes. Only the holder of the subscription deletes any, and
 only those that were there when the broker last confirmed it. Pulsar's own compaction makes its ledger before it
 releases the subscription between its phases, so no round begins while the broker says that it compacts. None that is
 deleted belongs to another compaction then, but to one that the broker does not know of (C55).

@@ -48,7 +48,7 @@ class RoundPlan:
 
     @property
     def written_bytes(self) -> int:
-        """Upper bound: all stays, in a frame each."""
+        """Upper bound: all remains, in a frame each."""
         if self.view is None:
             return 0
         return sum(one.size_bytes for one in self.view.ranges) + FRAME_BYTES * (self.view_entries + self.new_entries)

@@ -28,7 +28,7 @@ from lithify.service.pulsar.planning import plan_round
 class RoundRequest:
     """What is to be compacted, and by which rules: those that are None are the broker's.
 
-    `skip_damaged`: batches that their producers wrote damaged stay whole (C74).
+    `skip_damaged`: batches that their producers wrote damaged remain whole (C74).
     """
 
     topic: str

@@ -219,7 +219,7 @@ def open_reader(
 ) -> LogReader | TopicReader:
     """A reader of one log, or of all, in the newest version or a kept one.
 
-    Raises what `open_log` and `version_of` raise, and `RefusedError` where start, logs and version do not go together.
+    Raises what `open_log` and `version_of` raise, and `RefusedError` if start, logs and version do not fit together.
     """
     state = version_of(warehouse, name, version)
     if version is not None and how.follow:

@@ -133,7 +133,7 @@ class VersionReader:
             return False
         self._check_still_there(newest.state)
         there_is_more = self._position < newest.state.log(self._partition).log_end_offset
-        # First, so that it stays in its version where that one cannot be read.
+        # First, so that it remains in its version where that one cannot be read.
         self._hold(newest, newest.pieces(self._partition) if there_is_more else None)
         return True
 

@@ -5,7 +5,7 @@
                               └► what differs ─► files copied ─► the gate: still the same replica? ─► one commit
 
 Versions in between are skipped. While files are copied the source may move on and sweep some of them; then the copy
-starts over with the newest version, and uses what it has. Of two copies into one replica the later version stays.
+starts over with the newest version, and uses what it has. Of two copies into one replica the later version remains.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ def _version_of(state: TopicState) -> int:
 
 
 def _files_removed(edit: TopicEdit) -> int:
-    """A data file that gets another mask stays."""
+    """A data file that gets another mask remains."""
     changes = ((edit.remove, edit.add), (edit.view_remove, edit.view_add))
     return sum(len(by_file(removed).keys() - by_file(added).keys()) for removed, added in changes)
 

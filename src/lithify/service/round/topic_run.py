@@ -41,7 +41,7 @@ from lithify.service.round.stopwatch import Stopwatch
 
 LATE_APPENDS = 2
 """How often a log is left out for records that are appended meanwhile. Its next round drops no expired tombstone, and
-commits; the log stays due for them (C20, C21)."""
+commits; the log remains due for them (C20, C21)."""
 
 LogOutcomes = Mapping[int, LogOutcome | LithifyError]
 """By partition of one topic, the outcome of its log before the commit."""
@@ -120,7 +120,7 @@ class TopicRun:
         return tuple(PlannedLog(self.state, plan) for plan in plans)
 
     def commit(self, outcomes: LogOutcomes, run_id: str) -> None:
-        """Commits what changed and reports on every log but those left out, which stay wanted."""
+        """Commits what changed and reports on every log but those left out, which remain wanted."""
         done = {p: outcome for p, outcome in outcomes.items() if isinstance(outcome, LogOutcome)}
         planned_on = self.state
         newest, again = self._sort_out({p: o for p, o in outcomes.items() if isinstance(o, LithifyError)})
@@ -213,7 +213,7 @@ class TopicRun:
         self.now_ms = self.warehouse.clock.now_ms() if self.given_now_ms is None else self.given_now_ms
 
     def _give_up(self, error: LithifyError) -> None:
-        """Ends the topic's part in the run with an error; logs already committed stay in the report."""
+        """Ends the topic's part in the run with an error; logs already committed remain in the report."""
         if self.wanted is None or not any(report.changed for report in self.reports.values()):
             self.failure = error
             return

@@ -12,7 +12,7 @@ def collector_at_rest() -> Iterator[None]:
     """Turns off the cyclic garbage collector, which would scan all records of a growing table repeatedly.
 
     Of several threads those that have found it on turn it on again, also for the others, and no other one turns it
-    off: it never stays off. Nor does it after an interrupt (Ctrl-C), which Python raises behind any call.
+    off: it never remains off. Nor does it after an interrupt (Ctrl-C), which Python raises behind any call.
     """
     if not gc.isenabled():
         yield

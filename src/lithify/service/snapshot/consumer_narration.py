@@ -22,7 +22,7 @@ WAIT_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class FollowedLog:
-    """One partition: everything below `offset` is where it is to go; the log ends at `end_offset`."""
+    """One partition: everything below `offset` is what it has to read; the log ends at `end_offset`."""
 
     partition: int
     offset: int

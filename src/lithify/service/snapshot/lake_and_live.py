@@ -132,8 +132,8 @@ class LakeAndLive:
 
         Returns the number of records read; the next call continues after them, or after the last one that was put
         if this one is interrupted. Continue at a stored position only with the table that was filled up to it.
-        Raises `RefusedError` for a table that has keys where it starts from the beginning: those whose deletes are
-        gone would stay. Also at a stored position where `compaction.strategy` is not `offset`: a table has no
+        Raises `RefusedError` for a table that has keys where it starts from the beginning: keys whose deletes are
+        gone would remain. Also at a stored position where `compaction.strategy` is not `offset`: a table has no
         tombstones, so a late record would restore a deleted key (C11).
         """
         if self._new and table:
@@ -257,7 +257,7 @@ class LakeAndLive:
         return at if begin is None else begin
 
     def _pull(self, timeout_s: float) -> None:
-        """Reads the next records into `_ahead`, which stays empty if none arrived within the timeout."""
+        """Reads the next records into `_ahead`, which remains empty if none arrived within the timeout."""
         clock = self._warehouse.clock
         deadline_ms = clock.monotonic_ms() + round(timeout_s * 1000)
         self._ahead.extend(self._reading.next(timeout_s))

@@ -70,7 +70,7 @@ def append(
     end_offsets: Mapping[int, int] = NOWHERE,
     expected_end: Mapping[int, int] = NOWHERE,
 ) -> AppendResult:
-    """Appends a batch of records (or an Arrow table), atomically over all logs it goes to.
+    """Appends a batch of records (or an Arrow table), atomically over all logs it is written to.
 
     With `keep_offsets` the records bring partition and offset; a first offset below the log end
     refuses the batch, which makes replays harmless. `end_offsets` are, by partition, where logs end

@@ -180,7 +180,7 @@ def _has_keyless(theirs: DataFrame) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Free:
-    """Where tombstones of one log go: at the offsets of [start, end) that these segments do not have."""
+    """Where tombstones of one log are written: at the offsets of [start, end) that these segments do not have."""
 
     start: int
     end: int

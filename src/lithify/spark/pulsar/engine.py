@@ -4,7 +4,7 @@
     many               ─► a task per range of entries ─► a task per hash range ─► a task writes ─┴─► outcomes
 
 A single task that finds too many keys, chunks or sealed batches reports it, and its partition gets a key pass.
-Publishes nothing; what goes to the driver is a row per partition (C38).
+Publishes nothing; it sends a row per partition to the driver (C38).
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class PulsarSource:
         return SourceTopic(name, self._created(partition_name(name, 0, count)), tuple(range(max(1, count))))
 
     def epochs(self, topic: SourceTopic) -> Mapping[int, int | None]:
-        """None: a ledger that is closed stays as it is."""
+        """None: a ledger that is closed remains as it is."""
         return {}
 
     def continuations(self, topic: SourceTopic, copy: TopicState) -> Mapping[int, CopyContinuation]:
@@ -242,7 +242,7 @@ class PulsarSource:
                     self._note(name, subscription, copied_to, seen_ms)
 
     def _note(self, name: str, subscription: str, copied_to: MessageId, seen_ms: int | None) -> None:
-        """`seen_ms` is when the copy had everything; None: it does not, so the time that was noted before stays.
+        """`seen_ms` is when the copy had everything; None: it does not, so the time that was noted before remains.
 
         A broker takes no acknowledgement before its cursor, which is elsewhere if nothing was copied since the last
         one: in a later ledger, or moved by a TTL. After a loss nothing is noted, so that the next look finds it.

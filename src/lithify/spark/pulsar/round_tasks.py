@@ -1,4 +1,4 @@
-"""What the tasks of a Pulsar round are given, and the rows that go between them.
+"""What the tasks of a Pulsar round are given, and the rows that are sent between them.
 
 rows        partitions, ranges, blocks of keys, bitmaps       Spark writes them to disk
 TaskTools   clients with their credentials, rates             only in the closures of tasks
@@ -90,7 +90,7 @@ class ScanTask:
 
 @dataclass(frozen=True, slots=True)
 class FindTask:
-    """Finds what stays of one hash range, number `index` of `count`, of the keys of `ranges` ranges of entries."""
+    """Finds what remains of one hash range, number `index` of `count`, of the keys of `ranges` ranges of entries."""
 
     unit: int
     index: int

@@ -67,7 +67,7 @@ def collect_outcomes(results: DataFrame) -> Mapping[int, Outcome]:
 
 @dataclass(slots=True)
 class _KeyResults:
-    """What the key pass has found of one partition. Bitmaps stay as they came until their range is written."""
+    """What the key pass has found of one partition. Bitmaps remain as they came until their range is written."""
 
     dead: dict[int, list[bytes]] = field(default_factory=dict)
     read: dict[int, EntriesRead] = field(default_factory=dict)

@@ -4,7 +4,7 @@
     next starts ──► the wrapper in <home> (`java_home.py`) names it, and the JVM compares it with itself and its jars
 
 It takes a third of the processor time from a first small round. Making one takes 20 s of processor time, at the lowest
-priority, and begins when the JVM has ended: nobody waits for it, and nothing but a later start depends on it. A JVM
+priority, and begins when the JVM has ended: nothing waits for it, and nothing but a later start depends on it. A JVM
 that an archive does not fit loads its classes as always.
 """
 
@@ -33,7 +33,7 @@ LEAST_FREE_BYTES = 2**30
 AGAIN_S = 86400.0
 """After a dump that failed, or was killed, the next one: its reason may have been a lack of memory or space."""
 MOST_KEPT = 4
-"""Archives of a user, of which those go first that no start has used for longest: each PySpark and Java has one."""
+"""Archives of a user, the least recently used are deleted first: each PySpark and Java has one."""
 _OF_A_JOB = b"org/apache/spark/api/python/BasePythonRunner"
 """Only a JVM that loaded it has run a job of Lithify."""
 _SHARING = ("-Xshare", "SharedArchiveFile", "DumpLoadedClassList", "ArchiveClassesAtExit")
@@ -116,7 +116,7 @@ def _await_end(pid: int) -> None:
 
 
 def _runs(pid: int) -> bool:
-    """Not one that has ended and that nobody has asked for its end, as in a container without an init process."""
+    """Not one that has ended and whose end no process has read, as in a container without an init process."""
     try:
         os.kill(pid, 0)
         return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"

@@ -1,7 +1,7 @@
 """Reports the progress of Spark jobs, by the status tracker that classic sessions have.
 
 A thread polls the tracker for the tasks of the run's job group. Spark Connect has no tracker; there progress
-goes from 0 to all at once.
+jumps from 0 to all at once.
 """
 
 from __future__ import annotations

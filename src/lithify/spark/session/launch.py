@@ -53,7 +53,7 @@ _PREFIX = "lithify-spark-"
 STARTS_WITHIN_S = 600.0
 """A JVM that has said nothing for as long hangs; under heavy load one has taken half a minute."""
 LEFT_S = 86400.0
-"""An empty folder as old is nobody's: a JVM that starts takes less, and a session has files."""
+"""An empty folder of that age is unused: a JVM that starts takes less, and a session has files."""
 
 _LOCALHOST = "127.0.0.1"
 _OWN_CONF = {

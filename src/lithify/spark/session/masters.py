@@ -1,4 +1,4 @@
-"""Checks `spark.master` before Spark starts: Spark itself takes a minute to give up on an address nobody listens at."""
+"""Checks `spark.master` before Spark starts: Spark itself takes a minute to give up on an address without listener."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ _SQLITE_ERRORS = {
 }
 
 _SQLITE_WRITES = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_FSYNC)
-"""I/O errors that come before the journal goes, so that the transaction is rolled back. Others may come after."""
+"""I/O errors that come before the journal is removed, so that the transaction is rolled back. Others may come after."""
 _NOT_WRITTEN = ("its catalog.db could not be written", "check the disk; nothing was lost")
 
 _CREDENTIALS = "check the credentials in the catalog's configuration; nothing was changed"
@@ -169,7 +169,7 @@ def _known(error: Exception) -> tuple[str, str] | None:
 
 
 def _is_outage(error: Exception) -> bool:
-    """Whether a catalog or store is away, and perhaps only for a while. Not a host that nobody knows, nor wrong TLS."""
+    """Whether a catalog or store is away, and perhaps only for a while. Not an unknown host, nor wrong TLS."""
     from requests.exceptions import ConnectionError as UnconnectedError  # only here, as commits import this module
     from requests.exceptions import SSLError, Timeout
 

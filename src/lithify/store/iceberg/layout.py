@@ -29,7 +29,7 @@ VIEW_BRANCH = "compacted"
 """The branch of the table that names the segments of the compacted views (C33)."""
 
 METADATA_FILES_KEPT = 20
-"""Old `metadata.json` files that stay, for readers that have just got the location of the newest one."""
+"""Old `metadata.json` files that remain, for readers that have just got the location of the newest one."""
 
 
 SORT_ORDER_ID = 1

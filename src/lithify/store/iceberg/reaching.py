@@ -14,7 +14,7 @@ from lithify.errors import LithifyError
 
 @contextmanager
 def reaching(where: str) -> Iterator[None]:
-    """Turns everything that goes wrong with files and catalog into a `WarehouseError`."""
+    """Turns every failure of files and catalog into a `WarehouseError`."""
     try:
         yield
     except LithifyError:

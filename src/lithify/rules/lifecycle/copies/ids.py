@@ -3,9 +3,9 @@
     source   5:0   5:1[0 1 2]   5:2   7:0          copied_to = 5:2: all of it up to there, markers included
     log       0     1  2  3      4
 
-Whatever rounds, retention and `delete-records` remove stays copied: it is not copied again. `truncate` removes records
-from the end so that they can be copied again: the position moves back to before the first of them, which may lie
-within a batch.
+Whatever rounds, retention and `delete-records` remove remains copied: it is not copied again. `truncate` removes
+records from the end so that they can be copied again: the position moves back to before the first of them, which may
+lie within a batch.
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ class EmbeddedCatalog:
 
         # `rw` makes no file: an empty catalog would take its place where its disk is unmounted while it is used.
         uri = f"sqlite:///file://{self._folder}/{CATALOG_FILE}?timeout={BUSY_TIMEOUT_S}&mode=rw&uri=true"
-        # A connection per statement: nothing stays open behind a program's back, nor crosses a fork.
+        # A connection per statement: nothing remains open behind a program's back, nor crosses a fork.
         engine = create_engine(uri, poolclass=NullPool)
         with reaching(self.where):
             retrying()(SqlCatalogBaseTable.metadata.create_all, engine)

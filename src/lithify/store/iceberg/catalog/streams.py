@@ -107,7 +107,7 @@ class CatalogStreams:
             try:
                 if catalog.list_tables((stream,)):
                     raise stream_not_empty(stream)
-                # C66, C73: the format of the warehouse, or its identity, would go with it.
+                # C66, C73: the format of the warehouse, or its identity, would be removed with it.
                 if says_format(catalog, (stream,)) or has_identity(catalog, (stream,)):
                     ours = self._properties(catalog, [stream]).get(stream, {})
                     catalog.update_namespace_properties((stream,), set(ours))

@@ -76,7 +76,7 @@ class TopicTables:
             recreate_table(self._source, state, segments, replaces)
 
     def forget(self, name: TopicName, was: str) -> bool:
-        """Whether the catalog has nothing under the name any more, where it had the metadata `was`; files stay.
+        """Whether the catalog has nothing under the name any more, where it had the metadata `was`; files remain.
 
         A catalog service deletes by name alone: there the entry is checked just before. Raises `WarehouseError`.
         """
@@ -107,7 +107,7 @@ class TopicTables:
     def drop(self, table: Table, look: Callable[[], T]) -> T:
         """Removes a table from the catalog; returns the result of `look` right before.
 
-        If others commit in between it looks again, a limited number of times. A recreated one of its name stays.
+        If others commit in between it looks again, a limited number of times. A recreated one of its name remains.
         A catalog service deletes by name alone: there the entry is checked just
         before. Raises `UnknownTopicError`, `ConflictError` or `WarehouseError`, and what `look` raises.
         """

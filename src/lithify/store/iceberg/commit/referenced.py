@@ -7,8 +7,8 @@ stores when it looked, and for every such file that was named then, the last tim
     a.avro        named     named     -                    unnamed since t3, and a version named it
     b.avro             written  -     -                    unnamed since t2, perhaps never named
 
-The stored time is never earlier than the true one, so files only stay longer. Looks are stored as long as they
-are needed, with a minimum time between them, and names until their files are deleted, so that the document stays
+The stored time is never earlier than the true one, so files only remain longer. Looks are stored as long as they
+are needed, with a minimum time between them, and names until their files are deleted, so that the document remains
 small.
 """
 
@@ -42,7 +42,7 @@ from lithify.store.iceberg.reaching import reaching
 from lithify.store.iceberg.state.topic_codec import closed_versions, report_ids
 
 LOOKS_PER_RETENTION = 8
-"""Looks stored within `versions.retention.ms`: files stay longer by at most one of that many parts."""
+"""Looks stored within `versions.retention.ms`: files remain longer by at most one of that many parts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ def _opened(folder: str, properties: Mapping[str, str]) -> tuple[FileSystem, str
     filesystem = bounded.real
     if isinstance(filesystem, S3FileSystem):
         _, (options,) = filesystem.__reduce__()
-        # A small file is then one request, and none is begun that could stay unfinished.
+        # A small file is then one request, and none is begun that could remain unfinished.
         options["allow_delayed_open"] = True
         filesystem = S3FileSystem(**options, retry_strategy=AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS))
     return filesystem, path

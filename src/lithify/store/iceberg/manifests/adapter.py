@@ -180,7 +180,7 @@ class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
         return [self._marked(entry, ManifestEntryStatus.DELETED) for entry in deleted]
 
     def _taken(self, manifest: Manifest, entries: Sequence[ManifestEntry]) -> list[ManifestEntry]:
-        """The entries of a manifest that are to go; the other ones are kept, in this manifest or in a new one."""
+        """The entries of a manifest that are to be removed; the others are kept, in this manifest or in a new one."""
         content = manifest.file.content
         removed = {file.file_path for file in self._removed[content]}
         gone = [entry for entry in entries if entry.data_file.file_path in removed]
@@ -240,7 +240,7 @@ class SegmentProducer(_SnapshotProducer["SegmentProducer"]):
         return Manifest(file, self._stated[file.manifest_path].checksum)
 
     def _masks_written(self) -> ManifestFile:
-        """The manifest of the masks that come and go with this commit."""
+        """The manifest of the masks that are added and removed with this commit."""
         with self._writer(ManifestContent.DELETES) as writer:
             for file in self._masks:
                 writer.add(ManifestEntry.from_args(sequence_number=None, data_file=file))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile, ManifestFile
 
 ENTRIES_KEPT = 100_000
-"""Entries of manifests that stay decoded, in all topics of a process: some 70 MB."""
+"""Entries of manifests that remain decoded, in all topics of a process: some 70 MB."""
 DECODED_BYTES = 16 * 2**20
 """Manifests of so many unpacked bytes, some 40,000 entries, or of one more, are decoded at once."""
 
