@@ -43,7 +43,7 @@ class Group:
     def positions(self, topic: str | None = None) -> tuple[Position, ...]:
         """The positions of the group, in one topic or in all.
 
-        Raises `UnknownTopicError` where it has none in that topic, `RefusedError` where it has some there under
+        Raises `UnknownTopicError` if it has none in that topic, `RefusedError` if it has some there under
         another name of the warehouse, or `CoordinationError`.
         """
         groups = self._groups()
@@ -64,7 +64,7 @@ class Group:
 
         Partitions without a position are among them. A topic that cannot be read has its error there. Raises
         `UnknownGroupError`, `UnknownTopicError` for a topic that does not exist and in which it has no position, or
-        `RefusedError` where it has some under another name of the warehouse.
+        `RefusedError` if it has some under another name of the warehouse.
         """
         groups = self._groups()
         by_topic = _topics_of(self.warehouse, groups, self.name)

@@ -151,7 +151,7 @@ class Lake(WholeWarehouse):
         """A cleaner of all topics, whose `run` runs until `stop.ask` is called.
 
         `tell` is called with every event. Positions of groups are read from the database of leases. Raises
-        `CoordinationError` where that cannot be used.
+        `CoordinationError` if that cannot be used.
         """
         limits = run_limits(task_memory, read_rate, write_rate)
         options = CleanerOptions(
@@ -193,7 +193,7 @@ class Lake(WholeWarehouse):
 
         Ends after the current records, or with `continuous` when `stops` says so. `tell` gets batches, `notes` what
         else there is to say. A topic that fails has its error in its report. Raises, if it can before Spark starts,
-        `RefusedError`, `BrokerError`, `ConnectorError` or `UnknownSourceError` where nothing can begin.
+        `RefusedError`, `BrokerError`, `ConnectorError` or `UnknownSourceError` if nothing can begin.
         """
         request = IngestRequest(
             config=kafka,
@@ -252,7 +252,7 @@ class Lake(WholeWarehouse):
     def groups(self, *, coordination_url: str | None = None) -> Reports[GroupInfo]:
         """All consumer groups, in the database at the URL, `$LITHIFY_COORDINATION_URL` or the catalog's own.
 
-        Raises `RefusedError` where there is no database, `CoordinationError` where it cannot be used.
+        Raises `RefusedError` if there is no database, `CoordinationError` if it cannot be used.
         """
         from lithify.api.groups import all_groups
 

@@ -42,7 +42,7 @@ class TopicCuts:
     ) -> AlterReport:
         """Changes settings and adds partitions in one commit (C43); those in `unset` it inherits again (C56).
 
-        Raises `InvalidSettingError`, or `PolicyError` where a compacted view would be in the way.
+        Raises `InvalidSettingError`, or `PolicyError` if a compacted view would be in the way.
         """
         from lithify.service.change.alter import alter
 
@@ -51,7 +51,7 @@ class TopicCuts:
     def retain(self, *, now_ms: int | None = None, allow_clock_jump: bool = False) -> CutReport:
         """Applies retention by age and size now (C24). Raises `PolicyError` without policy `delete`.
 
-        Raises `ClockError` where the clock is years from the commits of the topic, unless it is allowed (C46).
+        Raises `ClockError` if the clock is years from the commits of the topic, unless it is allowed (C46).
         """
         from lithify.service.change.retain import retain
 

@@ -29,7 +29,7 @@ class TopicTable(TopicCuts):
         """The latest record of a key, as `table` has it; None if it is deleted or was never there. Starts no Spark.
 
         All partitions are searched, as producers may place keys by rules of their own: with `partition` only that one.
-        In a retained version, or as of `at`, as in `table_batches`. Raises `RefusedError` where the key lives in
+        In a retained version, or as of `at`, as in `table_batches`. Raises `RefusedError` if the key lives in
         several partitions, since it is another key in each (C13), `InvalidInputError` for a key that is not bytes, and
         what `table_batches` raises.
         """
@@ -53,7 +53,7 @@ class TopicTable(TopicCuts):
         """The latest value of every live key, log by log, in batches. Deleted keys are left out.
 
         Of one `partition` or one `key`, where they are given. As of `at`: an offset of one log, exclusive,
-        `AtTime(ms)`, or offsets by partition (C69). Raises `OffsetOutOfRangeError` where neither the newest version nor
+        `AtTime(ms)`, or offsets by partition (C69). Raises `OffsetOutOfRangeError` if neither the newest version nor
         a kept one covers that.
         """
         if at is None:

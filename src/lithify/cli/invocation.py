@@ -123,7 +123,7 @@ class Invocation:
     def tell(self, result: Result, text: str, *, endless: bool) -> None:
         """Prints what work does as it proceeds: as JSON, or its text on stderr if there is one.
 
-        Raises `OSError` where the work is `endless` and its output has no reader: it ends, for its supervisor to start
+        Raises `OSError` if the work is `endless` and its output has no reader: it ends, for its supervisor to start
         it again.
         """
         if not self.printed(result) and text:

@@ -40,7 +40,7 @@ class ToldOutages:
             return True
 
     def over(self, what: str) -> int | None:
-        """Takes that a try has succeeded; returns for how long none had, or None where there was no outage."""
+        """Takes that a try has succeeded; returns for how long none had, or None if there was no outage."""
         with self._lock:
             known = self._known.pop(what, None)
         return None if known is None else self.monotonic_ms() - known.since_ms

@@ -50,7 +50,7 @@ def head_of_given(path: str | Path, most_bytes: int, *, pipes: bool = False) -> 
 
 
 def check_given(path: str | Path, *, pipes: bool = False) -> None:
-    """Raises `OSError` where `read_given` would, before it reads."""
+    """Raises `OSError` if `read_given` would, before it reads."""
     try:
         kind = stat.S_IFMT(Path(path).stat().st_mode)
     except ValueError:

@@ -38,7 +38,7 @@ class BusyError(Exception):
 class Change:
     """One transaction: rows to put and keys to delete, all of different keys, and the positions before and after it.
 
-    `orders` are those of both, empty where the offset decides.
+    `orders` are those of both, empty if the offset decides.
     """
 
     rows: Sequence[Row]
@@ -135,7 +135,7 @@ class StoredTable(Protocol):
         ...
 
     def apply(self, change: Change) -> None:
-        """As a whole, or not at all. Raises `ConflictError` where another run fills the table."""
+        """As a whole, or not at all. Raises `ConflictError` if another run fills the table."""
         ...
 
     def release(self) -> None:

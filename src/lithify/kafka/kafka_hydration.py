@@ -42,7 +42,7 @@ def hydrate(  # noqa: PLR0913 - the flags of the verb, by name
     is a copy of. `tell` gets the number of records read, and `notes` all other notes; notes about outages come from
     a thread of their own.
 
-    Raises `RefusedError` for a target that it cannot use, `LogTruncatedError` where the table cannot be continued,
+    Raises `RefusedError` for a target that it cannot use, `LogTruncatedError` if the table cannot be continued,
     and what `SnapshotConsumer` raises.
     """
     where, warehouse = checked_where(to, lines, continuous=continuous), topic.warehouse

@@ -123,7 +123,7 @@ class Cluster:
     def topic_id(self, topic: str) -> str:
         """Kafka's id of the topic: another one once it was recreated. Raises `UnknownSourceError` or `BrokerError`.
 
-        Empty where the brokers give none, which is below Kafka 2.8.
+        Empty if the brokers give none, which is below Kafka 2.8.
         """
         given = self._described(topic).topic_id
         return as_kafka_writes(given.get_most_significant_bits(), given.get_least_significant_bits())

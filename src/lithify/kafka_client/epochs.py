@@ -126,7 +126,7 @@ def _first_of(cluster: Cluster, consumer: Consumer, topic: str, partitions: Coll
 
 
 def epoch_behind(fetched: Message) -> EpochAt | None:
-    """The leader epoch up to behind a message; None where its broker tells none."""
+    """The leader epoch up to behind a message; None if its broker tells none."""
     epoch = fetched.leader_epoch()
     return None if epoch is None or epoch < 0 else EpochAt(int(fetched.offset() or 0) + 1, epoch)
 

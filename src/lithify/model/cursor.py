@@ -74,7 +74,7 @@ class Cursor:
     def is_lacked_by(self, log: LogState, version: int) -> bool:
         """Whether the log, in that version, has not come from the one that was read: an earlier state was restored.
 
-        False where it cannot be told, as the log has had so many commits since that it remembers none of then.
+        False if it cannot be told, as the log has had so many commits since that it remembers none of then.
         """
         if self.run is None or self.version is None:
             return False

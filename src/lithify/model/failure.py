@@ -27,7 +27,7 @@ class LogFailure:
     error: str
     quarantined: bool = False
     error_code: str | None = None
-    """None where an earlier version of Lithify noted it."""
+    """None if an earlier version of Lithify noted it."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -45,7 +45,7 @@ class Documents(Protocol):
     """Documents of topics; without a topic they are the catalog's."""
 
     def get_document(self, topic: TopicState | None, kind: DocumentKind, key: str = "") -> Mapping[str, Any] | None:
-        """None where there is none. Raises `DamagedError`, which names it, or `WarehouseError`."""
+        """None if there is none. Raises `DamagedError`, which names it, or `WarehouseError`."""
         ...
 
     def put_document(

@@ -105,7 +105,7 @@ class SegmentFiles(Protocol):
     def masked(self, state: TopicState, segment: Segment, dead: Collection[int], run_id: str) -> Segment:
         """The segment with a new mask, which hides the records at these offsets and those hidden before.
 
-        Raises `DamagedError`, or `WarehouseError` where nothing can be written.
+        Raises `DamagedError`, or `WarehouseError` if nothing can be written.
         """
         ...
 
@@ -123,7 +123,7 @@ class SegmentFiles(Protocol):
     def copy(self, state: TopicState, segment: Segment, pieces: Iterable[Any], run_id: str) -> Segment:
         """Writes a file of these pieces, as the copy of a segment that a run makes in a topic (C65).
 
-        Raises `WarehouseError` where nothing can be written, and what `pieces` raises, with no file left.
+        Raises `WarehouseError` if nothing can be written, and what `pieces` raises, with no file left.
         """
         ...
 
@@ -134,7 +134,7 @@ class SegmentFiles(Protocol):
     def copy_mask(self, state: TopicState, segment: Segment, hidden: Any, run_id: str) -> Segment:
         """Writes a mask that hides the same of `segment`, as the copy of its mask that a run makes in a topic (C65).
 
-        The segment is the one of the topic, with the mask of the source. Raises `WarehouseError` where nothing can be
+        The segment is the one of the topic, with the mask of the source. Raises `WarehouseError` if nothing can be
         written, with no file left.
         """
         ...
@@ -148,5 +148,5 @@ class SegmentFiles(Protocol):
         ...
 
     def free_bytes(self, state: TopicState) -> int | None:
-        """Free space where new segments of the topic are written; None where there is no such limit."""
+        """Free space where new segments of the topic are written; None if there is no such limit."""
         ...

@@ -26,7 +26,7 @@ class GroupPositions(Protocol):
     def positions_of(self, groups: Collection[str], topic: TopicName | None = None) -> tuple[Position, ...]:
         """The positions of these groups, in one topic or in all, by group, topic and partition. Creates nothing.
 
-        Raises `CoordinationError` when the database cannot be used, or `RefusedError` where there is none.
+        Raises `CoordinationError` when the database cannot be used, or `RefusedError` if there is none.
         """
         ...
 

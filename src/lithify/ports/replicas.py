@@ -42,7 +42,7 @@ class Replicas(Protocol):
         ...
 
     def add(self, definition: ReplicaDefinition) -> bool:
-        """Stores a new definition, without progress; False where its name is taken."""
+        """Stores a new definition, without progress; False if its name is taken."""
         ...
 
     def replace(self, before: ReplicaDefinition, after: ReplicaDefinition) -> bool:
@@ -50,7 +50,7 @@ class Replicas(Protocol):
         ...
 
     def remove(self, name: str) -> bool:
-        """Forgets a definition and its progress; False where there is none."""
+        """Forgets a definition and its progress; False if there is none."""
         ...
 
     def progress(self) -> tuple[TopicProgress, ...]:

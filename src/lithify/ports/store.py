@@ -53,7 +53,7 @@ class LogStore(Documents, Streams, Protocol):
         ...
 
     def check_is_there(self) -> None:
-        """Raises `WarehouseError` where there is no warehouse yet, or it cannot be reached."""
+        """Raises `WarehouseError` if there is no warehouse yet, or it cannot be reached."""
         ...
 
     def create_warehouse(self) -> None:
@@ -100,7 +100,7 @@ class LogStore(Documents, Streams, Protocol):
     def view(self, state: TopicState, partitions: Sequence[int] | None = None) -> tuple[Segment, ...]:
         """The segments of the compacted views of this version, by partition and offset (C33).
 
-        Raises `DamagedError` where a log should have a view and there is none (C8).
+        Raises `DamagedError` if a log should have a view and there is none (C8).
         """
         ...
 

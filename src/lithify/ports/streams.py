@@ -17,7 +17,7 @@ class Streams(Protocol):
     """The streams of a catalog. A catalog that stores no properties of namespaces has streams without attributes."""
 
     def create_stream(self, stream: str, attributes: Mapping[str, str]) -> None:
-        """Raises `RefusedError`, and `WarehouseError` where attributes cannot be stored."""
+        """Raises `RefusedError`, and `WarehouseError` if attributes cannot be stored."""
         ...
 
     def streams(self) -> tuple[str, ...]:

@@ -105,7 +105,7 @@ class _Partition:
 
 
 class PulsarTail:
-    """See `snapshot.live.LiveTail`. `check` raises where what was read behind a place is not to be used.
+    """See `snapshot.live.LiveTail`. `check` raises if what was read behind a place is not to be used.
 
     `kept_whole` goes round damaged entries, by partition; without one they are errors.
     """

@@ -70,7 +70,7 @@ class PulsarTopic:
         return None
 
     def _check_copied(self, partition: int, log: LogState) -> None:
-        """Raises `SourceWentBackError` where the topic has another message in place of the copy's last one (C52)."""
+        """Raises `SourceWentBackError` if the topic has another message in place of the copy's last one (C52)."""
         reader = TopicReader(self._config, self._name(partition))
         theirs = published_there(log, lambda at: self._retried(partial(reader.entry, at)))
         if (other := replaced_message(log, theirs)) is not None:

@@ -20,7 +20,7 @@ class GroupLag(Report):
     topic: str
     partition: int
     position: int | None
-    """The offset at which it continues; null where it has committed none, and would read from the start."""
+    """The offset at which it continues; null if it has committed none, and would read from the start."""
     log_end_offset: int | None
     """Null where the log no longer exists."""
     lag: int | None
@@ -31,7 +31,7 @@ class GroupLag(Report):
     lag_ms: int | None
     """The lag time: age of the oldest record left; 0 if none is."""
     holds_tombstones: bool | None
-    """Whether tombstones remain that would have expired without it; null where the log no longer exists."""
+    """Whether tombstones remain that would have expired without it; null if the log no longer exists."""
     committed_at: str | None
     error: str | None = None
     """Why the group cannot continue at its position, or the log cannot be read, and what to do."""

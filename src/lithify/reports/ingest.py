@@ -52,7 +52,7 @@ class IngestedLog:
 class IngestedEntries:
     """One log of a copy of a Pulsar topic after a batch. Ids as text, LEDGER:ENTRY.
 
-    `lag` is how many entries Pulsar is ahead, None where the ids are of several ledgers and do not tell.
+    `lag` is how many entries Pulsar is ahead, None if the ids are of several ledgers and do not tell.
     """
 
     partition: int

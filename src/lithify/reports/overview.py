@@ -85,7 +85,7 @@ class CatalogOverview(Report):
     now_ms: int
     now_given: bool = False
     cleaners: tuple[CleanerNote, ...] | None = None
-    """The cleaners of the catalog, and when each last looked; None where that cannot be read."""
+    """The cleaners of the catalog, and when each last looked; None if that cannot be read."""
     cleaners_error: str | None = None
     """Why the cleaners could not be read."""
     cleaner_rates: RatesReport | None = None

@@ -85,7 +85,7 @@ class LogStatus:
     holds: tuple[GroupHold, ...]
     """What each group of `tombstone.hold.groups` holds (C61)."""
     backlog_read_below: int | None
-    """All groups of `backlog.trim.groups` have read what is below; null where none is named (C62)."""
+    """All groups of `backlog.trim.groups` have read what is below; null if none is named (C62)."""
     passed_through: int
     """Whole entries of Pulsar that may hide a value of any key: while there are any, no tombstone expires (C53)."""
     chunks: int

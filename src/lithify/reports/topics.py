@@ -35,7 +35,7 @@ class TopicInfo(Report):
     records: int
     bytes: int
     view_records: int | None
-    """Of the compacted views; null where there is none."""
+    """Of the compacted views; null if there is none."""
     view_bytes: int | None
     location: str
     created_ms: int
@@ -81,7 +81,7 @@ class VersionReport(Report):
     bytes: int
     view_records: int | None
     view_bytes: int | None
-    """Of the compacted views; null where there is none."""
+    """Of the compacted views; null if there is none."""
     files_stay_until_ms: int
     """Its files remain at least until then, even if the version expires before (C6)."""
 
@@ -91,7 +91,7 @@ class VersionReport(Report):
 
 
 def volumes_of(state: TopicState) -> tuple[Volume, Volume | None]:
-    """Of all logs, and of their compacted views; None where there is no view."""
+    """Of all logs, and of their compacted views; None if there is no view."""
     views = [log.view.volume for log in state.logs if log.view is not None]
     return sum((log.volume for log in state.logs), Volume()), sum(views, Volume()) if views else None
 

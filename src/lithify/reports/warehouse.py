@@ -31,7 +31,7 @@ class UpgradeReport(Report):
 
     warehouse: str
     changed: bool
-    """False where it was of the newest format already."""
+    """False if it was of the newest format already."""
     format_before: int
     format: int
     features: tuple[str, ...]

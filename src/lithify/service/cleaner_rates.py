@@ -29,7 +29,7 @@ def with_rates_of_cleaners(store: Documents, limits: RunLimits) -> RunLimits:
 
 
 def rates_of_cleaners(store: Documents) -> RatesReport | None:
-    """The stored rates that cleaners keep to; None where there are none. Raises `WarehouseError`."""
+    """The stored rates that cleaners keep to; None if there are none. Raises `WarehouseError`."""
     stored = rates_of(store, None) if _has_place(store) else None
     return rates_report(None, stored) if stored is not None and stored.lasts else None
 

@@ -16,7 +16,7 @@ _AT_REPLICA = "at its source first, and then here with `sweep`"
 
 
 def check_clock(clock: Clock, state: TopicState, judged_ms: int) -> None:
-    """Raises `ClockError` where nothing of the topic may be dropped by a clock that read `judged_ms`.
+    """Raises `ClockError` if nothing of the topic may be dropped by a clock that read `judged_ms`.
 
     A run that read the clock a day ago and stalled since is not refused: an early time only drops less.
     """

@@ -58,7 +58,7 @@ def check_described(catalog: Mapping[str, Any]) -> None:
 def _describes_any() -> bool:
     """Whether there is anything that PyIceberg reads, looked for as it does (`os.path`).
 
-    Raises `FileNotFoundError` where there is no working folder.
+    Raises `FileNotFoundError` if there is no working folder.
     """
     if any(name.lower().startswith(_VARIABLES) for name in os.environ):  # one of them names another folder
         return True

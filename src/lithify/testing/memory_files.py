@@ -133,7 +133,7 @@ class MemoryFiles:
             yield RecordBatch(wanted)
 
     def records_of(self, segment: Segment) -> tuple[Record, ...] | None:
-        """The records that its mask does not hide; None where a file is missing."""
+        """The records that its mask does not hide; None if a file is missing."""
         records, hidden = self.data.get(segment.path), self._hidden(segment)
         return None if records is None or hidden is None else tuple(r for r in records if r.offset not in hidden)
 

@@ -115,7 +115,7 @@ def kafka_ingest(
 ) -> tuple[IngestReport, ...]:
     """Copies topics of a Kafka cluster on a session with Spark's Kafka connector; it asks before it starts one.
 
-    Raises `RefusedError`, `ConnectorError`, `BrokerError` or `UnknownSourceError` where nothing can begin.
+    Raises `RefusedError`, `ConnectorError`, `BrokerError` or `UnknownSourceError` if nothing can begin.
     """
     from lithify.kafka_client.dialects import for_java
     from lithify.kafka_client.first_look import look_first
@@ -196,7 +196,7 @@ def pulsar_ingest(
     request: IngestRequest,
     listener: IngestListener,
 ) -> tuple[IngestReport, ...]:
-    """Copies topics of a Pulsar cluster. Raises `BrokerError` or `UnknownSourceError` where nothing can begin."""
+    """Copies topics of a Pulsar cluster. Raises `BrokerError` or `UnknownSourceError` if nothing can begin."""
     from lithify.service.ingest.ingest import ingest
     from lithify.spark.pulsar.pulsar_source import PulsarSource
     from lithify.spark.session.ended_session import ending_first
@@ -268,7 +268,7 @@ def status_watch(warehouse: Warehouse) -> StatusWatch:
 
 
 def cleaner_notes(warehouse: Warehouse, url: str | None) -> tuple[CleanerNote, ...] | None:
-    """The notes of cleaners of a warehouse, None where they share no database. Raises `CoordinationError`."""
+    """The notes of cleaners of a warehouse, None if they share no database. Raises `CoordinationError`."""
     if warehouse.doubles is not None:
         return None
     source = source_of(warehouse)

@@ -123,7 +123,7 @@ def _of_scope(folder: Path, query: str) -> Iterable[str]:
 
 
 def _rows(folder: Path, query: str, *parameters: str) -> list[tuple[str, ...]]:
-    """None where there is no such table."""
+    """None if there is no such table."""
     url = f"file:{quote(str(folder))}/catalog.db?mode=ro"
     with closing(sqlite3.connect(url, uri=True, timeout=BUSY_S)) as connection:
         try:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def replicas_of(warehouse: Warehouse, url: str | None, *, makes: bool = False) -> SqlReplicas:
     """Replicas of a warehouse, as `open_replicas` does; the default of `url` is `$LITHIFY_COORDINATION_URL`.
 
-    Raises `WarehouseError` where there is no warehouse: of one that is not mounted, all topics would seem deleted.
+    Raises `WarehouseError` if there is no warehouse: of one that is not mounted, all topics would seem deleted.
     """
     from lithify.coordination.leases.replicas_sql import open_replicas
 
@@ -41,7 +41,7 @@ def replicas_of(warehouse: Warehouse, url: str | None, *, makes: bool = False) -
 
 
 def replica_context(warehouse: Warehouse, url: str | None, *, makes: bool = False) -> ReplicaContext:
-    """What replicas of a warehouse work with. Raises `RefusedError` where they can be defined nowhere.
+    """What replicas of a warehouse work with. Raises `RefusedError` if they can be defined nowhere.
 
     Who is to define or copy replicas `makes` the identities of their warehouses.
     """
@@ -109,7 +109,7 @@ def _groups_at(warehouse: Warehouse) -> Groups:
 
 
 def copies_into(warehouse: Warehouse) -> PositionCopies | None:
-    """The copies of positions into a warehouse; None where none can be copied to it."""
+    """The copies of positions into a warehouse; None if none can be copied to it."""
     try:
         return _groups_at(warehouse).copies
     except RefusedError:

@@ -37,7 +37,7 @@ _OWN = "this Python in local sessions; in a session of your own"
 
 @dataclass(frozen=True, slots=True)
 class _Python:
-    """What a Python says of itself. `lithify` is empty where it has none."""
+    """What a Python says of itself. `lithify` is empty if it has none."""
 
     version: str
     lithify: str

@@ -57,7 +57,7 @@ def byte_progress(what: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def later_progress(what: str) -> Iterator[Callable[[], Bar] | None]:
-    """Yields a function that begins a bar, once there is something to show; None where there is no terminal."""
+    """Yields a function that begins a bar, once there is something to show; None if there is no terminal."""
     if not on_terminal():
         yield None
         return

@@ -71,7 +71,7 @@ def reached(table: pa.Table, sought: MessageId) -> Flags:
 
 
 def ids_of(table: pa.Table) -> tuple[MessageId, MessageId] | None:
-    """The ids of the first and the last record of a table with rows; None where records have no ids."""
+    """The ids of the first and the last record of a table with rows; None if records have no ids."""
     if LEDGER_ID not in table.column_names:
         return None
     first, last = (

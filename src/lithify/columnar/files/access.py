@@ -93,7 +93,7 @@ def _keep_ambient_secrets_once() -> None:
 
 
 def make_folders(file: Path) -> None:
-    """Creates the two folders above a file, and no more: raises `FileNotFoundError` where the one above them is gone.
+    """Creates the two folders above a file, and no more: raises `FileNotFoundError` if the one above them is gone.
 
     So nothing is written into the mount point of a warehouse whose disk was unmounted meanwhile.
     """

@@ -28,8 +28,8 @@ def padded(text: bytes) -> bytes:
 def read_sealed(access: FileAccess, path: str) -> dict[str, Any]:
     """The content of the document at `path`.
 
-    Raises what `FileAccess.read` raises, `DamagedError` where the file remains what it is and does not hold, and
-    `WarehouseError` where it was still another one at the last look.
+    Raises what `FileAccess.read` raises, `DamagedError` if the file remains what it is and does not hold, and
+    `WarehouseError` if it was still another one at the last look.
     """
     looks = 1 if local_path(path) is not None else LOOKS
     before: bytes | None = None

@@ -25,7 +25,7 @@ _NONCE_BYTES, _KEY_BITS = 12, 256
 
 @contextmanager
 def spill_folder() -> Iterator[Path]:
-    """A folder that only this user can read, deleted at the end. Raises `EngineError` where there can be none."""
+    """A folder that only this user can read, deleted at the end. Raises `EngineError` if there can be none."""
     try:
         made = tempfile.TemporaryDirectory(prefix="lithify-", dir=_place())
     except OSError as error:
@@ -64,7 +64,7 @@ def spilling(folder: Path, what: str, hint: str = MORE_SPACE) -> Iterator[None]:
 
 
 def _place() -> str | None:
-    """One of Spark's local folders, other processes taking others; None where there is none."""
+    """One of Spark's local folders, other processes taking others; None if there is none."""
     there = [folder for folder in os.environ.get(LOCAL_FOLDERS, "").split(",") if os.access(folder, os.W_OK | os.X_OK)]
     return there[os.getpid() % len(there)] if there else None
 

@@ -56,7 +56,7 @@ class KeyIndexBuilder:
         self._records = self._keys = 0
 
     def add(self, keys: pa.Array, value_sizes: pa.Array) -> None:
-        """The keys and the sizes of the values of the next records, null where a record has none."""
+        """The keys and the sizes of the values of the next records, null if a record has none."""
         first, self._records = self._records, self._records + len(keys)
         if self._records > MOST_KEYS:
             self._halves, self._keyless = [], []

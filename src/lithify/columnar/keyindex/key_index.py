@@ -47,7 +47,7 @@ class IndexedFile(RangedFile, Protocol):
 
 
 class KeyIndex:
-    """The index of one open file. All methods raise `DamagedError` where what they read is not what was written."""
+    """The index of one open file. All methods raise `DamagedError` if what they read is not what was written."""
 
     def __init__(self, file: IndexedFile, named: Named, front: Front, starts: Integers) -> None:
         self._file = file

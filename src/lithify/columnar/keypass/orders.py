@@ -2,7 +2,7 @@
 
 None         all alike: no column is read
 ByColumn     the column's number
-ByHeader     a big-endian signed number in the last header of that name, null where there is none
+ByHeader     a big-endian signed number in the last header of that name, null if there is none
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def order_columns(rules: SurvivorRules) -> tuple[str, ...]:
 
 
 def order_column(table: pa.Table, rules: SurvivorRules) -> Any:
-    """The order of each record: int64, null where a record has none, or where its column was not read.
+    """The order of each record: int64, null if a record has none, or where its column was not read.
 
     None if the offset alone decides.
     """
@@ -49,7 +49,7 @@ def order_column(table: pa.Table, rules: SurvivorRules) -> Any:
 
 
 def header_orders(headers: pa.ChunkedArray, name: str) -> pa.Array:
-    """The order of each record by its header `name`: int64, as long as `headers`, null where there is none."""
+    """The order of each record by its header `name`: int64, as long as `headers`, null if there is none."""
     chunks = [_of_chunk(chunk, name) for chunk in headers.chunks]
     return pa.concat_arrays(chunks) if chunks else pa.nulls(0, pa.int64())
 

@@ -137,7 +137,7 @@ def _best_of(reader: SegmentReader, positions: Integers, rules: SurvivorRules) -
 
 
 def _orders(facts: pa.Table, rules: SurvivorRules) -> list[int] | None:
-    """The order of each record, None where the offset alone decides (C10)."""
+    """The order of each record, None if the offset alone decides (C10)."""
     column = order_column(facts, rules)
     return None if column is None else [NO_ORDER if order is None else order for order in column.to_pylist()]
 

@@ -34,7 +34,7 @@ _READ_AHEAD_BYTES = 256
 
 
 class PageSums:
-    """Given the bytes of a file in order, once its footer was read. Raises `UnsoundFileError` where one is wrong."""
+    """Given the bytes of a file in order, once its footer was read. Raises `UnsoundFileError` if one is wrong."""
 
     def __init__(self, footer: Footer) -> None:
         _check_as_arrow_reads(footer)

@@ -49,7 +49,7 @@ class EmptyGroup:
 
     @contextmanager
     def holding(self, part: GroupTopic, partitions: Collection[int]) -> Iterator[None]:
-        """Holds the leases of all these partitions. Raises `RefusedError` where a member is there."""
+        """Holds the leases of all these partitions. Raises `RefusedError` if a member is there."""
         keeper = LeaseKeeper(self.groups.leases, self.owner, self._lease_ms, self._clock.monotonic_ms, part.prefix)
         names = {part.partition(partition) for partition in partitions}
         try:

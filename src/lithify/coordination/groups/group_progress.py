@@ -34,7 +34,7 @@ class Progress:
         self._stored: dict[LogId, Cursor] = {}
 
     def report(self, cursors: Mapping[LogId, Cursor]) -> None:
-        """Stores the cursors up to which all is done. Raises `RefusedError` where the group has other members."""
+        """Stores the cursors up to which all is done. Raises `RefusedError` if the group has other members."""
         changed = sorted(log for log, cursor in cursors.items() if self._stored.get(log) != cursor)
         for topic, some in groupby(changed, lambda log: log.topic):
             try:

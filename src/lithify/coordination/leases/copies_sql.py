@@ -81,7 +81,7 @@ class SqlCopies:
     def _copy_page(
         self, topic: TopicName, page: Mapping[_Key, Position | None], fence: int, connection: Connection
     ) -> list[Verdict] | None:
-        """What it did with each position; None where the fence is another one."""
+        """What it did with each position; None if the fence is another one."""
         if not self._passed(topic, fence, connection):
             return None
         stored, noted = (self._page_of(table, topic, page, connection) for table in (POSITIONS, COPIED))

@@ -204,7 +204,7 @@ class SqlGroups:
 def open_groups(url: str | None, catalogs: Engine | None, scope: WarehouseScope) -> SqlGroups:
     """The groups of a warehouse, in the database at `url`, else in the catalog's own; connects to none yet.
 
-    Raises `RefusedError` where there is no database that processes share, `CoordinationError` for an invalid URL.
+    Raises `RefusedError` if there is no database that processes share, `CoordinationError` for an invalid URL.
     """
     need = "groups need an SQL database that their members share"
     return SqlGroups(scoped(required_database(url, catalogs, scope.where, need), scope), scope.name, scope.former)

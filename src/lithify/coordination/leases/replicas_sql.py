@@ -59,7 +59,7 @@ class SqlReplicas:
         return definitions
 
     def _check_not_elsewhere(self) -> None:
-        """Raises `CoordinationError` where the place has definitions under a name that this warehouse has not (C73)."""
+        """Raises `CoordinationError` if the place has definitions under a name that this warehouse has not (C73)."""
         if (former := self._former) is None:
             return
 
@@ -199,7 +199,7 @@ class SqlReplicas:
 def open_replicas(url: str | None, catalogs: Engine | None, scope: WarehouseScope) -> SqlReplicas:
     """The replicas of a warehouse, in the database at `url`, else in the catalog's own; connects to none yet.
 
-    Raises `RefusedError` where there is no database that processes share, `CoordinationError` for an invalid URL.
+    Raises `RefusedError` if there is no database that processes share, `CoordinationError` for an invalid URL.
     """
     need = "replicas need an SQL database that their daemons share"
     return SqlReplicas(scoped(required_database(url, catalogs, scope.where, need), scope), scope.name, scope.former)

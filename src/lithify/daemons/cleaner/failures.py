@@ -95,7 +95,7 @@ class Failures:
     _lock: Lock = field(default_factory=Lock)
 
     def of(self, state: TopicState) -> Mapping[int, LogFailure]:
-        """The failures of a topic by partition. Raises `WarehouseError` where they cannot be read.
+        """The failures of a topic by partition. Raises `WarehouseError` if they cannot be read.
 
         A damaged document is reported and counts as empty: its logs are tried again.
         """

@@ -31,7 +31,7 @@ class Inheritance:
     warehouse: Warehouse
     reporter: EventReporter
     _stored: dict[str, Mapping[str, str] | None] = field(default_factory=dict)
-    """By stream; None where nothing is known of it."""
+    """By stream; None if nothing is known of it."""
     _lock: Lock = field(default_factory=Lock)
 
     def refresh(self, streams: Collection[str]) -> frozenset[str]:
@@ -48,7 +48,7 @@ class Inheritance:
     def settled(self, state: TopicState, now: Stored | None = None) -> TopicState:
         """The topic once it has what its stream says: `now`, or as of the last look.
 
-        Raises `InvalidSettingError` where that contradicts settings of its own, or what `alter` raises.
+        Raises `InvalidSettingError` if that contradicts settings of its own, or what `alter` raises.
         """
         if state.replica is not None:
             return state

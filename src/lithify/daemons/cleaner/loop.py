@@ -54,8 +54,8 @@ class Loop:
     def run(self, *, once: bool = False) -> bool:
         """Runs until a request to stop, or with `once` until there is nothing to do.
 
-        Returns whether all threads have ended. Raises `RefusedError` where a cleaner with this id is running,
-        `CoordinationError` where the database of leases cannot be used, or with `once` is away.
+        Returns whether all threads have ended. Raises `RefusedError` if a cleaner with this id is running,
+        `CoordinationError` if the database of leases cannot be used, or with `once` is away.
         """
         if not self._registered(waits=not once):
             self._report_stopped()

@@ -115,7 +115,7 @@ class WorkFinder:
             self._failed.pop(name, None)
 
     def required(self, topic: AssessedTopic, now_ms: int) -> RequiredWork:
-        """The work of a topic. Raises `WarehouseError` where its failures cannot be read.
+        """The work of a topic. Raises `WarehouseError` if its failures cannot be read.
 
         A log whose manifests are damaged counts as failed; the others of the topic are worked on (C31).
         """

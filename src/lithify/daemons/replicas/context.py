@@ -14,7 +14,7 @@ from lithify.ports.replicas import Replicas
 from lithify.ports.store import Warehouse
 
 OpenGroups = Callable[[], Groups]
-"""Opens the groups of a warehouse. Raises `RefusedError` where it can have none, or `CoordinationError`."""
+"""Opens the groups of a warehouse. Raises `RefusedError` if it can have none, or `CoordinationError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class ReplicaContext:
     replicas: Replicas
     open_place: OpenPlace
     replicas_of: Callable[[Warehouse], Replicas]
-    """The definitions of another warehouse. Raises `RefusedError` where it can have none."""
+    """The definitions of another warehouse. Raises `RefusedError` if it can have none."""
     groups: OpenGroups
     """The groups of the source."""
 

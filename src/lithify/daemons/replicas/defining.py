@@ -92,7 +92,7 @@ def change_replica(
 
 
 def check_groups(target: Place) -> None:
-    """Raises `RefusedError` where a target can have no groups; a first topic makes a warehouse that can."""
+    """Raises `RefusedError` if a target can have no groups; a first topic makes a warehouse that can."""
     if target.exists():
         target.groups()
 
@@ -116,7 +116,7 @@ def remove_replica(context: ReplicaContext, name: str) -> ReplicaDefinition:
 def resolved(store: LogStore, text: str) -> tuple[str, str | None]:
     """The stream that `text` names, and the topic unless it names the stream alone.
 
-    Raises `UnknownTopicError`, `InvalidNameError`, or `RefusedError` where both have the name.
+    Raises `UnknownTopicError`, `InvalidNameError`, or `RefusedError` if both have the name.
     """
     stream = _existing_stream(store, text.removesuffix("/"))
     topic = None if text.endswith("/") else _existing_topic(store, text)
@@ -160,7 +160,7 @@ def _is_stream(text: str) -> bool:
 
 
 def _check_only_source(context: ReplicaContext, definition: ReplicaDefinition) -> None:
-    """Raises `RefusedError` where another definition copies one of its topics to its target."""
+    """Raises `RefusedError` if another definition copies one of its topics to its target."""
     for other in context.replicas.into(definition.target_scope):
         if not other.overlaps(definition):
             continue
@@ -177,7 +177,7 @@ def _check_only_source(context: ReplicaContext, definition: ReplicaDefinition) -
 
 
 def _check_no_loop(context: ReplicaContext, definition: ReplicaDefinition, target: Warehouse) -> None:
-    """Raises `RefusedError` where definitions of the target, or of their targets, lead back to the source."""
+    """Raises `RefusedError` if definitions of the target, or of their targets, lead back to the source."""
     seen = {definition.scope, definition.target_scope}
     first: tuple[tuple[str, ...], Warehouse] = ((definition.target,), target)
     queue = deque([first])

@@ -62,7 +62,7 @@ class TokensOfSource:
         """Whether the last look could not read them."""
 
     def look(self, definitions: Iterable[ReplicaDefinition], *, now: bool) -> PositionTokens | None:
-        """The tokens, read again after `SYNC_MS` or `now`; None where no definition wants them, or none are known."""
+        """The tokens, read again after `SYNC_MS` or `now`; None if no definition wants them, or none are known."""
         if not any(definition.sync_groups for definition in definitions):
             return None
         now_ms, known = self._monotonic_ms(), self._tokens

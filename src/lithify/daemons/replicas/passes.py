@@ -107,7 +107,7 @@ class ReplicaPass:
         return True
 
     def run(self) -> bool | None:
-        """Whether the replica has caught up; None where it was asked to stop. Raises `CoordinationError`."""
+        """Whether the replica has caught up; None if it was asked to stop. Raises `CoordinationError`."""
         parts, item = self._parts, self._item
         request = MirrorRequest(parts.where, self._acquire, self._stops, self._tell, item.definition.compact)
         if item.positions is not None:

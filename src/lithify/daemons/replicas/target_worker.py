@@ -177,7 +177,7 @@ class TargetWorker:
             yield from (((definition.name, topic), definition) for topic in topics)
 
     def _tokens_of_target(self, keys: list[Key], offer: Offer) -> dict[TopicName, str | None]:
-        """The target's change tokens. Raises `WarehouseError` where there is no warehouse any more."""
+        """The target's change tokens. Raises `WarehouseError` if there is no warehouse any more."""
         scopes = {definition.target_scope for definition in offer.definitions}
         if self._place is None or not _is_one_of(scopes, self._place.scope):
             self._place = self._open_place(self.target)  # another daemon may have given it its identity
@@ -240,7 +240,7 @@ class TargetWorker:
                 self._changed.notify()
 
     def _leased(self, one: ReplicaPass, item: Item) -> bool | None:
-        """A pass under its lease; None where another daemon holds that."""
+        """A pass under its lease; None if another daemon holds that."""
         if not self._parts.leases.take([item.lease]):
             return None
         try:

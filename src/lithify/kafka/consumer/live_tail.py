@@ -180,7 +180,7 @@ class LiveTail:
             self.offsets[partition] = max(end, self.offsets[partition])
 
     def _check_whole(self) -> None:
-        """Raises `SourceLostError` where what was fetched may lack deletes."""
+        """Raises `SourceLostError` if what was fetched may lack deletes."""
         if self._watch is None:
             return
         ends = {record.partition: record.offset + 1 for record in self._waiting if record.offset is not None}
@@ -260,7 +260,7 @@ def last_of_each(records: Sequence[Record]) -> Mapping[int, Record]:
 
 
 def check_reachable(topic: str, partition: int, ends: tuple[int, int], offset: int) -> None:
-    """Raises `SourceLostError` or `SourceWentBackError` where Kafka's log cannot be read from `offset` on."""
+    """Raises `SourceLostError` or `SourceWentBackError` if Kafka's log cannot be read from `offset` on."""
     match copy_continuation(offset, SourceLog(partition, *ends)):
         case NeverCopied(_, start):
             raise SourceLostError(

@@ -104,7 +104,7 @@ class TailWatch:
         return lost_error(LogId(self._name, partition), f"Kafka's {self._source}", deletes, now_ms, HINT)
 
     def check_read(self, read: Mapping[int, tuple[int, int]]) -> None:
-        """Raises `SourceLostError` where these ranges of offsets, just fetched, may lack deletes."""
+        """Raises `SourceLostError` if these ranges of offsets, just fetched, may lack deletes."""
         now_ms = self._clock.now_ms()
         for partition, (start, end) in read.items():
             if (error := self.missed(partition, start, end, now_ms)) is not None:

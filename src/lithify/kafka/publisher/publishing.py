@@ -96,7 +96,7 @@ def source_name(topic: OpenTopic) -> str:
 def group_offsets(topic: OpenTopic, group: Group) -> tuple[GroupOffset, ...]:
     """The positions of a group of the lake, for `publish`.
 
-    Raises `UnknownTopicError` where it has none, and `LogTruncatedError` where it cannot continue.
+    Raises `UnknownTopicError` if it has none, and `LogTruncatedError` if it cannot continue.
     """
     positions = group.positions(topic.name)
     state, name = topic.state(), source_name(topic)

@@ -66,7 +66,7 @@ class Session:
     def publish(self, state: TopicState, tell: Callable[[int], None]) -> None:
         """Publishes a version, or up to the transaction that is under way at the cluster's `stops()`.
 
-        `tell` gets the records of every transaction. Raises `LogTruncatedError` where it cannot continue in this
+        `tell` gets the records of every transaction. Raises `LogTruncatedError` if it cannot continue in this
         version.
         """
         for partition, progress in self.stored.items():
@@ -197,7 +197,7 @@ def open_session(
 def _begun(stored: Mapping[int, Stored], warehouse: Warehouse, state: TopicState) -> TopicState:
     """`state`, or the newest version where an earlier run has published a later one than that before it was fenced.
 
-    A run of 0.2.0 or before does not say which it has published. Raises `LogTruncatedError` where this run cannot
+    A run of 0.2.0 or before does not say which it has published. Raises `LogTruncatedError` if this run cannot
     continue.
     """
     cursors = {partition: progress.cursor for partition, progress in stored.items()}

@@ -50,7 +50,7 @@ class Wanted:
         return cls(to, {name: _number(name, value) for name, value in config.items()}, replication_factor)
 
     def check(self, config: Mapping[str, str]) -> None:
-        """Raises `RefusedError` where the target is there and has other settings."""
+        """Raises `RefusedError` if the target is there and has other settings."""
         wanted = {name: value for name, value in self.config.items() if value}  # without one, a new target has no own
         other = [f"{name}={config.get(name)}" for name, value in wanted.items() if config.get(name) != value]
         if other:

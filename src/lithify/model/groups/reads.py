@@ -47,7 +47,7 @@ class LogReads:
 
     @property
     def backlog_below(self) -> int:
-        """What is below may leave the backlog once the view has it; 0 where no group is named."""
+        """What is below may leave the backlog once the view has it; 0 if no group is named."""
         return min((read.offset for read in self.trimming), default=0)
 
 

@@ -47,7 +47,7 @@ class ReplicaOf:
     compacts: bool = False
     """Whether it does: not where its source compacts, or has compacted."""
     copied: tuple[CopiedLog, ...] = ()
-    """By partition; empty where it never compacted by itself."""
+    """By partition; empty if it never compacted by itself."""
 
     def is_intact(self, version: int) -> bool:
         """Whether only commits that know replicas led to this version of the replica (C64)."""

@@ -11,7 +11,7 @@ _NO_ID = "A" * 22
 
 
 def known_id(written: str) -> str:
-    """An id of Kafka's as it was stored; empty where that says that there was none."""
+    """An id of Kafka's as it was stored; empty if that says that there was none."""
     return "" if written == _NO_ID else written
 
 

@@ -59,7 +59,7 @@ class EpochAt:
 
 
 def copied_in(log: LogState) -> EpochAt | None:
-    """What the state of a copy says of its source's leader epoch; None where it says nothing."""
+    """What the state of a copy says of its source's leader epoch; None if it says nothing."""
     return None if log.source_epoch is None else EpochAt(log.log_end_offset, log.source_epoch)
 
 
@@ -116,7 +116,7 @@ def as_read(offset: int, timestamp_ms: int, key: bytes | None, value: bytes | No
 
 
 def compared_record(log: LogState) -> ComparedRecord | None:
-    """None where there is nothing to compare.
+    """None if there is nothing to compare.
 
     Nor is a record from before 1900 that an earlier version has copied: it had such timestamps as Spark reads them,
     by another calendar.

@@ -101,5 +101,5 @@ class KeptVersion:
     closed_by: str
     verb: Verb = Verb.COMPACT
     no_longer_named_bytes: int | None = None
-    """Of the files that this commit stopped naming, and that the newest version does not name either; None where an
+    """Of the files that this commit stopped naming, and that the newest version does not name either; None if an
     earlier Lithify closed it, which did not say."""

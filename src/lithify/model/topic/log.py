@@ -35,7 +35,7 @@ class WrittenBatch:
     query_id: str
     batch_id: int
     stream_id: str = ""
-    """Spark's own id of the stream where the user chose `query_id`; empty where Spark has none."""
+    """Spark's own id of the stream where the user chose `query_id`; empty if Spark has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +151,9 @@ class LogState:
     undone: Undone | None = None
     """Of rounds that were undone; None once a round or a truncation has reached as far."""
     copied_to: MessageId | None = None
-    """The log has everything of its source up to this id (C52); None where nothing was copied from Pulsar."""
+    """The log has everything of its source up to this id (C52); None if nothing was copied from Pulsar."""
     source_epoch: int | None = None
-    """Everything below E was copied from a log of Kafka in this leader epoch (C72); None where that is not known."""
+    """Everything below E was copied from a log of Kafka in this leader epoch (C72); None if that is not known."""
     source_last: tuple[int, int] | None = None
     """The offset of the last record that was copied from a log of Kafka, and its checksum (C72)."""
     source_begun: tuple[int, int] | None = None

@@ -38,7 +38,7 @@ class TopicState:
     format_version: int = field(default=3, compare=False)
     """In which it is stored; of a topic without features the next commit makes it 3."""
     stored_as: object = field(default=None, compare=False, repr=False)
-    """By what its store finds the segments of this very version, and no other code uses; None where it has to look."""
+    """By what its store finds the segments of this very version, and no other code uses; None if it has to look."""
 
     @property
     def round_settings(self) -> TopicSettings:

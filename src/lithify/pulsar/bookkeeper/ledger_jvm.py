@@ -78,7 +78,7 @@ class LedgerJvm:
     """Started. Any failure of the JVM itself kills it, and each later call says why."""
 
     def __init__(self, parts: JavaParts, metadata_uri: str, ledgers_path: str, answer_s: float) -> None:
-        """Raises `ConnectorError`, `UnusableEnvironmentError`, or `BrokerError` where there is no such cluster."""
+        """Raises `ConnectorError`, `UnusableEnvironmentError`, or `BrokerError` if there is no such cluster."""
         self._answer_s = answer_s
         self._failure = ""
         self._hint = f"check that the jars in {parts.pulsar_jars} are whole, and all of one Pulsar"
@@ -113,7 +113,7 @@ class LedgerJvm:
         return not self._failure and self._process.poll() is None
 
     def ask(self, operation: bytes, *parts: bytes) -> bytes:
-        """What it tells. Raises `BrokerError` where BookKeeper refuses or does not answer."""
+        """What it tells. Raises `BrokerError` if BookKeeper refuses or does not answer."""
         self.send(operation, *parts)
         return self.answer()
 

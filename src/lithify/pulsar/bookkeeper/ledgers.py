@@ -130,8 +130,8 @@ class _Listed(NamedTuple):
 class LedgerWriter:
     """A client of BookKeeper in a JVM that no other thread uses meanwhile: a context manager.
 
-    Calls raise `BrokerError` where BookKeeper refuses or does not answer in `answer_s` seconds, and
-    `UnusableEnvironmentError` where the JVM fails, which nothing can be asked for afterwards.
+    Calls raise `BrokerError` if BookKeeper refuses or does not answer in `answer_s` seconds, and
+    `UnusableEnvironmentError` if the JVM fails, which nothing can be asked for afterwards.
     """
 
     def __init__(

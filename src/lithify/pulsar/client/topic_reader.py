@@ -85,7 +85,7 @@ class TopicReader:
     def entry(self, at: MessageId) -> RawEntry | None:
         """The entry of that id; None: it is not there any more, or the broker answers and does not send it.
 
-        It does not where bookies have lost the entry. Raises `TransientBrokerError` where another try may succeed.
+        It does not where bookies have lost the entry. Raises `TransientBrokerError` if another try may succeed.
         """
         begin = MessageId(*at.place)
         with reading(self.config, self.topic, begin, compacted=False) as connection:
@@ -101,7 +101,7 @@ class TopicReader:
             return entry if entry[:2] == at.place else None
 
     def _until(self, position: MessageId | None, last: tuple[int, int], *, compacted: bool) -> Iterator[list[RawEntry]]:
-        """What one connection gets. Raises `TransientBrokerError` where another one may get more."""
+        """What one connection gets. Raises `TransientBrokerError` if another one may get more."""
         if position is not None and last < position[:2]:
             return
         with reading(self.config, self.topic, position, compacted=compacted) as connection:

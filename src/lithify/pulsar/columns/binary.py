@@ -11,7 +11,7 @@ from lithify.pulsar.columns.fields import Ints, Spans
 
 
 def binary_of(data: bytes, spans: Spans) -> pa.Array:
-    """The pieces of `data`, which must come in ascending order; null where a start is -1.
+    """The pieces of `data`, which must come in ascending order; null if a start is -1.
 
     Arrow reads starts and ends in turn as the offsets of twice as many values, of which each second one is kept.
     """

@@ -22,7 +22,7 @@ WITH_SEQUENCE_ID: Final = replace(SINGLE_MESSAGE, numbers={**SINGLE_MESSAGE.numb
 
 
 def values_of(messages: Messages) -> pa.Array:
-    """The payloads as Arrow binary, null where they do not show: sealed, a chunk, of a broker."""
+    """The payloads as Arrow binary, null if they do not show: sealed, a chunk, of a broker."""
     stored = messages.stored
     batched = stored.start >= 0
     start = messages.payload_start[batched]

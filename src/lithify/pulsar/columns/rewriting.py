@@ -21,7 +21,7 @@ from lithify.pulsar.format.kinds import Kind
 
 
 def rewritten(messages: Messages, alive: Bools) -> list[bytes | None]:
-    """Each entry with the messages that are alive, by row; None where none is. The bytes have no frame."""
+    """Each entry with the messages that are alive, by row; None if none is. The bytes have no frame."""
     writer = _Writer(messages, alive)
     return [writer.written(number, raw) for number, raw in enumerate(messages.entries)]
 

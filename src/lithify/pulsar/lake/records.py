@@ -101,7 +101,7 @@ def timestamp_of(entry: RawEntry) -> int | None:
 
 
 def _values(messages: Messages, damage: Damage | None) -> pa.Array:
-    """Payloads: null where the message says so, and as they are where the entry cannot be opened."""
+    """Payloads: null if the message says so, and as they are where the entry cannot be opened."""
     try:
         values = values_of(messages)
     except DamagedError:

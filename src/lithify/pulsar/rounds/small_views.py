@@ -138,7 +138,7 @@ class _Told:
     read_bytes: int = 0
 
     def add(self, size_bytes: int) -> None:
-        """Raises `NeedsShuffleError` where more is read than a small round may, and `_RefusedError`."""
+        """Raises `NeedsShuffleError` if more is read than a small round may, and `_RefusedError`."""
         self.read_bytes += size_bytes
         if self.read_bytes > self.most_bytes:
             raise NeedsShuffleError

@@ -97,7 +97,7 @@ class Page:
     """What is shown of a result, from the top."""
 
     of: str
-    """What it is about, such as a topic; empty where the title says that."""
+    """What it is about, such as a topic; empty if the title says that."""
     title: str = ""
     table: Table[Any] | None = None
     lines: Sequence[Line] = ()

@@ -44,7 +44,7 @@ class ReplicaLag(Report):
     topic: str
     source_version: int
     replica_version: int | None
-    """The version of the source that the replica has; None where there is no replica yet, 0 before its first copy."""
+    """The version of the source that the replica has; None if there is no replica yet, 0 before its first copy."""
     lag_records: int
     """Records of the files that the replica lacks."""
     lag_bytes: int

@@ -15,7 +15,7 @@ from lithify.reports.report import Report
 
 @dataclass(frozen=True, slots=True)
 class ReplicaStatus(Report):
-    """The replica of one topic, as it is now. Figures are null where one of the two sides cannot be read."""
+    """The replica of one topic, as it is now. Figures are null if one of the two sides cannot be read."""
 
     name: str
     topic: str | None

@@ -76,13 +76,13 @@ class LogReport:
     bytes_written: int = 0
     tombstones_expire_below: int = 0
     tombstones_read_below: int | None = None
-    """All groups of `tombstone.hold.groups` had read those below; null where none is named (C61)."""
+    """All groups of `tombstone.hold.groups` had read those below; null if none is named (C61)."""
     held_by: tuple[str, ...] = ()
     """The groups that hold tombstones which would have expired."""
     missed_by: tuple[str, ...] = ()
     """The groups that had not read all tombstones that the round dropped, after `tombstone.hold.max.ms`."""
     backlog_read_below: int | None = None
-    """All groups of `backlog.trim.groups` had read what is below; null where none is named (C62)."""
+    """All groups of `backlog.trim.groups` had read what is below; null if none is named (C62)."""
     values_expire_before_ms: int | None = None
     phases_ms: Mapping[str, int] = field(default_factory=dict)
     changed: bool = False

@@ -198,7 +198,7 @@ def _drops_after(outcome: LogOutcome, current: LogState) -> Drops:
 
 
 def _undone_after(plan: LogPlan, undone: Undone | None) -> Undone | None:
-    """None where readers could pass the same values after this round as after those that were undone."""
+    """None if readers could pass the same values after this round as after those that were undone."""
     if undone is None or (undone.below <= plan.horizon.offset and (undone.of_view or plan.view is None)):
         return None
     return undone

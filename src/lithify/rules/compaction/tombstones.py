@@ -150,7 +150,7 @@ def missed_deletes(log: LogState, offset: int, epoch: int, *, compacted: bool) -
 
     `log` is the newest state, of the same topic and not truncated below `offset`, which is not below the
     log start. `compacted` says which data is read: only readers of the view miss deletes that the view
-    had. The result is never None where a delete was missed. It is exact up to the end of the
+    had. The result is never None if a delete was missed. It is exact up to the end of the
     segment, or of the tombstone step, that had the last dropped delete.
     """
     missed = (d for d in log.dropped if d.epoch > epoch and d.below > offset and (compacted or not d.of_view))

@@ -77,7 +77,7 @@ def changed_logs(step: Step) -> tuple[int, ...]:
 
 
 def difference_of(source: TopicFiles, target: TopicFiles) -> Difference:
-    """Compares the files of logs. Raises `DamagedError` where a file and its copy are not the same."""
+    """Compares the files of logs. Raises `DamagedError` if a file and its copy are not the same."""
     known = by_origin((*target.view, *target.segments))
     for key, segment in by_origin((*source.view, *source.segments)).items():
         if key in known and not _is_copy_of(known[key], segment):

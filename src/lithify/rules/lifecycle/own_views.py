@@ -40,7 +40,7 @@ def may_compact(source: TopicState) -> bool:
 
 
 def why_not_compacting(replica: TopicState) -> str | None:
-    """Why a replica that is to compact by itself does not; None where it does, or is not to."""
+    """Why a replica that is to compact by itself does not; None if it does, or is not to."""
     says = replica.replica
     if says is None or not says.compact or says.compacts:
         return None

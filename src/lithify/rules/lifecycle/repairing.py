@@ -69,7 +69,7 @@ class RepairPlan:
 
 
 def plan_repair(remains: Remains) -> RepairPlan:
-    """Raises `RefusedError` where nothing can be decided."""
+    """Raises `RefusedError` if nothing can be decided."""
     if remains.entry is Entry.WHOLE:
         return RepairPlan(Way.NOTHING)
     if remains.deleted:

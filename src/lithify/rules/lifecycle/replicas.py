@@ -23,7 +23,7 @@ _START_OVER = "`lithify topic delete` deletes it there, and the next copy create
 
 
 def check_done_to(state: TopicState, verb: Verb) -> None:
-    """Raises `PolicyError` where a topic is a replica, and the verb is not done to it (C64, C67)."""
+    """Raises `PolicyError` if a topic is a replica, and the verb is not done to it (C64, C67)."""
     if verb is Verb.COMPACT:
         check_takes_rounds(state)
     elif verb not in _DONE_TO_REPLICAS:
@@ -102,7 +102,7 @@ def check_replicates(source: TopicState, where: str, target: TopicState) -> Repl
 
 
 def check_same_source(source: TopicState, target: TopicState) -> None:
-    """Raises `PolicyError` where a replica is one of another topic than `source`."""
+    """Raises `PolicyError` if a replica is one of another topic than `source`."""
     known = check_replica(target)
     if known.identity != source.identity:
         raise PolicyError(
@@ -131,7 +131,7 @@ def check_promotable(state: TopicState) -> ReplicaOf:
 
 
 def _check_not_back(source: TopicState, target: TopicState, known: ReplicaOf) -> None:
-    """Raises `ConflictError` where the source is not what it was when it was copied, or later than that."""
+    """Raises `ConflictError` if the source is not what it was when it was copied, or later than that."""
     if known.version == NOTHING_COPIED:
         return
     logs = [(now, copied_log(target, now.partition)) for now in source.logs if now.partition in target.partitions]
@@ -153,7 +153,7 @@ def _check_not_back(source: TopicState, target: TopicState, known: ReplicaOf) ->
 
 
 def check_still_there(source: TopicState, target: TopicState, removed: Iterable[Segment]) -> None:
-    """Raises `ConflictError` where the source lacks segments of the replica that nothing can have removed (C64).
+    """Raises `ConflictError` if the source lacks segments of the replica that nothing can have removed (C64).
 
     Rounds, also those that were undone, remove what is below D, and retention and `delete-records` what is below S;
     truncations remove or rewrite what ends above their new log ends. So a source that was restored is found however

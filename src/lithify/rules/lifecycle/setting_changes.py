@@ -29,7 +29,7 @@ def altered(
 ) -> dict[int, LogState]:
     """By partition the state of every log that changes or is new; none if nothing changes.
 
-    `segments` are all of the topic. Raises `PolicyError` where a view would be lost, and
+    `segments` are all of the topic. Raises `PolicyError` if a view would be lost, and
     `InvalidSettingError` for fewer partitions, `RefusedError` for too many.
     """
     if partitions < len(state.logs):

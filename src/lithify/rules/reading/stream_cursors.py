@@ -70,7 +70,7 @@ def cursors_at(
 
 
 def check_continues(states: Iterable[TopicState], cursors: Cursors, *, compacted: bool, as_ends: bool = False) -> None:
-    """Raises `LogTruncatedError` where a stream cannot continue at one of its cursors.
+    """Raises `LogTruncatedError` if a stream cannot continue at one of its cursors.
 
     `as_ends`: a batch ends there. Deletes that it misses above are an error of the next one, which begins there.
     """

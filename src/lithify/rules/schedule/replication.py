@@ -21,7 +21,7 @@ JITTER = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Change tokens of a topic on both sides; None where only loading the topic can tell, or there is no topic."""
+    """Change tokens of a topic on both sides; None if only loading the topic can tell, or there is no topic."""
 
     source: str | None
     target: str | None

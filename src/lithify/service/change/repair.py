@@ -36,7 +36,7 @@ class RepairRequest:
 def repair(warehouse: Warehouse, salvage: Salvage, request: RepairRequest) -> RepairReport:
     """Plans the repair of a topic, and does it if asked to.
 
-    Raises `UnknownTopicError`, `RefusedError` where it cannot be decided, `ConflictError` where others committed first,
+    Raises `UnknownTopicError`, `RefusedError` if it cannot be decided, `ConflictError` if others committed first,
     `DamagedError` or `WarehouseError`.
     """
     remains = salvage.remains(request.name, request.folder, request.metadata)

@@ -30,7 +30,7 @@ def retain(
 
     Before that the topic inherits what its stream says now (C56).
 
-    Raises `PolicyError` where nothing is retained by age, size or groups, `ClockError`, `UnknownTopicError`, or what
+    Raises `PolicyError` if nothing is retained by age, size or groups, `ClockError`, `UnknownTopicError`, or what
     `commit` raises.
     """
     inherit_now(warehouse, name)

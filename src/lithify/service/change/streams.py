@@ -42,7 +42,7 @@ def edit_stream(
 
     Only these are written, so that an edit at the same time loses nothing. A topic that fails has its error in the
     report; a repetition tries it again. Raises `UnknownStreamError`, `InvalidSettingError` or `WarehouseError`, and has
-    changed nothing then; `ConflictError` where another edit contradicts, so that the attributes need a repair.
+    changed nothing then; `ConflictError` if another edit contradicts, so that the attributes need a repair.
     """
     store = warehouse.store
     with store.edit_lock(stream):
@@ -83,7 +83,7 @@ def _all_edited(warehouse: Warehouse, stream: str) -> Iterable[EditedTopic]:
 
 
 def _as_stored(store: LogStore, stream: str) -> StreamAttributes:
-    """What is stored after an edit. Raises `ConflictError` where edits contradict that could not take turns."""
+    """What is stored after an edit. Raises `ConflictError` if edits contradict that could not take turns."""
     try:
         return attributes_of(store, stream) or StreamAttributes()
     except InvalidSettingError as error:
@@ -93,7 +93,7 @@ def _as_stored(store: LogStore, stream: str) -> StreamAttributes:
 def inherit(warehouse: Warehouse, state: TopicState, attributes: StreamAttributes) -> AlterReport | None:
     """Alters a topic that does not have what these attributes say, by those that there are now; None if it has.
 
-    Raises `InvalidSettingError` where that contradicts settings of its own, or what `alter` raises.
+    Raises `InvalidSettingError` if that contradicts settings of its own, or what `alter` raises.
     """
     if state.replica is not None:  # it has the settings of its source (C63)
         return None

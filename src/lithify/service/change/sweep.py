@@ -44,7 +44,7 @@ def sweep(warehouse: Warehouse, name: TopicName, *, delete: bool, allow_unusual:
     With `allow_unusual` it gives up commits that the catalog does not have: their metadata is deleted like files
     that no version has named, so that no later sweep asks.
 
-    Raises `UnusualSweepError` where a person should look first, unless `allow_unusual`; `DamagedError`
+    Raises `UnusualSweepError` if a person should look first, unless `allow_unusual`; `DamagedError`
     where a file that is needed is not in the folder; `UnknownTopicError`, or what `as_inherited` and `commit` raise.
     """
     look, plan = _planned(warehouse, name, refuses=delete and not allow_unusual, gives_up=allow_unusual)

@@ -118,7 +118,7 @@ class Reached:
         return self.places.get(partition, Place())
 
     def check(self, newest: TopicState, partitions: Iterable[int]) -> None:
-        """Raises `ConflictError` where one of these logs does not end where this ingest's last commit ended it."""
+        """Raises `ConflictError` if one of these logs does not end where this ingest's last commit ended it."""
         if newest.identity != self.identity:
             raise ConflictError(f"{newest.name}: the topic was deleted and recreated meanwhile", hint="start again")
         if newest.origin != self.origin:
@@ -136,7 +136,7 @@ class Reached:
 def commit_copied(warehouse: Warehouse, copied: Copied, reached: Reached, run_id: str) -> TopicState:
     """Adds the segments that tasks have written to the logs of one topic and moves their ends, atomically.
 
-    Raises `ConflictError` where another writer has moved a log end or the topic was recreated,
+    Raises `ConflictError` if another writer has moved a log end or the topic was recreated,
     `DamagedError`, or what `commit` raises.
     """
     by_log = by_partition(copied.logs)

@@ -38,7 +38,7 @@ def ingest(
     """Copies the current records of topics, or with `continuous` all new ones until `stops` returns true.
 
     A topic that fails has its error in its report; the others continue. Raises `BrokerError` or
-    `ConnectorError` where no copy can start.
+    `ConnectorError` if no copy can start.
     """
     narration = Narration(source, request, warehouse.clock, notes)
     copies = _Copies(warehouse, source, request, tell, narration)

@@ -30,7 +30,7 @@ def known_source(store: LogStore, state: TopicState, source: CopyOf) -> CopiedTo
 def remember(store: LogStore, state: TopicState, known: CopiedTopic | None, copied: CopiedTopic) -> None:
     """Stores what is new of the source of a copy; what the source did not tell this time remains as it is `known`.
 
-    Raises `PolicyError` where the copy was promoted meanwhile, whose note this may have overwritten: it is there again.
+    Raises `PolicyError` if the copy was promoted meanwhile, whose note this may have overwritten: it is there again.
     """
     if known is not None:
         config = known.config if copied.config is None else copied.config
@@ -43,7 +43,7 @@ def remember(store: LogStore, state: TopicState, known: CopiedTopic | None, copi
 
 
 def check_one_can_begin(store: LogStore, system: str, request: IngestRequest) -> None:
-    """Raises the first `RefusedError` where every topic of `system` that is named would be refused."""
+    """Raises the first `RefusedError` if every topic of `system` that is named would be refused."""
     refused: list[RefusedError] = []
     for topic in request.topics:
         try:

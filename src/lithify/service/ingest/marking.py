@@ -31,7 +31,7 @@ def marked(warehouse: Warehouse, state: TopicState, source: CopyOf, *, known: bo
 
 
 def check_marked(state: TopicState, source: CopyOf) -> None:
-    """Raises `ConflictError` where it says so no more: what is loaded after a commit is not what was committed."""
+    """Raises `ConflictError` if it says so no more: what is loaded after a commit is not what was committed."""
     if not _is_marked(state, source):
         why = "it was promoted, or deleted and recreated, meanwhile"
         raise ConflictError(f"{state.name}: {why}", hint="start again; nothing was copied")

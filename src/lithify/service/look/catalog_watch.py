@@ -213,7 +213,7 @@ def read_topics(
 ) -> tuple[dict[TopicName, T], dict[TopicName, LithifyError]]:
     """What `read` returns for each topic of the catalog, and the errors of those that cannot be read (C50).
 
-    Raises `WarehouseError` where the catalog cannot be reached.
+    Raises `WarehouseError` if the catalog cannot be reached.
     """
     by_topic: dict[TopicName, T] = {}
     errors: dict[TopicName, LithifyError] = {}

@@ -31,7 +31,7 @@ def group_lag(warehouse: Warehouse, group: str, name: TopicName, positions: Sequ
     """The lag of a group in every log of a topic, and in those that no longer exist but have a position.
 
     A topic or log that cannot be read says why (C50). Raises `UnknownTopicError` for one without a position, and
-    `UnusableEnvironmentError` where no topic can be read.
+    `UnusableEnvironmentError` if no topic can be read.
     """
     try:
         return _lags(warehouse, group, name, positions)

@@ -59,7 +59,7 @@ FRAME_BYTES = 64
 
 
 def plan_round(partition: str, look: TopicLook) -> RoundPlan:
-    """Raises `DamagedError` if the broker cannot read the view, `BrokerError` where what it says is contradictory."""
+    """Raises `DamagedError` if the broker cannot read the view, `BrokerError` if what it says is contradictory."""
     if look.view is not None and look.served is not None and look.served.ledger != look.view:
         raise BrokerError(
             f"{partition}: the broker serves compacted ledger {look.served.ledger}, its cursor names {look.view}",

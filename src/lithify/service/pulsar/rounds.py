@@ -41,7 +41,7 @@ class RoundRequest:
 def compact_topic(ports: RoundPorts, request: RoundRequest, progress: Progress) -> TopicRoundReport:
     """One round. Errors of a partition are in its report.
 
-    Raises what the cluster raises where nothing can begin, and `RoundAbandonedError` if `progress` does.
+    Raises what the cluster raises if nothing can begin, and `RoundAbandonedError` if `progress` does.
     """
     began_ms, run_id = ports.clock.monotonic_ms(), ports.clock.new_id()
     names = ports.cluster.partitions(request.topic)

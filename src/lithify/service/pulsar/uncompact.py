@@ -15,7 +15,7 @@ from lithify.service.pulsar.leftovers import Leftovers, OpenViewLedgers
 
 
 def uncompact_topic(cluster: PulsarCluster, open_ledgers: OpenViewLedgers, topic: str) -> UncompactReport:
-    """Drops the view of every partition. Raises what the cluster raises where nothing can begin."""
+    """Drops the view of every partition. Raises what the cluster raises if nothing can begin."""
     names, notes = cluster.partitions(topic), list[str]()
     leftovers = Leftovers(cluster, open_ledgers)
     dropped = tuple(_dropped(leftovers, number, name, notes) for number, name in names.items())

@@ -72,7 +72,7 @@ def records_to(
 
 
 def as_of(warehouse: Warehouse, name: TopicName, at: At, partition: int | None, *, compacted: bool) -> tuple[AsOf, ...]:
-    """By log, a version to read. Raises `OffsetOutOfRangeError` where none covers the point, or `RefusedError`."""
+    """By log, a version to read. Raises `OffsetOutOfRangeError` if none covers the point, or `RefusedError`."""
     newest = warehouse.store.load(name)
     wanted = _by_log(newest, at, partition)
     kept = _Kept(warehouse, newest)
@@ -137,7 +137,7 @@ def _version_at(warehouse: Warehouse, kept: _Kept, partition: int, at: int | AtT
 def _end(
     warehouse: Warehouse, kept: _Kept, state: TopicState, partition: int, point: int | AtTime, points: Points
 ) -> int | None:
-    """The offset that a point means in a version; None where that does not cover it."""
+    """The offset that a point means in a version; None if that does not cover it."""
     if not isinstance(point, AtTime):
         return point if points.first <= point <= points.last else None
     end = open_log(warehouse, state, partition, point, points.how).position

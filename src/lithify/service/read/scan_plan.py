@@ -73,7 +73,7 @@ def offsets_at(
     """The offsets that a bound means in these versions.
 
     Raises `OffsetOutOfRangeError` for an offset that is not in the log, unless data may be lost, and
-    `RefusedError` or `UnknownTopicError` where the bound names other logs than there are.
+    `RefusedError` or `UnknownTopicError` if the bound names other logs than there are.
     """
     by_name = {str(state.name): state for state in states}
     read = {name: settings.partitions(state) for name, state in by_name.items()}
@@ -107,7 +107,7 @@ def starts_at(
 
 
 def check_ranges(start: Offsets, end: Offsets) -> None:
-    """Raises `RefusedError` where a log would be read from an offset to one below it."""
+    """Raises `RefusedError` if a log would be read from an offset to one below it."""
     for topic, logs in start.items():
         for partition, first in logs.items():
             if first > end[topic][partition]:

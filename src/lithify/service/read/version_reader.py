@@ -230,7 +230,7 @@ class VersionReader:
             raise swept or error from error
 
     def _check_still_there(self, newest: TopicState) -> None:
-        """Raises `LogTruncatedError` where the log is another one, or the reader would miss deletes (C7, C49)."""
+        """Raises `LogTruncatedError` if the log is another one, or the reader would miss deletes (C7, C49)."""
         hint = "open a new reader, at earliest or at an offset of the log"
         if newest.identity == self._state.identity and newest.version < self._state.version:
             raise lost_error(self._id, self.cursor, Restored(), hint)

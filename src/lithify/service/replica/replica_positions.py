@@ -46,7 +46,7 @@ def load_between(
 ) -> tuple[TopicState, ReadPositions]:
     """The version to copy, and the positions that belong to it; `before` is the version as of now.
 
-    Raises `CoordinationError`, `ConflictError` where rounds commit all the time, or what `load` raises.
+    Raises `CoordinationError`, `ConflictError` if rounds commit all the time, or what `load` raises.
     """
     for _ in range(TURNS):
         positions = read()

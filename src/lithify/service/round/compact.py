@@ -41,7 +41,7 @@ class RunRequest:
 
 
 def check_masks(warehouse: Warehouse, state: TopicState) -> None:
-    """Raises `PolicyError` where rounds may not leave dead records in masks."""
+    """Raises `PolicyError` if rounds may not leave dead records in masks."""
     if state.round_settings.segment_max_dead_ratio == 0:
         reason, hint = "segment.max.dead.ratio=0 allows no masks", "compact without it, or alter the setting"
     elif not may_have_masks(warehouse.store, state):

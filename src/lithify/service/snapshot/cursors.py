@@ -31,7 +31,7 @@ def first_cursor(state: TopicState, partition: int) -> Cursor:
 
 
 def check_continues(cursor: Cursor, state: TopicState, partition: int) -> None:
-    """Raises `LogTruncatedError` where a consumer cannot continue at its cursor."""
+    """Raises `LogTruncatedError` if a consumer cannot continue at its cursor."""
     match continuation(cursor, state, log_of(state, partition), compacted=True):
         case Continues() | BeyondEnd():  # the cluster has what was not copied into the lake yet
             return
@@ -63,7 +63,7 @@ def _next(records: Iterator[Record]) -> Sequence[Record]:
 
 
 def copied_from(warehouse: Warehouse, state: TopicState, source_topic: str) -> str:
-    """The id of the topic in the cluster that this one was copied from; empty where that is not known."""
+    """The id of the topic in the cluster that this one was copied from; empty if that is not known."""
     copied = source_of(warehouse.store, state)
     return copied.topic_id if copied is not None and copied.name == source_topic else ""
 
@@ -72,7 +72,7 @@ class Cursors:
     """By partition, the cursor of a consumer, and the version of the log that it loaded last."""
 
     def __init__(self, state: TopicState, stored: Mapping[int, Cursor], partitions: Iterable[int]) -> None:
-        """Raises `LogTruncatedError` where a consumer cannot continue at a stored cursor."""
+        """Raises `LogTruncatedError` if a consumer cannot continue at a stored cursor."""
         self._cursors: dict[int, Cursor] = {}
         self._seen: dict[int, tuple[LogState, int]] = {}
         """The log, and the version of its topic."""
@@ -93,14 +93,14 @@ class Cursors:
         return self._cursors[partition].offset
 
     def check_at_end(self, partition: int, state: TopicState, read: int) -> None:
-        """Raises `LogTruncatedError` where a log ends where the consumer has read to, or before, and it cannot continue
+        """Raises `LogTruncatedError` if a log ends where the consumer has read to, or before, and it cannot continue
         there: the log was cut, recreated or restored. Nobody would look, as there is nothing to read.
         """
         if self._seen[partition][0].log_end_offset == read >= log_of(state, partition).log_end_offset:
             self._check(partition, state, read)
 
     def see(self, partition: int, state: TopicState, settled: int, read: int) -> None:
-        """Takes a newer version of the log. Raises `LogTruncatedError` where the consumer cannot continue in it."""
+        """Takes a newer version of the log. Raises `LogTruncatedError` if the consumer cannot continue in it."""
         self._check(partition, state, read)
         self._cursors[partition] = advanced(self._cursors[partition], *self._seen[partition], settled)
         self._seen[partition] = log_of(state, partition), state.version

@@ -39,7 +39,7 @@ class LakeAlone(LakeAndLive):
         live.newest = Newest(warehouse, name, self._check_continues)
 
     def _check_continues(self, state: TopicState) -> None:
-        """Raises `LogTruncatedError` where a log was read whole, and is another one that ends no later."""
+        """Raises `LogTruncatedError` if a log was read whole, and is another one that ends no later."""
         for partition, at in self._reading.reached.items():
             self._cursors.check_at_end(partition, state, at.offset)
 

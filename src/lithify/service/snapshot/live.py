@@ -103,7 +103,7 @@ class LiveSource(Protocol):
         """
 
     def enter(self, partition: int, log: LogState, at: Reached) -> None:
-        """Before the copy is read from there on. Raises `SourceLostError` where deletes may be missing in it (C71)."""
+        """Before the copy is read from there on. Raises `SourceLostError` if deletes may be missing in it (C71)."""
 
     def learn(self, ends: Ends) -> None:
         """Takes what this consumer has stored of its ends (C71)."""
@@ -135,7 +135,7 @@ def check_same(system: str, topic: str, known: str, actual: str) -> None:
 
 
 def chosen_partitions(live: LiveSource, wanted: Sequence[int] | None, name: TopicName, in_lake: int) -> Sequence[int]:
-    """The partitions to read, None for all. Raises `UnknownSourceError` where the cluster has fewer."""
+    """The partitions to read, None for all. Raises `UnknownSourceError` if the cluster has fewer."""
     there = live.partitions()
     least = in_lake if wanted is None else max(wanted, default=-1) + 1
     if there < least or (wanted is not None and min(wanted, default=0) < 0):

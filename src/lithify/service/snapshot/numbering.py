@@ -22,7 +22,7 @@ from lithify.service.snapshot.live import Reached
 
 
 def check_numbering(warehouse: Warehouse, state: TopicState, partition: int, at: Reached) -> None:
-    """Raises `LogTruncatedError` where the copy has other offsets. Reads a segment if it has more than the consumer."""
+    """Raises `LogTruncatedError` if the copy has other offsets. Reads a segment if it has more than the consumer."""
     log = log_of(state, partition)
     if at.message is None or log.copied_to is None:
         return

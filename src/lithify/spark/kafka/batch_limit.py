@@ -13,7 +13,7 @@ BATCH_BYTES = 4 * 2**30
 
 
 def offsets_at_once(offsets: int, size_bytes: int | None) -> int:
-    """The offsets of a batch of a topic that has so many, and takes so many bytes, None where that is not told."""
+    """The offsets of a batch of a topic that has so many, and takes so many bytes, None if that is not told."""
     if not size_bytes:
         return BATCH_OFFSETS
     return max(1, min(BATCH_OFFSETS, BATCH_BYTES * offsets // size_bytes))

@@ -83,7 +83,7 @@ class Ranges:
     offsets: Mapping[int, tuple[int, int]]
 
     def copy(self, session: SparkSession, copying: Copying, why: str = "") -> tuple[StagedLog, ...]:
-        """Writes them. Raises `InvalidRecordError` where Kafka's client for Python cannot be used."""
+        """Writes them. Raises `InvalidRecordError` if Kafka's client for Python cannot be used."""
         frame = self._frame(session, why)
         return staged_by(frame.mapInArrow(_Task(self.topic, self.config, copying), f"{RESULT} binary"))
 

@@ -116,7 +116,7 @@ class KafkaCluster:
         return {p: SourceLog(p, starts[p][0], *ends[p]) for p in topic.partitions}
 
     def epochs(self, topic: SourceTopic) -> Mapping[int, int | None]:
-        """By partition the leader epoch, None where the broker does not tell. Raises as `topic`."""
+        """By partition the leader epoch, None if the broker does not tell. Raises as `topic`."""
         with self._errors_converted(topic.name):
             latest = self._jvm.org.apache.kafka.clients.admin.OffsetSpec.latest()
             return {p: epoch for p, (_, epoch) in self._offsets(topic, latest).items()}

@@ -151,7 +151,7 @@ class KafkaSource(KafkaCluster):
     def stream(
         self, topic: str, starts: Mapping[int, SourcePosition | None], run_id: str, on_batch: OnBatch
     ) -> SourceStream:
-        """Raises `ConnectorError` where the session does not know Kafka."""
+        """Raises `ConnectorError` if the session does not know Kafka."""
         request = self._request
         plan = StreamPlan(
             source=topic,

@@ -41,7 +41,7 @@ def end_quietly(context: SparkContext) -> None:
 def ending_first(stops: Callable[[], bool]) -> Iterator[None]:
     """The JVM may end before the block has: a supervisor's signal reaches it too. Once `stops()`, that is an end.
 
-    Raises `EngineError` where the JVM has ended by itself.
+    Raises `EngineError` if the JVM has ended by itself.
     """
     try:
         yield

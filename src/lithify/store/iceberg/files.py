@@ -62,7 +62,7 @@ class IcebergFiles:
         return {partition: ArrowArrivals(table) for partition, table in tables.items()}
 
     def write(self, state: TopicState, arrivals: Arrivals, base_offset: int, run_id: str) -> tuple[Segment, ...]:
-        """Raises `WarehouseError` where nothing can be written."""
+        """Raises `WarehouseError` if nothing can be written."""
         from lithify.columnar.arrivals.incoming import with_offsets
         from lithify.columnar.segment.schema import PARTITION
         from lithify.columnar.segment.writer import SegmentSpec, SegmentWriter
@@ -123,7 +123,7 @@ class IcebergFiles:
                     yield ArrowBatch(rows)
 
     def cut(self, state: TopicState, segment: Segment, end_offset: int, run_id: str) -> tuple[Segment, ...]:
-        """Raises `DamagedError`, or `WarehouseError` where nothing can be written."""
+        """Raises `DamagedError`, or `WarehouseError` if nothing can be written."""
         from lithify.columnar.rewrite import cut
         from lithify.columnar.segment.writer import SegmentSpec
 
@@ -131,7 +131,7 @@ class IcebergFiles:
             return cut(self.access, SegmentSpec.of(state, segment.partition, run_id), segment, end_offset)
 
     def masked(self, state: TopicState, segment: Segment, dead: Collection[int], run_id: str) -> Segment:
-        """Raises `DamagedError`, or `WarehouseError` where nothing can be written."""
+        """Raises `DamagedError`, or `WarehouseError` if nothing can be written."""
         from lithify.columnar.rewrite import mask_offsets
         from lithify.columnar.segment.writer import SegmentSpec
 
@@ -151,7 +151,7 @@ class IcebergFiles:
         return checked_pieces(self.access, segment)
 
     def copy(self, state: TopicState, segment: Segment, pieces: Iterable[bytes], run_id: str) -> Segment:
-        """Raises `WarehouseError` where nothing can be written."""
+        """Raises `WarehouseError` if nothing can be written."""
         from lithify.columnar.segment.file_pieces import write_pieces
 
         path = f"{state.location}/data/partition={segment.partition}/{copied_name(segment.path, run_id)}"
@@ -166,7 +166,7 @@ class IcebergFiles:
         return read_mask(self.access, segment)
 
     def copy_mask(self, state: TopicState, segment: Segment, hidden: BitMap, run_id: str) -> Segment:
-        """Raises `WarehouseError` where nothing can be written."""
+        """Raises `WarehouseError` if nothing can be written."""
         from lithify.columnar.segment.mask_file import copy_mask
 
         assert segment.mask is not None
@@ -182,7 +182,7 @@ class IcebergFiles:
         return tuple(one for one in inspect_segment(self.access, segment, None, None) if isinstance(one, Finding))
 
     def missing(self, paths: Sequence[str]) -> tuple[str, ...]:
-        """Raises `WarehouseError` where the warehouse cannot be asked."""
+        """Raises `WarehouseError` if the warehouse cannot be asked."""
         with writing(self._source.where), ThreadPoolExecutor(LOOKUPS_AT_ONCE) as pool:
             return tuple(path for path, there in zip(paths, pool.map(self._exists, paths), strict=True) if not there)
 

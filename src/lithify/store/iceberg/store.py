@@ -76,7 +76,7 @@ class IcebergStore(TopicFolders):
         return REQUESTS_AT_ONCE if root is None or local_path(root) is None else 1
 
     def identity(self, *, makes: bool) -> str | None:
-        """The identity of the warehouse, made if there is none yet and it `makes` one; None where there is none.
+        """The identity of the warehouse, made if there is none yet and it `makes` one; None if there is none.
 
         Raises `WarehouseError`.
         """

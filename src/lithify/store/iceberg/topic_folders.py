@@ -123,7 +123,7 @@ class TopicFolders:
         return layout.catalog_document_file(self._source.root, kind)
 
     def named_files(self, name: TopicName) -> NamedFiles:
-        """Raises what `load` raises, and `DamagedError` where a manifest cannot be read."""
+        """Raises what `load` raises, and `DamagedError` if a manifest cannot be read."""
         table = self._tables.load(name)
         try:
             return self._named(name, table)

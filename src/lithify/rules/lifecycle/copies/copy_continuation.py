@@ -170,7 +170,7 @@ def with_cuts(
 
 
 def _log_end(state: TopicState | None, partition: int) -> int | None:
-    """The copy's log end; None where nothing was ever copied, so that nothing can be missing."""
+    """The copy's log end; None if nothing was ever copied, so that nothing can be missing."""
     if state is None or partition not in state.partitions:
         return None
     end = state.log(partition).log_end_offset

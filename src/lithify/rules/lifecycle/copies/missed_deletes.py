@@ -142,7 +142,7 @@ def begun_at(known: KnownEnds, at: tuple[int, int] | None) -> KnownEnds:
 
 
 def begun_after_cut(log: LogState, end: int) -> tuple[int, int] | None:
-    """Where the copy began, once the log ends at `end`; None where that tells nothing any more.
+    """Where the copy began, once the log ends at `end`; None if that tells nothing any more.
 
     A resync begins above what was copied before, and its deletes, or some of them, are cut off then.
     """

@@ -35,13 +35,13 @@ def check_takes_partitions(state: TopicState) -> None:
 
 
 def check_appends(state: TopicState, edit: TopicEdit) -> None:
-    """Raises `PolicyError` where `edit` appends to a copy what is not of its source (C70)."""
+    """Raises `PolicyError` if `edit` appends to a copy what is not of its source (C70)."""
     if edit.verb is Verb.APPEND and edit.origin in (None, OWN):
         check_takes_records(state)
 
 
 def check_ingested(state: TopicState, source: CopyOf, *, known: bool) -> None:
-    """Raises `RefusedError` where no ingest of `source` can continue in `state` (C70).
+    """Raises `RefusedError` if no ingest of `source` can continue in `state` (C70).
 
     `known`: its documents say that it is a copy of that topic. An earlier Lithify said it nowhere else.
     """
@@ -58,7 +58,7 @@ def check_ingested(state: TopicState, source: CopyOf, *, known: bool) -> None:
 
 
 def check_still_copy(state: TopicState) -> None:
-    """Raises `PolicyError` where the rest of a topic is not in its source any more, as it was promoted (C70)."""
+    """Raises `PolicyError` if the rest of a topic is not in its source any more, as it was promoted (C70)."""
     if isinstance(state.origin, Promoted):
         raise PolicyError(_promoted(state), hint="read it without Kafka, or ingest into another topic")
 

@@ -24,9 +24,9 @@ TRIES = 3
 
 
 def made_identity(catalog: Catalog, new_id: Callable[[], str]) -> str | None:
-    """The identity, made if there is none yet; None where the catalog stores none, or not for this user.
+    """The identity, made if there is none yet; None if the catalog stores none, or not for this user.
 
-    Raises what the catalog raises where it cannot be read.
+    Raises what the catalog raises if it cannot be read.
     """
     identity = stored_identity(catalog)
     for _ in range(TRIES):

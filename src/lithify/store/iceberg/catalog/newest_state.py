@@ -51,7 +51,7 @@ class Lists:
 
     log: ManifestList
     view: ManifestList | None
-    """None as well where the branch is not as the last commit left it."""
+    """None as well if the branch is not as the last commit left it."""
 
 
 def named_lists(metadata: TableMetadata, where: str, log: str, view: str) -> Lists | None:

@@ -69,7 +69,7 @@ class Swap:
 def stage(table: Table, state: TopicState, edit: TopicEdit, access: FileAccess) -> Swap:
     """Writes everything that the commit of `edit` on `state` needs, and returns what to swap.
 
-    `table` is at `state`. Raises `WarehouseError` where nothing can be written, `DamagedError`
+    `table` is at `state`. Raises `WarehouseError` if nothing can be written, `DamagedError`
     where a manifest cannot be read, `ValueError` for an edit that does not fit.
     """
     metadata = table.metadata

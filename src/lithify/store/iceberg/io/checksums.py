@@ -63,7 +63,7 @@ class Stated:
 
     size_bytes: int
     checksum: str | None
-    """None where only the size is stored."""
+    """None if only the size is stored."""
 
     @staticmethod
     def of(content: bytes) -> Stated:
@@ -151,7 +151,7 @@ class TableFacts:
 
 
 def check(where: str, table: str, facts: TableFacts, *, needed: bool) -> None:
-    """Raises `DamagedError` where properties or main's snapshot of `table` are not as a commit left them.
+    """Raises `DamagedError` if properties or main's snapshot of `table` are not as a commit left them.
 
     With `needed` there must be something to compare with.
     """
