@@ -48,7 +48,7 @@ def open(warehouse: str | PathLike[str] | None = None, *, catalog: str | None = 
 
 
 def __getattr__(name: str) -> object:
-    """`lithify.Lake` and `lithify.Topic`, imported when they are first asked for."""
+    """`lithify.Lake` and `lithify.Topic`, imported when they are first used."""
     if name in ("Lake", "Topic"):
         from lithify.api import lake
 

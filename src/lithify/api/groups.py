@@ -29,7 +29,7 @@ from lithify.service.read.fetch import open_logs
 
 
 def tell_nobody(_what: str, _ms: int) -> None:
-    """For those who need not know what is waited for."""
+    """For callers that need not know what is waited for."""
 
 
 @dataclass(frozen=True, slots=True)

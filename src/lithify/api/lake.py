@@ -191,8 +191,8 @@ class Lake(WholeWarehouse):
     ) -> Reports[IngestReport]:
         """Copies topics of a Kafka cluster, with their offsets; `kafka` are settings of its client, by Java's names.
 
-        Ends after the current records, or with `continuous` when `stops` says so. `tell` gets batches, `notes` what
-        else there is to say. A topic that fails has its error in its report. Raises, if it can before Spark starts,
+        Ends after the current records, or with `continuous` when `stops` says so. `tell` gets batches, `notes` gets
+        all other notes. A topic that fails has its error in its report. Raises, if it can before Spark starts,
         `RefusedError`, `BrokerError`, `ConnectorError` or `UnknownSourceError` if nothing can begin.
         """
         request = IngestRequest(

@@ -78,7 +78,7 @@ class Topic(TopicTable):
         """Appends one atomic batch: records, or Arrow data with the columns that `produce` takes.
 
         With `keep_offsets` the records' own partitions and offsets are used; they must ascend and
-        be at or above the log end. `end_offsets` then says, by partition, where logs end after it, which
+        be at or above the log end. `end_offsets` then gives, by partition, where logs end after it, which
         may be beyond their last record. Logs that do not end at `expected_end`, by partition, refuse the batch
         with `FencedError`. Raises `InvalidRecordError` or `InvalidInputError`, with nothing written.
         """

@@ -104,7 +104,7 @@ class TopicCuts:
         return plan_undo(self.warehouse, self.topic_name)
 
     def undo(self) -> CutReport:
-        """Undoes the last round (C7). Raises `NothingToUndoError`, which says why it cannot."""
+        """Undoes the last round (C7). Raises `NothingToUndoError`, which gives the reason."""
         from lithify.service.change.undo import undo
 
         return undo(self.warehouse, self.topic_name)

@@ -46,7 +46,7 @@ def stop_on_signals() -> Event:
 
 
 def run_ingest(invocation: Invocation, copy: Callable[..., tuple[IngestReport, ...]], given: Mapping[str, Any]) -> int:
-    """Ingests by `copy`, a verb of the lake, with the options `given`; prints what it says. Returns the exit code.
+    """Ingests by `copy`, a verb of the lake, with the options `given`; prints its notes. Returns the exit code.
 
     A continuous one waits for as long as the catalog is away.
     """
@@ -119,7 +119,7 @@ def counted(what: str, stopped: Event | None) -> Iterator[tuple[Callable[[int], 
 
 
 class Telling:
-    """Prints what an ingest says; on a terminal it draws a bar as well, of what there was to copy at the beginning."""
+    """Prints an ingest's reports; on a terminal it draws a bar as well, of what there was to copy at the beginning."""
 
     def __init__(self, invocation: Invocation, begin_bar: Callable[[], Bar] | None, *, continuous: bool) -> None:
         self._invocation, self._begin_bar, self._continuous = invocation, begin_bar, continuous

@@ -102,7 +102,7 @@ class Invocation:
             say_error(message + (f" ({hint})" if hint else ""), code)
 
     def say_ending(self) -> None:
-        """Says that an interrupted verb takes a while to end, if it says afterwards what is true then."""
+        """Prints that an interrupted verb takes a while to end, if it prints afterwards what is true then."""
         if self.standing:
             self.note("ending", "interrupted: ending, within 10 s")
 

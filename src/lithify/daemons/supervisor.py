@@ -3,9 +3,10 @@
     main      waits for the end, or for a signal ──► watchdog: a step of a look, or the process ends by itself
     thread    step, step, step ...                  a defect is reported, and ends no thread
 
-After a request to stop no new step begins. Running work has `FINISH_S` to complete and is then asked to stop; the end
-of the process ends threads that still hang after `GIVE_UP_S`: what is not committed has changed nothing. The process
-ends by itself, for its own supervisor to restart it, if its looks make no progress or its events cannot be written.
+After a request to stop no new step begins. Running work has `FINISH_S` to complete and then gets a request to stop; the
+end of the process ends threads that still hang after `GIVE_UP_S`: what is not committed has changed nothing. The
+process ends by itself, for its own supervisor to restart it, if its looks make no progress or its events cannot be
+written.
 
     look   ├─ topic ─ topic ─ topic ─┤   ├─ topic ─ ...                 ← every topic is a step
     ticks  . . . . . . . . . . . . . . . . . . . . . . . .

@@ -44,7 +44,7 @@
     │   └── EngineUnavailableError         Spark does not start, has died, or its workers have
     └── DefectError                        an unexpected exception
 
-Each says what caused it (`Blame`): a cleaner quarantines a log for its own failures only. A message says what happened
+Each says what caused it (`Blame`): a cleaner quarantines a log for its own failures only. A message has what happened
 and where (topic-partition, offset, file), `hint` what to do next, in its reader's words (`words.py`). `code`, by
 which the command line and its JSON name an error, is the name of the class without "Error"."""
 

@@ -1,4 +1,4 @@
-"""What a running cleaner, or daemon of replicas, leaves in the database of leases for those who ask which there are."""
+"""What a running cleaner, or daemon of replicas, leaves in the database of leases by which cleaners are listed."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class Cursor:
         return log.lacks_run(self.run, version - self.version)
 
     def check_is_of(self, log: LogId) -> None:
-        """Raises `RefusedError` for a cursor of another partition: its offset says nothing about this one."""
+        """Raises `RefusedError` for a cursor of another partition: its offset has no meaning for this one."""
         if self.partition not in (None, log.partition):
             raise RefusedError(
                 f"{log}: the cursor is one of partition {self.partition}",

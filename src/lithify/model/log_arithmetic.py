@@ -1,4 +1,4 @@
-"""What the state of a log says of its segments and of its last record; every commit computes it again.
+"""What the state of a log has of its segments and of its last record; every commit computes it again.
 
     segments of the log    clean, below D │ dirty, above D   ─► volumes, the oldest dirty timestamp (C27)
     segments of the view                                     ─► View

@@ -1,4 +1,4 @@
-"""What a log's state says of records that readers may have missed since their cursor's epoch (C49)."""
+"""What a log's state has of records that readers may have missed since their cursor's epoch (C49)."""
 
 from __future__ import annotations
 

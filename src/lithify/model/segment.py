@@ -116,7 +116,7 @@ class Segment:
         return self.null_keys - self.passed_through
 
     def may_hold_tombstones(self, *, empty_is_tombstone: bool) -> bool:
-        """Whether a record here deletes its key, as far as metadata can tell (C17)."""
+        """Whether a record here deletes its key, as far as metadata shows (C17)."""
         return self.null_values > 0 or (empty_is_tombstone and self.min_value_size == 0)
 
 

@@ -114,7 +114,7 @@ class SegmentFiles(Protocol):
         ...
 
     def checked_pieces(self, segment: Segment) -> Iterator[Any]:
-        """The same, checked while they pass; once the last was taken, the file held what its metadata says.
+        """The same, checked while they pass; once the last was taken, the file matched its metadata.
 
         Raises `DamagedError`, which names the file.
         """
@@ -140,7 +140,7 @@ class SegmentFiles(Protocol):
         ...
 
     def findings(self, segment: Segment) -> tuple[Finding, ...]:
-        """What is wrong with a file, which is read whole: nothing, if it holds what its metadata says."""
+        """What is wrong with a file, which is read whole: nothing, if it matches its metadata."""
         ...
 
     def missing(self, paths: Sequence[str]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@
     progress      orders-to-backup   default/orders   replicating, version 812
     leases        replica/orders-to-backup/default/orders@scope   owner   beats   as `ports/leases.py` has them
 
-All are in one database. Definitions are what people ask for; progress is what a daemon last noted, for other
+All are in one database. Definitions are what people request; progress is what a daemon last noted, for other
 daemons and for `status`. Whether a commit at the target is right depends on neither, nor on a lease: the gate
 decides that, by what the target itself says that it is a replica of.
 """

@@ -5,7 +5,7 @@
             ──► Clock         time, waiting and new ids (`ports/clock.py`)
 
 The store applies an edit only to the version that it was made on, and raises `StaleVersionError`
-otherwise. It raises `CommitUnknownError` when it cannot tell. Only `service/commit.py` calls it.
+otherwise. It raises `CommitUnknownError` when it cannot decide. Only `service/commit.py` calls it.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class IngestedLog:
 class IngestedEntries:
     """One log of a copy of a Pulsar topic after a batch. Ids as text, LEDGER:ENTRY.
 
-    `lag` is how many entries Pulsar is ahead, None if the ids are of several ledgers and do not tell.
+    `lag` is how many entries Pulsar is ahead, None if the ids are of several ledgers.
     """
 
     partition: int
@@ -189,7 +189,7 @@ TellNote = Callable[[IngestNote], None]
 
 @dataclass(frozen=True, slots=True)
 class IngestListener:
-    """Who has asked for an ingest: is called with batches and other notes, and says whether it is to end."""
+    """The caller of an ingest: is called with batches and other notes, and returns whether it is to end."""
 
     tell: TellBatch
     notes: TellNote

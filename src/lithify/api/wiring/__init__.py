@@ -47,7 +47,7 @@ COORDINATION_VARIABLE = "LITHIFY_COORDINATION_URL"
 
 @dataclass(frozen=True, slots=True)
 class BookKeeperChoice:
-    """Where a Pulsar cluster's ledgers are, if its admin interface is not to be asked.
+    """Where a Pulsar cluster's ledgers are, if its admin interface is not to be used.
 
     `metadata_url` as Pulsar writes it, such as `zk:host:2181`; `replication` is ensemble, write and ack quorum.
     """
@@ -113,7 +113,8 @@ def kafka_ingest(
     request: IngestRequest,
     listener: IngestListener,
 ) -> tuple[IngestReport, ...]:
-    """Copies topics of a Kafka cluster on a session with Spark's Kafka connector; it asks before it starts one.
+    """Copies topics of a Kafka cluster on a session with Spark's Kafka connector; it connects to Kafka before it starts
+    one.
 
     Raises `RefusedError`, `ConnectorError`, `BrokerError` or `UnknownSourceError` if nothing can begin.
     """
@@ -254,7 +255,7 @@ def groups_of(warehouse: Warehouse, url: str | None, *, makes: bool = False) -> 
 
 
 def with_groups(warehouse: Warehouse, url: str | None) -> Warehouse:
-    """The warehouse with the positions of these groups; the database is connected to when they are first asked for."""
+    """The warehouse with the positions of these groups; it connects to the database when they are first used."""
     from lithify.coordination.leases.group_positions import GroupPositionsOf
 
     return replace(warehouse, groups=GroupPositionsOf(partial(groups_of, warehouse, url, makes=True)))

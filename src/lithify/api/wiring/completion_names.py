@@ -3,7 +3,7 @@
     a directory    its catalog's SQLite file is read as it is        takes milliseconds
     a catalog      PyIceberg lists it, in a thread                   `PATIENCE_S` at most, as a server may be asked
 
-Tables of other programs in a catalog are listed as well, since only their metadata tells them from topics.
+Tables of other programs in a catalog are listed as well, since only their metadata distinguishes them from topics.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class SparkChoice:
         return session_factory(self.session, self.conf, self.starts)
 
     def noted(self, notes: TellNote) -> SparkChoice:
-        """This choice for an ingest, which says in notes that Spark starts, and how long that took."""
+        """This choice for an ingest, which reports in notes that Spark starts, and how long that took."""
         from lithify.reports.ingest import IngestNote
 
         began_s = 0.0

@@ -1,1 +1,1 @@
-"""Completion in shells: what is completed, and the scripts that ask for it."""
+"""Completion in shells: what is completed, and the scripts that request it."""

@@ -1,4 +1,4 @@
-"""The scripts for shells, which ask this program what to complete, and the program's side of it.
+"""The scripts for shells, which call this program for completions, and the program's side of it.
 
     lithify compact or<TAB>  ─►  _LITHIFY_COMPLETE=bash_complete lithify  ─►  plain,orders
 

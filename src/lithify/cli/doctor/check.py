@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check. `hint` says what to do if it is not `ok`; what is `optional` is missed by the verbs that it names."""
+    """One check. `hint` has what to do if it is not `ok`; what is `optional` is missed by the verbs that it names."""
 
     name: str
     ok: bool

@@ -1,4 +1,4 @@
-"""What verbs on groups share: the argument, and what they say while they wait for members that may be there."""
+"""What verbs on groups share: the argument, and what they print while they wait for members that may be there."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def group_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class AskedGroups:
-    """What the command line says of groups."""
+    """What the command line gives for groups."""
 
     positions: Path | None
     groups: tuple[str, ...]
@@ -82,7 +82,7 @@ class AskedGroups:
         return {"groups": positions, "commits_groups": self.export is None, "checkpoints": self.checkpoints}
 
     def export_from(self, report: PublishReport) -> None:
-        """Writes them, if that is asked for and they are there. Raises `RefusedError`."""
+        """Writes them, if that is requested and they are there. Raises `RefusedError`."""
         from lithify.kafka import GroupOffset
         from lithify.kafka.publisher.group_offsets import written
 

@@ -18,8 +18,8 @@ def promote(invocation: Invocation, topic_name: str, yes: bool) -> None:
 
     A copy takes no records but those that an ingest copies, since Kafka gives their offsets. Once promoted it
     takes records as any topic, and its offsets continue where the copy ended. No ingest can continue
-    with it: to follow Kafka again, ingest into another topic. Kafka is not asked, so let an ingest copy
-    the rest before. Without --yes nothing is changed.
+    with it: to follow Kafka again, ingest into another topic. Kafka is not contacted, so let an ingest
+    copy the rest before. Without --yes nothing is changed.
 
     \b
     Examples:

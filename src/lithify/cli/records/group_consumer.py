@@ -85,7 +85,7 @@ def _wait(error: CoordinationError, outage: Deadline) -> None:
 
 
 class _Printer:
-    """Prints batches; `committed` says whether it has committed since that was set to false."""
+    """Prints batches; `committed` is whether it has committed since that was set to false."""
 
     def __init__(self, reader: GroupReader, most: int | None, encodings: Encodings, topic: str) -> None:
         self.signals, self.committed = Signals(), False

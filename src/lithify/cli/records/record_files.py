@@ -54,7 +54,7 @@ class InputBatch:
 
 
 def format_of(path: str, given: str | None) -> Format:
-    """The format of a file: the one given, or the one that its name says, or JSON."""
+    """The format of a file: the one given, or the one of its name, or JSON."""
     by_suffix: dict[str, Format] = {".parquet": "parquet", ".tsv": "tsv"}
     return next((f for f in FORMATS if f == given), by_suffix.get(Path(path).suffix, "json"))
 

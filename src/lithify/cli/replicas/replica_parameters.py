@@ -1,4 +1,4 @@
-"""What verbs on replicas share: the argument, and how they say what is defined."""
+"""What verbs on replicas share: the argument, and how they print what is defined."""
 
 from __future__ import annotations
 

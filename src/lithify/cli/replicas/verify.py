@@ -1,4 +1,4 @@
-"""`lithify replica verify`: holds replicas against their sources, or against what they say themselves."""
+"""`lithify replica verify`: compares replicas with their sources, or with their own metadata."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def verify(invocation: Invocation, what: str, coordination_url: str | None) -> i
 
     With the NAME of a replica, in the warehouse of its source: every topic of it against its source, the same
     files with the same bytes. With a TOPIC that is a replica, in the warehouse that it is in: every file is
-    read whole, its pages and counts are checked against what the replica says that it has. Prints every
+    read whole, its pages and counts are checked against the replica's metadata. Prints every
     finding; exit code 3 if there is one.
 
     \b

@@ -1,4 +1,4 @@
-"""Confirmation of irreversible verbs: without `--yes` they only say what they would remove."""
+"""Confirmation of irreversible verbs: without `--yes` they only print what they would remove."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replaces a file of a user as a whole; knows no library that moves data.
+"""Replaces a file of a user as a whole; imports no library that moves data.
 
     a file of a user ◄── replaced at the end ── .lithify-….new beside it, locked while it is written
 

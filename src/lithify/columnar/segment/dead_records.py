@@ -5,8 +5,8 @@
     dirty segment           x   x   x   .   x   x        lists its live records, which are few
 
 Positions are dense even where offsets have gaps, so a bitmap remains small and the offsets of most segments
-need not be read. Iceberg's position deletes identify records in the same way. Only this module knows which
-of the two a bitmap lists.
+need not be read. Iceberg's position deletes identify records in the same way. Only this module defines
+which of the two a bitmap lists.
 """
 
 from __future__ import annotations

@@ -85,11 +85,11 @@ class SegmentReader:
         return end - start - (self._masked.range_cardinality(start, end) if self._masked else 0)
 
     def footer(self) -> pq.FileMetaData:
-        """The footer of the file, which does not know of masks."""
+        """The footer of the file, which does not include masks."""
         return self._file.footer.metadata
 
     def facts(self) -> Segment:
-        """What the metadata of its file should say, by its footer, which knows of no mask."""
+        """What the metadata of its file should be, by its footer, which does not include masks."""
         with damage_named(self._segment.path):
             return facts(self._segment.path, self._segment.partition, self.footer(), self._file.footer.size_bytes)
 

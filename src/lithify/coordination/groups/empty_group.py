@@ -1,6 +1,6 @@
 """What is done to the positions of a group while it has no members: reset and delete (C58).
 
-Leases tell whether a member is there only while it renews them: one that is there is seen within seconds, one that
+Leases show whether a member is there only while it renews them: one that is there is seen within seconds, one that
 has died is known to be dead after the time of a lease. The leases of all partitions are taken then, so that no
 member begins at the old positions meanwhile, and one that stalled cannot commit afterwards.
 """

@@ -26,7 +26,7 @@ Stored = Mapping[str, Mapping[str, str]]
 
 @dataclass(slots=True)
 class Inheritance:
-    """The attributes of streams as of the last look; several threads may ask for them."""
+    """The attributes of streams as of the last look; several threads may request them."""
 
     warehouse: Warehouse
     reporter: EventReporter
@@ -46,7 +46,7 @@ class Inheritance:
         return self.warehouse.store.stream_attributes(streams) if streams else {}
 
     def settled(self, state: TopicState, now: Stored | None = None) -> TopicState:
-        """The topic once it has what its stream says: `now`, or as of the last look.
+        """The topic once it has its stream's settings: `now`, or as of the last look.
 
         Raises `InvalidSettingError` if that contradicts settings of its own, or what `alter` raises.
         """

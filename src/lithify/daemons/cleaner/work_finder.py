@@ -151,7 +151,7 @@ class WorkFinder:
         return replace(awake, look_at_ms=min(since_ms for _, since_ms in resting.values()) + REST_MS)
 
     def finding(self, topic: AssessedTopic, now_ms: int) -> Finding[WorkOrFailure]:
-        """The finding for a topic that was read, and has inherited what its stream says (`Watcher`)."""
+        """The finding for a topic that was read, and has inherited its stream's settings (`Watcher`)."""
         state = self.inheritance.settled(topic.state)
         if state is not topic.state:
             reads = read_groups(self.warehouse, state)

@@ -144,7 +144,7 @@ class KafkaTopic:
     def _lacks(self, partition: int, at: EpochAt, cut: Cut) -> bool:
         """Whether a log that its broker calls cut has lost what was read: not if it has the last record of that.
 
-        A cluster that was restored to before later elections does not know their epochs.
+        A cluster that was restored to before later elections does not have their epochs.
         """
         if cut.offset is not None:
             return True

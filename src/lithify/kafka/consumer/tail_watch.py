@@ -1,4 +1,5 @@
-"""Sees to it that a consumer that continues in Kafka misses no delete that Kafka's cleaner drops, or says so (C71).
+"""Sees to it that a consumer that continues in Kafka misses no delete that Kafka's cleaner drops, or raises an error
+(C71).
 
     copy: when it was read to which end ─┐
     position of the consumer: the same ──┴► known ends ─► too long ago for what was fetched? ─► error
@@ -111,7 +112,7 @@ class TailWatch:
                 raise error
 
     def look(self, partitions: Mapping[int, int]) -> None:
-        """Now and then, asks for the ends of these partitions: a reader at the end is not late."""
+        """Now and then, requests the ends of these partitions: a reader at the end is not late."""
         if self._clock.monotonic_ms() - self._looked_ms < look_interval_ms(self._retention_ms):
             return
         self._looked_ms = self._clock.monotonic_ms()

@@ -70,8 +70,8 @@ def publish(  # noqa: PLR0913 - the flags of the verb, by name
     its topic of MirrorMaker 2's checkpoints.
 
     With `continuous` it looks for new records every `interval_ms`, and waits where the cluster does not answer.
-    It ends once `stops()`, after the transaction under way. `notes` gets what else there is to say, from a thread
-    of its own about outages.
+    It ends once `stops()`, after the transaction under way. `notes` gets all other notes, from a thread of its own
+    about outages.
 
     Raises `BrokerError`, `ConnectorError`, or
 

@@ -1,1 +1,1 @@
-"""What topics and warehouses may hold that earlier versions of Lithify do not know."""
+"""What topics and warehouses may hold that earlier versions of Lithify do not support."""

@@ -64,7 +64,7 @@ def format_with(features: Iterable[str]) -> int:
 
 
 def check_known(what: str, features: Iterable[str]) -> None:
-    """Raises `UnsupportedFormatError` if `what` has a feature that this version does not know."""
+    """Raises `UnsupportedFormatError` if `what` has a feature that this version does not support."""
     unknown = sorted(set(features) - KNOWN_FEATURES)
     if unknown:
         raise UnsupportedFormatError(

@@ -21,7 +21,7 @@ _MEMBER = "member:"
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A group has processed all of a log below the cursor's offset. `compacted` says which data it read (C33)."""
+    """A group has processed all of a log below the cursor's offset. `compacted` is which data it read (C33)."""
 
     group: str
     log: LogId

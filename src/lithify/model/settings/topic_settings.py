@@ -1,4 +1,4 @@
-"""The settings of a topic as one value, its defaults and presets; `table.py` says what each setting means."""
+"""The settings of a topic as one value, its defaults and presets; `table.py` defines what each setting means."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Topics of other systems: as these describe them, and what a copy knows of its source."""
+"""Topics of other systems: as these describe them, and what a copy stores of its source."""

@@ -1,4 +1,4 @@
-"""The state of a log: what the metadata says without opening a manifest.
+"""The state of a log: what the metadata has without opening a manifest.
 
     S            D              H          E
     |---clean----|----dirty-----|--lagging-|

@@ -30,7 +30,7 @@ class TopicState:
     """Runs whose uncommitted files a sweep deletes or has deleted, the latest last: they can no longer commit (C45)."""
     own_settings: frozenset[str] = frozenset()  # the others are inherited from the stream (C56)
     features: tuple[str, ...] = ()
-    """What earlier versions of Lithify do not know of it, by name (`model/formats`)."""
+    """What earlier versions of Lithify do not support of it, by name (`model/formats`)."""
     replica: ReplicaOf | None = None
     """What this topic is an exact copy of (C63); None of a topic of its own."""
     origin: Origin = OWN

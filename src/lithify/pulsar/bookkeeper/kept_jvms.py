@@ -49,7 +49,7 @@ _kept: list[_Kept] = []
 def lent_jvm(parts: JavaParts, metadata_uri: str, ledgers_path: str, answer_s: float) -> Iterator[LedgerJvm]:
     """A JVM for one piece of work. Raises what its start raises.
 
-    A piece of work that does not read all answers to what it asked must end with an exception.
+    A piece of work that does not read all responses to its requests must end with an exception.
     """
     kind = JvmKind(os.getpid(), parts, metadata_uri, ledgers_path, answer_s)
     jvm = _taken(kind) or LedgerJvm(parts, metadata_uri, ledgers_path, answer_s)

@@ -1,4 +1,4 @@
-"""The JVM that speaks to BookKeeper for us: started, asked over its pipes, and ended.
+"""The JVM that communicates with BookKeeper: started, called over its pipes, and ended.
 
     requests  [size, 4][operation, 1][what it needs] ──► stdin  ┌─────┐
     answers   [size, 4][0: done, 1: failed][what it tells] ◄── stdout │ JVM │  Ledgers.java, compiled at the start
@@ -75,7 +75,7 @@ class JavaParts:
 
 
 class LedgerJvm:
-    """Started. Any failure of the JVM itself kills it, and each later call says why."""
+    """Started. Any failure of the JVM itself kills it, and each later call raises the reason."""
 
     def __init__(self, parts: JavaParts, metadata_uri: str, ledgers_path: str, answer_s: float) -> None:
         """Raises `ConnectorError`, `UnusableEnvironmentError`, or `BrokerError` if there is no such cluster."""

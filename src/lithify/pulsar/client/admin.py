@@ -44,7 +44,7 @@ class Admin:
         return _object(self.get("brokers/internal-configuration"), "the internal configuration")
 
     def runtime_configuration(self) -> dict[str, Any]:
-        """Settings of the broker that answers. Only superusers may ask for it."""
+        """Settings of the broker that answers. Only superusers may request it."""
         return _object(self.get("brokers/configuration/runtime"), "the configuration")
 
     def internal_stats(self, topic: str) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class Admin:
     def message_ttl_s(self, topic: str) -> int:
         """Seconds after which subscriptions lose a message, by whichever policy applies; 0: never.
 
-        Only the tenant's admins may ask for it.
+        Only the tenant's admins may request it.
         """
         name = TopicName.parsed(topic).whole
         ttl_s = self.get(f"{name.path}/messageTTL?applied=true")

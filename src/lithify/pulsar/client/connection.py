@@ -1,4 +1,4 @@
-"""One connection to a broker, or through a proxy to one: opened, logged in, asked and listened to.
+"""One connection to a broker, or through a proxy to one: opened, logged in, used for requests, and read.
 
     connect ─► (TLS) ─► CONNECT ─► CONNECTED
     request ─► answer with the same id            what comes in between waits for `received`
@@ -186,7 +186,7 @@ class Connection:
         return _attempted(lambda: self._secured(socket.create_connection((host, port), deadline.left_s())), self.where)
 
     def _secured(self, plain: socket.socket) -> socket.socket:
-        """With TLS if the service URL asks for it."""
+        """With TLS if the service URL requires it."""
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
         plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

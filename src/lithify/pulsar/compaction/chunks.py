@@ -1,4 +1,4 @@
-"""Puts the chunks of large messages together as readers do, and says which no reader ever can.
+"""Puts the chunks of large messages together as readers do, and finds which no reader ever can.
 
     0  1  2          a message of three chunks, complete at the last
     0  1  0  1  2    its producer sent it again from the start: the first two are lost

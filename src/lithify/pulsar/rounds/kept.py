@@ -1,4 +1,4 @@
-"""Entries kept, encrypted, in a file of the task while they are read, so that reading them again asks no broker.
+"""Entries kept, encrypted, in a file of the task while they are read, so that reading them again needs no broker.
 
 first read   reader ─► caller
                     └► file

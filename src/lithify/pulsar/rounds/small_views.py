@@ -1,4 +1,4 @@
-"""Writes views of few bytes in the process that asks for them, without Spark (decision 40).
+"""Writes views of few bytes in the process that calls it, without Spark (decision 40).
 
     views of few bytes together ─► read, judged and written here ─────┬─► written views
     more, and what cannot be judged here ─► the engine for all others ┘
