@@ -7,6 +7,7 @@ one_behind     writes a │ b │ c        while b │ c │ d is worked on
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager

@@ -80,7 +80,8 @@ def test_a_round_its_plan_and_its_history(orders, masked):
     assert again.out.count("nothing to do") == 2
     assert orders("compact", "orders", "--plan").err == "orders: a round would change nothing\n"
     assert masked(orders("history", "orders").out) == (
-        "ROUND AT  VERSION  PARTITIONS  RECORDS  BYTES  TIME  REMOVED\nTIMEZ  4  2  6 → 3  SIZE → SIZE  SPENT  3 superseded\n"
+        "ROUND AT  VERSION  PARTITIONS  RECORDS  BYTES  TIME  REMOVED\n"
+        "TIMEZ  4  2  6 → 3  SIZE → SIZE  SPENT  3 superseded\n"
     )
 
 

@@ -10,6 +10,7 @@ from threading import Event, get_ident
 import pytest
 
 from lithify.waits.overlap import one_ahead, one_behind, several_ahead
+from lithify.waits.parallel import parallel
 
 BOUND_S = 10.0
 
@@ -155,7 +156,7 @@ def fails_behind() -> None:
     [
         lambda: list(one_ahead(map(fails, range(5)))),
         lambda: list(several_ahead(lambda _: map(fails, range(5)), 2)),
-        lambda: list(in_threads(fails, range(5), 2)),
+        lambda: list(parallel(fails, range(5), 2)),
         fails_behind,
     ],
     ids=["one_ahead", "several_ahead", "in_threads", "one_behind"],

@@ -146,8 +146,8 @@ class KeyLoad:
         if mean_key_bytes is None or not plan.dirty or load.keys < 2 * LEAST_RECORDS:
             return load
         key_bytes = load.dirty * mean_key_bytes(max(plan.dirty, key=lambda s: s.records))
-        held = max(load.dirty * per_key + key_bytes, 2 * key_bytes)
-        return replace(load, held_bytes=held + load.dirty * BYTES_PER_KEY_AHEAD)
+        in_memory = max(load.dirty * per_key + key_bytes, 2 * key_bytes)
+        return replace(load, held_bytes=in_memory + load.dirty * BYTES_PER_KEY_AHEAD)
 
 
 def key_pass_shapes(
