@@ -48,8 +48,8 @@ def status(
     Without TOPIC it shows a line per topic with the state of its worst log, the worst first:
     unreadable, quarantined, overdue (past max.compaction.lag.ms), failing, due, waiting, clean.
     DIRTY belongs to that log; bytes above the horizon count as dirty unless it is due. Below the topics it
-    shows when each cleaner of the catalog last completed a check, and the rates that `throttle` has set
-    for cleaners. For this the leases must be in the catalog's database or in $LITHIFY_COORDINATION_URL.
+    shows the rates that `throttle` has set for cleaners. It also shows when each cleaner of the catalog last completed
+    a check, if their leases are in the catalog's database or in that at $LITHIFY_COORDINATION_URL.
 
     For one topic it shows every log. START is the log start offset and END the log end offset. Rounds
     have compacted the records below CLEAN BELOW; the next one compacts those below HORIZON. DIRTY is the

@@ -69,7 +69,7 @@ def later_progress(what: str) -> Iterator[Callable[[], Bar] | None]:
 def phase_progress(note: Note) -> Iterator[Progress]:
     """Shows a bar for every reported phase; yields the function for a round to call with (phase, done, total).
 
-    Off a terminal only that Spark starts is told, by `note`; that it has started is told everywhere.
+    Off a terminal only the start of Spark is reported, by `note`; that it has started is reported everywhere.
     """
     began_s = monotonic()
     with ExitStack() as stack:

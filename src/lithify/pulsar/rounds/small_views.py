@@ -108,7 +108,7 @@ class _SmallRound:
             return error
 
     def _throttles(self) -> Throttles:
-        """Throttles of the run, for one view at a time (C40); they get what is read."""
+        """Throttles of the run, for one view at a time (C40); what is read is reported."""
         engine, limits = self.engine, self.limits
         read = Throttle(lambda: limits.read_rate_bytes, engine.clock, engine.sleep)
         write = Throttle(lambda: limits.write_rate_bytes, engine.clock, engine.sleep)

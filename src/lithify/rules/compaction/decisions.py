@@ -194,7 +194,7 @@ def decide(
 def _first(rewrites: Sequence[tuple[CountedSegment, ...]], most_bytes: int) -> Iterator[tuple[CountedSegment, ...]]:
     """One of the pieces, and others that fit into this number of bytes with it.
 
-    Pieces with the smallest share of dead bytes are dropped first: a later round begins only where masks hide too much,
+    Pieces with the smallest share of dead bytes are taken first: a later round begins only where masks hide too much,
     and would not begin for neighbours that merge.
     """
     left = most_bytes
@@ -221,8 +221,8 @@ def _too_dead(
 ) -> set[CountedSegment]:
     """The segments that do not merge and are rewritten, as no mask may hide their dead.
 
-    All dead `together` are limited, too. The segments with the largest shares of them are rewritten first, so that what
-    is rewritten is spread over the rounds.
+    All dead `together` are limited, too. Segments with the largest shares of dead records are rewritten first, so that
+    what is rewritten is spread over the rounds.
     """
     alone = [piece[0] for piece in pieces if len(piece) == 1 and piece[0].dead]
     written = {c for c in alone if not masks.still_allow(c) or (c.has_losers and not masks.allow(c))}

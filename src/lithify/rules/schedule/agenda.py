@@ -53,7 +53,7 @@ class RequiredWork:
     """The work that one topic requires."""
 
     rounds: tuple[int, ...] = ()
-    """Partitions whose logs are due for a round and may be tried, in the order of their rounds."""
+    """Partitions whose logs are due for a round and may be tried, the first to run first."""
     order: tuple[tuple[int, float], ...] = ()
     """Their priorities, ascending, as `Assessment.priority` has them."""
     retains: tuple[int, ...] = ()

@@ -30,8 +30,8 @@ from lithify.model.sources.source import (
 from lithify.model.topic.state import TopicState
 
 EARLIER = 50
-"""Where the source has no record at the offset of the copy's last one, this number of offsets before it are
-compared: a transaction's marker may be there, or the source's cleaner was."""
+"""If the source has no record at the offset of the copy's last one, records at this number of offsets before
+it are compared: a transaction's marker may be there, or the source's cleaner was."""
 
 
 @dataclass(frozen=True, slots=True)
