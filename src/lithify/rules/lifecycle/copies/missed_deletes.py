@@ -6,10 +6,10 @@
 
 Kafka's cleaner drops a tombstone no earlier than `delete.retention.ms` after it has first cleaned the part of the log
 that the tombstone is in, and it cleans only what is stable. So if the stable end was `o1` at `t1`, every delete from
-there on stays until `t1 + delete.retention.ms`. A reader that begins at the log's start, before it reads, is at such
+there on remains until `t1 + delete.retention.ms`. A reader that begins at the log's start, before it reads, is at such
 an end as well: that is Kafka's promise to every consumer. What was read after that time may lack deletes.
 
-Times are those of one clock, taken before the source was asked. `margin_ms` is for what separates that clock from
+All times come from one clock, read before the request to the source. `margin_ms` is for what separates that clock from
 Kafka's: the difference between machines that ingest in turn, steps, and the time that a cleaning takes.
 """
 
@@ -27,7 +27,7 @@ from lithify.model.topic.log import LogState
 ENDS_KEPT = 32
 """Known ends of one log: a reader that is behind needs some that are ahead of it, and older ones are of no use."""
 LEAST_LOOK_MS, MOST_LOOK_MS = 1_000, 3_600_000
-"""An ingest with nothing to copy looks at the ends so often."""
+"""The bounds of the interval at which an ingest with nothing to copy requests the ends."""
 COMPACTED = "compact"
 """The only `cleanup.policy` with which nothing but its deletion takes a key out of a topic."""
 NO_RESYNC = (
@@ -56,7 +56,7 @@ def margin_ms(retention_ms: int) -> int:
 
 
 def look_interval_ms(retention_ms: int | None) -> int:
-    """How often to look at the ends, so that what is known is never much older than it need be."""
+    """How often to request the ends, so that what is known is never much older than necessary."""
     return MOST_LOOK_MS if retention_ms is None else min(MOST_LOOK_MS, max(LEAST_LOOK_MS, retention_ms // 20))
 
 
@@ -117,7 +117,7 @@ def all_learned(known: Ends, now: StableEnds, time_ms: int, read_to: Mapping[int
 
 
 def seen(known: Ends, retention_ms: int | None) -> dict[int, KnownEnds]:
-    """`known` once the source was seen with that `delete.retention.ms`, also if nothing else is learned of it."""
+    """`known` once the source was seen with that `delete.retention.ms`, even if nothing else is learned of it."""
 
     def counted(end: SourceEnd) -> SourceEnd:
         return _with_retention(end, retention_ms)
@@ -225,13 +225,13 @@ def check_resync(name: TopicName, theirs: str, now: StableEnds, oldest: Mapping[
 
 
 def _with_retention(end: SourceEnd, retention_ms: int | None) -> SourceEnd:
-    """`end` with the smallest `delete.retention.ms` since; None is that of a topic that is not compacted."""
+    """`end` with the smallest `delete.retention.ms` since; a topic that is not compacted has None."""
     seen = [ms for ms in (end.retention_ms, retention_ms) if ms is not None]
     return end._replace(retention_ms=min(seen, default=None))
 
 
 def _is_ahead(end: SourceEnd, now_ms: int) -> bool:
-    """Whether its time is that of a clock that was wrong, or is now."""
+    """Whether its time is from a clock that was wrong, or the clock is wrong now."""
     return end.time_ms > now_ms + margin_ms(end.retention_ms or 0)
 
 
