@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from lithify.columnar import rewrite as rewriting
+from lithify.columnar.parquet import footer as footers
+from lithify.columnar.parquet.thrift import Struct, read_struct
 from lithify.columnar.rewrite import Source, Throttles, cut, rewrite
 from lithify.columnar.segment import writer
 from lithify.columnar.segment.dead_records import DeadPositions
@@ -119,6 +121,21 @@ def test_a_row_group_is_decoded_a_piece_at_a_time(tmp_path, spec, monkeypatch):
     assert len(rows) > 3
     (written,), _ = rewrite(ACCESS, spec, [goes(segment, [25, 26])], attempt="g")
     assert records_in(written) == records[:25] + records[27:]
+
+
+def test_sizes_that_a_footer_makes_up_do_not_make_pieces_tiny(tmp_path, monkeypatch):
+    """Reading a record at a time would take hours (C51)."""
+    segment, records = a_segment(tmp_path, 0, 10)
+
+    def lying(raw: bytes) -> tuple[Struct, int]:
+        found, end = read_struct(raw)
+        for column in found[4][0][1]:
+            column[3][6] = 2**40
+        return found, end
+
+    monkeypatch.setattr(footers, "read_struct", lying)
+    with SegmentReader(ACCESS, segment) as reader:
+        assert [piece.num_rows for piece in reader.pieces(0, reader.schema.names, 10_000)] == [len(records)]
 
 
 def test_headers_are_read_only_where_a_record_has_some(tmp_path, spec, reads):

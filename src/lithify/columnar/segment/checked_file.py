@@ -122,21 +122,22 @@ class CheckedFile:
         """The same in pieces of about that number of bytes, at least a record each."""
         records = left = self.footer.metadata.row_group(row_group).num_rows
         with damage_named(self._path):
-            self._prepare(row_group, columns)
-            expanded = sum(chunk.expanded_bytes for chunk in self.footer.of_columns(row_group, columns).values())
-            each = max(1, records * piece_bytes // max(1, expanded))
+            most = self._prepare(row_group, columns)
+            each = max(1, records * piece_bytes // max(1, most))
             batches = self._file.iter_batches(each, [row_group], list(columns), use_threads=False)
         while left:
             with damage_named(self._path):
-                batch = next(batches)
+                batch = next(batches, None)
+                if batch is None or not 0 < batch.num_rows <= left:
+                    raise UnsoundFileError(f"row group {row_group} has other records than its footer says")
                 left -= batch.num_rows
-                if left < 0:
-                    raise UnsoundFileError(f"row group {row_group} has more records than its footer says")
                 table = pa.Table.from_batches([batch]).select(list(columns))
             yield table
+        if isinstance(self._source, HeldFile):
+            self._source.hold([])
 
-    def _prepare(self, row_group: int, columns: Sequence[str]) -> None:
-        """Holds the columns of a row group that are to be read, and checks what they may expand to."""
+    def _prepare(self, row_group: int, columns: Sequence[str]) -> int:
+        """Holds the columns of a row group that are to be read. Returns what they may expand to, which is checked."""
         chunks = list(self.footer.of_columns(row_group, columns).values())
         if isinstance(self._source, HeldFile):
             self._source.hold([(chunk.start, chunk.size_bytes) for chunk in chunks])
@@ -147,6 +148,7 @@ class CheckedFile:
                 f" Lithify writes stay below {format_bytes(self._most_group_bytes)}",
                 hint=RESTORE,
             )
+        return most
 
     def read_at(self, size: int, start: int) -> bytes:
         """These bytes of the file."""
@@ -229,7 +231,8 @@ class HeldFile:
         self._size = int(source.seek(0, 2))
 
     def hold(self, ranges: Sequence[tuple[int, int]]) -> None:
-        """Reads (start, size) ranges, in bytes, into the buffer, replacing its content."""
+        """Reads (start, size) ranges, in bytes, into the buffer, whose content goes before."""
+        self._held = []
         self._held = [(start, self._read(start, size)) for start, size in ranges]
 
     def read_at(self, size: int, start: int) -> bytes:
