@@ -40,6 +40,8 @@ from lithify.waits.overlap import several_ahead
 
 PIECE_BYTES = 2 * 2**20
 """Read at a time of a row group: what is filtered is still in the processor's cache, and little memory is needed."""
+LARGE_SOURCE_BYTES = 4 * 2**20
+"""Mean size from which sources are read on two threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +83,13 @@ def rewrite(
 
 
 def _threads(sources: Sequence[Source]) -> int:
-    """How many read: two where that takes longer than to write the survivors, which are few then and take no room."""
+    """How many read: two where that takes longer than to write the survivors, which are few then and take no room.
+
+    Each opens all files. So one reads small ones, most of whose bytes are read to open them.
+    """
     survivors, records = sum(s.survivors for s in sources), sum(s.segment.records for s in sources)
-    return 2 if survivors * 2 <= records else 1
+    size_bytes = sum(s.segment.size_bytes for s in sources)
+    return 2 if survivors * 2 <= records and size_bytes >= len(sources) * LARGE_SOURCE_BYTES else 1
 
 
 def cut(access: FileAccess, spec: SegmentSpec, segment: Segment, end_offset: int) -> tuple[Segment, ...]:

@@ -28,6 +28,12 @@ def small_row_groups(monkeypatch):
     monkeypatch.setattr(writer, "ROW_GROUP_RECORDS", 10)
 
 
+@pytest.fixture(autouse=True)
+def two_threads(monkeypatch):
+    """Where few survive, however small the files are."""
+    monkeypatch.setattr(rewriting, "LARGE_SOURCE_BYTES", 0)
+
+
 @pytest.fixture
 def spec(tmp_path):
     return SegmentSpec(str(tmp_path), "round", 0, 2**40, "zstd")
@@ -97,6 +103,17 @@ def test_survivors_are_in_order_however_many_threads_read_them(tmp_path, spec, s
     (written,), bytes_read = rewrite(ACCESS, spec, sources, attempt="g")
     assert records_in(written) == expected
     assert 0 < bytes_read < sum(source.segment.size_bytes for source in sources)
+
+
+def test_small_files_are_opened_once_however_few_survive(tmp_path, spec, monkeypatch):
+    """In an object store each is a request, and one that reads the whole file before the read rate is asked (C40)."""
+    monkeypatch.undo()
+    sources = [stays(a_segment(tmp_path, 100 * number, 30)[0], [3, 25]) for number in range(4)]
+    opened = []
+    enter = SegmentReader.__enter__
+    monkeypatch.setattr(SegmentReader, "__enter__", lambda reader: opened.append(reader) or enter(reader))
+    rewrite(ACCESS, spec, sources, attempt="g")
+    assert len(opened) == len(sources)
 
 
 @pytest.mark.parametrize("left", [range(1, 60, 7), range(60)])
