@@ -7,8 +7,8 @@ Or leaves a segment where it is, and writes a mask of its dead records.
     result    [          a and b without the dead         ]      (more than one above `segment.bytes`)
 
 Records are copied as Arrow columns. While one row group of the result is written, one or two threads read survivors of
-the next row groups; only these and a piece of a source each are in memory (C38). Row groups without survivors are not
-read. `repair` merges overlapping segments with each offset once:
+the next row groups; only a part of these and a piece of a source each are in memory (C38). Row groups without survivors
+are not read. `repair` merges overlapping segments with each offset once:
 
     [0 ─────── 4]          offsets are permanent and records never change (C1),
        [2 ────────── 9]    so all segments have the same record at an offset
@@ -21,6 +21,7 @@ import hashlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate, pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -40,6 +41,8 @@ from lithify.waits.overlap import several_ahead
 
 PIECE_BYTES = 2 * 2**20
 """Read at a time of a row group: what is filtered is still in the processor's cache, and little memory is needed."""
+PART_BYTES = 16 * 2**20
+"""Of survivors that a thread has read before their turn comes, and reads while they are written."""
 LARGE_SOURCE_BYTES = 4 * 2**20
 """Mean size from which sources are read on two threads."""
 
@@ -73,13 +76,18 @@ def rewrite(
 
     `attempt` is as in `SegmentWriter`. Raises `DamagedError`, which names the source, and what the writer raises.
     """
+    bytes_read: list[int] = []
+
+    def acquire(size_bytes: int) -> None:
+        bytes_read.append(size_bytes)
+        throttles.read(size_bytes)
+
     with SegmentWriter(access, spec, attempt=attempt, acquire=throttles.write) as writer:
-        bytes_read = sum(source.segment.mask_bytes for source in sources)
-        threads = _threads(sources)
-        for table, size_bytes in several_ahead(partial(_survivors, access, sources, throttles.read, threads), threads):
-            bytes_read += size_bytes
+        threads, found = _threads(sources), dict[str, list[int]]()
+        for table in several_ahead(partial(_survivors, access, sources, acquire, found, threads), threads):
             writer.write(table)
-        return writer.close(), bytes_read
+            del table  # else it stays in memory until the next is there
+        return writer.close(), sum(bytes_read)
 
 
 def _threads(sources: Sequence[Source]) -> int:
@@ -143,12 +151,19 @@ def mask_offsets(access: FileAccess, spec: SegmentSpec, segment: Segment, offset
 
 
 def _survivors(
-    access: FileAccess, sources: Sequence[Source], acquire: Callable[[int], None], threads: int, thread: int
-) -> Iterator[tuple[pa.Table, int]]:
-    """The survivors of every `threads`-th of the row groups that have any, from number `thread` on, with the
-    compressed bytes read for them.
+    access: FileAccess,
+    sources: Sequence[Source],
+    acquire: Callable[[int], None],
+    found: dict[str, list[int]],
+    threads: int,
+    thread: int,
+) -> Iterator[tuple[pa.Table, bool]]:
+    """The survivors of every `threads`-th of the row groups that have any, from number `thread` on.
 
-    Each thread opens the files itself, as Arrow's readers are not safe for several.
+    Each table is a part of those of a row group, with whether it is the last.
+
+    Each thread opens the files itself, as Arrow's readers are not safe for several. `found` is shared: the records of
+    the row groups of each file, which must be the same for all of them.
     """
     number = 0
     for source in sources:
@@ -156,41 +171,50 @@ def _survivors(
         if thread == 0 and source.segment.mask_bytes:
             acquire(source.segment.mask_bytes)
         with SegmentReader(access, source.segment) as reader:
-            for group, live in _live(reader, source.dead):
+            in_groups = [reader.records(group) for group in range(reader.row_groups)]
+            if found.setdefault(source.segment.path, in_groups) != in_groups:
+                raise DamagedError(f"{source.segment.path}: it was replaced while it was read", hint=_CHANGED)
+            for group, live in _live(in_groups, source.dead):
                 left = int(live.sum())
                 survivors += left
                 if left == 0:
                     continue
                 if number % threads == thread:
                     columns = _columns_with_data(reader, group)
-                    size_bytes = reader.compressed_bytes(group, columns)
-                    acquire(size_bytes)
-                    yield _read(reader, group, columns, live), size_bytes
+                    acquire(reader.compressed_bytes(group, columns))
+                    yield from _read(reader, group, columns, live)
                 number += 1
         if survivors != source.survivors:
             raise DamagedError(
                 f"{source.segment.path}: {source.survivors} records should survive, its row groups hold {survivors}",
-                hint="the file was changed during the round; nothing was committed; run `lithify verify`",
+                hint=_CHANGED,
             )
 
 
-def _live(reader: SegmentReader, dead: DeadPositions) -> Iterator[tuple[int, Flags]]:
-    """Each row group, and which of its records survive."""
-    position = 0
-    for group in range(reader.row_groups):
-        end = position + reader.records(group)
-        yield group, ~dead.flags(position, end)
-        position = end
+_CHANGED = "the file was changed during the round; nothing was committed; run `lithify verify`"
 
 
-def _read(reader: SegmentReader, group: int, columns: Sequence[str], live: Flags) -> pa.Table:
-    """The records of a row group that survive; the others take memory for a piece of it at a time."""
-    position, tables = 0, []
+def _live(in_groups: Sequence[int], dead: DeadPositions) -> Iterator[tuple[int, Flags]]:
+    """Each row group, by the number of its records, and which of them survive."""
+    for group, (start, end) in enumerate(pairwise(accumulate(in_groups, initial=0))):
+        yield group, ~dead.flags(start, end)
+
+
+def _read(reader: SegmentReader, group: int, columns: Sequence[str], live: Flags) -> Iterator[tuple[pa.Table, bool]]:
+    """The records of a row group that survive, about `PART_BYTES` at a time, and whether these are the last.
+
+    The others take memory for a piece of the row group at a time.
+    """
+    position, tables, size_bytes = 0, [], 0
     for piece in reader.pieces(group, columns, PIECE_BYTES):
         survives = live[position : position + piece.num_rows]
         tables.append(piece if survives.all() else piece.filter(pa.array(survives)))
         position += piece.num_rows
-    return _all_columns(pa.concat_tables(tables), reader.schema)
+        size_bytes += tables[-1].nbytes
+        if size_bytes >= PART_BYTES and live[position:].any():
+            yield _all_columns(pa.concat_tables(tables), reader.schema), False
+            tables, size_bytes = [], 0
+    yield _all_columns(pa.concat_tables(tables), reader.schema), True
 
 
 def _columns_with_data(reader: SegmentReader, group: int) -> list[str]:

@@ -22,32 +22,40 @@ _END: Final = object()
 def one_ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
     """The same items; each is made on another thread while the caller works on the one before.
 
-    An exception comes at its item's turn. `items` is closed, if it can be, when this is.
+    An exception comes at its item's turn. `items` is closed, if it can be, when this is. Items are not kept once they
+    are given out.
     """
     source = iter(items)
     with ThreadPoolExecutor(1) as thread:
         coming: Future[object] = thread.submit(next, source, _END)
         try:
-            while (item := coming.result()) is not _END:
+            while (made := [coming.result()])[0] is not _END:
                 coming = thread.submit(next, source, _END)
-                yield item  # type: ignore[misc]
+                yield made.pop()  # type: ignore[misc]
         finally:
             del coming  # an error in it holds this frame: it and all that met it would stay until they are collected
             if close := getattr(source, "close", None):
                 thread.submit(close).result()
 
 
-def several_ahead(items_of: Callable[[int], Iterable[Item]], threads: int) -> Iterator[Item]:
+def several_ahead(items_of: Callable[[int], Iterable[tuple[Item, bool]]], threads: int) -> Generator[Item, None, None]:
     """The items of `items_of(0)`, `items_of(1)` and so on in turns, each's made `one_ahead` on its own thread.
 
-    Ends with the first of them, so each has as many items as the next, or one more.
+    With each item comes whether it is the last of its turn. Each has as many turns as the next, or one more. Ends when
+    all have, so that an exception of any comes out.
     """
     with ExitStack() as open_ones:
         sources = [open_ones.enter_context(closing(one_ahead(items_of(number)))) for number in range(threads)]
+        ended = 0
         for source in cycle(sources):
-            if (item := next(source, _END)) is _END:
+            turn_ends = False
+            while not turn_ends and (made := next(source, None)) is not None:
+                given, turn_ends = [made[0]], made[1]
+                del made  # so that no reference stays here while the caller works on it
+                yield given.pop()
+            ended += not turn_ends
+            if ended == threads:
                 return
-            yield item  # type: ignore[misc]
 
 
 @contextmanager

@@ -116,6 +116,25 @@ def test_small_files_are_opened_once_however_few_survive(tmp_path, spec, monkeyp
     assert len(opened) == len(sources)
 
 
+@pytest.mark.parametrize("first", [1, 2])
+def test_a_file_that_is_replaced_while_it_is_read_is_damaged(tmp_path, spec, monkeypatch, first):
+    """Each thread opens it: by other row groups they would copy some records twice, or not at all (C8)."""
+    segment, records = a_segment(tmp_path, 0, 60)
+    monkeypatch.setattr(writer, "ROW_GROUP_RECORDS", 40)
+    (other,) = write_segments(tmp_path / "other", "append", records)
+    enter, opened = SegmentReader.__enter__, []
+
+    def entering(reader: SegmentReader) -> SegmentReader:
+        opened.append(reader)
+        if len(opened) == first:
+            reader._segment = other
+        return enter(reader)
+
+    monkeypatch.setattr(SegmentReader, "__enter__", entering)
+    with pytest.raises(DamagedError, match=f"{segment.path}: it was replaced"):
+        rewrite(ACCESS, spec, [stays(segment, range(0, 60, 2))], attempt="g")
+
+
 @pytest.mark.parametrize("left", [range(1, 60, 7), range(60)])
 def test_an_error_of_the_writer_ends_those_that_read(tmp_path, spec, left):
     def full(_bytes: int) -> None:

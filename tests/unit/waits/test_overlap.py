@@ -70,10 +70,10 @@ def test_what_is_left_in_the_middle_is_closed():
 def test_items_of_several_come_in_turns(threads, count):
     makers = set()
 
-    def items_of(thread: int) -> Iterator[int]:
+    def items_of(thread: int) -> Iterator[tuple[int, bool]]:
         for number in range(thread, count, threads):
             makers.add((thread, get_ident()))
-            yield number
+            yield number, True
 
     assert list(several_ahead(items_of, threads)) == list(range(count))
     assert len(makers) == len({ident for _, ident in makers}) == min(threads, count)
@@ -82,12 +82,12 @@ def test_items_of_several_come_in_turns(threads, count):
 def test_an_error_of_one_of_several_closes_the_others():
     closed = [Event(), Event()]
 
-    def items_of(thread: int) -> Iterator[int]:
+    def items_of(thread: int) -> Iterator[tuple[int, bool]]:
         try:
-            yield thread
+            yield thread, True
             if thread:
                 raise KeyError("second")
-            yield from range(10)
+            yield from ((number, True) for number in range(10))
         finally:
             closed[thread].set()
 
@@ -155,7 +155,7 @@ def fails_behind() -> None:
     "meet",
     [
         lambda: list(one_ahead(map(fails, range(5)))),
-        lambda: list(several_ahead(lambda _: map(fails, range(5)), 2)),
+        lambda: list(several_ahead(lambda _: ((fails(number), True) for number in range(5)), 2)),
         lambda: list(parallel(fails, range(5), 2)),
         fails_behind,
     ],
