@@ -24,19 +24,31 @@ class TaskMeter:
     def __init__(self, gauges: Gauges | None, sleep: Callable[[float], None]) -> None:
         self._gauges = gauges
         self._sleep = sleep
-        self._adding = Lock()
+        self._changing = Lock()
+        self._sleepers, self._since_s = 0, 0.0
         self._began_s = self._cpu_before_s = self._throttled_s = 0.0
 
     def sleep(self, seconds: float) -> None:
-        """Sleeps, and counts that as waiting for a rate."""
+        """Sleeps, and counts that as waiting for a rate.
+
+        Once where one thread waits for the read rate while another waits for the write rate.
+        """
         if self._gauges is None:
             self._sleep(seconds)
             return
-        before_s = self._gauges.epoch_s()
-        self._sleep(seconds)
-        waited_s = self._gauges.epoch_s() - before_s
-        with self._adding:  # one thread waits for the read rate, another for the write rate
-            self._throttled_s += waited_s
+        self._change_sleepers(self._gauges, 1)
+        try:
+            self._sleep(seconds)
+        finally:
+            self._change_sleepers(self._gauges, -1)
+
+    def _change_sleepers(self, gauges: Gauges, by: int) -> None:
+        with self._changing:
+            now_s = gauges.epoch_s()
+            if self._sleepers:
+                self._throttled_s += now_s - self._since_s
+            self._since_s = now_s
+            self._sleepers += by
 
     def begin(self) -> None:
         """A task begins."""
