@@ -7,7 +7,7 @@ Or leaves a segment where it is, and writes a mask of its dead records.
     result    [          a and b without the dead         ]      (more than one above `segment.bytes`)
 
 Records are copied as Arrow columns. While one row group of the result is written, one or two threads read survivors of
-the next row groups; only a part of these and a piece of a source each are in memory (C38). Row groups without survivors
+the next row groups. Only a part of these and a piece of each source are in memory (C38). Row groups without survivors
 are not read. `repair` merges overlapping segments with each offset once:
 
     [0 ─────── 4]          offsets are permanent and records never change (C1),
@@ -160,7 +160,7 @@ def _survivors(
 ) -> Iterator[tuple[pa.Table, bool]]:
     """The survivors of every `threads`-th of the row groups that have any, from number `thread` on.
 
-    Each table is a part of those of a row group, with whether it is the last.
+    Each table is a part of the survivors of a row group, with whether it is the last.
 
     Each thread opens the files itself, as Arrow's readers are not safe for several. `found` is shared: the records of
     the row groups of each file, which must be the same for all of them.
