@@ -10,12 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.rules.compaction.key_pass_shape import (
-    ALONE,
     BYTES_PER_KEY,
     BYTES_PER_ORDERED_KEY,
     LONG_KEY_BYTES,
     MAX_READS,
-    MOST_MEMORY_BYTES,
     UNPACKED,
     KeyLoad,
     KeyPassShape,
@@ -65,10 +63,8 @@ TASK_BYTES = st.integers(25, 34).map(lambda power: 2**power)
 def test_no_log_is_read_more_often_than_is_planned(logs: list[KeyLoad], task_bytes: int, slots: int) -> None:
     planned = balanced_shapes([replace(load, held_bytes=None) for load in logs], task_bytes, slots)
     for load, plan, shape in zip(logs, planned, balanced_shapes(logs, task_bytes, slots), strict=True):
-        asked = shape.memory_bytes or winners_memory(task_bytes)
-        held = min(asked, MOST_MEMORY_BYTES)
+        held = winners_memory(task_bytes)
         assert most_reads(load, shape, held) <= plan.most_reads
-        assert asked <= ALONE * winners_memory(task_bytes)
         if shape.ahead:
             assert load.held_bytes is not None
             assert load.held_bytes <= shape.ranges * held

@@ -35,9 +35,6 @@ SHARED = 0.55
 EVEN = 1.03
 """Of ways to cut a run whose slowest slots differ by less in their work, the one that reads least is taken."""
 
-ALONE = 1.75
-"""Times the memory for winners, these take where all keys are dirty."""
-
 MOST_TASKS = 4
 """With this many logs for each slot, none is divided to keep slots busy: they wait for a small part of the time."""
 
@@ -92,8 +89,6 @@ class KeyPassShape:
     """Whether a range might not fit into memory if no key came twice."""
     ahead: bool = False
     """Whether a task reads and hashes keys on threads beside the one that compares them, on the cores of two slots."""
-    memory_bytes: int | None = None
-    """In which winners are held, if not `winners_memory`."""
 
     @property
     def reads(self) -> int:
@@ -216,19 +211,13 @@ def _shape(load: KeyLoad, memory_bytes: int, tasks: int) -> KeyPassShape:
 
 
 def _shape_ahead(load: KeyLoad, memory_bytes: int, tasks: int) -> KeyPassShape:
-    """Half as many ranges, if all keys are expected to fit: one that is divided is read by its task alone, and again.
-
-    Where no other keys pass by the dirty ones, these take the room of those too.
-    """
+    """Half as many ranges, if all keys are expected to fit: one that is divided is read again, by its task alone."""
     whole, half = _shape(load, memory_bytes, tasks), _shape(load, memory_bytes, max(1, tasks // 2))
-    if load.keys == load.dirty:
-        memory_bytes = min(int(memory_bytes * ALONE), MOST_MEMORY_BYTES)
     if half.ranges == whole.ranges or whole.shuffled:  # keys are read once, as the plan says
         return whole
     if load.held_bytes is None or half.ranges * memory_bytes < load.held_bytes:
         return whole
-    may_exceed = half.ranges * memory_bytes < load.most_bytes
-    return replace(half, ahead=True, memory_bytes=memory_bytes, may_exceed=may_exceed)
+    return replace(half, ahead=True)
 
 
 def _longest(loads: Sequence[KeyLoad], shapes: Sequence[KeyPassShape], slots: int) -> float:

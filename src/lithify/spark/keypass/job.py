@@ -117,8 +117,7 @@ class _Reading:
 
     def range_tasks(self, log: LogWork) -> list[RangeTask]:
         compare = partial(KeyComparison, ahead=True) if log.shape.ahead else KeyComparison
-        memory_bytes = log.shape.memory_bytes or self.finder.memory_bytes
-        finder = replace(self.finder, compare=compare, memory_bytes=memory_bytes)
+        finder = replace(self.finder, compare=compare)
         return [
             RangeTask(
                 unit=log.unit,
