@@ -30,6 +30,7 @@ from support.engines.kernel import compact_without_spark
 from support.kafka.broker import START_S, KafkaBroker, a_broker, read_all
 from support.kafka.ingest import KafkaCopy
 from support.kafka.lies import put_back_disk, remember_disk, stopped
+from support.kafka.live_cleaner import HELD, set_policy
 from support.kafka.raw import RawRecord, produce_raw
 from support.kafka.replicas import Replicas, replicas_on_two_brokers
 from support.servers.tcp_proxy import wait_until
@@ -302,7 +303,7 @@ LATEST = 2**63 - 1
 
 
 def a_topic_of_any_time(broker: KafkaBroker, session: SparkSession, folder: Path) -> Read:
-    topic = broker.make_topic(message_timestamp_after_max_ms=str(LATEST))
+    topic = broker.make_topic(message_timestamp_after_max_ms=str(LATEST), min_cleanable_dirty_ratio=HELD)
     return read(broker, session, folder / "times", topic)
 
 
@@ -319,18 +320,19 @@ def test_times_that_spark_cannot_hold_are_copied_as_they_are(
     copy.produce(20, 30, timestamp=1_700_000_000_000_000_000)
     copy.produce(30, 31, timestamp=LATEST)
     copy.produce(31, 40)
-    assert copy.ingest(config={"cleanup.policy": "compact"}).error is None
+    assert copy.ingest(config={"cleanup.policy": "compact", "min.cleanable.dirty.ratio": 0.5}).error is None
     copy.check_equal()
     copy.produce(40, 41, timestamp=LATEST)
     copy.produce(41, 60)
     assert copy.ingest(max_records=7).error is None
     copy.check_equal()
     copy.produce(60, 61, timestamp=LATEST)
+    set_policy(broker, copy.topic, "compact")
     assert copy.ingest(resyncs=True).error is None
     copy.check_equal()
-    producer = copy.broker.producer()
-    producer.produce(copy.topic, value=b"keyless")
-    producer.flush()
+    set_policy(broker, copy.topic, "delete")  # with the other one the broker refuses records without a key
+    wait_until(lambda: produced_keyless(broker, copy.topic), "it is refused")
+    set_policy(broker, copy.topic, "compact")
     refused = copy.ingest(resyncs=True, drops_keyless=True).error
     assert refused is not None and "new records without a key" in refused
     assert copy.ingest(drops_keyless=True).error is None
@@ -344,6 +346,14 @@ def test_times_that_spark_cannot_hold_are_copied_as_they_are(
     times = {r.timestamp for r in told.consumer("position").take()}
     with sqlite3.connect(told.folder / "table.db") as table:
         assert {row[0] for row in table.execute('SELECT timestamp FROM "copy"')} <= times
+
+
+def produced_keyless(broker: KafkaBroker, topic: str) -> bool:
+    errors: list[object] = []
+    producer = broker.producer()
+    producer.produce(topic, value=b"keyless", on_delivery=lambda error, _message: errors.append(error))
+    assert producer.flush(30) == 0
+    return errors == [None]
 
 
 def test_a_time_that_spark_cannot_hold_is_named_without_the_client_that_can(

@@ -10,11 +10,10 @@ from confluent_kafka import TopicPartition
 from pyspark.sql import SparkSession
 
 import lithify
-from lithify.kafka_client.client import Cluster
 from lithify.model.record import Record
 from support.kafka.broker import KafkaBroker, read_all
 from support.kafka.ingest import KafkaCopy
-from support.kafka.live_cleaner import LiveLog
+from support.kafka.live_cleaner import LiveLog, set_policy
 from support.kafka.secured import SecuredBroker
 from support.servers.tcp_proxy import wait_until
 
@@ -49,12 +48,6 @@ def move_log_start(broker: KafkaBroker, topic: str, to: int) -> None:
 
     wait_until(moved, "the log start does not move", 30)
     set_policy(broker, topic, "compact")
-
-
-def set_policy(broker: KafkaBroker, topic: str, policy: str, **config: str) -> None:
-    broker.alter_topic(topic, cleanup_policy=policy, **config)
-    cluster = Cluster({"bootstrap.servers": broker.address})
-    wait_until(lambda: cluster.topic_config(topic)["cleanup.policy"] == policy, "the policy is as it was", 30)
 
 
 def check_refused(copy: KafkaCopy, why: str) -> None:

@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 from lithify.kafka.consumer.live_tail import record_of
+from lithify.kafka_client.client import Cluster
 from lithify.model.record import Record
 from support.kafka.broker import KafkaBroker, read_all
 from support.kafka.lake import send
@@ -116,6 +117,13 @@ class LiveLog:
 
     def _checkpoint(self) -> int:
         return cleaned_to(self.broker, self.name)
+
+
+def set_policy(broker: KafkaBroker, topic: str, policy: str, **config: str) -> None:
+    """Until clients are told so; the log itself may have it a moment later."""
+    broker.alter_topic(topic, cleanup_policy=policy, **config)
+    cluster = Cluster({"bootstrap.servers": broker.address})
+    wait_until(lambda: cluster.topic_config(topic)["cleanup.policy"] == policy, "the policy is as it was")
 
 
 def cleaned_to(broker: KafkaBroker, topic: str, partition: int = 0) -> int:
