@@ -48,7 +48,7 @@ def test_it_ends_quietly_where_nobody_reads_more() -> None:
         assert started.stdout is not None
         started.stdout.close()
         _, said = started.communicate()
-    assert said in (b"", b"5 files; farther away: none\n")  # as stdout is flushed at each line or at the end
+    assert said in (b"", b"6 files; farther away: none\n")  # as stdout is flushed at each line or at the end
 
 
 def test_imports_are_found_wherever_they_stand() -> None:
