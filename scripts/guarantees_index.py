@@ -1,4 +1,4 @@
-"""Writes the index at the end of docs/reference/guarantees.md: each rule, its promise, and the tests that name it.
+"""Writes the index at the end of docs/guarantees.md: each rule, its promise, and the tests that name it.
 
 `just docs` calls it. A test compares the page with what this would write, so that the index cannot fall behind.
 
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "reference" / "guarantees.md"
+PAGE = ROOT / "docs" / "guarantees.md"
 TESTS = ROOT / "tests"
 
 _HEADING = "\n## Index\n"

@@ -208,7 +208,7 @@ _CLOSING = """
   versions for their readers.
 
 **Late tombstones.** With a `compaction.strategy` other than `offset`, a round may drop a tombstone before a record
-arrives that the tombstone would have beaten. Such a record counts as new ([C22](guarantees.md#c22)). Set
+arrives that the tombstone would have beaten. Such a record counts as new ([C22](../guarantees.md#c22)). Set
 `delete.retention.ms` longer than records are late.
 
 **Old timestamps.** An append from a backfill or from a device that was offline has old timestamps. As in Kafka, its

@@ -1,4 +1,4 @@
-"""Every rule of the contract (docs/reference/guarantees.md) has a test that names it, and a promise in a few words.
+"""Every rule of the contract (docs/guarantees.md) has a test that names it, and a promise in a few words.
 
 Whether a test fails without the rule is for its reader to see; that there is one is for this module.
 """

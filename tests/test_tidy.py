@@ -440,7 +440,7 @@ def test_every_error_is_drawn_where_it_stands_in_the_tree():
 
 
 def test_every_rule_that_the_code_cites_is_in_the_guarantees():
-    guarantees = (ROOT / "docs/reference/guarantees.md").read_text("utf-8")
+    guarantees = (ROOT / "docs/guarantees.md").read_text("utf-8")
     promised = set(re.findall(r"^### (C\d+)$", guarantees, re.MULTILINE))
     cited = {(rule, file.path) for file in modules("src") for rule in re.findall(r"\bC\d{1,2}\b", file.text)}
     assert sorted(f"{path} {rule}" for rule, path in cited if rule not in promised) == []

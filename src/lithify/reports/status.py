@@ -4,7 +4,7 @@ Bytes are compressed sizes, times epoch ms. The offsets of a log are drawn on a 
 
     S 0 ── clean, deletes gone ── R 80 ── clean ── D 120 ── dirty ── H 180 ── too young ── E 200
 
-S is the log start, D the first dirty offset, H the horizon and E the log end, as in docs/reference/guarantees.md; R is
+S is the log start, D the first dirty offset, H the horizon and E the log end, as in docs/guarantees.md; R is
 the delete retention point, below which deletes may be gone (C49).
 """
 
