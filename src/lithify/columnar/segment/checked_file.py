@@ -26,8 +26,8 @@ from lithify.model.settings.units import format_bytes
 OWN_PATH = "lithify.path"
 """Key in the footer's metadata: the file's path, from the topic's folder on, to detect a swapped file."""
 WHOLE_BYTES = 256 * 2**10
-LOCAL_GAP_BYTES, REMOTE_GAP_BYTES = 2048, 256 * 2**10
 """Files in an object store up to this size are read in a single request."""
+LOCAL_GAP_BYTES, REMOTE_GAP_BYTES = 2048, 256 * 2**10
 BUFFER_BYTES = 2**20
 """Read at a time of a column that is decoded."""
 PIECE_BYTES = 8 * 2**20

@@ -215,7 +215,7 @@ def read_segment(
 def mean_key_bytes(access: FileAccess, segment: Segment) -> float:
     """The mean size of the keys of the first row group, in memory. Infinite if the file cannot be read."""
     try:
-        with SegmentReader(access, segment) as reader:
+        with SegmentReader(access, segment, BitMap()) as reader:  # what its mask hides counts as well
             group = reader.footer().row_group(0)
     except (DamagedError, OSError, WarehouseError):
         return math.inf  # the task that reads all of it says what is wrong
