@@ -75,37 +75,61 @@ Where a preset differs from the system that it is named after:
 _FROM_KAFKA = """
 ## For those who come from Kafka
 
-| Kafka | here |
-| --- | --- |
+Each row has the counterpart of a Kafka setting, and what the first [ingest](../data-in/ingest-kafka.md) of a topic does
+with it. `--config` of the ingest sets another value.
+
+| Kafka | here | in a copy |
+| --- | --- | --- |
 """
 
 _KAFKAS = (
     (
-        "`retention.ms` with `cleanup.policy=compact`",
-        "no effect, as in Kafka: it counts with `delete` only. To leave the newest records untouched, set "
-        "`min.compaction.lag.ms`, or `min.compaction.lag.bytes` for the newest bytes",
+        "`cleanup.policy`",
+        "the same",
+        "`compact` is copied. `compact,delete` becomes `compact`. `delete` remains `delete`, without a limit",
     ),
     (
-        "`min.compaction.lag.ms`, `max.compaction.lag.ms`, `min.cleanable.dirty.ratio`, `delete.retention.ms`",
-        "the same",
+        "`min.cleanable.dirty.ratio`, `min.compaction.lag.ms`, `max.compaction.lag.ms`",
+        "the same. There is no active segment: records older than the lag can be compacted, rolled or not",
+        "copied",
+    ),
+    (
+        "`delete.retention.ms`",
+        "the same. Once it is over, a cleaner runs the round that removes the tombstone, even without new records. "
+        "Kafka's cleaner does not run for that alone",
+        "copied",
+    ),
+    (
+        "`retention.ms`, `retention.bytes`",
+        "the same. They count with `delete` only, as in Kafka. To leave the newest records untouched, set "
+        "`min.compaction.lag.ms`, or `min.compaction.lag.bytes` for the newest bytes",
+        "not applied; stored, as all settings of the topic, for "
+        "[a restore](../data-out/hydrate-and-publish.md#restore-a-cluster)",
+    ),
+    ("`max.message.bytes`", "the same", "not copied: records that Kafka accepted are not refused"),
+    ("`segment.bytes`", "the same, of compressed data; rounds merge small segments", "not copied"),
+    (
+        "`segment.ms`, `segment.jitter.ms`, `local.retention.*`, `remote.*`",
+        "none: there are no active segments, and there is one kind of store",
+        "not copied",
     ),
     (
         "`log.cleaner.threads`, `log.cleaner.backoff.ms`",
         "`--threads` and `--interval` of [`cleaner run`](cli.md#cleaner-run)",
+        "none",
     ),
     (
         "`log.cleaner.io.max.bytes.per.second`",
         "`--read-rate` and `--write-rate`, and [`throttle`](cli.md#throttle) for running rounds",
+        "none",
     ),
     (
-        "`log.cleaner.dedupe.buffer.size`",
-        "`--task-memory`; one round processes more keys in parts",
-    ),
-    (
-        "`segment.ms`, `segment.jitter.ms`, `local.retention.*`, `remote.*`",
-        "none: there are no active segments, and there is one kind of store",
+        "`log.cleaner.dedupe.buffer.size`, `log.cleaner.io.buffer.load.factor`",
+        "`--task-memory` bounds a task, which processes more keys in parts. A round always covers the whole dirty part",
+        "none",
     ),
 )
+"""Of each setting there: its names, its counterpart here, and what the first ingest of a topic does with it."""
 
 _PULSAR = """
 ## For those who come from Pulsar
