@@ -68,12 +68,14 @@ def tombstone() -> str:
         *duration(covered, erased, 220, "versions.retention.ms"),
         *duration(covered, dropped, 248, "delete.retention.ms"),
         *duration(dropped, gone, 220, "versions.retention.ms"),
-        text(
-            24, 290, "Not to scale. Both settings are a day by default, so the middle two events are close.", fill=SOFT
-        ),
     ]
+    notes = (
+        "Not to scale. Both settings are a day by default, so the middle two events are close.",
+        "Without masks: the bytes of a masked value remain until a later round rewrites its segment.",
+    )
+    parts += [text(24, 290 + 18 * number, words, fill=SOFT) for number, words in enumerate(notes)]
     return sheet(
-        WIDTH, 308, "The life of a tombstone and of the value that it deletes, until the bytes are erased", parts
+        WIDTH, 326, "The life of a tombstone and of the value that it deletes, until the bytes are erased", parts
     )
 
 
