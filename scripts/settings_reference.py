@@ -115,12 +115,12 @@ _KAFKAS = (
     ),
     (
         "`log.cleaner.threads`, `log.cleaner.backoff.ms`",
-        "`--threads` and `--interval` of [`cleaner run`](cli.md#cleaner-run)",
+        "`--threads` and `--interval` of [`cleaner run`](cli/cleaner.md#cleaner-run)",
         "none",
     ),
     (
         "`log.cleaner.io.max.bytes.per.second`",
-        "`--read-rate` and `--write-rate`, and [`throttle`](cli.md#throttle) for running rounds",
+        "`--read-rate` and `--write-rate`, and [`throttle`](cli/cleaner.md#throttle) for running rounds",
         "none",
     ),
     (
@@ -150,7 +150,7 @@ _PULSARS = (
     ),
     (
         "`brokerServiceCompactionMonitorIntervalInSeconds`",
-        "`--interval` of [`cleaner run`](cli.md#cleaner-run)",
+        "`--interval` of [`cleaner run`](cli/cleaner.md#cleaner-run)",
         "none: start rounds yourself, from cron for example",
     ),
     (

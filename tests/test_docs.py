@@ -178,69 +178,170 @@ def verbs(group: click.Group, above: str = "") -> Iterator[tuple[str, click.Comm
             yield above + name, command
 
 
+def shared_flags() -> set[str]:
+    """The options that every verb has."""
+    from lithify.cli.invocation import shared_options
+
+    return {name for option in shared_options() for name in option.opts} | {"--help"}
+
+
+def reference_of_verbs() -> dict[str, str]:
+    """The text under each second-level heading of the pages of the command line, which each have other headings."""
+    pages = [sections(f"reference/cli/{file.name}") for file in sorted((ROOT / "docs/reference/cli").glob("*.md"))]
+    told = {heading: text for page in pages for heading, text in page.items()}
+    assert len(told) == sum(map(len, pages))
+    return told
+
+
 def test_every_verb_and_option_is_in_the_reference():
+    """Each option also below the synopsis."""
     from lithify.cli.verbs import lithify_group
 
-    told = sections("reference/cli.md")
-    shared = told["For all verbs"]
+    told = reference_of_verbs()
+    shared = told["For all verbs"] + told["Records as text"]
     missing = []
     for name, command in verbs(lithify_group):
         here = told.get(name, "")
         missing += [name] if not here else []
+        below = re.sub(r"`lithify [^`]*`", "", here, count=1) + shared
         for option in (o for p in command.params if isinstance(p, click.Option) for o in p.opts):
-            missing += [f"{name} {option}"] if option not in here + shared else []
+            missing += [f"{name} {option}"] if option not in below else []
     assert missing == []
     assert [heading for heading in told if heading not in {name for name, _ in verbs(lithify_group)}] == [
+        "Verbs",
         "For all verbs",
         "Records as text",
     ]
 
 
-def test_every_key_of_the_json_is_in_the_reference():
+_OPTION = re.compile(r"--[a-z-]+(?: (?!-)[^\s\[\]()|]+(?:\|(?!-)[^\s\[\]()|]+)*)?")
+
+
+def in_help(command: click.Command) -> list[str]:
+    """The options of a verb, each with its value, and then its arguments; `…` ends what is repeatable."""
+    context = click.Context(command)
+    options = [
+        name
+        if option.is_flag
+        else f"{name} {option.make_metavar(context).strip('[]')}{'...' if option.multiple else ''}"
+        for option in command.params
+        if isinstance(option, click.Option)
+        for name in (*option.opts, *option.secondary_opts)
+        if name not in shared_flags()
+    ]
+    arguments = [piece.strip("{}").replace("]...", "...]") for piece in command.collect_usage_pieces(context)[1:]]
+    return [one.replace("...", "…") for one in (*sorted(options), *arguments)]
+
+
+def in_synopsis(name: str, section: str) -> list[str]:
+    """The same of the synopsis with which a section begins. The values of `--encoding` are not written out again."""
+    found = re.match(rf"\s*`lithify {name}([^`]*)`", section)
+    assert found is not None, name
+    text = " ".join(found[1].split()).replace("]…", "…]").replace("encoding …", "encoding utf-8|base64|hex")
+    arguments = [word for word in _OPTION.sub("", text).split() if re.search(r"\w", word)]
+    return [*sorted(_OPTION.findall(text)), *arguments]
+
+
+def test_synopses_are_those_of_the_help():
+    from lithify.cli.verbs import lithify_group
+
+    told = reference_of_verbs()
+    for name, command in verbs(lithify_group):
+        assert in_synopsis(name, told[name]) == in_help(command), name
+
+
+def test_the_table_of_verbs_has_the_first_line_of_each_help():
+    from lithify.cli.verbs import SUBJECTS, lithify_group
+
+    table = reference_of_verbs()["Verbs"]
+    rows = re.findall(r"^\| \[`([a-z -]+)`\]\([^)]*#([a-z-]+)\) \| (.+?) \|", table, re.MULTILINE)
+    lines = [(name, command.get_short_help_str(limit=1000).rstrip(".")) for name, command in verbs(lithify_group)]
+    assert rows == [(name, name.replace(" ", "-"), line) for name, line in lines]
+    assert re.findall(r"^### (.+)$", table, re.MULTILINE) == list(SUBJECTS)
+
+
+def printed_by_topics() -> dict[str, tuple[type, ...]]:
+    """By section of the page of JSON, the dataclasses whose fields its verbs print."""
     from lithify.model import finding
-    from lithify.reports import (
-        changed_settings,
-        cut,
-        groups,
-        overview,
-        quarantine,
-        status,
-        topic_space,
-        topics,
-        verification,
-    )
-    from lithify.reports.replicas.status import ReplicaInfo, ReplicaStatus
-    from lithify.reports.rounds import plan, round
+    from lithify.reports import changed_settings, cut, overview, status, streams, topic_space, topics, verification
+    from lithify.reports.rounds import plan, rate_limits, round
+    from lithify.reports.warehouse import RepairedLog, RepairReport, UpgradeReport, WarehouseInfo
     from lithify.service.write.append import AppendResult, OffsetRange
 
-    told = sections("reference/cli.md")
-    printed = {
+    return {
         "compact": (round.RoundReport, round.LogReport, round.Losers, plan.PlanReport, plan.LogPlanReport),
         "status": (status.TopicStatus, status.LogStatus, status.GroupHold, status.ViewStatus, overview.TopicOverview),
-        "group list": (groups.GroupInfo,),
-        "group describe": (groups.GroupLag,),
-        "group reset": (groups.GroupReset, groups.ChangedPosition),
-        "replica add": (ReplicaInfo,),
-        "replica status": (ReplicaStatus,),
-        "quarantine list": (quarantine.FailingLog,),
-        "quarantine release": (quarantine.ReleaseReport,),
-        "topic info": (topics.TopicInfo,),
+        "topic info": (topics.TopicInfo, topic_space.Space),
         "topic alter": (changed_settings.AlterReport, changed_settings.SettingChange),
+        "stream info": (streams.StreamInfo,),
+        "stream edit": (streams.StreamEditReport, streams.EditedTopic, changed_settings.SettingChange),
+        "stream delete": (streams.StreamDeleteReport,),
+        "warehouse info": (WarehouseInfo,),
+        "warehouse upgrade": (UpgradeReport,),
+        "throttle": (rate_limits.RatesReport,),
         "retain": (cut.CutReport, cut.LogCut),
         "versions": (topics.VersionReport,),
         "sweep": (topic_space.SweepReport, topic_space.SweptFile),
+        "repair": (RepairReport, RepairedLog),
         "verify": (verification.VerifyReport, finding.Finding),
         "produce": (AppendResult, OffsetRange),
     }
+
+
+def printed_of_other_places() -> dict[str, tuple[type, ...]]:
+    """The same for groups, cleaners, other systems and replicas."""
+    from lithify.hydration.hydrating import HydrateReport
+    from lithify.kafka.publisher.reports import PublishedLog, PublishReport, TranslatedPosition
+    from lithify.reports import groups, ingest, quarantine, replicas
+    from lithify.reports.pulsar import leftovers, rounds
+    from lithify.reports.replicas.status import ReplicaInfo, ReplicaStatus
+    from lithify.service.snapshot.consumer_narration import FollowedLog, KafkaNote
+
+    return {
+        "group list": (groups.GroupInfo,),
+        "group describe": (groups.GroupLag,),
+        "group reset": (groups.GroupReset, groups.ChangedPosition),
+        "quarantine list": (quarantine.FailingLog,),
+        "quarantine release": (quarantine.ReleaseReport,),
+        "hydrate": (HydrateReport, FollowedLog, KafkaNote),
+        "kafka ingest": (ingest.IngestBatch, ingest.IngestedLog, ingest.MissedRange, ingest.IngestNote),
+        "kafka publish": (PublishReport, PublishedLog, TranslatedPosition, KafkaNote),
+        "kafka promote": (ingest.CopyPromoteReport,),
+        "pulsar ingest": (ingest.IngestedEntries,),
+        "pulsar compact": (rounds.PartitionReport, rounds.TopicRoundReport, rounds.PartitionPlan, rounds.EntryPlace),
+        "pulsar uncompact": (rounds.UncompactReport, rounds.DroppedView),
+        "pulsar leftovers": (leftovers.LeftoversReport, leftovers.LeftLedger),
+        "replica add": (ReplicaInfo,),
+        "replica status": (ReplicaStatus,),
+        "replica verify": (replicas.ReplicaVerification,),
+        "replica promote": (replicas.PromoteReport,),
+    }
+
+
+def test_every_key_of_the_json_is_in_the_reference():
+    from lithify.model.finding import FindingKind
+    from lithify.model.replicas.replica_progress import ReplicaStanding
+    from lithify.reports.events import EventKind
+    from lithify.reports.ingest import IngestReport
+    from lithify.reports.overview import Standing
+    from lithify.reports.replicas.replica_events import ReplicaEventKind
+
+    told, verbs_told = sections("reference/json-and-events.md"), reference_of_verbs()
     missing = [
-        f"{verb}: {field.name}"
-        for verb, values in printed.items()
+        f"{where}: {field.name}"
+        for where, values in (printed_by_topics() | printed_of_other_places()).items()
         for value in values
         for field in dataclasses.fields(value)
-        if f"`{field.name}`" not in told[verb]
+        if f"`{field.name}`" not in told[where]
     ]
-    missing += [f"status: {state}" for state in overview.Standing if f"`{state}`" not in told["status"]]
-    missing += [f"verify: {kind}" for kind in finding.FindingKind if f"`{kind}`" not in told["verify"]]
+    missing += [
+        f"ingest: {field.name}"
+        for field in dataclasses.fields(IngestReport)
+        if f"`{field.name}`" not in told["kafka ingest"] + told["pulsar ingest"]
+    ]
+    words = [("verify", told, FindingKind), ("cleaner run", told, EventKind), ("replica run", told, ReplicaEventKind)]
+    words += [("status", verbs_told, Standing), ("replica status", verbs_told, ReplicaStanding)]
+    missing += [f"{where}: {word}" for where, texts, kind in words for word in kind if f"`{word}`" not in texts[where]]
     assert missing == []
 
 
@@ -257,19 +358,21 @@ def names_in(code: str) -> set[str]:
     return found
 
 
-def named_as_json(section: str) -> list[str]:
-    """The keys and events that a section of the reference names: in its tables, and where it tells of `--json`."""
-    rows = re.findall(r"^\| (`[^|]*) \|", section, re.MULTILINE)
-    told = re.findall(r"`--json`[^\n]*(?:\n(?!\n).*)*", section)
-    return [name for part in rows + told for name in re.findall(r"`([a-z]+(?:_[a-z]+)*)`", part)]
+def names(text: str) -> list[str]:
+    """The names in snake_case that a text has as code."""
+    return re.findall(r"`([a-z]+(?:_[a-z]+)*)`", text)
 
 
 def test_every_key_in_the_reference_is_printed():
-    """Of no verb the page keeps a key, an event or a kind whose name the code does not have any more."""
+    """Neither a key, an event, a kind nor a state remains there whose name the code does not have any more."""
     code = {name for file in (ROOT / "src").rglob("*.py") for name in names_in(file.read_text("utf-8"))}
-    told = {verb: named_as_json(text) for verb, text in sections("reference/cli.md").items()}
-    assert sum(map(len, told.values())) > 500
-    assert [(verb, name) for verb, names in told.items() for name in names if name not in code] == []
+    told = {heading: names(text) for heading, text in sections("reference/json-and-events.md").items()}
+    for verb, text in reference_of_verbs().items():
+        told[f"{verb}, its tables"] = [
+            name for row in re.findall(r"^\| (`[^|]*) \|", text, re.MULTILINE) for name in names(row)
+        ]
+    assert sum(map(len, told.values())) > 600
+    assert [(where, name) for where, found in told.items() for name in found if name not in code] == []
 
 
 def test_every_public_method_is_in_the_reference():

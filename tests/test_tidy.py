@@ -192,7 +192,9 @@ def banned_phrases(file: File) -> Iterator[str]:
 
 
 _PACKAGES = "|".join(folder.name for folder in (ROOT / "src" / "lithify").glob("[a-z]*/"))
-_MODULE = re.compile(rf"(?<![\w./<{{-])(?:src/lithify/)?((?:tests|{_PACKAGES})(?:/[a-z_]+)+)(?:\.py)?(?![\w<{{*])")
+_MODULE = re.compile(
+    rf"(?<![\w./<{{-])(?:src/lithify/)?((?:tests|{_PACKAGES})(?:/[a-z_]+)+)(?:\.py)?(?![\w<{{*-]|\.md)"
+)
 
 
 def lost_modules(file: File) -> Iterator[str]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 @click.option(
     "--threads",
     type=click.IntRange(1, 64),
+    metavar="N",
     default=1,
     show_default=True,
     help="Number of batches of rounds that run at once.",

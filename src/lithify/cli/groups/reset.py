@@ -45,9 +45,9 @@ def reset(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
 ) -> None:
     """Move the committed positions of a group in a topic.
 
-    Only while none of its members reads the topic: members that are there are found within seconds; of one
-    that ended without leaving it is known after the time of a lease. An offset beyond the log is
-    refused. Without --yes nothing is changed.
+    The group must have committed a position, in this topic or another. It is refused while a member of the
+    group reads the topic. Running members are found within seconds, and a member that ended without leaving
+    counts as dead after --lease. An offset beyond the log is refused. Without --yes nothing is changed.
 
     \b
     Examples:

@@ -68,7 +68,8 @@ from lithify.cli.parameters import DurationType
     "--checkpoint",
     metavar="DIR",
     shell_complete=names.directories,
-    help="Directory for Spark's checkpoints; on a cluster, a shared one.",
+    help="Directory for Spark's checkpoints; on a cluster, one that all executors can write to. A copy never "
+    "continues from them.",
 )
 @parameters.spark_conf
 def ingest(

@@ -46,19 +46,21 @@ class ReplicationType(click.ParamType[tuple[int, int, int]]):
 @cluster_options
 @click.option("--plan", "only_plan", is_flag=True, help="Print what a round would do, and change nothing.")
 @click.option(
-    "--order", type=click.Choice(("publish", "event-time")), help="Order that decides which message of a key is kept."
+    "--order",
+    type=click.Choice(("publish", "event-time")),
+    help="Order that decides which message of a key is kept. Default: the broker's; only superusers can omit it.",
 )
 @click.option(
     "--retain-null-key/--drop-null-key",
     default=None,
-    help="What to do with messages without a key. Default: as the broker does.",
+    help="What to do with messages without a key. Default: as the broker does; only superusers can omit it.",
 )
 @skip_damaged
 @bookkeeper_options
 @click.option(
     "--replication",
     type=ReplicationType(),
-    help="Bookies that store a compacted view. Default: what the brokers report.",
+    help="Bookies that store a compacted view. Default: what the brokers report, to superusers only.",
 )
 @parameters.rates("tasks")
 @parameters.task_memory

@@ -33,7 +33,7 @@ _BOOKKEEPER = (
     click.option(
         "--metadata-url",
         metavar="URL",
-        help="URL of the metadata store: zk:HOST:2181. Default: what the brokers report.",
+        help="URL of the metadata store: zk:HOST:2181. Default: what the brokers report, to superusers only.",
     ),
 )
 

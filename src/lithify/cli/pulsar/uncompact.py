@@ -33,7 +33,7 @@ def uncompact(
     Deletes its subscription __compaction with the compacted ledgers, even if such a ledger is gone and
     compacted readers fail. They then get what the topic itself still has, and the next round starts from
     that. What brokers have trimmed is lost with the compacted view. Ledgers that killed rounds left are
-    deleted first; only this needs Pulsar's jars.
+    deleted first; only this needs Pulsar's jars. Only superusers and admins of the tenant may do it.
 
     \b
     Examples:

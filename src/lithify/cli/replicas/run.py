@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.option(
     "--threads",
     type=click.IntRange(1, 64),
+    metavar="N",
     default=4,
     show_default=True,
     help="Number of topics copied at once to each target.",
