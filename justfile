@@ -56,7 +56,7 @@ chain RECORDS="1000000":
 peer-suite *ARGS:
     PYTHONPATH=tests {{python}} -m peer_suite.run {{ARGS}}
 
-# Rounds against other ways on the same files, into docs/understand/benchmarks.md: 15 minutes; `just bench full`, `just bench smoke`
+# Rounds against other ways on the same files, into docs/figures.json and all pages that show them: 15 minutes; `just bench full`, `just bench smoke`
 bench *ARGS:
     PYTHONPATH=src:tests {{python}} bench/run.py {{ARGS}}
 
@@ -76,6 +76,7 @@ docs:
     {{python}} scripts/guarantees_index.py
     {{python}} scripts/compaction_picture.py
     {{python}} scripts/concept_pictures.py
+    {{python}} bench/figure_pages.py
 
 # Write the code that reads and writes Pulsar's protobuf messages
 wire:

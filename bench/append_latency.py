@@ -1,21 +1,20 @@
 """The latency of appends as a topic ages: 2,000 appends with a round after every tenth.
 
     python bench/append_latency.py [--appends 2000] [--every 10]
-    python bench/append_latency.py --partitions 5000
+    python bench/append_latency.py --partitions 100 1000 5000
 
 The target is a median of the last 50 at most twice that of the first 50. Both depend on what else
 the machine does at the time, so 50 more go to the aged topic and to a new one in turns. A round
 here merges the log into one segment through the same port and commit gate as a real one, without
 Spark, so that only the store is timed.
 
-With `--partitions`: one record appended to a topic of so many partitions, all of which have records, and to one of a
-single partition, in turns. The target is a ratio of 4.
+With `--partitions`, for each number: one record appended to a topic of so many partitions, all of which have records,
+and to one of a single partition, in turns. The target is a ratio of 4.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import tempfile
 import time
@@ -36,6 +35,7 @@ from lithify.reports.rounds.round import RoundReport
 from lithify.service.commit import commit
 from lithify.service.documents import put_report
 from lithify.service.write.append import append
+from shown import add_publish, shown
 
 TOPIC = TopicName("default", "orders")
 NEW_TOPIC = TopicName("default", "new")
@@ -82,7 +82,6 @@ def measure(folder: str, appends: int, every: int) -> dict[str, object]:
     warehouse.store.create_topic(NewTopic(NEW_TOPIC, "new", TopicSettings(), 1, 0))
     in_turns = [(one_append_ms(TOPIC, n), one_append_ms(NEW_TOPIC, n)) for n in range(SAMPLE)]
     first, last = statistics.median(append_ms[:SAMPLE]), statistics.median(append_ms[-SAMPLE:])
-    metadata = Path(state.location.removeprefix("file://")) / "metadata"
     return {
         "appends": appends,
         "rounds": len(round_ms),
@@ -92,8 +91,14 @@ def measure(folder: str, appends: int, every: int) -> dict[str, object]:
         "ratio_in_turns": round(statistics.median(aged / new for aged, new in in_turns), 2),
         "slowest_ms": round(max(append_ms), 1),
         "round_median_ms": round(statistics.median(round_ms or [0.0]), 1),
-        "metadata_json_bytes": max(metadata.glob("*.metadata.json")).stat().st_size,
+        "metadata_kb": _metadata_kb(state),
     }
+
+
+def _metadata_kb(state: TopicState) -> float:
+    """The size of the newest metadata of a topic."""
+    metadata = Path(state.location.removeprefix("file://")) / "metadata"
+    return round(max(metadata.glob("*.metadata.json")).stat().st_size / 1000, 1)
 
 
 def measure_partitions(folder: str, partitions: int) -> dict[str, object]:
@@ -111,14 +116,15 @@ def measure_partitions(folder: str, partitions: int) -> dict[str, object]:
             wall_ms = timed_ms(lambda: append(warehouse, name, [Record(b"key-%d" % n, b"v")]))  # noqa: B023
             took[number].append((wall_ms, (time.process_time() - cpu) * 1000))
     medians = {number: [statistics.median(kind) for kind in zip(*times, strict=True)] for number, times in took.items()}
-    metadata = Path(state.location.removeprefix("file://")) / "metadata"
     return {
         "partitions": partitions,
-        "ms": {number: round(wall, 1) for number, (wall, _) in medians.items()},
-        "cpu_ms": {number: round(cpu, 1) for number, (_, cpu) in medians.items()},
+        "append_ms": round(medians[partitions][0], 1),
+        "cpu_ms": round(medians[partitions][1], 1),
+        "append_to_one_ms": round(medians[1][0], 1),
+        "to_one_cpu_ms": round(medians[1][1], 1),
         "ratio": round(medians[partitions][0] / medians[1][0], 2),
         "cpu_ratio": round(medians[partitions][1] / medians[1][1], 2),
-        "metadata_json_bytes": max(metadata.glob("*.metadata.json")).stat().st_size,
+        "metadata_kb": _metadata_kb(state),
     }
 
 
@@ -126,13 +132,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Times appends over the life of a topic.")
     parser.add_argument("--appends", type=int, default=2_000)
     parser.add_argument("--every", type=int, default=10, help="appends between two rounds")
-    parser.add_argument("--partitions", type=int, help="appends to a topic of so many partitions, and to one of one")
+    parser.add_argument("--partitions", type=int, nargs="+", help="appends to topics of so many, and to one of one")
+    add_publish(parser)
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        if asked.partitions:
-            print(json.dumps(measure_partitions(folder, asked.partitions)))
-        else:
-            print(json.dumps(measure(folder, asked.appends, asked.every)))
+    with shown(asked) as show:
+        for partitions in asked.partitions or ():
+            with tempfile.TemporaryDirectory() as folder:
+                show(**measure_partitions(folder, partitions))
+        if not asked.partitions:
+            with tempfile.TemporaryDirectory() as folder:
+                show(**measure(folder, asked.appends, asked.every))
 
 
 if __name__ == "__main__":

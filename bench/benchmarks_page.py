@@ -1,22 +1,16 @@
-"""docs/understand/benchmarks.md, its picture and the README's table of costs, from the figures of `just bench`.
-
-As a program it writes them from docs/understand/benchmarks.json.
-"""
+"""docs/understand/benchmarks.md, its picture and the README's table of costs, from the figures of `just bench`."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from pathlib import Path
 from statistics import median
 from typing import Any
 
+from figure_tables import table
 from figures import OURS, Summary, summaries
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
-README = DOCS.parent / "README.md"
-PAGE, PICTURE, FIGURES = "understand/benchmarks.md", "images/benchmarks.svg", "understand/benchmarks.json"
+PAGE, PICTURE = "understand/benchmarks.md", "images/benchmarks.svg"
 
 WAYS = {
     "lithify": "a round of Lithify on a session that has run rounds before, commit included",
@@ -26,7 +20,8 @@ WAYS = {
     "duckdb": "by hand in DuckDB, on all cores",
     "polars": "by hand in Polars, on all cores",
     "row_number": "a Spark job with `row_number` over whole records, warm",
-    "merge": "a Spark job that joins new records to a table without a log and rewrites the table, warm",
+    "join": "a Spark job that joins the new records to a table of the latest ones and writes the whole table again, as "
+    "a copy-on-write `MERGE INTO` may do it; warm",
     "kafka": "Kafka's own cleaner, with one thread, on a topic with the same records; a broker that has cleaned before",
     "pulsar": "Pulsar's own compactor, on a topic with the same records in batches; it drops deletes at once",
     "floor": "a lower bound: reads the keys once and copies the known result, by Arrow in one process per core",
@@ -36,7 +31,7 @@ IN_README = {
     "lithify-cold": "Lithify, cold",
     "duckdb": "DuckDB",
     "row_number": "Spark, `row_number`",
-    "merge": "Spark, merge",
+    "join": "Spark, join and rewrite",
     "kafka": "Kafka's cleaner",
     "pulsar": "Pulsar's compactor",
 }
@@ -47,8 +42,6 @@ ROUNDS = {
     "0.1%-new": "next round, 0.1 % new, {:,} in all",
 }
 """Rows of it, by case, with the number of records."""
-MARK = "<!-- Written by `just bench` from docs/understand/benchmarks.json. -->\n\n"
-"""What the table follows in the README; a blank line ends it."""
 
 BAR, LEFT, TOP, WIDTH = 22, 150, 56, 640
 INK, FAINT, WALL, CPU = "#1f2937", "#6b7280", "#1d4ed8", "#93c5fd"
@@ -102,9 +95,8 @@ def picture(result: Mapping[str, Any]) -> str:
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
-def with_costs(readme: str, result: Mapping[str, Any]) -> str:
-    """The README with the table of these figures: of each way and case the median, in seconds of the clock."""
-    before, mark, rest = readme.partition(MARK)
+def costs(result: Mapping[str, Any]) -> str:
+    """The README's table: of each way and case the median, in seconds of the clock."""
     seconds = {(one.case, one.way): one.medians["seconds"] for one in _summaries(result)}
     machine = result["machine"]
     rows = [
@@ -113,25 +105,16 @@ def with_costs(readme: str, result: Mapping[str, Any]) -> str:
         for case in result["cases"]
         if case["name"] in ROUNDS
     ]
-    table = _table([f"{machine['processor']}, {machine['cores']} cores", *IN_README.values()], rows)
-    return before + mark + table + rest[rest.index("\n\n") :]
+    return table([f"{machine['processor']}, {machine['cores']} cores", *IN_README.values()], rows)
 
 
 def _rounded(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
 
 
-def write(result: Mapping[str, Any], folder: Path = DOCS) -> None:
-    """The page, its picture, and the figures that they are made of, to a folder like `docs`; for it also the README."""
-    rows = ",\n".join(json.dumps(row) for row in result["rows"])
-    head = json.dumps({name: value for name, value in result.items() if name != "rows"})
-    for name in (PAGE, PICTURE):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-    (folder / FIGURES).write_text(f'{head[:-1]}, "rows": [\n{rows}\n]}}\n', "utf-8")
-    (folder / PAGE).write_text(page(result), "utf-8")
-    (folder / PICTURE).write_text(picture(result), "utf-8")
-    if folder == DOCS:
-        README.write_text(with_costs(README.read_text("utf-8"), result), "utf-8")
+def files(result: Mapping[str, Any]) -> dict[str, str]:
+    """The page and its picture, by their place below `docs`."""
+    return {PAGE: page(result), PICTURE: picture(result)}
 
 
 _BUSY = (
@@ -165,7 +148,7 @@ def _of_case(case: Mapping[str, Any], found: Sequence[Summary]) -> Iterator[str]
             "shuffled",
             "largest processes",
         )
-        yield _table(head, [_cells(one) for one in mine])
+        yield table(head, [_cells(one) for one in mine])
 
 
 def _cells(one: Summary) -> list[str]:
@@ -199,12 +182,3 @@ def _others(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _list(texts: Mapping[str, str]) -> str:
     return "\n".join(f"- `{name}`: {text}" for name, text in texts.items())
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---", *("---:" for _ in head[1:-1]), "---"], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-if __name__ == "__main__":
-    write(json.loads((DOCS / FIGURES).read_text("utf-8")))

@@ -12,6 +12,7 @@ import argparse
 import json
 import shutil
 import statistics
+import sys
 import time
 from pathlib import Path
 
@@ -21,6 +22,7 @@ import pyarrow as pa
 import lithify
 from keyed_segments import Shape, keyed_segments, keys_of, topic_of
 from lithify.spark.session.start import session_factory
+from shown import add_publish, shown
 
 
 def main() -> None:
@@ -32,6 +34,7 @@ def main() -> None:
     parser.add_argument("--changes", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--plain", action="store_true")
+    add_publish(parser)
     asked = parser.parse_args()
     kind = "plain" if asked.plain else "indexed"
     made, folder = (asked.data / kind).resolve(), (asked.data / f"lake-{kind}").resolve()
@@ -43,39 +46,31 @@ def main() -> None:
     segments = keyed_segments(made, shape)
     topic = topic_of(segments, folder, 0, **{"key.index.enable": str(not asked.plain).lower()})
     session = session_factory(None, {})()
-    _show("first", asked.keys, topic, session)
-    chance, seconds = np.random.default_rng(1), []
+    _timed(topic, session)
+    chance, rounds = np.random.default_rng(1), []
     for _ in range(asked.rounds):
         keys = keys_of(chance.choice(asked.keys, asked.changes, replace=False))
         values = pa.array([b"new"] * asked.changes, pa.binary())
         topic.append(pa.table({"key": keys, "value": values}))
-        seconds.append(_show("next", asked.changes, topic, session))
-    print(json.dumps({"kind": kind, "changes": asked.changes, "median_seconds": statistics.median(seconds)}))
+        rounds.append(_timed(topic, session))
+    medians = {name: round(statistics.median(found[name] for found in rounds), 2) for name in rounds[0]}
+    with shown(asked) as show:
+        show(index=not asked.plain, keys=asked.keys, segments=asked.segments, new_records=asked.changes, **medians)
     session.stop()
     shutil.rmtree(folder)
 
 
-def _show(name: str, records: int, topic: lithify.Topic, session: object) -> float:
+def _timed(topic: lithify.Topic, session: object) -> dict[str, float]:
+    """The figures of a round, which are also printed to stderr."""
     begun = time.perf_counter()
     (log,) = topic.compact(spark=session).logs
     seconds = round(time.perf_counter() - begun, 2)
     assert log.error is None, log
-    print(
-        json.dumps(
-            {
-                "round": name,
-                "records": records,
-                "seconds": seconds,
-                **{phase: round(ms / 1000, 2) for phase, ms in log.phases_ms.items()},
-                "bytes_read": log.bytes_read,
-                "bytes_written": log.bytes_written,
-                "masked": log.segments_masked,
-                "records_out": log.records_out,
-            }
-        ),
-        flush=True,
-    )
-    return seconds
+    phases = {f"{phase}_s": ms / 1000 for phase, ms in log.phases_ms.items()}
+    moved = {"read_mb": log.bytes_read / 1e6, "written_mb": log.bytes_written / 1e6}
+    figures = {"round_s": seconds, **phases, **moved, "masks": log.segments_masked}
+    print(json.dumps(figures), file=sys.stderr, flush=True)
+    return figures
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ which the whole table tells the same.
 from __future__ import annotations
 
 import argparse
-import json
 import resource
 import statistics
 import subprocess
@@ -24,6 +23,7 @@ import numpy as np
 
 import lithify
 from keyed_segments import Shape, keyed_segments, keys_of, topic_of
+from shown import add_publish, shown
 
 FIRST = """
 import sys, time
@@ -52,7 +52,7 @@ def looked_up(topic: lithify.Topic, keys: Iterable[bytes]) -> tuple[Figures, int
         there += topic.get(key) is not None
         clock.append(1000 * (time.perf_counter() - begun))
         processor.append(1000 * (cpu_seconds() - used))
-    told = {"median_ms": statistics.median(clock), "largest_ms": max(clock), "cpu_ms": statistics.median(processor)}
+    told = {"ms": statistics.median(clock), "most_ms": max(clock), "cpu_ms": statistics.median(processor)}
     return {name: round(value, 1) for name, value in told.items()}, there
 
 
@@ -63,7 +63,7 @@ def first(folder: Path, keys: Iterable[bytes]) -> Figures:
         ran = subprocess.run([sys.executable, "-c", FIRST, folder, key], capture_output=True, text=True, check=True)
         told.append([1000 * float(seconds) for seconds in ran.stdout.split()])
     clock, processor = map(statistics.median, zip(*told, strict=True))
-    return {"median_ms": round(clock, 1), "cpu_ms": round(processor, 1)}
+    return {"ms": round(clock, 1), "cpu_ms": round(processor, 1)}
 
 
 def main() -> None:
@@ -74,10 +74,11 @@ def main() -> None:
     parser.add_argument("--value-bytes", type=int, default=40)
     parser.add_argument("--lookups", type=int, default=40)
     parser.add_argument("--table", action="store_true", help="make the whole table as well")
+    add_publish(parser)
     asked = parser.parse_args()
     chance = np.random.default_rng(1)
     keys = keys_of(chance.choice(asked.keys, asked.lookups)).to_pylist()
-    with tempfile.TemporaryDirectory() as scratch:
+    with shown(asked) as show, tempfile.TemporaryDirectory() as scratch:
         topics: dict[bool, lithify.Topic] = {}
         for indexed in (True, False):
             shape = Shape(
@@ -99,11 +100,13 @@ def main() -> None:
             absent, none = looked_up(topic, [key + ABSENT for key in few])
             assert found > len(few) * (1 - 10 * TOMBSTONES) - 1 and none == 0, (found, none)
             alone = first(Path(scratch) / str(indexed), few[:3])
-            print(json.dumps({"index": indexed, "there": there, "absent": absent, "first": alone}), flush=True)
+            kinds = {"there": there, "absent": absent, "first": alone}
+            figures = {f"{kind}_{name}": value for kind, told in kinds.items() for name, value in told.items()}
+            show(index=indexed, keys=asked.keys, **figures)
         if asked.table:
             begun = time.perf_counter()
             rows = sum(len(batch) for batch in topics[False].table_batches())
-            print(json.dumps({"table": {"seconds": round(time.perf_counter() - begun, 1), "rows": rows}}))
+            show(index=False, rows_of_the_table=rows, table_s=round(time.perf_counter() - begun, 1))
 
 
 if __name__ == "__main__":

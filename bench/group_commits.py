@@ -9,7 +9,6 @@ every commit is on disk when it returns.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import tempfile
 import time
@@ -22,6 +21,7 @@ from lithify.model.cursor import Cursor
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId, TopicName
 from lithify.ports.leases import Lease
+from shown import add_publish, shown
 
 TOPIC = TopicName("default", "orders")
 OWNER = "bench"
@@ -44,14 +44,16 @@ def median_ms(groups: SqlGroups, count: int, times: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=100, help="commits of each kind")
-    times = parser.parse_args().times
-    with tempfile.TemporaryDirectory() as folder:
+    add_publish(parser)
+    asked = parser.parse_args()
+    times = asked.times
+    with shown(asked) as show, tempfile.TemporaryDirectory() as folder:
         groups = SqlGroups(Transactions(engine_at(f"sqlite:///{Path(folder)}/catalog.db")), "bench")
         part = GroupTopic("bench", "g", TOPIC)
         groups.leases.take([Lease(part.partition(p), OWNER, 1) for p in range(1_000)], {})
         groups.commit(positions(1_000, 0), OWNER)
-        one, thousand = median_ms(groups, 1, times), median_ms(groups, 1_000, times)
-    print(json.dumps({"one_ms": one, "thousand_ms": thousand}))
+        for count in (1, 1_000):
+            show(positions=count, commit_ms=median_ms(groups, count, times))
 
 
 if __name__ == "__main__":

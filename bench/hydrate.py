@@ -10,7 +10,6 @@ cleaner has compacted the topic.
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +25,7 @@ from kafka_topics import clean, held_topic, produce, roll
 from lithify.kafka import SnapshotConsumer
 from lithify.model.record import Record
 from lithify.service.round.compact import RunRequest, compact
+from shown import add_publish, shown
 from support.engines.kernel import KernelEngine  # type: ignore[import-not-found]
 from support.kafka.broker import KafkaBroker, a_broker  # type: ignore[import-not-found]
 
@@ -83,8 +83,9 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=2_000_000)
     parser.add_argument("--keys", type=int, default=100_000)
     parser.add_argument("--times", type=int, default=3)
+    add_publish(parser)
     given = parser.parse_args()
-    with a_broker(jvm=()) as broker, tempfile.TemporaryDirectory() as folder:
+    with shown(given) as show, a_broker(jvm=()) as broker, tempfile.TemporaryDirectory() as folder:
         name = held_topic(broker)
         end = produce(broker, name, batches(given.records, given.keys), "zstd")
         topic = lithify.open(str(Path(folder) / "lake")).create_topic(name)
@@ -98,15 +99,11 @@ def main() -> None:
                 consumer.fill(table)
             return table
 
-        figures = {
-            "records": given.records,
-            "keys": given.keys,
-            "whole": in_turns(broker, name, from_lake, given.times),
-        }
-        print(json.dumps(figures), flush=True)
+        log = {"records": given.records, "keys": given.keys}
+        show(in_kafka="all records", **log, **in_turns(broker, name, from_lake, given.times))
         roll(broker, name, TIMESTAMP_MS)
         clean(broker, name, end)
-        print(json.dumps({"cleaned": in_turns(broker, name, from_lake, given.times)}))
+        show(in_kafka="compacted by Kafka", **log, **in_turns(broker, name, from_lake, given.times))
 
 
 def in_turns(
@@ -124,9 +121,9 @@ def in_turns(
         assert {key: record.value for key, record in table.items()} == whole
     ratio = median(kafka / lake for kafka, lake in zip(kafka_s, lake_s, strict=True))
     return {
-        "lake_s": [round(s, 2) for s in lake_s],
-        "kafka_s": [round(s, 2) for s in kafka_s],
-        "times_faster": round(ratio, 2),
+        "from_the_lake_s": [round(s, 2) for s in lake_s],
+        "from_kafka_s": [round(s, 2) for s in kafka_s],
+        "ratio": round(ratio, 2),
     }
 
 

@@ -11,7 +11,6 @@ look may open a manifest or a data file.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import tempfile
 import time
@@ -21,6 +20,7 @@ from typing import Any
 import lithify
 from lithify.daemons.cleaner.work_finder import WorkFinder
 from lithify.store.iceberg.io.local_io import LocalFileIO, LocalInput
+from shown import add_publish, shown
 
 OPENED: list[str] = []
 
@@ -65,27 +65,27 @@ def looked(finder: WorkFinder, repeat: int) -> dict[str, Any]:
         seconds.append(time.perf_counter() - begun)
     kinds = {"manifests": ".avro", "data": ".parquet"}
     opened = {kind: sum(path.endswith(end) for path in OPENED) for kind, end in kinds.items()}
-    return {"seconds": round(statistics.median(seconds), 2), "topics": look.topics, "metadata": look.read, **opened}
+    return {"took_s": round(statistics.median(seconds), 2), "topics": look.topics, "metadata": look.read, **opened}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--topics", type=int, default=10_000)
     parser.add_argument("--keep", metavar="DIR", help="make the topics here, and use them again next time")
+    add_publish(parser)
     flags = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
+    with shown(flags) as show, tempfile.TemporaryDirectory() as scratch:
         directory = flags.keep or scratch
         made(directory, flags.topics)
         lake = lithify.open(directory)
         catalog: Any = lake.warehouse.store
         catalog.source.created().properties["py-io-impl"] = f"{NotingFileIO.__module__}.NotingFileIO"
         finder = lake.cleaner().cleaner.finder
-        first = looked(finder, 1)
-        next_look = looked(finder, 5)
+        show(check="first", **looked(finder, 1))
+        show(check="again", **looked(finder, 5))
         tokens = catalog.change_tokens
         catalog.change_tokens = lambda: ((name, None) for name, _ in tokens())
-        without_tokens = looked(finder, 3)
-        print(json.dumps({"first": first, "next": next_look, "without_tokens": without_tokens}, indent=1))
+        show(check="without change tokens", **looked(finder, 3))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ at, which is every 30 seconds.
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 import time
 from statistics import median
@@ -22,6 +21,7 @@ from lithify.model.cursor import Cursor
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId
 from lithify.ports.leases import Lease
+from shown import add_publish, shown
 
 LOOKS = 15
 LEASE_MS = 600_000
@@ -50,8 +50,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--topics", type=int, default=1_000)
     parser.add_argument("--sync-groups", action="store_true")
+    add_publish(parser)
     flags = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    with shown(flags) as show, tempfile.TemporaryDirectory() as folder:
         lake = lithify.open(f"{folder}/source")
         for number in range(flags.topics):
             lake.create_topic(f"many/topic{number:04}")
@@ -61,17 +62,14 @@ def main() -> None:
         daemon = lake.replicas().daemon(lease_ms=LEASE_MS)
         first_s, later_s = look_s(daemon), [look_s(daemon) for _ in range(LOOKS)]
         syncing_s = [look_s(daemon, syncs=True) for _ in range(LOOKS if flags.sync_groups else 0)]
-        print(
-            json.dumps(
-                {
-                    "topics": flags.topics,
-                    "first_look_with_copies_s": round(first_s, 1),
-                    "idle_look_s": round(median(later_s), 3),
-                    "slowest_s": round(max(later_s), 3),
-                    "idle_look_at_positions_s": round(median(syncing_s), 3) if syncing_s else None,
-                    "statuses_s": round(statuses_s(lake, flags.topics), 2),
-                }
-            )
+        show(
+            topics=flags.topics,
+            sync_groups=flags.sync_groups,
+            first_check_with_copies_s=round(first_s, 1),
+            idle_check_ms=round(1000 * median(later_s)),
+            slowest_idle_check_ms=round(1000 * max(later_s)),
+            check_of_positions_ms=round(1000 * median(syncing_s)) if syncing_s else None,
+            replica_status_s=round(statuses_s(lake, flags.topics), 2),
         )
 
 

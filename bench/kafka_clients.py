@@ -27,6 +27,7 @@ from confluent_kafka import KafkaException
 import lithify
 from kafka_topics import held_topic, produce
 from lithify.spark.session.java import find_java
+from shown import add_publish, shown
 from support.kafka.broker import MODULES, VERSION, KafkaBroker, a_broker  # type: ignore[import-not-found]
 from support.kafka.jars import Module, fetched  # type: ignore[import-not-found]
 
@@ -106,13 +107,14 @@ def cpu_seconds(command: Sequence[str], log: Path) -> float:
 
 
 def main() -> None:
-    """Prints each turn, and the medians at the end, as JSON."""
+    """Prints the medians at the end, and each turn on stderr."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=2_000_000)
     parser.add_argument("--times", type=int, default=5)
     parser.add_argument("--only", nargs="*", help="beginnings of the names of ways, beside the perf consumer")
+    add_publish(parser)
     given = parser.parse_args()
-    with a_broker(jvm=()) as broker, tempfile.TemporaryDirectory() as folder:
+    with shown(given) as show, a_broker(jvm=()) as broker, tempfile.TemporaryDirectory() as folder:
         name = held_topic(broker)
         produce(broker, name, batches(given.records))
         topic = lithify.open(f"{folder}/full").create_topic(name)
@@ -126,12 +128,12 @@ def main() -> None:
                 if way == PERF_CONSUMER or not given.only or way.startswith(tuple(given.only)):
                     rate = given.records / cpu_seconds(command, Path(folder) / "log")
                     rates.setdefault(way, []).append(rate)
-                    print(json.dumps({way: round(rate)}), flush=True)
+                    print(json.dumps({way: round(rate)}), file=sys.stderr, flush=True)
             ways.end_turn()
         theirs = rates[PERF_CONSUMER]
         for way, ours in rates.items():
             ratio = median(our / their for our, their in zip(ours, theirs, strict=True))
-            print(json.dumps({"way": way, "records_per_cpu_s": round(median(ours)), "ratio": round(ratio, 2)}))
+            show(way=way, records=given.records, records_per_cpu_s=round(median(ours)), ratio=round(ratio, 2))
 
 
 if __name__ == "__main__":

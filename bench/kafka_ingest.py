@@ -3,19 +3,18 @@
     PYTHONPATH=src:tests python bench/kafka_ingest.py [--records 2000000] [--partitions 2] [--repeat 3]
 
 Starts its own broker and writes the topic, then copies it several times, each into a new topic, on one
-warm Spark session. It prints the records per second of each copy and their median.
+warm Spark session. It prints the records per second of each copy.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import statistics
 import tempfile
 
 import lithify
 from kafka_topics import send
+from shown import add_publish, shown
 from support.kafka.broker import KafkaBroker, a_broker  # type: ignore[import-not-found]
 from support.kafka.ingest import kafka_session  # type: ignore[import-not-found]
 
@@ -41,19 +40,19 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=2_000_000)
     parser.add_argument("--partitions", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=3)
+    add_publish(parser)
     flags = parser.parse_args()
-    with a_broker(jvm=()) as broker, tempfile.TemporaryDirectory() as folder:
+    with shown(flags) as show, a_broker(jvm=()) as broker, tempfile.TemporaryDirectory() as folder:
         topic = broker.make_topic(flags.partitions)
         feed(broker, topic, flags.records, flags.partitions)
         session = kafka_session()
         session.range(1).count()
-        lake, rates = lithify.open(folder), []
+        lake = lithify.open(folder)
         for number in range(flags.repeat):
             servers = {"bootstrap.servers": broker.address}
             (report,) = lake.ingest(servers, [topic], into=f"copy{number}", spark=session)
             assert (report.error, report.records) == (None, flags.records)
-            rates.append(report.records_per_s)
-        print(json.dumps({"records": flags.records, "records_per_s": rates, "median": statistics.median(rates)}))
+            show(copy=number + 1, records=flags.records, records_per_s=report.records_per_s)
 
 
 if __name__ == "__main__":

@@ -8,12 +8,12 @@ CPU seconds and bytes read for one segment, in turns, and what writing it costs 
 from __future__ import annotations
 
 import argparse
-import json
 import resource
 import shutil
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,9 @@ from lithify.columnar.files.access import FileAccess
 from lithify.columnar.segment.schema import KEY
 from lithify.columnar.segment.segment_reader import SegmentReader
 from lithify.model.segment import Segment
+from shown import add_publish, shown
+
+_CHANCE = np.random.default_rng(1)
 
 
 def cpu_seconds() -> float:
@@ -60,6 +63,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=5)
     parser.add_argument("--value-bytes", type=int, default=100)
     parser.add_argument("--codec", default="zstd")
+    add_publish(parser)
     asked = parser.parse_args()
     segments, written = {}, {}
     for indexed in (False, True):
@@ -71,26 +75,33 @@ def main() -> None:
             asked.keys, asked.keys, 1, asked.value_bytes, 0.01, asked.codec, distinct=True, indexes_keys=indexed
         )
         (segments[indexed],) = keyed_segments(folder, shape)
-        written[indexed] = {"cpu_seconds": round(cpu_seconds() - before, 2), "bytes": segments[indexed].size_bytes}
-    print(json.dumps({"keys": asked.keys, "with an index": written[True], "without": written[False]}), flush=True)
+        written[indexed] = {"cpu_s": round(cpu_seconds() - before, 2), "file_mb": segments[indexed].size_bytes / 1e6}
+    with shown(asked) as show:
+        for indexed, figures in written.items():
+            show(way="writing", index=indexed, keys=asked.keys, **figures)
+        for wanted in asked.wanted:
+            for found in lookups(segments, keys_of(np.sort(_CHANCE.choice(asked.keys, wanted, replace=False))), asked):
+                show(**found)
+
+
+def lookups(segments: dict[bool, Segment], keys: pa.Array, asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """The figures of each way to find some keys, in turns."""
     ways: dict[str, Callable[[pa.Array], tuple[int, int]]] = {
-        "by index": lambda keys: by_index(segments[True], keys),
+        "by the index": lambda keys: by_index(segments[True], keys),
         "reading keys": lambda keys: by_reading(segments[True], keys),
         "reading keys, no index": lambda keys: by_reading(segments[False], keys),
     }
-    chance = np.random.default_rng(1)
-    for wanted in asked.wanted:
-        keys = keys_of(np.sort(chance.choice(asked.keys, wanted, replace=False)))
-        seconds: dict[str, list[float]] = {way: [] for way in ways}
-        read = {}
-        for _ in range(asked.times):
-            for way, find in ways.items():
-                before = cpu_seconds()
-                found, read[way] = find(keys)
-                seconds[way].append(cpu_seconds() - before)
-                assert found == wanted, (way, found)
-        medians = {way: {"cpu_seconds": round(statistics.median(seconds[way]), 4), "bytes": read[way]} for way in ways}
-        print(json.dumps({"wanted": wanted, **medians}), flush=True)
+    seconds: dict[str, list[float]] = {way: [] for way in ways}
+    read = {}
+    for _ in range(asked.times):
+        for way, find in ways.items():
+            before = cpu_seconds()
+            found, read[way] = find(keys)
+            seconds[way].append(cpu_seconds() - before)
+            assert found == len(keys), (way, found)
+    for way, taken in seconds.items():
+        cpu_s = round(statistics.median(taken), 4)
+        yield {"way": way, "keys": asked.keys, "wanted": len(keys), "cpu_s": cpu_s, "read_mb": read[way] / 1e6}
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ of the project takes part.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import pickle
 import statistics
@@ -23,6 +22,7 @@ from keyed_segments import Shape, keyed_segments
 from lithify.columnar.keypass.key_scan import LogScan
 from lithify.model.segment import Segment
 from lithify.rules.compaction.survivor_rules import SurvivorRules
+from shown import add_publish, shown
 
 _FINDER = """
 import pandas, pickle, resource, sys
@@ -114,20 +114,21 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=5)
     parser.add_argument("--source", type=Path, help="the `src` of another state of the project")
     parser.add_argument("--logs", nargs="*", help="only these")
+    add_publish(parser)
     asked = parser.parse_args()
     here = Path(__file__).resolve().parents[1] / "src"
     ways = {"lithify": Way(_FINDER, here), "floor": Way(_FLOOR, here), "duckdb": Way(_DUCKDB, here)}
     if asked.source:
         ways["other"] = Way(_FINDER, asked.source.resolve())
-    for name, log in logs(asked.data, asked.records).items():
-        if asked.logs and name not in asked.logs:
-            continue
-        seconds: dict[str, list[float]] = {way: [] for way in ways}
-        for turn in range(asked.times):
-            for way in list(ways) if turn % 2 else list(ways)[::-1]:
-                seconds[way].append(ways[way].cpu_seconds(log))
-        medians = {way: round(statistics.median(figures), 2) for way, figures in seconds.items()}
-        print(json.dumps({"log": name, "cpu_seconds": medians}), flush=True)
+    with shown(asked) as show:
+        for name, log in logs(asked.data, asked.records).items():
+            if asked.logs and name not in asked.logs:
+                continue
+            seconds: dict[str, list[float]] = {way: [] for way in ways}
+            for turn in range(asked.times):
+                for way in list(ways) if turn % 2 else list(ways)[::-1]:
+                    seconds[way].append(ways[way].cpu_seconds(log))
+            show(log=name, **{f"{way}_cpu_s": round(statistics.median(all_s), 2) for way, all_s in seconds.items()})
 
 
 if __name__ == "__main__":

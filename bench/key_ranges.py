@@ -5,13 +5,12 @@
 `direct-4` reads all keys in each of four ranges, `ahead-2` the same in two whose tasks keep two cores busy each,
 `shuffled-4` reads them once and sends them to four ranges, and `chosen` is what a round does by itself. Seconds, CPU
 seconds, bytes of keys read, bytes shuffled and the largest process of each role, of a session that has done it before.
-One JSON line per way. `--round` runs a whole round once, after these.
+`--round` runs a whole round once, after these.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import tempfile
@@ -37,6 +36,7 @@ from lithify.service.round.topic_run import plan_rounds
 from lithify.spark.keypass.job import LogWork, key_pass_job
 from lithify.spark.keypass.results import collect_counts
 from process_tree import measured
+from shown import add_publish, shown
 from way import shuffled_bytes
 
 
@@ -104,7 +104,7 @@ def round_figures(topic: Topic, session: Any, task_memory: str) -> dict[str, Any
     phases = {f"{phase}_s": ms / 1000 for phase, ms in report.phases_ms.items()}
     peaks = {f"{role}_mib": size // 2**20 for role, size in used.peak_bytes.items()}
     moved = {"read_mb": report.bytes_read / 1e6, "shuffled_mb": (shuffled_bytes(session) - before) / 1e6}
-    return {"records": [report.records_in, report.records_out], "cpu_s": used.cpu_s, **moved, **phases, **peaks}
+    return {"task_memory": task_memory, "cpu_s": round(used.cpu_s, 2), **moved, **phases, **peaks}
 
 
 def main() -> None:
@@ -119,11 +119,12 @@ def main() -> None:
     parser.add_argument("--ways", nargs="*", default=["chosen"])
     parser.add_argument("--round", action="store_true")
     parser.add_argument("--times", type=int, default=3)
+    add_publish(parser)
     asked = parser.parse_args()
     shape = _shape(asked)
     folder = asked.data / shape.name
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as warehouse:
+    with shown(asked) as show, tempfile.TemporaryDirectory() as warehouse:
         topic = topic_of(keyed_segments(folder.resolve(), shape), Path(warehouse))
         conf = {"spark.master": f"local[{asked.slots}]"}
         choice = SparkChoice(SparkChoice(conf=conf).factory()(), conf)
@@ -134,11 +135,12 @@ def main() -> None:
                 found = figures(key_pass, way, asked.slots)
                 if turn:
                     turns[way].append(found)
+        log = {"slots": asked.slots, "records": asked.records, "keys": shape.keys}
         for way, runs in turns.items():
             medians = {name: round(statistics.median(run[name] for run in runs), 2) for name in runs[0]}
-            print(json.dumps({"way": way, "slots": asked.slots, **medians}), flush=True)
+            show(way=way, **log, **medians)
         if asked.round:
-            print(json.dumps({"way": "round", **round_figures(topic, choice.session, asked.task_memory)}), flush=True)
+            show(way="whole round", **log, **round_figures(topic, choice.session, asked.task_memory))
 
 
 if __name__ == "__main__":

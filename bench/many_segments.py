@@ -4,8 +4,8 @@
 
 Nothing of these opens a segment, so there are none: commits name files of 120 MB that were never written, 4,096 at a
 time, as the manifests of a topic that is appended to are merged to that many. Keys are spread over all segments.
-Each figure is of a process of its own that has imported Lithify: wall and processor seconds of the first and the second
-call, and the peak of its memory in MiB. The target for 50,000 segments is half a second.
+Each figure is of a process of its own that has imported Lithify: seconds by the clock and of the processor for the
+first and the second call, and the largest peak of their memory. The target for 50,000 segments is half a second.
 """
 
 from __future__ import annotations
@@ -31,8 +31,10 @@ from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.state import NewTopic, TopicState
 from lithify.service.write.append import appended
+from shown import add_publish, shown
 
 PER_COMMIT = 4_096
+PEAK = "peak_mib"
 RECORDS, BYTES, KEY_BYTES = 600_000, 120_000_000, 12_000_000
 """Of each segment."""
 
@@ -40,7 +42,7 @@ CALLS: dict[str, Callable[[lithify.Topic], object]] = {
     "plan": lambda topic: topic.plan(),
     "status": lambda topic: topic.status(),
     "latest": lambda topic: topic.reader(start="latest"),
-    "one log": lambda topic: topic.reader(0),
+    "one_log": lambda topic: topic.reader(0),
 }
 
 
@@ -92,15 +94,25 @@ def measure(folder: str, what: str) -> dict[str, float]:
     """In this process."""
     topic = lithify.open(folder).topic("wide")
     figures: dict[str, float] = {}
-    for call in ("first", "again"):
+    for call in (what, f"{what}_again"):
         begun, cpu = time.perf_counter(), time.process_time()
         CALLS[what](topic)
-        figures |= {call: time.perf_counter() - begun, f"{call} cpu": time.process_time() - cpu}
+        figures |= {f"{call}_s": time.perf_counter() - begun, f"{call}_cpu_s": time.process_time() - cpu}
     peak = re.search(
         r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text()
     )  # `getrusage` has the parent's as well
     assert peak is not None
-    return {name: round(s, 3) for name, s in figures.items()} | {"peak MiB": int(peak[1]) // 1024}
+    return {name: round(s, 3) for name, s in figures.items()} | {PEAK: int(peak[1]) // 1024}
+
+
+def all_calls(folder: str) -> dict[str, float]:
+    """The figures of all calls, each in a process of its own, and the largest peak."""
+    figures: dict[str, float] = {}
+    for what in CALLS:
+        command = [sys.executable, __file__, "--measure", folder, what]
+        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        figures |= found | {PEAK: max(found[PEAK], figures.get(PEAK, 0))}
+    return figures
 
 
 def main() -> None:
@@ -109,19 +121,24 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, default=10)
     parser.add_argument("--masked", action="store_true", help="each segment has a mask")
     parser.add_argument("--measure", nargs=2, metavar=("FOLDER", "WHAT"), help=argparse.SUPPRESS)
+    add_publish(parser)
     asked = parser.parse_args()
     if asked.measure:
         print(json.dumps(measure(*asked.measure)))
         return
-    for segments in asked.segments:
-        with tempfile.TemporaryDirectory() as folder:
-            fill(folder, segments, asked.partitions, masked=asked.masked)
-            size = sum(file.stat().st_size for file in Path(folder).rglob("*-m*.avro"))
-            print(json.dumps({"segments": segments, "partitions": asked.partitions, "manifest bytes": size}))
-            for what in CALLS:
-                command = [sys.executable, __file__, "--measure", folder, what]
-                found = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-                print(json.dumps({what: json.loads(found)}), flush=True)
+    with shown(asked) as show:
+        for segments in asked.segments:
+            with tempfile.TemporaryDirectory() as folder:
+                fill(folder, segments, asked.partitions, masked=asked.masked)
+                size = sum(file.stat().st_size for file in Path(folder).rglob("*-m*.avro"))
+                show(
+                    segments=segments,
+                    partitions=asked.partitions,
+                    masked=asked.masked,
+                    size_tb=segments * BYTES / 1e12,
+                    manifests_mb=round(size / 1e6, 1),
+                    **all_calls(folder),
+                )
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ that has everything imported, and the whole command `lithify produce` on the sam
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import subprocess
 import sys
@@ -22,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import lithify
+from shown import add_publish, shown
 
 KEY_BYTES, VALUE_BYTES = 16, 32
 
@@ -69,6 +69,7 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--appends", type=int, default=200)
     parser.add_argument("--runs", type=int, default=3)
+    add_publish(parser)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         paths = make_files(Path(folder), asked.records, asked.appends)
@@ -80,20 +81,17 @@ def main() -> None:
             seconds["command"].append(by_command(lake, warehouse, f"command-{run}", paths))
             counts = {lake.topic(f"{way}-{run}").info().records for way in seconds}
             assert counts == {asked.records}, counts
-    for way, times in seconds.items():
-        middle = statistics.median(times)
-        print(
-            json.dumps(
-                {
-                    "way": way,
-                    "records": asked.records,
-                    "appends": asked.appends,
-                    "seconds": [round(t, 2) for t in times],
-                    "ms_per_append": round(1000 * middle / asked.appends, 1),
-                    "records_per_second": round(asked.records / middle),
-                }
+    with shown(asked) as show:
+        for way, times in seconds.items():
+            middle = statistics.median(times)
+            show(
+                way=way,
+                records=asked.records,
+                appends=asked.appends,
+                whole_s=round(middle, 2),
+                append_ms=round(1000 * middle / asked.appends, 1),
+                records_per_s=round(asked.records / middle),
             )
-        )
 
 
 if __name__ == "__main__":

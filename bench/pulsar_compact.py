@@ -14,11 +14,10 @@ broker: it prints the most memory that one of Spark's Python workers held, on en
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from lithify.pulsar.format.entry import RawEntry
 from lithify.spark.pulsar.engine import PulsarEngine
 from lithify.spark.session.start import session_factory
 from lithify.spark.tasks import Pace
+from shown import add_publish, shown
 from support.pulsar.entries import Sent, batch  # type: ignore[import-not-found]
 from support.pulsar.jars import pulsar_jars  # type: ignore[import-not-found]
 from support.pulsar.ledgers import LedgerFolder  # type: ignore[import-not-found]
@@ -88,11 +88,11 @@ def first_views(server: PulsarServer, session: Any, flags: argparse.Namespace) -
     topic = server.make_topic()
     send(server, topic, flags.messages, flags.keys, batched=flags.case == "batched")
     for _ in range(flags.repeat):
-        seconds = {"theirs_s": theirs(server, topic)}
+        seconds = {"pulsar_s": theirs(server, topic)}
         drop(server, topic)
-        seconds["ours_s"] = ours(server, topic, session, flags.keys)
+        seconds["lithify_s"] = ours(server, topic, session, flags.keys)
         drop(server, topic)
-        yield {**seconds, "messages": flags.messages, "keys": flags.keys}
+        yield {"messages": flags.messages, "keys": flags.keys, **_rounded(seconds)}
 
 
 def increments(server: PulsarServer, session: Any, flags: argparse.Namespace) -> Iterator[dict[str, object]]:
@@ -102,11 +102,15 @@ def increments(server: PulsarServer, session: Any, flags: argparse.Namespace) ->
     at = flags.keys
     for _ in range(flags.repeat):
         seconds = {}
-        for name in ("theirs_s", "ours_s"):
+        for name in ("pulsar_s", "lithify_s"):
             send(server, topic, flags.new, flags.keys, batched=True, start=at)
             at += flags.new
-            seconds[name] = theirs(server, topic) if name == "theirs_s" else ours(server, topic, session, flags.keys)
-        yield {**seconds, "keys": flags.keys, "new": flags.new}
+            seconds[name] = theirs(server, topic) if name == "pulsar_s" else ours(server, topic, session, flags.keys)
+        yield {"keys": flags.keys, "new_messages": flags.new, **_rounded(seconds)}
+
+
+def _rounded(seconds: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(figure, 2) for name, figure in seconds.items()}
 
 
 def memory(session: Any, flags: argparse.Namespace) -> dict[str, object]:
@@ -134,7 +138,7 @@ def memory(session: Any, flags: argparse.Namespace) -> dict[str, object]:
         written = engine.write([view], ViewRules(), RunLimits(task_memory_bytes=flags.task_memory), "run", watch)["p"]
         assert isinstance(written, WrittenView), written
         assert written.messages_out == flags.keys
-        return {"keys": flags.keys, "s": time.monotonic() - began, "worker_peak_bytes": peak["bytes"]}
+        return {"keys": flags.keys, "round_s": time.monotonic() - began, "worker_mib": peak["bytes"] // 2**20}
 
 
 def _a_batch(number: int) -> RawEntry:
@@ -170,16 +174,18 @@ def main() -> None:
     parser.add_argument("--new", type=int, default=50_000)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--task-memory", type=int, default=2**30)
+    add_publish(parser)
     flags = parser.parse_args()
     session = session_factory(None, {})()
     session.range(1).mapInArrow(lambda batches: batches, "id long").toArrow()
-    if flags.case == "memory":
-        print(json.dumps(memory(session, flags)))
-        return
-    with a_pulsar(jvm=()) as server:
-        rounds = increments if flags.case == "increment" else first_views
-        for figures in rounds(server, session, flags):
-            print(json.dumps(figures), flush=True)
+    with shown(flags) as show:
+        if flags.case == "memory":
+            show(case=flags.case, **memory(session, flags))
+            return
+        with a_pulsar(jvm=()) as server:
+            rounds = increments if flags.case == "increment" else first_views
+            for figures in rounds(server, session, flags):
+                show(case=flags.case, **figures)
 
 
 if __name__ == "__main__":

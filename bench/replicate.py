@@ -10,7 +10,6 @@ Spark, rewrites one segment of a hundred.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import statistics
@@ -34,6 +33,7 @@ from lithify.service.replica.copied_files import MirrorRequest
 from lithify.service.replica.mirror import mirror
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
+from shown import add_publish, shown
 from support.engines.kernel import KernelEngine  # type: ignore[import-not-found]
 
 TOPIC = TopicName("default", "orders")
@@ -99,14 +99,14 @@ def measure(folder: Path, gigabytes: float, times: int) -> dict[str, object]:
     after = mirror(source, target, TOPIC, request)
     whole = sum(s.size_bytes for s in source.store.segments(source.store.load(TOPIC)))
     return {
-        "gigabytes": gigabytes,
+        "copied_gb": gigabytes,
         "plain_s": [round(s, 2) for s in plain_s],
         "replica_s": [round(s, 2) for s in replica_s],
         "replica_cpu_s": [round(s, 2) for s in cpu_s],
-        "rate_of_plain": round(statistics.median(p / r for p, r in zip(plain_s, replica_s, strict=True)), 3),
-        "rewritten_share": round(sum(log.bytes_written for log in round_.logs) / whole, 4),
-        "copied_share": round(after.bytes_copied / whole, 4),
-        "second_copy_s": round(after.duration_ms / 1000, 2),
+        "rate_to_plain": round(statistics.median(p / r for p, r in zip(plain_s, replica_s, strict=True)), 3),
+        "rewritten_by_a_round": round(sum(log.bytes_written for log in round_.logs) / whole, 4),
+        "copied_after_it": round(after.bytes_copied / whole, 4),
+        "copy_after_it_s": round(after.duration_ms / 1000, 2),
     }
 
 
@@ -114,9 +114,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gigabytes", type=float, default=2)
     parser.add_argument("--times", type=int, default=3)
+    add_publish(parser)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        print(json.dumps(measure(Path(folder), given.gigabytes, given.times)))
+    with shown(given) as show, tempfile.TemporaryDirectory() as folder:
+        show(**measure(Path(folder), given.gigabytes, given.times))
 
 
 if __name__ == "__main__":

@@ -3,32 +3,29 @@
     python bench/run.py [short|full|smoke] [--data FOLDER] [--case NAME]... [--way NAME]... [--records N] [--turns N]
                         [--to FOLDER]
 
-`short` takes less than 15 minutes on two idle cores, `full` less than two hours. They write
-docs/understand/benchmarks.md, its picture and its figures. `smoke` takes a minute and shows that all of it
-works: its figures mean nothing.
+`short` takes less than 15 minutes on two idle cores, `full` less than two hours. They write docs/figures.json and all
+that is made of it: docs/understand/benchmarks.md, its picture and the README's table. `smoke` takes a minute and shows
+that all of it works: its figures mean nothing.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
-import re
 import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from benchmarks_page import DOCS, write
+import figure_pages
 from cases import BASE, Case, cases
 from figures import OURS
+from published import BENCH, DOCS, machine, publish
 from turns import in_turns, processes
 from ways import WAYS
 
@@ -47,35 +44,10 @@ SLOW_CASES = (BASE, "1%-new", "0.1%-new")
 """Those on which ways run that are not run everywhere."""
 
 
-def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
-    info = Path("/proc/cpuinfo").read_text()
-    fields = {name: re.search(rf"^{name}\s*: (.*)$", info, re.M) for name in ("model name", "cpu family", "model")}
-    name, family, model = (found[1] if found else "0" for found in fields.values())
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return {
-        "processor": f"{name} ({_generation(name, int(family), int(model))})",
-        "cores": os.cpu_count(),
-        "memory_gib": round(memory / 2**30),
-        "python": platform.python_version(),
-        **{name: version(package) for name, package in (("duckdb", "duckdb"), ("spark", "pyspark"))},
-    }
-
-
 def _command(words: Sequence[str]) -> str:
     """What was typed, without folders of this machine."""
     kept = [word for before, word in pairwise(["", *words]) if {before, word}.isdisjoint({"--data", "--to"})]
     return shlex.join(["just", "bench", *kept])
-
-
-def _generation(name: str, family: int, model: int) -> str:
-    """Of AMD's processors, which virtual machines often name without it; else the numbers that tell it."""
-    zen = {23: "Zen 2" if model >= 0x30 else "Zen", 25: "Zen 4" if model & 0xF0 in _ZEN_4 else "Zen 3", 26: "Zen 5"}
-    return zen[family] if "AMD" in name and family in zen else f"family {family}, model {model}"
-
-
-_ZEN_4 = (0x10, 0x60, 0x70, 0xA0)
-"""Model numbers of family 25, but for the last digit."""
 
 
 def compared(size: Size, every: Sequence[Case], names: Sequence[str], data: Path) -> list[dict[str, Any]]:
@@ -138,7 +110,9 @@ def main() -> None:
         "rows": rows,
     }
     if asked.to or asked.size != "smoke":
-        write(result, asked.to or DOCS)
+        folder = (asked.to or DOCS).resolve()
+        publish(BENCH, result, folder)
+        figure_pages.write(folder)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ import numpy as np
 import pyarrow as pa
 
 import lithify
+from shown import add_publish, shown
 
 KEYS = 200
 SEEN_S = 6.0
@@ -99,10 +100,10 @@ def measure(count: int, partitions: int, records: int) -> dict[str, Any]:
     ended, started = max(at for at, _ in ends), min(at - event["duration_ms"] / 1000 for at, event in ends)
     return {
         "cleaners": count,
-        "seconds": round(ended - begun, 1),
-        "running": round(ended - started, 1),
-        "logs": [sum(len(event["partitions"]) for event in events) for events in rounds],
-        "runs": [len(events) for events in rounds],
+        "whole_s": round(ended - begun, 1),
+        "rounds_s": round(ended - started, 1),
+        "logs_of_each": [sum(len(event["partitions"]) for event in events) for events in rounds],
+        "runs_of_each": [len(events) for events in rounds],
     }
 
 
@@ -111,9 +112,11 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, default=1_000)
     parser.add_argument("--records", type=int, default=2_000)
     parser.add_argument("--cleaners", type=int, nargs="+", default=[1, 2, 4])
+    add_publish(parser)
     flags = parser.parse_args()
-    for cleaners in flags.cleaners:
-        print(json.dumps(measure(cleaners, flags.partitions, flags.records)), flush=True)
+    with shown(flags) as show:
+        for cleaners in flags.cleaners:
+            show(**measure(cleaners, flags.partitions, flags.records))
 
 
 if __name__ == "__main__":

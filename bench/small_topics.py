@@ -10,7 +10,6 @@ one by one, on a sample of the topics, on the same session.
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -18,6 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 import lithify
 from lithify.reports.events import CleanerEvent, EventKind
 from lithify.spark.session.start import session_factory
+from shown import add_publish, shown
 
 SAMPLE = 10
 KEYS = 200
@@ -39,8 +39,9 @@ def main() -> None:
     parser.add_argument("--topics", type=int, default=1_000)
     parser.add_argument("--records", type=int, default=1_000)
     parser.add_argument("--threads", type=int, default=1)
+    add_publish(parser)
     flags = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
+    with shown(flags) as show, tempfile.TemporaryDirectory() as directory:
         make(directory, 0, 1, flags.records)  # which creates the catalog
         half = flags.topics // 2
         with ProcessPoolExecutor(2) as pool:
@@ -61,16 +62,12 @@ def main() -> None:
         for topic in sample:
             topic.compact(spark=session)
         alone = (time.perf_counter() - begun) / SAMPLE
-        print(
-            json.dumps(
-                {
-                    "topics": flags.topics,
-                    "runs": len({event.facts["run_id"] for event in rounds}),
-                    "seconds": round(seconds, 1),
-                    "ms_per_topic": round(1000 * seconds / flags.topics, 1),
-                    "ms_per_topic_one_by_one": round(1000 * alone, 1),
-                }
-            )
+        show(
+            topics=flags.topics,
+            spark_jobs=len({event.facts["run_id"] for event in rounds}),
+            whole_s=round(seconds, 1),
+            each_topic_ms=round(1000 * seconds / flags.topics, 1),
+            each_one_by_one_ms=round(1000 * alone, 1),
         )
 
 

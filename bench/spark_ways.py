@@ -37,8 +37,8 @@ class RowNumber(OfFiles):
         return records.withColumn("place", F.row_number().over(newest_first)).where("place = 1").drop("place")
 
 
-class Merge(RowNumber):
-    """What `MERGE INTO` does to a table without a log: all of it is written again, with the new rows in place."""
+class JoinAndRewrite(RowNumber):
+    """As a copy-on-write `MERGE INTO` may do it: joins the new records to the table, and writes all of it again."""
 
     def run(self) -> Mapping[str, float]:
         shuffled_before = shuffled_bytes(self.session)

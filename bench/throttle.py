@@ -11,7 +11,6 @@ resumed, in the way of `lithify throttle`: the seconds until its files stop grow
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -29,6 +28,7 @@ from lithify.columnar.files.access import local_path
 from lithify.reports.rounds.round import RoundReport
 from lithify.spark.session.start import session_factory
 from lithify_ways import topic_of
+from shown import add_publish, shown
 
 MB = 10**6
 SAMPLE_SECONDS = 0.1
@@ -102,11 +102,11 @@ def at_a_rate(session: SparkSession, topic: Topic, way: str, rate_bytes: int | N
     seconds = log.phases_ms["rewrite"] + (log.phases_ms["key_pass"] if way == "read" else 0)
     moved = log.bytes_read if way == "read" else log.bytes_written
     figures: dict[str, object] = {
-        "way": way,
-        "asked_mb_s": None if rate_bytes is None else rate_bytes / MB,
-        "got_mb_s": round(moved / MB / (seconds / 1000), 2),
+        "limits": way,
+        "limit_mb_per_s": None if rate_bytes is None else rate_bytes / MB,
+        "measured_mb_per_s": round(moved / MB / (seconds / 1000), 2),
         "moved_mb": round(moved / MB, 1),
-        "seconds": round(seconds / 1000, 1),
+        "phases_s": round(seconds / 1000, 1),
     }
     if way == "write":
         figures["most_in_10_s_mb"] = round(growth.most_in_a_window() / MB, 1)
@@ -137,9 +137,10 @@ def stopped_and_let_go(session: SparkSession, topic: Topic, rate_bytes: int) -> 
     if log.error:
         raise SystemExit(log.error)
     return {
+        "limits": "a running round",
         "stopped_after_s": round(stopped_after, 1),
         "written_by_then_mb": round(size / MB, 1),
-        "let_go_after_s": round(let_go_after, 1),
+        "resumed_after_s": round(let_go_after, 1),
         "written_mb": round(log.bytes_written / MB, 1),
     }
 
@@ -156,20 +157,20 @@ def main() -> None:
     parser.add_argument("--segments", type=int, default=12)
     parser.add_argument("--value-bytes", type=int, default=200)
     parser.add_argument("--rates", type=int, nargs="+", default=[20, 40], metavar="MB_S")
+    add_publish(parser)
     asked = parser.parse_args()
     asked.data.mkdir(parents=True, exist_ok=True)
     shape = Shape(asked.records, asked.records, asked.segments, asked.value_bytes, 0.02)
     log = Log((), keyed_segments(asked.data.resolve(), shape))
     session = session_factory(None, {})()
-    with tempfile.TemporaryDirectory(dir=asked.data) as scratch:
+    with shown(asked) as show, tempfile.TemporaryDirectory(dir=asked.data) as scratch:
         folders = (Path(scratch) / str(number) for number in range(1000))
         at_a_rate(session, topic_of(log, next(folders)), "read", None)  # one round of warm-up
         for way in ("read", "write"):
             for rate in [None, *asked.rates]:
-                figures = at_a_rate(session, topic_of(log, next(folders)), way, rate and rate * MB)
-                print(json.dumps(figures), flush=True)
+                show(**at_a_rate(session, topic_of(log, next(folders)), way, rate and rate * MB))
         topic = topic_of(log, next(folders))
-        print(json.dumps(stopped_and_let_go(session, topic, asked.rates[0] * MB)), flush=True)
+        show(**stopped_and_let_go(session, topic, asked.rates[0] * MB))
     session.stop()
 
 

@@ -49,7 +49,7 @@ WAYS: Mapping[str, Known] = {
     "one-worker": Known("lithify_ways", "LithifyOnOneWorker"),
     "two-workers": Known("lithify_ways", "LithifyOnTwoWorkers"),
     "row_number": Known("spark_ways", "RowNumber"),
-    "merge": Known("spark_ways", "Merge", whole=False),
+    "join": Known("spark_ways", "JoinAndRewrite", whole=False),
     "kafka": Known("kafka_way", "KafkaCleaner", needs=("confluent_kafka",), growing=False),
     "pulsar": Known("pulsar_way", "PulsarCompactor", needs=("pulsar", "mvn"), growing=False),
 }

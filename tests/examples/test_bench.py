@@ -19,7 +19,7 @@ def test_ways_are_compared_and_a_page_is_written(tmp_path):
     command = [sys.executable, "bench/run.py", "smoke", *some, "--data", str(tmp_path / "data"), "--to", str(tmp_path)]
     paths = os.pathsep.join(str(ROOT / folder) for folder in ("src", "tests"))
     subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": paths}, check=True)
-    result = json.loads((tmp_path / "understand" / "benchmarks.json").read_text())
+    result = json.loads((tmp_path / "figures.json").read_text())["just bench"]
     assert sorted((row["case"], row["way"]) for row in result["rows"]) == [
         (case, way) for case in ("0.1%-new", "base") for way in ("duckdb", "floor", "lithify")
     ]

@@ -51,7 +51,7 @@ BYTES_PER_KEY = 24
 """Memory that finding the latest record of one key takes, besides the key itself."""
 
 BYTES_PER_ORDERED_KEY = 52
-"""The same where an order decides."""
+"""The same where an order decides. A task holds a key in 33, so a plan divides such a log sooner than it has to."""
 
 BYTES_PER_KEY_AHEAD = 2
 """That two parts in 64 are compared at once takes so much more, shared out among all keys."""
