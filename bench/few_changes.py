@@ -67,7 +67,7 @@ def _timed(topic: lithify.Topic, session: object) -> dict[str, float]:
     seconds = round(time.perf_counter() - begun, 2)
     assert log.error is None, log
     phases = {f"{phase}_s": ms / 1000 for phase, ms in log.phases_ms.items()}
-    moved = {"read_mb": log.bytes_read / 1e6, "written_mb": log.bytes_written / 1e6}
+    moved = {"read_mb": log.bytes_read / 1e6, "written_kb": log.bytes_written / 1e3}
     figures = {"round_s": seconds, **phases, **moved, "masks": log.segments_masked}
     print(json.dumps(figures), file=sys.stderr, flush=True)
     return figures

@@ -43,7 +43,7 @@ def main() -> None:
     add_publish(parser)
     flags = parser.parse_args()
     with shown(flags) as show, a_broker(jvm=()) as broker, tempfile.TemporaryDirectory() as folder:
-        topic = broker.make_topic(flags.partitions)
+        topic = broker.make_topic(flags.partitions, retention_ms="-1")  # the timestamps are old
         feed(broker, topic, flags.records, flags.partitions)
         session = kafka_session()
         session.range(1).count()

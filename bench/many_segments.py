@@ -4,8 +4,8 @@
 
 Nothing of these opens a segment, so there are none: commits name files of 120 MB that were never written, 4,096 at a
 time, as the manifests of a topic that is appended to are merged to that many. Keys are spread over all segments.
-Each figure is of a process of its own that has imported Lithify: seconds by the clock and of the processor for the
-first and the second call, and the largest peak of their memory. The target for 50,000 segments is half a second.
+Each figure is of a process of its own that has imported Lithify: seconds of the processor for the first and the second
+call, and the largest peak of their memory. The target for 50,000 segments is half a second.
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ def measure(folder: str, what: str) -> dict[str, float]:
     topic = lithify.open(folder).topic("wide")
     figures: dict[str, float] = {}
     for call in (what, f"{what}_again"):
-        begun, cpu = time.perf_counter(), time.process_time()
+        begun = time.process_time()
         CALLS[what](topic)
-        figures |= {f"{call}_s": time.perf_counter() - begun, f"{call}_cpu_s": time.process_time() - cpu}
+        figures[f"{call}_cpu_s"] = time.process_time() - begun
     peak = re.search(
         r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text()
     )  # `getrusage` has the parent's as well
