@@ -33,7 +33,7 @@ from lithify.columnar.keypass.winners import WinnerFinder
 log = pickle.load(sys.stdin.buffer)
 finder = WinnerFinder(2**29, "seed")
 def work():
-    finder.find(lambda part: KeyScan(FileAccess(), log, settles=part.index == 0), HashRange(0, 1))
+    finder.find(lambda part: KeyScan(FileAccess(), log, settles=part.is_first), HashRange(0, 1))
 """
 
 _FLOOR = """

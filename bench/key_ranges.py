@@ -16,7 +16,6 @@ import statistics
 import tempfile
 import time
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +23,7 @@ from keyed_segments import Shape, keyed_segments, topic_of
 from lithify.api.topic import Topic
 from lithify.api.wiring.late_engine import workers
 from lithify.api.wiring.spark_choice import SparkChoice
-from lithify.columnar.files.access import FileAccess
 from lithify.columnar.keypass.tally import Tally
-from lithify.columnar.segment.segment_reader import mean_key_bytes
 from lithify.model.settings.units import parse_size_bytes
 from lithify.ports.engine import RunLimits
 from lithify.rules.compaction.key_pass_shape import KeyPassShape, key_pass_shapes
@@ -61,9 +58,7 @@ class KeyPass:
     def shape(self, way: str, slots: int) -> KeyPassShape:
         """That of a way."""
         if way == "chosen":
-            return key_pass_shapes(
-                [self.plan], self.limits.task_memory_bytes, slots, partial(mean_key_bytes, FileAccess())
-            )[0]
+            return key_pass_shapes([self.plan], self.limits.task_memory_bytes, slots, one_machine=True)[0]
         name, ranges = way.split("-")
         return KeyPassShape(int(ranges), shuffled=name == "shuffled", ahead=name == "ahead")
 

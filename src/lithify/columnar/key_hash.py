@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -35,6 +35,11 @@ _UPPER_HALF = np.uint64(HALF_BITS)
 
 _SHIFT = 24
 """Hash ranges use the bits above these."""
+
+PARTS = 64
+"""The upper bits of a hash, which hash ranges do not use, divide keys into so many parts."""
+
+_PART_SHIFT = np.uint32(HALF_BITS - (PARTS - 1).bit_length())
 
 _BLOCK = 1 << 16
 """Keys hashed at a time, so that intermediate arrays fit into the processor's cache."""
@@ -121,20 +126,43 @@ def _weighed(words: npt.NDArray[np.uint32 | np.uint8], factors: Hashes) -> Hashe
     return sums
 
 
+def parts_of(halves: HalfHashes) -> npt.NDArray[np.uint8]:
+    """For each upper half of a hash, the index in [0, `PARTS`) of its part: uint8, as long as `halves`."""
+    return (halves >> _PART_SHIFT).astype(np.uint8)
+
+
 @dataclass(frozen=True, slots=True)
 class HashRange:
-    """The keys for which `ranges_of(hashes, count)` is `index`."""
+    """The keys for which `ranges_of(hashes, count)` is `index`; of these the parts from `first` up to `end`."""
 
     index: int
     count: int
+    first: int = 0
+    end: int = PARTS
+
+    @property
+    def parts(self) -> int:
+        return self.end - self.first
+
+    @property
+    def is_first(self) -> bool:
+        """Whether no other range of the same log has the first part of the first range."""
+        return self.index == self.first == 0
 
     def cut(self, parts: int) -> list[HashRange]:
-        """Divides this range into `parts` ranges."""
-        return [HashRange(self.index + part * self.count, parts * self.count) for part in range(parts)]
+        """Divides this range into ranges of so many parts, in order; the last may have fewer."""
+        firsts = range(self.first, self.end, parts)
+        return [replace(self, first=first, end=min(first + parts, self.end)) for first in firsts]
 
     def holds(self, hashes: Hashes) -> npt.NDArray[np.bool_]:
         """For each hash, whether its key is in this range: bool, as long as `hashes`."""
-        return np.asarray(ranges_of(hashes, self.count) == self.index, np.bool_)
+        held = np.asarray(ranges_of(hashes, self.count) == self.index, np.bool_)
+        return held if self.parts == PARTS else held & self.has_parts(upper_halves(hashes))
+
+    def has_parts(self, halves: HalfHashes) -> npt.NDArray[np.bool_]:
+        """For each upper half of a hash, whether its part is one of this range: bool, as long as `halves`."""
+        parts = parts_of(halves)
+        return np.asarray((parts >= self.first) & (parts < self.end), np.bool_)
 
 
 def ranges_of(hashes: Hashes, count: int) -> npt.NDArray[np.int32]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import assert_never
 
 import pyarrow as pa
@@ -21,7 +20,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from lithify.columnar.keypass.tally import log_findings
-from lithify.columnar.segment.segment_reader import mean_key_bytes
 from lithify.columnar.segment.writer import SegmentSpec
 from lithify.errors import EngineError, LithifyError
 from lithify.model.names import LogId
@@ -145,8 +143,8 @@ class SparkRound:
 
     def _logs(self) -> list[LogWork]:
         workers, memory_bytes = self._engine.workers, self._job.limits.task_memory_bytes
-        mean = partial(mean_key_bytes, workers.access) if workers.one_machine else None
-        shapes = key_pass_shapes(self._job.plans, memory_bytes, workers.slots, mean)
+        one_machine = workers.one_machine
+        shapes = key_pass_shapes(self._job.plans, memory_bytes, workers.slots, one_machine=one_machine)
         return [
             LogWork(unit, self._numbers[plan.scanned[0].id], plan, shape)
             for unit, (plan, shape) in enumerate(zip(self._job.plans, shapes, strict=True))

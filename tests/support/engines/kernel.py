@@ -101,7 +101,7 @@ class KernelRound:
                     lambda r, log=log, spool=spools[index]: (
                         SpooledKeys(spool, keys_schema(log.rules), ordinal_starts(log.segments))
                         if self._engine.shuffled
-                        else KeyScan(self._engine.access, log, settles=r.index == 0)
+                        else KeyScan(self._engine.access, log, settles=r.is_first)
                     ),
                     HashRange(index, ranges),
                 )

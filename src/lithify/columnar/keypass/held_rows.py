@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columnar.key_hash import HalfHashes, HashRange, KeyHash, half_hashes, upper_halves
+from lithify.columnar.key_hash import PARTS, HalfHashes, HashRange, KeyHash, half_hashes, upper_halves
 from lithify.columnar.keypass.keys.key_bytes import comparable, joined_keys
 from lithify.columnar.keypass.ranks import ORDER, RANK, Flags
 from lithify.columnar.segment.dead_records import Integers
@@ -38,7 +38,8 @@ class Rows:
         orders = batch.column(ORDER) if ORDER in batch.schema.names else None
         ranks = np.asarray(batch.column(RANK).to_numpy(), np.int64)
         if part.count == 1:
-            return Rows(comparable(keys), half_hashes(hashes, keys), ranks, orders)
+            rows = Rows(comparable(keys), half_hashes(hashes, keys), ranks, orders)
+            return rows.of_parts(part)
         whole = hashes(keys)
         return Rows(comparable(keys), upper_halves(whole), ranks, orders).only(part.holds(whole))
 
@@ -62,6 +63,10 @@ class Rows:
     @property
     def held_bytes(self) -> int:
         return int(self.keys.nbytes) + (12 if self.orders is None else 21) * self.count
+
+    def of_parts(self, part: HashRange) -> Rows:
+        """The rows whose keys are in the parts of a range."""
+        return self if part.parts == PARTS else self.only(part.has_parts(self.halves))
 
     def only(self, wanted: Flags) -> Rows:
         return self.take(np.flatnonzero(wanted))  # by numbers: a mask takes NumPy ten times as long

@@ -1,6 +1,7 @@
 """Compares the keys of one part of a hash range: one record of each key remains (C4, C9, C10, C20).
 
     dirty ────► buffered ──► whenever memory is full, reduced to the highest of each key ──► winners
+                    └─ still full ──► fewer parts of the range are kept; the others are left to be read again
     clean ────► streamed, compared with the winners ──► the higher of both stays
     above_horizon ──► streamed, compared with expired winning tombstones ──► held if one has a lower order
     chunks ───► the same ──► held if there is one
@@ -12,23 +13,23 @@ order. Each clean key occurs once (C4), so the clean part is streamed, as are th
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
-from lithify.columnar.key_hash import HashRange, KeyHash
+from lithify.columnar.key_hash import PARTS, HashRange, KeyHash
 from lithify.columnar.keypass.held_rows import Held, Rows
-from lithify.columnar.keypass.key_source import KeyResults, KeySource, MemoryExceededError
+from lithify.columnar.keypass.key_source import SPARE, KeyResults, KeySource, MemoryExceededError
 from lithify.columnar.keypass.keys.key_table import MOST_KEYS, KeyTable
 from lithify.columnar.keypass.keys.latest_rows import latest_rows
 from lithify.columnar.keypass.parted_rows import PartedRows
 from lithify.columnar.keypass.ranks import EXPIRED_BIT, ONLY_ASKED, ORDINAL_SHIFT, PAST_BIT, Flags, Portion, has
 from lithify.columnar.segment.convert import pieces
 from lithify.columnar.segment.dead_records import Integers
+from lithify.rules.compaction.key_pass_shape import MAX_READS
 from lithify.waits.overlap import one_ahead
 
 EARLY_ROWS = 1 << 21
@@ -43,6 +44,10 @@ WORTHWHILE_AHEAD = 0.5
 
 FULL_AGAIN = 3 / 4
 """If winners alone fill this fraction of the memory once it was full, the part is too large for it."""
+
+LEAST_PARTS = -(-PARTS // MAX_READS)
+"""Of one range of a log that is too large, at least so many parts are kept, so that it is read few times. Of two ranges
+twice as many each."""
 
 _BLOCK = 1 << 16
 """Winners counted at a time, so that intermediate arrays fit into the processor's cache."""
@@ -69,12 +74,15 @@ class KeyComparison:
         self._results = KeyResults(source.starts)
 
     def run(self) -> KeyResults:
-        """Raises `MemoryExceededError`, or what the source raises."""
-        rows = self._folded()
+        """The results of the part, or of some of it with what is left.
+
+        Raises `MemoryExceededError`, or what the source raises.
+        """
+        rows = self._folded(self._narrow)
         waits = self._may_hold
         if not waits and not self._source.has(Portion.CLEAN):
-            for ranks in rows.each(_highest_ranks):
-                self._win(ranks, _none(len(ranks)))
+            for latest in rows.take():
+                self._win(latest.ranks, _none(latest.count))
             return self._results
         winners = _latest(rows).sorted() if waits else _latest(rows)
         superseded_winners, tombstones = self._judge_clean(winners)
@@ -94,21 +102,31 @@ class KeyComparison:
 
     def latest(self) -> Rows:
         """The latest dirty row of each key, in log order. Raises as `run` does."""
-        return _latest(self._folded()).sorted()
+        return _latest(self._folded(_refuse)).sorted()
 
-    def _folded(self) -> PartedRows:
+    def _folded(self, if_full: Callable[[PartedRows], None]) -> PartedRows:
         """The dirty rows, without those found superseded whenever they were reduced."""
         threads, worthwhile = (2, WORTHWHILE_AHEAD) if self._ahead else (1, WORTHWHILE)
-        held, enough = PartedRows(self._memory_bytes, threads), EARLY_ROWS
+        held, enough = PartedRows(self._memory_bytes, _highest, threads), EARLY_ROWS
         for rows in self._batches(Portion.DIRTY):
-            self._results.tally.compared += rows.count
-            held.add(rows)
+            held.add(rows.of_parts(self._part))  # hashed ahead
             full = held.needed_bytes > self._memory_bytes
             if full or held.rows >= enough:
                 before = held.rows
-                held.reduce(_highest, self._memory_bytes * FULL_AGAIN if full else math.inf)
+                held.reduce()
+                if full and held.rows > 1 and held.needed_bytes > self._memory_bytes * FULL_AGAIN:
+                    if_full(held)
                 enough = max(EARLY_ROWS, GROWN * held.rows) if held.rows < before * worthwhile else sys.maxsize
+        self._results.tally.compared = held.arrived
         return held
+
+    def _narrow(self, held: PartedRows) -> None:
+        """Keeps the rows of as many parts as will fit, by how much has been read."""
+        parts = int(self._part.parts * self._source.dirty_read / SPARE)
+        if self._part.parts < PARTS or parts < LEAST_PARTS * self._part.count:
+            raise MemoryExceededError
+        self._part, *self._results.left = self._part.cut(parts)
+        held.keep(self._part)
 
     def _judge_clean(self, winners: Rows) -> tuple[Flags, Held]:
         """Judges clean rows. Returns for each winner whether a clean row supersedes it, and the expired clean
@@ -184,21 +202,16 @@ class KeyComparison:
             yield rows if portion not in ONLY_ASKED else replace(rows, ranks=np.full(rows.count, -1))
 
 
+def _refuse(_: PartedRows) -> None:
+    raise MemoryExceededError
+
+
 def _latest(rows: PartedRows) -> Rows:
-    return Rows.joined(list(rows.each(_highest)))
-
-
-def _highest_ranks(rows: Rows) -> Integers:
-    ranks: Integers = rows.ranks[_are_highest(rows)]
-    return ranks
+    return Rows.joined(list(rows.take()))
 
 
 def _highest(rows: Rows) -> Rows:
-    return rows.only(_are_highest(rows))
-
-
-def _are_highest(rows: Rows) -> Flags:
-    return latest_rows(rows.keys, rows.halves, rows.by_order())
+    return rows.only(latest_rows(rows.keys, rows.halves, rows.by_order()))
 
 
 def _none(count: int) -> Flags:

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from lithify.columnar.key_hash import HashRange, KeyHash
+from lithify.columnar.key_hash import PARTS, HashRange, KeyHash
 from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.segment.convert import pieces
@@ -17,6 +17,9 @@ from lithify.columnar.segment.schema import KEY
 
 PICKED_BYTES = 2**20
 """Bytes of keys hashed at a time to select the rows of a part; batches of small segments are concatenated."""
+
+SPARE = 1.15
+"""Factor on what keys that are not yet read are expected to need, since parts differ in size."""
 
 
 class KeySource(Protocol):
@@ -47,6 +50,8 @@ class KeyResults:
     def __init__(self, starts: Integers) -> None:
         self.tally = Tally()
         self.dead = DeadRecords(starts)
+        self.left: Sequence[HashRange] = ()
+        """Ranges of keys that were left out since memory was full, to be read again."""
 
     def add(self, more: KeyResults | KeySource) -> None:
         """Adds the results of another part, or what reading has decided."""
@@ -76,7 +81,7 @@ def of_parts(
     batches: Iterator[pa.RecordBatch], parts: Sequence[HashRange], hashes: KeyHash
 ) -> Iterator[pa.RecordBatch]:
     """The rows whose keys are in one of `parts`."""
-    if parts[0].count == 1:
+    if parts[0].count == 1 and parts[0].parts == PARTS:
         yield from batches
         return
     for batch in gathered(batches, PICKED_BYTES):

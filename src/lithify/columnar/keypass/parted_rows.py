@@ -11,38 +11,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columnar.key_hash import HALF_BITS
+from lithify.columnar.key_hash import PARTS, HashRange, parts_of
 from lithify.columnar.keypass.held_rows import Rows
-from lithify.columnar.keypass.key_source import MemoryExceededError
 from lithify.columnar.segment.dead_records import Integers
 from lithify.waits.parallel import parallel
 
-Result = TypeVar("Result")
-
-PARTS, GROUPS = 64, 8
+GROUPS = 8
 """Each part costs some hundred array operations, so few rows are better in few parts. Parts are stored in groups, so
 that memory is free again group by group."""
 
 SORTED_ROWS, SORTED_SHARE = 1 << 18, 1 / 16
 """Rows sorted by part at a time, or as many as take this share of the memory. Fewer in all are one part."""
 
-SPARE_BYTES = 12
-"""Memory for each row that taking the parts needs besides the rows."""
+SPARE = 0.45
+"""Memory that taking the parts needs besides the rows, in theirs."""
 
-PART_BYTES = 60
-"""Memory that joining and comparing a part takes for each of its rows, besides them: a key with half of all records
-takes half of all memory."""
+PART_BYTES = 80
+"""Memory that comparing a part takes for each of its rows, besides a copy of them."""
 
-TELLING_ROWS = 1 << 12
-"""Once this many rows of some parts are left, it is known how much the others will leave, as hashes share keys out."""
+BLOCK_ROWS, HOT = 1 << 18, 2
+"""A part with more rows than this, and than so many parts have on average, has a key with many rows: it is reduced in
+blocks first, so that its rows are never copied as a whole."""
 
-_PART_SHIFT = np.uint32(HALF_BITS - (PARTS - 1).bit_length())
 _IN_GROUP = PARTS // GROUPS
+_NONE: Integers = np.array([], np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +51,7 @@ class _Sorted:
 
     @staticmethod
     def of(rows: Rows) -> _Sorted:
-        parts = (rows.halves >> _PART_SHIFT).astype(np.uint8)
+        parts = parts_of(rows.halves)
         starts = np.concatenate([[0], np.cumsum(np.bincount(parts, minlength=PARTS))])
         order = pc.array_sort_indices(parts).to_numpy()  # by counting: NumPy's sort of bytes takes five times as long
         in_groups = np.split(order, starts[_IN_GROUP:-1:_IN_GROUP])
@@ -69,16 +66,18 @@ class _Sorted:
 class PartedRows:
     """Collects rows, of which `memory_bytes` can be held, and counts the memory that they take.
 
-    `threads` parts are worked on at once.
+    `only` says which rows of a part are kept when it is reduced: what it keeps of rows that were reduced before must be
+    what it keeps of all. `threads` parts are worked on at once.
     """
 
-    def __init__(self, memory_bytes: int, threads: int = 1) -> None:
+    def __init__(self, memory_bytes: int, only: Callable[[Rows], Rows], threads: int = 1) -> None:
         self._threads = threads
+        self._only = only
         self._most_waiting_bytes = memory_bytes * SORTED_SHARE
         self._waiting: list[Rows] = []
         self._sorted: list[_Sorted] = []
         self._reduced: list[Rows] = []
-        self._in_parts = np.zeros(PARTS, np.int64)
+        self._in_parts, self._arrived = np.zeros((2, PARTS), np.int64)
         self._waiting_bytes = self._waiting_rows = self._held_bytes = self._key_bytes = self.rows = 0
 
     def add(self, rows: Rows) -> None:
@@ -94,48 +93,67 @@ class PartedRows:
     @property
     def needed_bytes(self) -> int:
         """Bytes for the rows, and for taking the parts."""
-        largest = PART_BYTES * int(self._in_parts.max()) * self._threads
-        return _needed_bytes(self._held_bytes, self._key_bytes, self.rows) + largest
+        at_once = np.where(self._in_parts > self._most_rows, BLOCK_ROWS, self._in_parts)
+        compared = int(np.sort(at_once)[-self._threads :].sum())
+        copied = compared * self._held_bytes // max(1, self.rows)
+        return _needed_bytes(self._held_bytes, self._key_bytes) + PART_BYTES * compared + copied
 
-    def each(self, function: Callable[[Rows], Result]) -> Iterator[Result]:
-        """Removes all rows, and yields what `function` makes of each part; see `take`."""
-        return parallel(function, self.take(), self._threads, ahead=2)
+    @property
+    def arrived(self) -> int:
+        """The number of rows that were added."""
+        return int(self._arrived.sum()) + self._waiting_rows
 
     def take(self) -> Iterator[Rows]:
-        """Removes and yields all rows, all of a key together in one part, each part in log order."""
-        waiting, in_order, reduced = self._waiting, self._sorted, self._reduced
-        if waiting and (in_order or reduced):
+        """Removes all rows, and yields what is kept of each part: all of a key together, in log order."""
+        most_rows = self._most_rows
+        return parallel(lambda pieces: self._kept(pieces, most_rows), self._parts(), self._threads, ahead=2)
+
+    def reduce(self) -> None:
+        """Keeps what is kept of each part."""
+        self._sort()
+        self._keep(list(self.take()))
+
+    @property
+    def _most_rows(self) -> int:
+        """Of one part that are copied and compared at once."""
+        return max(BLOCK_ROWS, HOT * self.rows // PARTS)
+
+    def _parts(self) -> Iterator[list[Rows]]:
+        """Removes all rows, and yields the pieces of each part, or the only one there is if all rows still wait."""
+        if self._sorted or self._reduced:
             self._sort()
+        waiting, in_order, reduced = self._waiting, self._sorted, self._reduced
         self._clear()
         if not in_order and not reduced:
-            yield Rows.joined(waiting).sorted()
+            yield waiting
             return
         reduced.reverse()
         for index in range(PARTS):
             before = [reduced.pop()] if reduced else []
-            yield Rows.joined([*before, *(rows.part(index) for rows in in_order)]).sorted()
+            yield [*before, *(rows.part(index) for rows in in_order)]
             if index % _IN_GROUP == _IN_GROUP - 1:
                 for rows in in_order:
                     del rows.groups[0]
+                pa.default_memory_pool().release_unused()
 
-    def reduce(self, only: Callable[[Rows], Rows], most_bytes: float) -> None:
-        """Keeps what `only` leaves of each part. Raises `MemoryExceededError` if that is more than `most_bytes`."""
-        reduced: list[Rows] = []
-        left, left_bytes, key_bytes = 0, 0, 0
-        parts = PARTS if self._sorted or self._reduced else 1
-        for rows in self.each(only):
-            reduced.append(rows)
-            left += rows.count
-            left_bytes += rows.held_bytes
-            key_bytes += rows.keys.nbytes
-            share = len(reduced) / parts if left > TELLING_ROWS else 1
-            if left > 1 and _needed_bytes(left_bytes, key_bytes, left) > most_bytes * share:
-                raise MemoryExceededError
-        if parts == 1:
-            self.add(reduced[0])
-        else:
-            self._reduced, self.rows = reduced, left
-            self._held_bytes, self._key_bytes = left_bytes, key_bytes
+    def _kept(self, pieces: list[Rows], most_rows: int) -> Rows:
+        if sum(rows.count for rows in pieces) > most_rows:
+            pieces = [self._only(Rows.joined(block).sorted()) for block in _blocks(pieces, BLOCK_ROWS)]
+        return self._only(Rows.joined(pieces).sorted())
+
+    def keep(self, kept: HashRange) -> None:
+        """Removes rows of other parts, and does not count them as arrived. To be called right after `reduce`."""
+        others = [index for index in range(PARTS) if not kept.first <= index < kept.end]
+        self._arrived[others] = 0
+        for index in others:
+            self._reduced[index] = self._reduced[index].take(_NONE)
+        self._keep(self._reduced)
+
+    def _keep(self, reduced: list[Rows]) -> None:
+        self._reduced = reduced
+        self.rows = sum(rows.count for rows in reduced)
+        self._held_bytes = sum(rows.held_bytes for rows in reduced)
+        self._key_bytes = sum(rows.keys.nbytes for rows in reduced)
 
     def _clear(self) -> None:
         self._waiting, self._sorted, self._reduced = [], [], []
@@ -143,12 +161,28 @@ class PartedRows:
         self._waiting_bytes = self._waiting_rows = self._held_bytes = self._key_bytes = self.rows = 0
 
     def _sort(self) -> None:
+        if not self._waiting:
+            return
         waiting, self._waiting, self._waiting_bytes, self._waiting_rows = self._waiting, [], 0, 0
         rows = _Sorted.of(Rows.joined(waiting))
         self._in_parts += np.diff(rows.starts)
+        self._arrived += np.diff(rows.starts)
         self._sorted.append(rows)
 
 
-def _needed_bytes(held_bytes: int, key_bytes: int, rows: int) -> int:
+def _blocks(pieces: list[Rows], most_rows: int) -> Iterator[list[Rows]]:
+    """The same pieces in lists of so many rows, or a little more."""
+    block: list[Rows] = []
+    rows = 0
+    for piece in pieces:
+        block.append(piece)
+        rows += piece.count
+        if rows >= most_rows:
+            yield block
+            block, rows = [], 0
+    yield block
+
+
+def _needed_bytes(held_bytes: int, key_bytes: int) -> int:
     """At most half is keys, since Arrow puts no more than 2 GiB of them together."""
-    return max(held_bytes + SPARE_BYTES * rows, 2 * key_bytes)
+    return max(int(held_bytes * (1 + SPARE)), 2 * key_bytes)

@@ -1,8 +1,8 @@
 """Finds the winner of each key of one hash range of a log.
 
     a range ──► comparison ──► winners of the dirty part, losers of the clean part
-                    └─ memory full ──► few parts:  each reads the range again and is compared; once memory is full
-                                  │                again, what is left is spooled
+                    └─ memory full ──► few parts:  one goes on, the others read the range again; once memory is
+                                  │                full again, what is left is spooled
                                   └──► many parts: the range is read once more and spooled to disk by part
 
 Works for any number, size and choice of keys (C38). The number of parts follows from how much had been read
@@ -28,7 +28,7 @@ from lithify.columnar.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass.key_blocks import Spool, SpooledKeys, blocks_by_range
 from lithify.columnar.keypass.key_comparison import KeyComparison
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan
-from lithify.columnar.keypass.key_source import KeyResults, KeySource, MemoryExceededError, of_parts
+from lithify.columnar.keypass.key_source import SPARE, KeyResults, KeySource, MemoryExceededError, of_parts
 from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.segment.dead_records import DeadRecords
@@ -46,9 +46,6 @@ MAX_SPOOLS = 64
 MAX_DEPTH = 16
 """Most levels of spooling, each by another hash. Two keys that do not fit into memory together remain in one
 part with a probability of at most a quarter per level."""
-
-SPARE = 1.25
-"""Factor on the estimated number of parts, since parts differ in size."""
 
 LEAST_MEMORY_BYTES = 16 * 2**20
 
@@ -105,11 +102,12 @@ class WinnerFinder:
                 wasted_bytes += source.tally.bytes_read
                 needed = max(2, math.ceil(SPARE / max(source.dirty_read, SPARE / MAX_SPOOLS)))
                 if part == whole and part.count * needed <= MAX_READS:
-                    parts = part.cut(needed)
+                    parts = part.cut(math.ceil(part.parts / needed))
                     continue
                 left, parts = [*parts, part], []
                 source = open_source(left[0])
                 results = self._find_spooled(source, left, min(needed * len(left), MAX_SPOOLS), depth)
+            parts += results.left
             results.add(source)
             if total is None:
                 total = results
@@ -169,7 +167,7 @@ def latest_offsets(
     if not segments:
         return BitMap64()
     log = LogScan(rules, (), segments)
-    _, dead_records = finder.find(lambda part: KeyScan(access, log, settles=part.index == 0), HashRange(0, 1))
+    _, dead_records = finder.find(lambda part: KeyScan(access, log, settles=part.is_first), HashRange(0, 1))
     offsets = BitMap64()
     for index, dead in dead_records.by_segment().items():
         position = 0

@@ -10,7 +10,6 @@ A file that is missing, damaged, or not the one the manifest refers to raises a 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -28,9 +27,9 @@ from lithify.columnar.segment.checked_file import RESTORE, CheckedFile, damage_n
 from lithify.columnar.segment.dead_records import DeadPositions, Integers
 from lithify.columnar.segment.facts import facts
 from lithify.columnar.segment.records_at import RecordsAt
-from lithify.columnar.segment.schema import HEADERS, KEY, OFFSET, SEGMENT_SCHEMA, schema_in
+from lithify.columnar.segment.schema import HEADERS, OFFSET, SEGMENT_SCHEMA, schema_in
 from lithify.columnar.segment.writer import HEADER_KEY_PATH
-from lithify.errors import DamagedError, WarehouseError
+from lithify.errors import DamagedError
 from lithify.model.segment import Segment
 
 LENGTH_BYTES = 4
@@ -210,15 +209,3 @@ def read_segment(
                 table = table.filter(pc.field(OFFSET) >= start_offset)
             if table.num_rows:
                 yield table.select(list(columns))
-
-
-def mean_key_bytes(access: FileAccess, segment: Segment) -> float:
-    """The mean size of the keys of the first row group, in memory. Infinite if the file cannot be read."""
-    try:
-        with SegmentReader(access, segment, BitMap()) as reader:  # what its mask hides counts as well
-            group = reader.footer().row_group(0)
-    except (DamagedError, OSError, WarehouseError):
-        return math.inf  # the task that reads all of it says what is wrong
-    chunks = [group.column(i) for i in range(group.num_columns)]
-    stored = sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema == KEY)
-    return float(max(0.0, stored / group.num_rows - LENGTH_BYTES))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import heapreplace
 
 from lithify.model.segment import Segment
@@ -41,6 +41,9 @@ MOST_TASKS = 4
 MOST_MEMORY_BYTES = 3 * 2**30
 """Winners are found in no more. Half of it is keys, and Arrow puts no more than 2 GiB of them together."""
 
+AHEAD_BYTES = 48 * 2**20
+"""What is read and hashed ahead takes, and two threads that compare. If keys pass by, this is in the other half."""
+
 WORKER_BYTES = 200 * 2**20
 """What a Python worker of Spark takes besides the memory for keys: 127 MiB are imports, the rest what it reads."""
 COPYING_BYTES = 512 * 2**20
@@ -53,12 +56,9 @@ BYTES_PER_KEY = 24
 BYTES_PER_ORDERED_KEY = 52
 """The same where an order decides. A task holds a key in 33, so a plan divides such a log sooner than it has to."""
 
-BYTES_PER_KEY_AHEAD = 2
-"""That two parts in 64 are compared at once takes so much more, shared out among all keys."""
-
 DISTINCT = 0.4
 """This share of the dirty records, it is assumed, is the latest of its key, which is all that has to be held. Where it
-is more, ranges are divided while they are worked on, and read again."""
+is more, ranges are divided while they are worked on, and what is left of them is read again."""
 
 LONG_KEY_BYTES, UNPACKED = 2048, 16
 """Keys take less memory than so much each, a copy of them included, or so many times what they take compressed: plans
@@ -73,10 +73,6 @@ KEYS_PER_WANTED = 512
 """At most one key in this many is looked up in an index, so that little is lost if the result is to read all."""
 KEYS_PER_CANDIDATE = 1024
 """To read one record by its page takes as long as reading this number of keys."""
-
-
-MeanKeyBytes = Callable[[Segment], float]
-"""The mean size of keys in memory, of some in a segment; infinite if they cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +102,19 @@ def worker_bytes(task_memory_bytes: int) -> int:
     return max(task_memory_bytes + WORKER_BYTES, COPYING_BYTES)
 
 
-def winners_memory(task_memory_bytes: int) -> int:
-    """The part of a task's memory in which winners are held; what finds them takes the rest."""
-    return min(task_memory_bytes // 2, MOST_MEMORY_BYTES)
+def winners_memory(task_memory_bytes: int, *, alone: bool = False, ahead: bool = False) -> int:
+    """The part of a task's memory in which winners are held; what finds them, and passes by them, takes the rest.
+
+    If the dirty keys are `alone`, nothing passes by. With `ahead` keys are read and hashed on other threads.
+    """
+    half = task_memory_bytes // 2
+    held = task_memory_bytes * 7 // 8 if alone else half
+    return min(max(held - AHEAD_BYTES, half) if ahead else held, MOST_MEMORY_BYTES)
+
+
+def is_alone(plan: LogPlan) -> bool:
+    """Whether only dirty keys are read."""
+    return len(plan.scanned) == len(plan.dirty) and not plan.above_horizon and not plan.chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +130,11 @@ class KeyLoad:
     """With keys to read."""
     most_bytes: int
     """Memory in which all keys that are held at once find room, however they are stored."""
-    held_bytes: float | None = None
-    """Memory in which all dirty keys find room, by the mean size of some, which may be infinite; None if no task may
-    take two cores."""
+    alone: bool = False
+    """Whether no others are read than the dirty ones."""
 
     @staticmethod
-    def of(plan: LogPlan, mean_key_bytes: MeanKeyBytes | None = None) -> KeyLoad:
+    def of(plan: LogPlan) -> KeyLoad:
         """The load of a planned log."""
         per_key = BYTES_PER_ORDERED_KEY if plan.rules.is_ordered else BYTES_PER_KEY
         needed = sum(s.records * per_key + s.scan_bytes for s in plan.dirty)  # what else is read passes by
@@ -137,33 +142,27 @@ class KeyLoad:
         waits = plan.above_horizon or plan.chunks
         held = plan.dirty + tuple(s for s in plan.looked_at if waits and may_expire(s, plan.rules))
         most = sum(s.records * LONG_KEY_BYTES + s.scan_bytes * UNPACKED for s in held)
-        load = KeyLoad(keys_read(plan), sum(s.records for s in plan.dirty), needed, segments, most)
-        if mean_key_bytes is None or not plan.dirty or load.keys < 2 * LEAST_RECORDS:
-            return load
-        key_bytes = load.dirty * mean_key_bytes(max(plan.dirty, key=lambda s: s.records))
-        in_memory = max(load.dirty * per_key + key_bytes, 2 * key_bytes)
-        return replace(load, held_bytes=in_memory + load.dirty * BYTES_PER_KEY_AHEAD)
+        dirty = sum(s.records for s in plan.dirty)
+        return KeyLoad(keys_read(plan), dirty, needed, segments, most, is_alone(plan))
 
 
 def key_pass_shapes(
-    plans: Sequence[LogPlan], task_memory_bytes: int, slots: int, mean_key_bytes: MeanKeyBytes | None = None
+    plans: Sequence[LogPlan], task_memory_bytes: int, slots: int, *, one_machine: bool = False
 ) -> tuple[KeyPassShape, ...]:
-    """How the key pass of each log of a run is cut that may do `slots` tasks at once; see `balanced_shapes`.
-
-    `mean_key_bytes` says it of a segment, and is given where slots are cores of one machine.
-    """
-    loads = [KeyLoad.of(plan, mean_key_bytes) for plan in plans if plan.scanned]
-    shapes = iter(balanced_shapes(loads, task_memory_bytes, slots))
+    """How the key pass of each log of a run is cut that may do `slots` tasks at once; see `balanced_shapes`."""
+    loads = [KeyLoad.of(plan) for plan in plans if plan.scanned]
+    shapes = iter(balanced_shapes(loads, task_memory_bytes, slots, one_machine=one_machine))
     return tuple(next(shapes) if plan.scanned else KeyPassShape(1, shuffled=False) for plan in plans)
 
 
-def balanced_shapes(loads: Sequence[KeyLoad], task_memory_bytes: int, slots: int) -> tuple[KeyPassShape, ...]:
+def balanced_shapes(
+    loads: Sequence[KeyLoad], task_memory_bytes: int, slots: int, *, one_machine: bool = False
+) -> tuple[KeyPassShape, ...]:
     """How each of these logs is cut, so that `slots` tasks at once have about the same to do, and little is read.
 
     The logs with most keys share the slots: one has all of them, two have half each, and so on. Each way of that is
-    weighed, and not dividing any; so are tasks that take two cores.
+    weighed, and not dividing any; so are tasks that take two cores, where slots are cores of one machine.
     """
-    memory = winners_memory(task_memory_bytes)
     largest = sorted(range(len(loads)), key=lambda number: -loads[number].keys)
     many = len(loads) >= MOST_TASKS * slots
     counts = sorted({slots // sharing for sharing in range(slots if many else 1, slots + 1)})
@@ -171,11 +170,13 @@ def balanced_shapes(loads: Sequence[KeyLoad], task_memory_bytes: int, slots: int
     def ways(cut: Callable[[KeyLoad, int, int], KeyPassShape]) -> list[tuple[KeyPassShape, ...]]:
         divided = [set(largest[: slots // tasks]) for tasks in counts]
         return [
-            tuple(cut(load, memory, tasks if number in some else 1) for number, load in enumerate(loads))
+            tuple(cut(load, task_memory_bytes, tasks if number in some else 1) for number, load in enumerate(loads))
             for tasks, some in zip(counts, divided, strict=True)
         ]
 
     apart = _best(loads, ways(_shape), slots)
+    if not one_machine:
+        return apart
     ahead = [way for way in ways(_shape_ahead) if _are_ahead(way) and all(map(_reads_no_more, way, apart))]
     return _best(loads, [apart, *ahead], slots)
 
@@ -200,24 +201,22 @@ def _reads_no_more(shape: KeyPassShape, other: KeyPassShape) -> bool:
     return shape.most_reads <= other.most_reads
 
 
-def _shape(load: KeyLoad, memory_bytes: int, tasks: int) -> KeyPassShape:
+def _shape(load: KeyLoad, task_memory_bytes: int, tasks: int, *, ahead: bool = False) -> KeyPassShape:
     """Ranges that fit, and a multiple of `tasks` where the log has enough keys, so that no task is left over."""
+    memory_bytes = winners_memory(task_memory_bytes, alone=load.alone, ahead=ahead)
     most = tasks if load.segments > MAX_READS else min(tasks, MAX_READS)  # few segments keep few senders busy
     multiple = max(1, min(most, load.keys // LEAST_RECORDS))
     least = max(1, math.ceil(load.needed_bytes * DISTINCT / memory_bytes))
     ranges = -(-least // multiple) * multiple
     may_exceed = ranges * memory_bytes < load.most_bytes
-    return KeyPassShape(ranges, shuffled=ranges > MAX_READS, may_exceed=may_exceed)
+    return KeyPassShape(ranges, shuffled=ranges > MAX_READS, may_exceed=may_exceed, ahead=ahead)
 
 
-def _shape_ahead(load: KeyLoad, memory_bytes: int, tasks: int) -> KeyPassShape:
-    """Half as many ranges, if all keys are expected to fit: one that is divided is read again, by its task alone."""
-    whole, half = _shape(load, memory_bytes, tasks), _shape(load, memory_bytes, max(1, tasks // 2))
-    if half.ranges == whole.ranges or whole.shuffled:  # keys are read once, as the plan says
-        return whole
-    if load.held_bytes is None or half.ranges * memory_bytes < load.held_bytes:
-        return whole
-    return replace(half, ahead=True)
+def _shape_ahead(load: KeyLoad, task_memory_bytes: int, tasks: int) -> KeyPassShape:
+    """Half as many ranges, if the keys are expected to fit."""
+    whole = _shape(load, task_memory_bytes, tasks)
+    half = _shape(load, task_memory_bytes, max(1, tasks // 2), ahead=True)
+    return whole if half.ranges >= whole.ranges or whole.shuffled else half  # read once, as the plan says
 
 
 def _longest(loads: Sequence[KeyLoad], shapes: Sequence[KeyPassShape], slots: int) -> float:

@@ -68,4 +68,4 @@ class _Scans:
         self._acquire = acquire
 
     def __call__(self, part: HashRange) -> KeyScan:
-        return KeyScan(self._task.access, self._task.log, settles=part.index == 0, acquire=self._acquire)
+        return KeyScan(self._task.access, self._task.log, settles=part.is_first, acquire=self._acquire)

@@ -22,7 +22,7 @@ from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.columnar.segment.dead_records import ordinal_starts
 from lithify.model.segment import Segment
 from lithify.ports.engine import RunLimits
-from lithify.rules.compaction.key_pass_shape import KeyPassShape, keys_read, most_dead, winners_memory
+from lithify.rules.compaction.key_pass_shape import KeyPassShape, is_alone, keys_read, most_dead, winners_memory
 from lithify.rules.compaction.planner import LogPlan
 from lithify.spark.keypass.direct import RangeTask, direct_winners
 from lithify.spark.keypass.shuffle import BlocksTask, SegmentTask, shuffled_winners
@@ -85,7 +85,7 @@ def key_pass_job(session: SparkSession, workers: Workers, limits: RunLimits, log
     segment_parts = spread(segment_costs, FULL_RECORDS, workers.slots, at_most=at_most)
     readers = partitions(range_parts) + partitions(segment_parts)
     finder = WinnerFinder(winners_memory(limits.task_memory_bytes), workers.new_id())
-    reading = _Reading(workers, finder, workers.task_pace(limits, readers))
+    reading = _Reading(workers, finder, limits, workers.task_pace(limits, readers))
     unpack = Unpacking(workers.access)
     results = []
     finding = partitions(range_parts)
@@ -113,11 +113,13 @@ class _Reading:
 
     workers: Workers
     finder: WinnerFinder
+    limits: RunLimits
     pace: TaskPace
 
     def range_tasks(self, log: LogWork) -> list[RangeTask]:
-        compare = partial(KeyComparison, ahead=True) if log.shape.ahead else KeyComparison
-        finder = replace(self.finder, compare=compare)
+        ahead, task_memory_bytes = log.shape.ahead, self.limits.task_memory_bytes
+        memory_bytes = winners_memory(task_memory_bytes, alone=is_alone(log.plan), ahead=ahead)
+        finder = replace(self.finder, compare=partial(KeyComparison, ahead=ahead), memory_bytes=memory_bytes)
         return [
             RangeTask(
                 unit=log.unit,

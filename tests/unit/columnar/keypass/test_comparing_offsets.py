@@ -55,7 +55,7 @@ def test_little_memory_finds_the_same(monkeypatch, shuffled, memory_bytes, looke
 
 def test_too_many_keys_are_said_to_be():
     with pytest.raises(MemoryExceededError):
-        compared(KeysInMemory(dirty=[b"%d" % i for i in range(5000)], batch=100), 30_000)
+        compared(KeysInMemory(dirty=[b"%d" % i for i in range(5000)], batch=100), 15_000)
 
 
 def test_keys_are_read_and_hashed_on_other_threads_where_they_are_ahead():
@@ -93,7 +93,7 @@ def test_what_ends_a_comparison_early_ends_its_threads():
     with pytest.raises(DamagedError, match="damaged"):
         KeyComparison(Damaged(dirty=keys, batch=100), ALL, plain_hashes, 2**20, ahead=True).run()
     with pytest.raises(MemoryExceededError):
-        KeyComparison(KeysInMemory(dirty=keys, batch=100), ALL, plain_hashes, 30_000, ahead=True).run()
+        KeyComparison(KeysInMemory(dirty=keys, batch=100), ALL, plain_hashes, 15_000, ahead=True).run()
     assert active_count() == 1
 
 

@@ -70,14 +70,30 @@ def logs() -> st.SearchStrategy[list[int]]:
     )
 
 
-@given(logs(), st.integers(0, 60), st.integers(1, MAX_READS), st.integers(1, 40), st.booleans())
-@settings(max_examples=60, deadline=None)
+@dataclass(frozen=True)
+class Little:
+    """Memory is full as it is for millions of keys: rows take what they take, and are reduced to the latest."""
+
+    memory_bytes: int
+    ahead: bool
+
+    def __call__(self, source: KeySource, part: HashRange, hashes: KeyHash, memory_bytes: int) -> KeyComparison:
+        return KeyComparison(source, part, hashes, self.memory_bytes, ahead=self.ahead)
+
+
+def compares() -> st.SearchStrategy[Small | Little]:
+    small = st.builds(Small, st.integers(1, 40), st.booleans())
+    return small | st.builds(Little, st.integers(500, 8000), st.booleans())
+
+
+@given(logs(), st.integers(0, 60), st.integers(1, MAX_READS), compares())
+@settings(max_examples=150, deadline=None)
 def test_keys_are_read_as_often_as_planned_at_most(
-    numbers: list[int], clean: int, ranges: int, most: int, later: bool
+    numbers: list[int], clean: int, ranges: int, compare: Small | Little
 ) -> None:
     dirty, old = [b"%d" % n for n in numbers], [b"%d" % n for n in range(clean)]
     read: list[int] = []
-    finder = WinnerFinder(2**24, "seed", Small(most, later))
+    finder = WinnerFinder(2**24, "seed", compare)
     parts = [finder.find(lambda _: Counted(old, dirty, read), HashRange(i, ranges)) for i in range(ranges)]
     planned = KeyPassShape(ranges, shuffled=False, may_exceed=True).most_reads
     assert sum(read) <= planned * (len(dirty) + len(old))
@@ -86,3 +102,17 @@ def test_keys_are_read_as_often_as_planned_at_most(
     assert sorted(i for goes, _ in found for i in goes) == [i for i, key in enumerate(old) if key in last]
     assert sorted(i for _, stays in found for i in stays) == sorted(last.values())
     assert sum(tally.compared for tally, _ in parts) == len(dirty)
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize(("memory_bytes", "reads"), [(200_000, 1), (60_000, 2), (42_000, 3)])
+def test_a_range_that_is_too_large_goes_on_with_some_of_its_keys(ahead: bool, memory_bytes: int, reads: int) -> None:
+    """No part is read in vain."""
+    dirty, old = [b"%05d" % n for n in range(3000)], [b"%05d" % n for n in range(0, 5000, 50)]
+    read: list[int] = []
+    finder = WinnerFinder(2**24, "seed", Little(memory_bytes, ahead))
+    tally, dead = finder.find(lambda _: Counted(old, dirty, read), HashRange(0, 1))
+    assert sum(read) == reads * (len(dirty) + len(old))
+    assert (tally.compared, tally.winners, tally.clean_superseded) == (3000, 3000, 60)
+    goes, stays = goes_and_stays(dead, Counted(old, dirty, []).starts)
+    assert (goes, stays) == (list(range(60)), list(range(3000)))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
-from lithify.columnar.key_hash import HashRange, KeyHash
+from lithify.columnar.key_hash import PARTS, HashRange, KeyHash
 from lithify.columnar.keypass import parted_rows
 from lithify.columnar.keypass.held_rows import Rows
-from lithify.columnar.keypass.key_source import MemoryExceededError
+from lithify.columnar.keypass.keys.latest_rows import latest_rows
 from lithify.columnar.keypass.parted_rows import PartedRows
 from lithify.columnar.keypass.ranks import ORDERED_KEYS
 
@@ -25,9 +25,19 @@ def rows_of(keys: list[bytes], first: int = 0) -> Rows:
     return Rows.of(batch, HashRange(0, 1), HASHES)
 
 
-def collected(keys: list[bytes], memory_bytes: int = MUCH, batch: int = 7) -> PartedRows:
+def every(rows: Rows) -> Rows:
+    return rows
+
+
+def latest(rows: Rows) -> Rows:
+    return rows.only(latest_rows(rows.keys, rows.halves))
+
+
+def collected(
+    keys: list[bytes], only: Callable[[Rows], Rows] = every, *, memory_bytes: int = MUCH, batch: int = 7
+) -> PartedRows:
     """The keys in batches that come in any order."""
-    rows = PartedRows(memory_bytes)
+    rows = PartedRows(memory_bytes, only)
     firsts = list(range(0, len(keys), batch))
     Random(1).shuffle(firsts)
     for first in firsts:
@@ -80,8 +90,8 @@ def test_all_rows_come_back_by_part(monkeypatch, sorted_rows, sizes):
 def test_what_is_left_stays_with_what_comes_later(monkeypatch, sorted_rows):
     monkeypatch.setattr(parted_rows, "SORTED_ROWS", sorted_rows)
     keys = [b"%d" % (n % 97) for n in range(600)]
-    rows = collected(keys[:500])
-    rows.reduce(lambda part: part.only(part.ranks % 2 == 0), MUCH)
+    rows = collected(keys[:500], lambda part: part.only((part.ranks % 2 == 0) | (part.ranks >= 500)))
+    rows.reduce()
     before = rows.needed_bytes
     assert rows.rows == 250
     rows.add(rows_of(keys[500:], 500))
@@ -90,31 +100,32 @@ def test_what_is_left_stays_with_what_comes_later(monkeypatch, sorted_rows):
     assert ranks_by_key(rows) == kept
 
 
-def test_it_is_said_early_that_too_much_is_left(monkeypatch):
-    monkeypatch.setattr(parted_rows, "TELLING_ROWS", 100)
-    rows = collected([b"%08d" % n for n in range(10_000)], memory_bytes=2**16, batch=1000)
-    taken = []
-    with pytest.raises(MemoryExceededError):
-        rows.reduce(lambda part: taken.append(part) or part, 10_000 * 20)
-    assert len(taken) < 20
+@pytest.mark.parametrize("parts", [1, 32, 63])
+def test_the_rows_of_fewer_parts_remain_as_if_no_others_had_come(monkeypatch: pytest.MonkeyPatch, parts: int) -> None:
+    monkeypatch.setattr(parted_rows, "SORTED_ROWS", 50)
+    keys = [b"%d" % (n % 297) for n in range(900)]
+    kept, *_ = HashRange(0, 1).cut(parts)
+    of_kept = [key for key in keys if kept.holds(HASHES(pa.array([key], pa.binary())))[0]]
+    rows = collected(keys, latest)
+    before = rows.needed_bytes
+    rows.reduce()
+    assert (rows.rows, rows.arrived) == (297, 900)
+    rows.keep(kept)
+    assert (rows.rows, rows.arrived) == (len(set(of_kept)), len(of_kept))
+    assert rows.needed_bytes < before * parts / PARTS
+    last = {key: [rank] for rank, key in enumerate(keys) if key in of_kept}
+    assert ranks_by_key(rows) == last
 
 
-def test_a_single_row_is_never_too_much():
-    rows = collected([b"k" * 1000])
-    rows.reduce(lambda part: part, 10)
-    assert rows.rows == 1
-    assert np.concatenate([part.ranks for part in rows.take()]).tolist() == [0]
-
-
-def test_a_key_with_most_rows_needs_memory_for_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A part is joined and compared as a whole."""
-    monkeypatch.setattr(parted_rows, "SORTED_ROWS", 1)
-    many = 20_000
-    spread_out = collected([b"%08d" % n for n in range(many)], batch=500)
-    skewed = collected([b"%08d" % (n % 2 * n) for n in range(many)], batch=500)
-    assert spread_out.rows == skewed.rows == many
-    more = skewed.needed_bytes - spread_out.needed_bytes
-    assert more >= 0.45 * many * parted_rows.PART_BYTES
-    for _ in skewed.take():
-        pass
-    assert skewed.needed_bytes == 0
+@pytest.mark.parametrize("sorted_rows", [1, 50])
+def test_a_part_with_many_rows_is_reduced_in_blocks(monkeypatch: pytest.MonkeyPatch, sorted_rows: int) -> None:
+    """A key with most rows needs no memory for a copy of them."""
+    monkeypatch.setattr(parted_rows, "SORTED_ROWS", sorted_rows)
+    monkeypatch.setattr(parted_rows, "BLOCK_ROWS", 300)
+    keys = [b"%08d" % (n % 2 * (n % 997)) for n in range(20_000)]
+    at_once = []
+    rows = collected(keys, lambda part: at_once.append(part.count) or latest(part), batch=50)
+    compared = rows.needed_bytes - collected(keys[:1] * 20_000, batch=20_000).needed_bytes
+    assert compared < 2000 * parted_rows.PART_BYTES
+    assert ranks_by_key(rows) == {key: [last] for key, last in zip(keys, range(20_000), strict=True)}
+    assert max(at_once) < 1000

@@ -9,9 +9,10 @@ from dataclasses import replace
 from random import Random
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from lithify.columnar.key_hash import HashRange
+from lithify.columnar.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass.key_blocks import Spool, SpooledKeys
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan
 from lithify.columnar.keypass.ranks import RANKED_KEYS, Portion
@@ -62,12 +63,14 @@ def test_ranges_share_the_keys_out_without_remainder(ranges):
 
 
 def test_the_parts_of_a_range_are_the_range():
-    whole = HashRange(1, 3)
-    in_range = {n for n in range(180) if n % whole.count == whole.index}
-    for count in (2, 3, 5):
-        parts = [{n for n in range(180) if n % part.count == part.index} for part in whole.cut(count)]
-        assert set.union(*parts) == in_range
-        assert sum(map(len, parts)) == len(in_range)
+    hashes = KeyHash("seed")(pa.array([b"%d" % n for n in range(2000)], pa.binary()))
+    whole = HashRange(0, 3)
+    for parts in (1, 17, 32, 64):
+        cut = whole.cut(parts)
+        assert sum(part.holds(hashes).astype(int) for part in cut).tolist() == whole.holds(hashes).astype(int).tolist()
+        assert [part.parts for part in cut[:-1]] == [parts] * (len(cut) - 1)
+        assert 0 < cut[-1].parts <= parts
+        assert [part.is_first for part in cut] == [True] + [False] * (len(cut) - 1)
 
 
 @pytest.mark.parametrize("broken", [Portion.DIRTY, Portion.CLEAN])
@@ -129,7 +132,7 @@ def measured_peak(clean: int, dirty: int, schema: str) -> str:
     """The peak resident size of a process that finds the winners among so many distinct keys."""
     script = f"""
 import numpy as np, pyarrow as pa
-from lithify.columnar.key_hash import HashRange
+from lithify.columnar.key_hash import HashRange, KeyHash
 from lithify.columnar.segment.dead_records import DeadRecords
 from lithify.columnar.keypass.ranks import ORDINAL_SHIFT, RANKED_KEYS, ORDERED_KEYS, Portion
 from lithify.columnar.keypass.tally import Tally

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -11,7 +10,6 @@ import pytest
 from lithify.columnar.files.access import FileAccess
 from lithify.columnar.parquet.footer import read_footer
 from lithify.columnar.parquet.pages import weigh
-from lithify.columnar.segment.segment_reader import mean_key_bytes
 from lithify.columnar.segment.writer import LARGE_PAGE_BYTES, ROW_GROUP_BYTES, SegmentSpec, SegmentWriter
 from lithify.model.record import Record
 from support.topics.stored_topics import segment_table
@@ -49,16 +47,3 @@ def test_pages_of_large_values_are_small(tmp_path: Path, size: int) -> None:
 
         chunks = [footer.of_columns(group, ["value"])["value"] for group in range(len(footer.chunks))]
         assert max(weigh(read_at, chunk).page_bytes for chunk in chunks) <= 2 * LARGE_PAGE_BYTES
-
-
-def test_the_size_of_keys_in_memory_is_known_before_they_are_read(tmp_path: Path) -> None:
-    """However well they compress; a file that cannot be read has none."""
-    keys = [b"%036d" % number for number in range(1000)]
-    table = segment_table([Record(key, b"v", 0, (), 0, offset) for offset, key in enumerate(keys)])
-    with SegmentWriter(FileAccess(), SegmentSpec(str(tmp_path), "run", 0, 2**30, "zstd"), attempt="a") as writer:
-        writer.write(table)
-        (segment,) = writer.close()
-    assert segment.scan_bytes < 36 * 1000
-    assert 36 <= mean_key_bytes(FileAccess(), segment) < 37
-    Path(segment.path).write_bytes(b"PAR1")
-    assert mean_key_bytes(FileAccess(), segment) == math.inf
