@@ -47,7 +47,7 @@ def ranges_by_slots() -> str:
 def _most_keys(key_bytes: int, *, ordered: bool) -> float:
     keys = pa.array([bytes(key_bytes)] * SAMPLE, pa.binary(key_bytes))
     orders = pa.array([0] * SAMPLE, pa.int64()) if ordered else None
-    held = PartedRows(2**62)
+    held = PartedRows(2**62, lambda rows: rows)
     held.add(Rows(keys, np.zeros(SAMPLE, np.uint32), np.zeros(SAMPLE, np.int64), orders))
     return winners_memory(TASK_MEMORY_BYTES) * FULL_AGAIN * SAMPLE / held.needed_bytes
 
@@ -62,7 +62,7 @@ def _cells(millions: int) -> list[str]:
 
 def _shape(records: int, slots: int) -> KeyPassShape:
     needed, most = BYTES_PER_KEY + STORED_KEY_BYTES, LONG_KEY_BYTES + STORED_KEY_BYTES * UNPACKED
-    load = KeyLoad(records, records, records * needed, records // LEAST_RECORDS, records * most)
+    load = KeyLoad(records, records, records * needed, records // LEAST_RECORDS, records * most, alone=True)
     (shape,) = balanced_shapes([load], TASK_MEMORY_BYTES, slots)
     return shape
 

@@ -35,8 +35,8 @@ PART_BYTES = 80
 """Memory that comparing a part takes for each of its rows, besides a copy of them."""
 
 BLOCK_ROWS, HOT = 1 << 18, 2
-"""A part with more rows than this, and than so many parts have on average, has a key with many rows: it is reduced in
-blocks first, so that its rows are never copied as a whole."""
+"""A part with more rows than this, and than two parts have on average, is reduced in blocks first. It has a key with
+many rows, which are never copied as a whole."""
 
 _IN_GROUP = PARTS // GROUPS
 _NONE: Integers = np.array([], np.int64)

@@ -53,8 +53,8 @@ larger."""
 BYTES_PER_KEY = 24
 """Memory that finding the latest record of one key takes, besides the key itself."""
 
-BYTES_PER_ORDERED_KEY = 52
-"""The same where an order decides. A task holds a key in 33, so a plan divides such a log sooner than it has to."""
+BYTES_PER_ORDERED_KEY = 40
+"""The same where an order decides."""
 
 DISTINCT = 0.4
 """This share of the dirty records, it is assumed, is the latest of its key, which is all that has to be held. Where it

@@ -117,9 +117,7 @@ class _Reading:
     pace: TaskPace
 
     def range_tasks(self, log: LogWork) -> list[RangeTask]:
-        ahead, task_memory_bytes = log.shape.ahead, self.limits.task_memory_bytes
-        memory_bytes = winners_memory(task_memory_bytes, alone=is_alone(log.plan), ahead=ahead)
-        finder = replace(self.finder, compare=partial(KeyComparison, ahead=ahead), memory_bytes=memory_bytes)
+        finder = self._finder(log)
         return [
             RangeTask(
                 unit=log.unit,
@@ -150,11 +148,16 @@ class _Reading:
         ]
 
     def blocks_tasks(self, log: LogWork) -> list[BlocksTask]:
-        starts = ordinal_starts(log.plan.scanned)
+        starts, finder = ordinal_starts(log.plan.scanned), self._finder(log)
         return [
-            BlocksTask(log.unit, log.first_segment, log.plan.rules, starts, hash_range, self.finder, self.pace)
+            BlocksTask(log.unit, log.first_segment, log.plan.rules, starts, hash_range, finder, self.pace)
             for hash_range in log.ranges
         ]
+
+    def _finder(self, log: LogWork) -> WinnerFinder:
+        ahead, alone = log.shape.ahead, is_alone(log.plan)
+        memory_bytes = winners_memory(self.limits.task_memory_bytes, alone=alone, ahead=ahead)
+        return replace(self.finder, compare=partial(KeyComparison, ahead=ahead), memory_bytes=memory_bytes)
 
 
 def _cost(log: LogWork) -> int:
