@@ -76,7 +76,7 @@ def stages() -> tuple[Stage, ...]:
     before = Stage("As appended", ("three segments,", "nine records"), there, ("",) * len(segments))
     fresh = LogState(0, log_end_offset=end)
     left, fates = after_round(segments, fresh, now_ms=0)
-    first = Stage("After a round", ("the latest record of each key,", "at the offset it always had"), left, fates)
+    first = Stage("After a round", ("the latest record of each key,", "at its original offset"), left, fates)
     rest = tuple(tuple(r for r in segment if r.offset in left) for segment in segments)
     covered = LogState(0, first_dirty_offset=end, log_end_offset=end, steps=(TombstoneStep(end, 0, 1),))
     left, fates = after_round(rest, covered, now_ms=DAY_MS)

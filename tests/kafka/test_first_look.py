@@ -128,7 +128,7 @@ def test_one_file_of_settings_for_ingest_and_publish(
     copy = lithify.open(str(tmp_path / "lake")).topic(topic)
     assert [record.value for record in copy.reader(0)] == [b"v"]
     published = program(*words(tmp_path, conf, "kafka", "publish", topic, "--to", f"{topic}.latest"))
-    assert "not used, as no Kafka client has them: schema.registry.url" in published.err
+    assert "not used, as Kafka's clients do not support them: schema.registry.url" in published.err
     check_published(secured, f"{topic}.latest")
 
 

@@ -259,9 +259,9 @@ def test_a_target_without_a_database_of_groups_is_refused() -> None:
     world.fed()
 
     def none() -> None:
-        raise RefusedError("/b: its catalog is no SQL database")
+        raise RefusedError("/b: its catalog is not an SQL database")
 
     world.groups_away = none
-    with pytest.raises(RefusedError, match="no SQL database"):
+    with pytest.raises(RefusedError, match="not an SQL database"):
         add_replica(world.parts, ReplicaRequest("orders", "/b", sync_groups=True))
     assert world.replicas.definitions() == ()

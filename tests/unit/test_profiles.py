@@ -122,7 +122,7 @@ def test_folders_that_cannot_take_a_profile_are_refused(tmp_path):
     for folder, why in ((file, "File exists"), (file / "in", "Not a directory"), (tmp_path, "it has files")):
         with pytest.raises(RefusedError, match=why):
             profile_folder(folder)
-    with pytest.raises(RefusedError, match="no folder can have this name"):
+    with pytest.raises(RefusedError, match="this name is not valid for a folder"):
         profile_folder("a\0b")
     with read_only(closed), pytest.raises(RefusedError, match="Permission denied"):
         profile_folder(closed)

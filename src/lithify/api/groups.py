@@ -55,8 +55,8 @@ class Group:
         check_group_not_elsewhere(self.warehouse, groups, self.name, [name])
         topics = sorted({str(position.log.topic) for position in positions})
         raise UnknownTopicError(
-            f"group {self.name} has no position in {topic}",
-            hint=nearest(topic, topics, f"it has some in {', '.join(topics[:10])}"),
+            f"group {self.name} has no committed position in {topic}",
+            hint=nearest(topic, topics, f"it has committed positions in {', '.join(topics[:10])}"),
         )
 
     def describe(self, topic: str | None = None) -> Reports[GroupLag]:
@@ -166,14 +166,15 @@ class Membership:
         """Raises `InvalidNameError` or `RefusedError`."""
         checked_group(self.group)
         if self.lease_ms < LEAST_LEASE_MS:
-            raise RefusedError(f"a lease of {self.lease_ms} ms is too short", hint=f"give {LEAST_LEASE_MS} ms or more")
+            raise RefusedError(f"a lease of {self.lease_ms} ms is too short", hint=f"set {LEAST_LEASE_MS} ms or more")
 
 
 def start_of_group(partition: int | None, start: Start | Cursor | Mapping[int, Cursor], version: int | None) -> Start:
     """Where a member starts in logs without a position. Raises `RefusedError` for what a group decides itself."""
     if partition is not None or version is not None or isinstance(start, Cursor | Mapping):
         raise RefusedError(
-            "the members of a group share its partitions, and continue in the newest version at its positions",
+            "the members of a group share its partitions, and continue at its committed positions in the newest "
+            "version",
             hint="leave out partition, version and cursors",
         )
     return start
@@ -208,7 +209,7 @@ def _known(warehouse: Warehouse, groups: Groups, name: str) -> tuple[Position, .
         return positions
     check_group_not_elsewhere(warehouse, groups, name)
     others = sorted({position.group for position in groups.positions()})
-    there = f"there are {', '.join(others[:10])}" if others else "no group has committed a position so far"
+    there = f"the groups are {', '.join(others[:10])}" if others else "no group has committed a position so far"
     raise UnknownGroupError(f"there is no group {name}", hint=nearest(name, others, there))
 
 
@@ -238,7 +239,7 @@ def _check_start(start: Start, partitions: int) -> None:
     one = isinstance(start, int | MessagePosition) or (isinstance(start, MessageId) and not start.is_end)
     if one and partitions > 1:
         raise RefusedError(
-            f"{start} belongs to one log, and the topic has {partitions}", hint="give a partition, or a time"
+            f"{start} belongs to one log, but the topic has {partitions}", hint="pass a partition, or a time"
         )
 
 

@@ -133,11 +133,13 @@ def profile_folder(folder: str | PathLike[str]) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
         if next(path.iterdir(), None) is not None:
-            raise RefusedError(f"{path}: it has files", hint="name a new or an empty folder for the profile")
+            raise RefusedError(
+                f"{path}: the folder is not empty", hint="choose a new or an empty folder for the profile"
+            )
         probe = path / TRACE
         probe.write_text("{}")
         probe.unlink()
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "no folder can have this name"
-        raise RefusedError(f"{path}: no profile can be written there: {why}") from None
+        why = error.strerror if isinstance(error, OSError) else "this name is not valid for a folder"
+        raise RefusedError(f"{path}: the profile cannot be written there: {why}") from None
     return path

@@ -93,7 +93,7 @@ class LiveTopic:
         names = LiveCluster(self.config).partitions(self.name)
         if number not in names:
             raise UnknownSourceError(
-                f"{self.name} has no partition {number}", hint=f"it has {', '.join(map(str, names))}"
+                f"{self.name} has no partition {number}", hint=f"its partitions are {', '.join(map(str, names))}"
             )
         return names[number]
 

@@ -34,12 +34,12 @@ class TopicTable(TopicCuts):
         what `table_batches` raises.
         """
         if not isinstance(key, bytes):
-            raise InvalidInputError(f"key {key!r} is not bytes", hint="a text has them: key.encode()")
+            raise InvalidInputError(f"key {key!r} is not bytes", hint="convert a text with key.encode()")
         batches = self.table_batches(version=version, at=at, partition=partition, key=key)
         found = [record for batch in batches for record in batch.records()]
         if len(found) > 1:
             where = ", ".join(str(record.partition) for record in found)
-            raise RefusedError(f"{self.topic_name}: the key is in partitions {where}", hint="give one of them")
+            raise RefusedError(f"{self.topic_name}: the key is in partitions {where}", hint="choose one of them")
         return found[0] if found else None
 
     def table_batches(
@@ -62,7 +62,7 @@ class TopicTable(TopicCuts):
         from lithify.service.read.as_of import table_at
 
         if version is not None:
-            raise RefusedError("at finds the version itself: it goes without version")
+            raise RefusedError("at selects the version itself and cannot be combined with version")
         return table_at(self.warehouse, self.topic_name, at, partition, key)
 
     def table(self, *, version: int | None = None, at: At | None = None, partition: int | None = None) -> pa.Table:

@@ -30,7 +30,7 @@ class Work:
     def commit(self) -> None:
         """A commit begins."""
         self._commits = True
-        self._invocation.standing = f"whether {self._name} was changed is not known; {self._look} shows it"
+        self._invocation.standing = f"{self._name} may have been changed; {self._look} shows whether it was"
         self._taken.wait("until the commit has ended")
 
     def watched(self, progress: Progress) -> Progress:
@@ -41,7 +41,7 @@ class Work:
                 self.commit()
             elif self._commits:  # it plans logs again that others have changed meanwhile; it has committed the rest
                 self._commits = False
-                self._invocation.standing = f"some logs of {self._name} may have been changed; {self._look} shows it"
+                self._invocation.standing = f"some logs of {self._name} may have been changed; {self._look} shows which"
                 self._taken.go_on()
             progress(phase, done, total)
 
@@ -50,11 +50,11 @@ class Work:
     def ended(self, version: int, *, changed: bool) -> None:
         """The commit has ended with this version, or there was nothing to commit."""
         name = self._name
-        self._invocation.standing = f"{name} was changed, version {version}" if changed else f"{name} is as it was"
+        self._invocation.standing = f"{name} was changed, version {version}" if changed else f"{name} is unchanged"
 
 
 @contextmanager
-def interruptible(invocation: Invocation, name: str, *, look: str, before: str = "{} is as it was") -> Iterator[Work]:
+def interruptible(invocation: Invocation, name: str, *, look: str, before: str = "{} is unchanged") -> Iterator[Work]:
     """Notes what is true of a topic while a verb works on it; `before` says it until its commit begins."""
     with interrupts(lambda text: invocation.note("interrupted", text)) as taken:
         invocation.standing = before.format(name)

@@ -53,7 +53,7 @@ class Invocation:
     def open_lake(self) -> Lake:
         """The lake that the flags name. Raises `WarehouseError`."""
         if self.warehouse is not None and self.catalog is not None:
-            raise RefusedError("--warehouse and --catalog name two places", hint="give one of them")
+            raise RefusedError("--warehouse and --catalog are both set", hint="use only one of them")
         if self.debug and not any(isinstance(handler, _ToThePerson) for handler in logging.getLogger().handlers):
             logging.getLogger().addHandler(_ToThePerson())
         import lithify
@@ -74,7 +74,7 @@ class Invocation:
         topic, partition = self.open_topic(name)
         if partition is not None:
             whole = parse_topic(name).original
-            raise RefusedError(f"{name} names a partition", hint=f"this verb takes the whole topic: {whole}")
+            raise RefusedError(f"{name} is a partition", hint=f"this verb needs the whole topic: {whole}")
         return topic
 
     def note(self, event: str, text: str, **more: Any) -> None:
@@ -135,7 +135,7 @@ class Invocation:
 def the_partition(topic_name: str, named: int | None, given: int | None) -> int | None:
     """The partition that a name with one (`…-partition-3`) and `--partition` agree on; None without either."""
     if named is not None and given not in (None, named):
-        raise RefusedError(f"{topic_name} names partition {named}, --partition {given} another")
+        raise RefusedError(f"{topic_name} is partition {named}, but --partition is {given}")
     return given if named is None else named
 
 
@@ -145,14 +145,14 @@ def one_partition(topic: Topic, topic_name: str, named: int | None, given: int |
     if partition is None and (partitions := len(topic.state().partitions)) == 1:
         return 0
     if partition is None:
-        raise RefusedError(f"{topic_name} has {partitions} partitions", hint="--partition says which one")
+        raise RefusedError(f"{topic_name} has {partitions} partitions", hint="choose one with --partition")
     return partition
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     is_blank = isinstance(value, str) and not value.strip()
     if is_blank:  # as of `--warehouse "$PLACE"`: what is at the default place would be changed
-        raise click.BadParameter("it is empty; leave the option out for its default", ctx, param)
+        raise click.BadParameter("it is empty; omit the option to use its default", ctx, param)
     if value and param.name:
         setattr(ctx.ensure_object(Invocation), param.name, value)
 
@@ -211,7 +211,7 @@ class Verb(click.Command):
             word = next(words, error.option_name)
             if word == error.option_name:
                 raise
-            why = "options begin with two dashes, and names of streams and topics have no option"
+            why = "options begin with two dashes; names of streams and topics are arguments without an option"
             raise click.UsageError(f"No such option '{word}': {why}", ctx) from error
 
 

@@ -110,12 +110,12 @@ def _failed(error: Exception, invocation: Invocation, done: int) -> int:
         case LithifyError():
             kind, text, hint, code = error.code, error.message, error.hint, error.exit_code
         case OSError() if _is_of_printing(error):
-            text = f"stdout: what is printed cannot be written: {error.strerror}"
-            hint = "free space or print elsewhere; what the command has done is done"
+            text = f"stdout: the output cannot be written: {error.strerror}"
+            hint = "free space or print elsewhere; the command itself has completed"
             kind, code = UnusableEnvironmentError("").code, done or 1
         case _:  # a defect, or an unexpected failure of the machine
             kind = (UnusableEnvironmentError if isinstance(error, OF_THE_MACHINE) else DefectError)("").code
-            text, hint, code = f"{type(error).__name__}: {error}", "`--debug` shows where", 1
+            text, hint, code = f"{type(error).__name__}: {error}", "add `--debug` to see where", 1
             hint = NOT_INSTALLED if isinstance(error, ImportError) else hint
     invocation.say_failure(text, hint, kind, code)
     send_the_rest()

@@ -73,7 +73,7 @@ class Nouns(click.Group):
         if self.get_command(ctx, args[0]) is None:
             there = [*_paths(ctx.find_root().command, _OF_OTHER_SYSTEMS.get(args[0], args[0]), "lithify")]
             if 0 < len(there) <= _NAMED_AT_MOST:
-                raise click.UsageError(f"No such command '{args[0]}': there is {', '.join(there)}", ctx)
+                raise click.UsageError(f"No such command '{args[0]}': did you mean {' or '.join(there)}?", ctx)
         return super().resolve_command(ctx, args)
 
     def _own_name(self, name: str) -> str:

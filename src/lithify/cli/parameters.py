@@ -65,11 +65,11 @@ class DurationType(click.ParamType[int]):
         except ValueError as error:
             self.fail(str(error), param, ctx)
         if duration_ms <= 0:
-            self.fail(f"{value}: a duration above zero", param, ctx)
+            self.fail(f"{value}: the duration must be above zero", param, ctx)
         if duration_ms < self._least_ms:
-            self.fail(f"{value}: a duration of {format_duration(self._least_ms)} at least", param, ctx)
+            self.fail(f"{value}: the duration must be at least {format_duration(self._least_ms)}", param, ctx)
         if duration_ms > LONGEST_MS:
-            self.fail(f"{value}: a duration of a hundred years at most", param, ctx)
+            self.fail(f"{value}: the duration must be at most a hundred years", param, ctx)
         return duration_ms
 
 
@@ -115,7 +115,7 @@ class StartType(click.ParamType[Start]):
         with suppress(ValueError):
             return MessageId.parsed(value)
         if meant := MessageId.printed_by_clients(value):
-            why = f"{value!r} has the partition as third number, as Pulsar's clients print ids"
+            why = f"{value!r} has the partition as its third number, as Pulsar's clients print ids"
             self.fail(f"{why}: write {meant}, and the partition as TOPIC-partition-N or --partition N", param, ctx)
         try:
             return AtTime(parse_time_ms(value))
@@ -142,7 +142,7 @@ class PointType(click.ParamType[int | AtTime]):
 def _offset(kind: click.ParamType[Any], value: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
     """The number that a text of digits is; Python refuses to read texts of thousands of digits."""
     if len(value) > MOST_DIGITS:
-        kind.fail(f"a number of {len(value)} digits is no offset: those have at most 64 bits", param, ctx)
+        kind.fail(f"a number of {len(value)} digits is not an offset: offsets have at most 64 bits", param, ctx)
     return int(value)
 
 

@@ -144,7 +144,7 @@ def test_a_replica_that_compacts_by_itself_c67(orders, backup):
     assert orders("replica", "edit", "orders-to-backup", "--no-compact", "--json").json["compact"] is False
     assert len(orders("replica", "status").out.splitlines()) == 2
     nothing = orders("replica", "edit", "orders-to-backup", code=2)
-    assert "give --throttle, --unlimited, --[no-]sync-groups or --[no-]compact" in nothing.err
+    assert "pass --throttle, --unlimited, --[no-]sync-groups or --[no-]compact" in nothing.err
 
 
 def below(lithify):
@@ -202,13 +202,13 @@ def test_positions_go_to_no_catalog_without_a_database_that_processes_share_c68(
     monkeypatch.setenv("PYICEBERG_CATALOG__PASSING__WAREHOUSE", f"file://{tmp_path}/passing")
     monkeypatch.setenv("LITHIFY_COORDINATION_URL", f"sqlite:///{tmp_path}/leases.db")
     said = orders.error("replica", "add", "orders", "--to", "passing", "--sync-groups")
-    assert "committed positions cannot be copied there: its catalog is no SQL database that processes share" in said
+    assert "committed positions cannot be copied there: its catalog is not an SQL database that processes share" in said
     assert statuses(orders) == []
 
 
 def test_an_edit_says_what_it_changes(orders, backup):
     orders("replica", "add", "orders", "--to", backup)
-    assert "give --throttle, --unlimited, --[no-]sync-groups or --[no-]compact" in orders.error(
+    assert "pass --throttle, --unlimited, --[no-]sync-groups or --[no-]compact" in orders.error(
         "replica", "edit", "orders-to-backup"
     )
     given = ("replica", "edit", "orders-to-backup", "--throttle", "1MiB/s", "--sync-groups")
@@ -276,7 +276,7 @@ def test_refused_targets(orders, backup, tmp_path):
         assert "lie one in the other" in refused("--to", around)
     secret = refused("--to", "postgresql://me:secret@host/db")
     assert "secret" not in secret and "describe the catalog in .pyiceberg.yaml" in secret
-    assert refused("--to", "backap").endswith("(a directory is written ./backap)")
+    assert refused("--to", "backap").endswith("(write a directory as ./backap)")
     assert "is not a replica: it must be" in refused("--to", backup, "--name", "a b")
     assert "not begin with '-'" in refused("--to", backup, "--name", "-a")
     orders("replica", "add", "orders", "--to", backup)
@@ -414,7 +414,7 @@ def test_promote_and_go_on(orders, backup):
     orders("replica", "run", "--once")
     at = ("--warehouse", backup)
     warned = orders("replica", "promote", "orders", *at, code=2).err
-    assert "it stays a replica of the topic in file://" in warned and "--yes makes it a topic of its own" in warned
+    assert "it remains a replica of the topic in file://" in warned and "--yes makes it a topic of its own" in warned
     promoted = orders("replica", "promote", "orders", "--yes", *at).err
     assert promoted.startswith("orders: a topic of its own since its version 3; it has everything up to version 2 of")
     feed_at = orders("produce", "orders", *at, stdin='{"key":"new","value":"6","partition":0}\n', code=0)

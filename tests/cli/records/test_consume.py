@@ -185,4 +185,5 @@ def test_the_records_of_one_key_are_those_of_all_partitions(lithify):
     assert values("--key", "") == ["5"]
     assert values("--key", "none") == []
     assert [(r["partition"], r["value"]) for r in lithify("table", "mixed", "--key", "k").lines] == [(1, "3")]
-    assert lithify.error("consume", "mixed", "--key", "k", "--group", "g").startswith("--key and --group")
+    refused = lithify.error("consume", "mixed", "--key", "k", "--group", "g")
+    assert refused.startswith("--key cannot be combined with --group")

@@ -47,13 +47,13 @@ def test_a_number_that_is_too_large_is_told_with_its_file_and_rows(orders, tmp_p
     pq.write_table(pa.table({"key": list("abcd"), "value": list("1234"), "timestamp": times}), file, row_group_size=2)
     said = orders("produce", "orders", file, code=2).err
     assert f"{file}, rows 2 to 3: the column 'timestamp' of type uint64 is not accepted: " in said
-    assert "2 records of batches before it were" in said
+    assert "2 records of earlier batches were" in said
 
 
 def test_encodings_are_refused_where_no_file_is_text(orders, tmp_path):
     file = tmp_path / "x.parquet"
     pq.write_table(RECORDS, file)
-    said = "--encoding is for text, and parquet has bytes (leave it out)"
+    said = "--encoding is for text, but Parquet files hold bytes (omit it)"
     assert orders.error("produce", "orders", "--encoding", "base64", file) == said
     assert orders.error("produce", "orders", "--key-encoding", "hex", file) == said
     orders("produce", "orders", "--key-encoding", "hex", file, "-", stdin='{"key":"00ff","value":"v"}\n')

@@ -89,7 +89,7 @@ def test_batches_are_atomic_and_the_error_says_how_far_it_got(orders, monkeypatc
     said = json.loads(failed.err)
     assert said["code"] == "InvalidInput"
     assert said["message"] == "stdin, line 28: it is not JSON: Expecting value at column 25"
-    assert said["hint"] == "nothing of its batch was written, 20 records of batches before it were"
+    assert said["hint"] == "nothing of its batch was written; 20 records of earlier batches were"
     assert failed.json["records"] == 20
     assert sorted(key for key, _ in pairs(orders)) == sorted(f"k{n}" for n in range(20))
 
@@ -109,7 +109,7 @@ def test_the_last_line_needs_no_end(orders):
 
 
 REFUSED = {
-    "text": (b'{"key":"a","value":"\xff"}', "it is not UTF-8 text; --encoding base64 takes any bytes"),
+    "text": (b'{"key":"a","value":"\xff"}', "it is not UTF-8 text; --encoding base64 accepts any bytes"),
     "large": (a_line("k", "v" * 1_048_588).encode(), "it has 1048589 bytes, above max.message.bytes=1048588"),
     "partition": (a_line("k", partition=2).encode(), "there is no partition 2 (the topic has 2, from 0 on)"),
     "time": (a_line("k", timestamp=2**60).encode(), "is further ahead than message.timestamp.after.max.ms allows"),
@@ -173,9 +173,9 @@ def test_tab_separated_values(orders):
     )
     assert len(pairs(orders)) == 4
     refused = orders.error("produce", "orders", "--null-marker", "-", stdin=b"")
-    assert refused == '--null-marker is for tsv (json has "value":null, and parquet has nulls)'
+    assert refused == '--null-marker is for tsv (in json write "value":null, in parquet use nulls)'
     refused = orders.error("produce", "orders", "--format", "tsv", "--keep-offsets", stdin=b"a\t1\n")
-    assert refused == "tsv has no offsets that could be kept (use json or parquet with --keep-offsets)"
+    assert refused == "tsv has no offsets to keep (use json or parquet with --keep-offsets)"
 
 
 def test_any_bytes_pass_as_base64(orders):
@@ -248,14 +248,14 @@ def test_parquet_refusals_name_row_column_or_file(orders, tmp_path):
     # All files are looked at before the first is written.
     assert "there is no column 'value'" in orders.error("produce", "orders", good, a_file("no.parquet", key=["a"]))
     (tmp_path / "cut.parquet").write_bytes(good.read_bytes()[:-9])
-    assert "cut.parquet: not a Parquet file that can be read" in orders.error(
+    assert "cut.parquet: it cannot be read as a Parquet file" in orders.error(
         "produce", "orders", good, tmp_path / "cut.parquet"
     )
     assert records(orders) == []
     said = orders("produce", "orders", bad, code=2).err
     assert said == (
         f"error[InvalidRecord]: {bad}, row 2: the record is refused: it has no key, and null.key=reject "
-        "(nothing of its batch was written, 2 records of batches before it were)\n"
+        "(nothing of its batch was written; 2 records of earlier batches were)\n"
     )
     assert orders.error("produce", "orders", "--format", "parquet") == (
         "Parquet cannot be read from stdin (name a file)"
@@ -289,7 +289,7 @@ def test_a_partition_in_the_topics_name_is_where_records_go(lithify):
     lithify("produce", f"{name}-partition-2", stdin=a_line("a") + a_line("b", partition=2))
     assert [(r["partition"], r["key"]) for r in records(lithify, name)] == [(2, "a"), (2, "b")]
     assert lithify.error("produce", f"{name}-partition-1", stdin=a_line("a") + a_line("b", partition=2)) == (
-        "stdin, line 2: the record names partition 2, the topic's name partition 1 (nothing was written)"
+        "stdin, line 2: the record has partition 2, but the topic name has partition 1 (nothing was written)"
     )
     assert "has no partition 3" in lithify.error("produce", f"{name}-partition-3", stdin=a_line("a"))
 

@@ -76,7 +76,7 @@ def test_a_round_its_plan_and_its_history(orders, masked):
     )
     assert live(orders) == AFTER
     again = orders("compact", "orders")
-    assert again.err.startswith("orders: nothing to do, version 4 stays\norders: stored ")
+    assert again.err.startswith("orders: nothing to do, still version 4\norders: stored ")
     assert again.out.count("nothing to do") == 2
     assert orders("compact", "orders", "--plan").err == "orders: a round would change nothing\n"
     assert masked(orders("history", "orders").out) == (
@@ -224,8 +224,8 @@ def test_a_later_now_needs_yes_and_is_reported(orders):
     later = f"@{time.time_ns() // 1_000_000 + 2 * DAY_MS}"
     said = orders.error("compact", "orders", "--now", later)
     assert said.endswith(
-        "is later than the clock, and what a round drops cannot be restored "
-        "(--yes runs it, --plan shows what it would do)"
+        "is later than the clock, and what a round removes cannot be restored "
+        "(add --yes to run it, --plan shows what it would do)"
     )
     assert "not of the clock" in orders("compact", "orders", "--now", later, "--plan").err
     assert live(orders) == AFTER
@@ -234,7 +234,7 @@ def test_a_later_now_needs_yes_and_is_reported(orders):
     assert "not of the clock" in done.err
     assert live(orders) == [AFTER[0], AFTER[2]]
     told = orders("history", "orders")
-    assert told.err == "* judged as of that time, which was given with --now\n"
+    assert told.err == "* judged as of that time, which was set with --now\n"
     assert orders("history", "orders", "--json").lines[0]["now_given"] is True
     earlier = orders("compact", "orders", "--now", "2001-01-01T00:00:00Z", "--json").json
     assert (earlier["changed"], earlier["now_given"]) == (False, True)
@@ -347,6 +347,6 @@ def test_an_interrupt_is_quiet_and_leaves_nothing_behind(orders, busy_with):
     assert started or busy_with == "java"  # the JVM is there before its starting is told of
     assert not any(line.startswith("starting Spark: ") == bool(number) for number, line in enumerate(started))
     assert [line for line in started[1:] if not re.match(r"Spark started in [\d.]+ s; ", line)] == []
-    assert last == "interrupted: the logs of orders are as they were"
+    assert last == "interrupted: the logs of orders are unchanged"
     wait_until(lambda: not running(compacting.pid), "something of it goes on", 180)
     assert live(orders) == before

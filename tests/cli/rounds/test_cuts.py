@@ -55,7 +55,7 @@ def test_retain_takes_whole_segments_as_of_a_time_and_says_which(events, masked)
     idle = events("retain", "events", "--now", f"@{2 * DAY_MS}")
     assert (idle.out, masked(idle.err)) == (
         "",
-        "events: no whole segment is past retention, version 4 stays (judged as of TIME, not of the clock)\n",
+        "events: no segment is completely past retention, still version 4 (judged as of TIME, not of the clock)\n",
     )
     done = events("retain", "events", "--now", f"@{2 * DAY_MS + 1}")
     assert masked(done.out) == "PARTITION  START  SEGMENTS  RECORDS  BYTES\n        0  0 → 2  -1  -2  -SIZE\n"
@@ -73,7 +73,7 @@ def test_retain_as_of_the_future_needs_yes(events):
     said = events.error("retain", "events", "--now", "2100-01-01")
     assert said == (
         "--now 2100-01-01T00:00:00.000Z is later than the clock, and what retention removes cannot be restored "
-        "(--yes runs it, `lithify status events --now` shows what is past retention)"
+        "(add --yes to run it, `lithify status events --now` shows what is past retention)"
     )
     assert offsets(events, "events") == [0, 1, 2, 3]
     assert events("retain", "events", "--now", "2100-01-01", "--yes", "--json").json["now_given"]
@@ -121,18 +121,18 @@ def test_delete_records_hides_them_at_once(orders):
     command = ("delete-records", "orders", "--partition", 0, "--before", 2)
     assert (
         orders.error(*command)
-        == "orders-0: nothing was deleted (--yes deletes what is below 2, at most 2 records, irreversibly)"
+        == "orders-0: nothing was deleted (--yes deletes all records below 2, at most 2 records, irreversibly)"
     )
     assert offsets(orders, "orders") == [0, 1, 2, 3, 4]
     done = orders(*command, "--yes")
     assert done.out == "PARTITION  START  CLEAN BELOW\n        0  0 → 2        0 → 2\n"
     assert done.err == (
-        "orders: partition 0 starts at 2, the next round removes the records below from storage, version 4\n"
+        "orders: partition 0 starts at 2; the next round removes the records below it from storage, version 4\n"
     )
     assert offsets(orders, "orders") == [2, 3, 4]
     log = orders("status", "orders", "--json").json["logs"][0]
     assert (log["owed"], log["due"]) == ("records below 2 were deleted", True)
-    assert orders(*command).err == "orders: partition 0 starts at or above 2 already, version 4 stays\n"
+    assert orders(*command).err == "orders: partition 0 already starts at or above 2, still version 4\n"
     assert orders.error("consume", "orders", "--partition", 0, "--from", 1).startswith("orders-0: offset 1 is outside")
 
 
@@ -148,7 +148,7 @@ def test_truncate_makes_offsets_free_for_new_records(orders):
         "        0  5 → 4            0     -1 +1       -1",
     ]
     assert done.err == "orders: partition 0 ends at 4, version 4\n"
-    assert orders(*command).err == "orders: partition 0 ends at 4 already, version 4 stays\n"
+    assert orders(*command).err == "orders: partition 0 already ends at 4, still version 4\n"
     produce(orders, "orders", (4, 77))
     assert [(r["offset"], r["timestamp"]) for r in orders("consume", "orders").lines][-2:] == [(3, 1), (4, 77)]
 
@@ -184,7 +184,7 @@ def test_what_lies_outside_of_the_log_is_refused_with_its_bounds(orders):
             "orders has no partition 2 (it has 2, numbered from 0)"
         )
     assert orders.error("truncate", "orders", "--to", 0, "--yes") == (
-        "orders has 2 partitions (--partition says which one)"
+        "orders has 2 partitions (choose one with --partition)"
     )
     assert "'x' is not a valid integer" in orders.error("truncate", "orders", "--to", "x")
     assert orders.error("delete-records", "orders", "--yes").startswith("Missing option '--before'")
@@ -202,7 +202,7 @@ def test_a_name_with_a_partition_says_which_log(lithify):
     assert lithify.error("truncate", f"{name}-partition-1", "--partition", 0, "--to", 1) == (
         f"{name}-partition-1 names partition 1, --partition 0 another"
     )
-    assert lithify.error("undo", f"{name}-partition-1").endswith(f"(this verb takes the whole topic: {name})")
+    assert lithify.error("undo", f"{name}-partition-1").endswith(f"(this verb needs the whole topic: {name})")
 
 
 def test_a_clock_that_is_years_from_the_commits_needs_a_persons_word(lithify):

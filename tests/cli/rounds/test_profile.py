@@ -23,7 +23,7 @@ def test_a_round_writes_its_profile_to_a_new_folder(orders, tmp_path):
     folder = tmp_path / "deep" / "profile"
     done = orders("compact", "orders", "--profile", folder)
     (said,) = (line for line in done.err.splitlines() if "profile" in line)
-    assert said == f"{folder}: a profile with 2 of 2 tasks; trace viewers, such as Perfetto, open trace.json"
+    assert said == f"{folder}: the profile has 2 of 2 tasks; open trace.json in a trace viewer such as Perfetto"
     rows = [json.loads(line) for line in (folder / "profile.jsonl").read_text().splitlines()]
     phases = [row["name"] for row in rows if row["of"] == "phase"]
     assert phases == ["plan", "session", "key_pass", "rewrite", "commit"]
@@ -44,7 +44,7 @@ def test_a_round_without_work_has_a_profile_of_its_phases(orders, tmp_path):
 
 def test_a_plan_has_no_profile(orders, tmp_path):
     folder = tmp_path / "p"
-    assert "--plan runs no round, so there is nothing to --profile" in orders.error(
+    assert "--plan runs no round, so --profile has nothing to record" in orders.error(
         "compact", "orders", "--plan", "--profile", folder
     )
     assert not folder.exists()
@@ -67,6 +67,6 @@ def test_a_disk_that_fills_up_does_not_fail_the_round(orders, tmp_path, monkeypa
 
     monkeypatch.setattr(profiles, "profile_folder", then_full)
     done = orders("compact", "orders", "--profile", tmp_path / "p")
-    assert f"{tmp_path / 'p'}: the profile could not be written: No space left on device" in done.err.splitlines()
+    assert f"{tmp_path / 'p'}: the profile cannot be written: No space left on device" in done.err.splitlines()
     assert len(orders("consume", "orders").lines) == 1
     assert list((tmp_path / "p").iterdir()) == []

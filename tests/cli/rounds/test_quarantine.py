@@ -56,7 +56,7 @@ def test_logs_of_all_topics_are_listed_the_worst_first(orders):
 
 def test_a_released_log_is_as_if_it_had_never_failed(orders):
     told = orders("quarantine", "release", "orders", "--partition", 3)
-    assert (told.out, told.err) == ("", "orders: released 3 (failed 8 times); cleaners try at once\n")
+    assert (told.out, told.err) == ("", "orders: released 3 (failed 8 times); cleaners try again at once\n")
     assert [log["partition"] for log in orders("quarantine", "list", "--json").lines] == [0, 0]
     assert not orders("status", "orders", "--json").json["logs"][3]["quarantined"]
     report = orders("quarantine", "release", "orders", "--json").json

@@ -25,7 +25,7 @@ def test_without_yes_the_plan_is_shown_and_nothing_changed(lithify):
         "  complete",
     ]
     assert shown.err == (
-        "error[Refused]: orders: nothing was repaired (--yes has the catalog name version 2 again, as it was)\n"
+        "error[Refused]: orders: nothing was repaired (--yes restores version 2 in the catalog, unchanged)\n"
     )
     assert sorted(Path(lithify.warehouse).rglob("*")) == before
 
@@ -47,7 +47,7 @@ def test_all_topics_are_repaired_at_once(lithify):
     a_lost_topic(lithify, "orders", "eu/customers")
 
     found = lithify("repair")
-    assert found.err == "2 topics can be repaired; `lithify repair TOPIC --yes`, or --all --yes\n"
+    assert found.err == "2 topics can be repaired; run `lithify repair TOPIC --yes`, or `lithify repair --all --yes`\n"
     lithify("repair", "--all", "--yes")
 
     assert lithify("repair").err == "no topic needs repair\n"
@@ -70,8 +70,8 @@ def test_one_that_cannot_be_repaired_does_not_stop_the_others(lithify):
 def test_what_it_cannot_take_is_refused(lithify):
     a_lost_topic(lithify, "orders")
     assert lithify.error("repair", "nope").startswith("nope: neither the catalog nor a folder")
-    assert lithify.error("repair", "orders", "--all").startswith("--all names every topic")
-    assert lithify.error("repair", "--folder", "x").startswith("--folder and --metadata are of one topic")
+    assert lithify.error("repair", "orders", "--all").startswith("--all repairs every topic")
+    assert lithify.error("repair", "--folder", "x").startswith("--folder and --metadata belong to one topic")
 
 
 def test_the_name_of_a_folder_steers_no_terminal(lithify, tmp_path):

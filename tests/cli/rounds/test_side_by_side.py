@@ -106,7 +106,7 @@ def test_retention_that_waits_for_a_round_is_reported(lithify, masked):
     assert "SIZE past retention wait until the compacted view has them" in told
     assert lithify("status", "states", "--json").json["logs"][0]["retention_waiting_bytes"] > 0
     assert masked(lithify("retain", "states").err) == (
-        "states: SIZE past retention wait for a round, until the compacted view has them, version 2 stays\n"
+        "states: SIZE past retention remain until a round has copied them to the compacted view, still version 2\n"
     )
     lithify("compact", "states")
     lithify("retain", "states")

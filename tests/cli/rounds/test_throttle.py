@@ -43,10 +43,10 @@ def test_every_document_is_another_one(orders):
 
 def test_wrong_use_stores_nothing(orders):
     assert orders.error("throttle", "orders") == (
-        "give --read-rate, --write-rate or --unlimited (see `lithify throttle --help`)"
+        "pass --read-rate, --write-rate or --unlimited (see `lithify throttle --help`)"
     )
     assert orders.error("throttle", "orders", "--unlimited", "--read-rate", "1MB/s") == (
-        "--unlimited goes without --read-rate and --write-rate (see `lithify throttle --help`)"
+        "--unlimited cannot be combined with --read-rate or --write-rate (see `lithify throttle --help`)"
     )
     assert "'50%' is not a rate such as 20MB/s, 500KiB/s or 1000000" in orders.error(
         "throttle", "orders", "--read-rate", "50%"
@@ -56,7 +56,8 @@ def test_wrong_use_stores_nothing(orders):
     assert "nowhere" in orders.error("throttle", "nowhere", "--unlimited")
     for given in (("orders", "--read-rate", "1MB/s"), ("--unlimited",)):
         assert orders.error("throttle", *given, "--shared") == (
-            "--shared is for rates of cleaners: it goes without a topic and --unlimited (see `lithify throttle --help`)"
+            "--shared is for rates of cleaners: it cannot be combined with a topic or --unlimited (see `lithify "
+            "throttle --help`)"
         )
     assert list(orders.warehouse.rglob("rates.json")) == []
 
@@ -64,7 +65,7 @@ def test_wrong_use_stores_nothing(orders):
 def test_without_a_topic_it_is_for_the_cleaners(orders):
     said = orders("throttle", "--write-rate", "1MiB/s")
     said_of_each = "each cleaner reads without limit, writes at most 1.00 MiB/s"
-    assert said.err == f"within 10 s {said_of_each}, also after a restart\n"
+    assert said.err == f"within 10 s {said_of_each}, even after a restart\n"
     assert (orders.warehouse / ".lithify" / "rates.json").is_file()
     assert f"{said_of_each} (`lithify throttle` changes it)\n" in orders("status").err
     assert orders("throttle", "--unlimited", "--json").json["topic"] is None
@@ -73,13 +74,13 @@ def test_without_a_topic_it_is_for_the_cleaners(orders):
 
 def test_one_bound_for_all_cleaners_is_shown_until_it_is_taken_back(orders):
     assert orders("throttle", "--read-rate", "2MiB/s", "--shared").err == (
-        "within 10 s all cleaners together read at most 2.00 MiB/s, write without limit, also after a restart\n"
+        "within 10 s all cleaners together read at most 2.00 MiB/s, write without limit, even after a restart\n"
     )
     assert "all cleaners together read at most 2.00 MiB/s, write without limit" in orders("status").err
     *_, rates = orders("status", "--json").lines
     rates.pop("id")
     assert rates == {"topic": None, "read_rate_bytes": 2 * 2**20, "write_rate_bytes": None, "shared": True}
     assert orders("throttle", "--unlimited").err == (
-        "within 10 s running cleaners read and write without limit; those that start later have their own rates\n"
+        "within 10 s running cleaners read and write without limit; cleaners that start later have their own rates\n"
     )
     assert "together" not in orders("status").err

@@ -17,7 +17,7 @@ from lithify.store.iceberg.store import IcebergStore
 from lithify.testing.oracle_engine import OracleEngine
 
 WAITS = "interrupted: waiting until the commit has ended; Ctrl-C again ends at once"
-LOST = "interrupted: whether orders was changed is not known; `lithify {} orders` shows it"
+LOST = "interrupted: orders may have been changed; `lithify {} orders` shows whether it was"
 
 pytestmark = pytest.mark.usefixtures("plain_rounds", "handled")
 
@@ -70,7 +70,7 @@ def test_before_the_commit_nothing_has_changed(orders, monkeypatch):
     monkeypatch.setattr(OracleEngine, "open_round", lambda *_: press())
     at = version(orders)
     stopped = orders("compact", "orders", code=130)
-    assert stopped.err == "interrupted: the logs of orders are as they were\n"
+    assert stopped.err == "interrupted: the logs of orders are unchanged\n"
     assert (stopped.out, version(orders)) == ("", at)
 
 
@@ -108,7 +108,7 @@ def test_a_second_one_ends_it_at_once(orders, pressed_in_commits, verb, moment, 
 def test_a_round_that_changed_nothing_says_so(orders, monkeypatch):
     orders("compact", "orders")
     monkeypatch.setattr("lithify.cli.rounds.compact.print_page", lambda _page: press())
-    assert orders("compact", "orders", code=130).err.splitlines()[-1] == "interrupted: orders is as it was"
+    assert orders("compact", "orders", code=130).err.splitlines()[-1] == "interrupted: orders is unchanged"
 
 
 def test_a_round_that_begins_again_has_committed_some_logs(orders, monkeypatch):
@@ -151,7 +151,7 @@ def test_produce_does_not_claim_that_a_batch_was_not_written(orders, pressed_in_
     stopped = orders("produce", "orders", stdin='{"key":"b","value":"1"}', code=130)
     assert stopped.err.splitlines() == [
         "interrupted: waiting until this batch is appended; Ctrl-C again ends at once",
-        "interrupted: orders: 0 records written, version 2; whether the next batch was is not known",
+        "interrupted: orders: 0 records written, version 2; the next batch may have been written",
     ]
 
 

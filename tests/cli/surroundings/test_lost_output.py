@@ -56,7 +56,7 @@ def test_refused_input_is_said_where_stdout_takes_nothing(orders, lost):
 
 def test_how_far_it_got_is_said_where_stdout_takes_nothing(orders, lost):
     code, said = produced(f"{A_LINE * 20_000}{{broken\n", stdout=lost)
-    how_far = "nothing of its batch was written, 20,000 records of batches before it were"
+    how_far = "nothing of its batch was written; 20,000 records of earlier batches were"
     assert (code, said) == (2, f"error[InvalidInput]: stdin, line 20001: {BROKEN} ({how_far})\n")
 
 
@@ -75,7 +75,7 @@ def test_an_interrupt_is_said_where_stdout_takes_nothing(orders, lost):
         producing.send_signal(signal.SIGINT)
         said = producing.stderr.read()
     assert producing.returncode == 130
-    assert said == "interrupted: orders: 1 record written, version 2; lines after these were not\n"
+    assert said == "interrupted: orders: 1 record written, version 2; later lines were not written\n"
 
 
 def test_what_was_found_is_the_exit_code_where_nobody_reads_it(orders, tmp_path, lost):

@@ -218,7 +218,7 @@ def test_a_defect_is_one_line_as_well(orders, monkeypatch):
 
     monkeypatch.setattr(lithify.api.lake.Topic, "info", broken)
     assert orders.error("topic", "info", "orders", code=1) == (
-        "ZeroDivisionError: a first line and a second (`--debug` shows where)"
+        "ZeroDivisionError: a first line and a second (add `--debug` to see where)"
     )
 
 
@@ -295,7 +295,7 @@ def test_a_full_stdout_is_reported_as_what_it_is(lithify, verb, unbuffered):
     if "--json" in verb:
         said = "error[{code}]: {message} ({hint})".format(**json.loads(said))
     assert said.startswith(
-        "error[UnusableEnvironment]: stdout: what is printed cannot be written: No space left on device"
+        "error[UnusableEnvironment]: stdout: the output cannot be written: No space left on device"
     ), said
     assert "free space or print elsewhere" in said
     assert len(said.splitlines()) == 1
@@ -310,7 +310,7 @@ def test_output_that_cannot_be_written_is_said_and_not_committed(orders, own_pro
         )
     assert failed.returncode == 1
     (said,) = failed.stderr.splitlines()
-    assert said.startswith("error[UnusableEnvironment]: stdout: what is printed cannot be written: No space left")
+    assert said.startswith("error[UnusableEnvironment]: stdout: the output cannot be written: No space left")
     assert "free space or print elsewhere" in said
     if "--group" in command:
         assert orders("group", "list", "--json").lines == []
@@ -366,4 +366,4 @@ def test_a_shell_that_has_it_ignore_interrupts_is_obeyed():
     ids=" ".join,
 )
 def test_no_duration_or_rate_is_longer_than_clocks_and_databases_take(orders, command):
-    assert re.search("a hundred years at most|more than 64 bits|1.0 s at least", orders.error(*command))
+    assert re.search("at most a hundred years|more than 64 bits|at least 1.0 s", orders.error(*command))

@@ -95,18 +95,26 @@ WRONG = {
     "topic verb": (("topic", "frob"), "No such command 'frob' (see `lithify topic --help`)"),
     "verb of another noun": (
         ("pulsar", "hydrate", "t"),
-        "No such command 'hydrate': there is `lithify hydrate`, `lithify kafka hydrate` (see `lithify pulsar --help`)",
+        "No such command 'hydrate': did you mean `lithify hydrate` or `lithify kafka hydrate`? (see `lithify pulsar "
+        "--help`)",
     ),
-    "verb without its noun": (("publish", "t"), "No such command 'publish': there is `lithify kafka publish` (see"),
-    "MapR's noun in a noun": (("stream", "topic", "list"), "No such command 'topic': there is `lithify topic` (see"),
-    "MapR's word": (("stream", "cursor", "list"), "No such command 'cursor': there is `lithify group` (see"),
+    "verb without its noun": (
+        ("publish", "t"),
+        "No such command 'publish': did you mean `lithify kafka publish`? (see",
+    ),
+    "MapR's noun in a noun": (
+        ("stream", "topic", "list"),
+        "No such command 'topic': did you mean `lithify topic`? (see",
+    ),
+    "MapR's word": (("stream", "cursor", "list"), "No such command 'cursor': did you mean `lithify group`? (see"),
     "verb of many nouns": (
         ("create",),
-        "No such command 'create': there is `lithify topic create`, `lithify stream",
+        "No such command 'create': did you mean `lithify topic create` or `lithify stream",
     ),
     "MapR's option": (
         ("stream", "create", "-path", "/apps/events"),
-        "No such option '-path': options begin with two dashes, and names of streams and topics have no option (see",
+        "No such option '-path': options begin with two dashes; names of streams and topics are arguments without an "
+        "option (see",
     ),
     "short option": (("stream", "create", "-p", "x"), "No such option '-p' (see `lithify stream create --help`)"),
     "Kafka's start": (
@@ -120,7 +128,7 @@ WRONG = {
     ),
     "Kafka's copies": (
         ("topic", "create", "t", "--replication-factor", "3"),
-        "No such option '--replication-factor': a topic has no replicas of its own: the store keeps the copies (see",
+        "No such option '--replication-factor': a topic has no replicas of its own: the store replicates the data (see",
     ),
     "Kafka's topic": (
         ("topic", "describe", "--topic", "t"),
@@ -140,7 +148,7 @@ WRONG = {
     ),
     "Kafka's servers": (
         ("topic", "list", "--bootstrap-server", "b"),
-        "No such option '--bootstrap-server': there is no server: --warehouse DIR or --catalog NAME says where",
+        "No such option '--bootstrap-server': there is no server: --warehouse DIR or --catalog NAME selects the",
     ),
     "servers of Kafka": (
         ("kafka", "ingest", "--bootstrap-server", "b"),
@@ -158,7 +166,7 @@ WRONG = {
     ),
     "no offset": (
         ("consume", "t", "--from", "9" * 5_000),
-        "Invalid value for '--from': a number of 5000 digits is no offset: those have at most 64 bits (see",
+        "Invalid value for '--from': a number of 5000 digits is not an offset: offsets have at most 64 bits (see",
     ),
     "no offset, below zero": (("consume", "t", "--from", "-" + "9" * 5_000), "Invalid value for '--from': a number"),
     "no offset of a group": (("group", "reset", "g", "t", "--to", "9" * 5_000), "Invalid value for '--to': a number"),
@@ -166,7 +174,7 @@ WRONG = {
     "no such format": (("produce", "t", "--format", "xml"), "Invalid value for '--format': 'xml' is not one of"),
     "two places": (
         ("status", "--warehouse", "w", "--catalog", "c"),
-        "--warehouse and --catalog name two places (give one of them)",
+        "--warehouse and --catalog are both set (use only one of them)",
     ),
     "no time": (("status", "--now", "soon"), "Invalid value for '--now': 'soon' is not a time: use ISO 8601"),
     "no topic name": (("status", "a b"), "'a b' is not a topic: 'a b' must be 1 to 249 letters"),

@@ -127,9 +127,9 @@ def test_the_worst_are_shown_and_the_others_counted(lithify, monkeypatch):
 
 
 def test_flags_that_mean_nothing_are_refused(lithify):
-    assert lithify.error("status", "--interval", "5s").startswith("--interval goes with --watch")
-    assert lithify.error("status", "t", "--all").startswith("--all goes without a topic")
-    assert "a duration above zero" in lithify.error("status", "--watch", "--interval", "0s")
+    assert lithify.error("status", "--interval", "5s").startswith("--interval requires --watch")
+    assert lithify.error("status", "t", "--all").startswith("--all cannot be combined with a topic")
+    assert "the duration must be above zero" in lithify.error("status", "--watch", "--interval", "0s")
 
 
 @pytest.fixture

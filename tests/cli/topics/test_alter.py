@@ -56,7 +56,7 @@ def test_settings_and_partitions_change_in_one_commit(orders):
         "inherited": ["null.key"],
     }
     again = orders("topic", "alter", "orders", "--unset", "null.key", "--partitions", 3)
-    assert again.err == "orders: nothing to change, version 4 stays\n"
+    assert again.err == "orders: nothing to change, still version 4\n"
 
 
 def test_late_records_are_reported_where_a_strategy_lets_them_win(orders):
@@ -96,7 +96,7 @@ def test_a_topic_that_was_only_retained_is_compacted_from_its_start(lithify):
 def test_what_contradicts_or_shrinks_is_refused_and_changes_nothing(orders):
     command = ("topic", "alter", "orders")
     assert orders.error(*command) == (
-        "nothing to change: give --config, --unset or --partitions (see `lithify topic alter --help`)"
+        "nothing to change: pass --config, --unset or --partitions (see `lithify topic alter --help`)"
     )
     assert orders.error(*command, "--partitions", 0) == (
         "orders has 1 partition and cannot have 0 (partitions may grow, never shrink: records would have no log)"
@@ -106,7 +106,7 @@ def test_what_contradicts_or_shrinks_is_refused_and_changes_nothing(orders):
         "segment.byte: no such setting (did you mean segment.bytes?)"
     )
     assert orders.error(*command, "--config", "null.key=drop", "--unset", "null.key") == (
-        "null.key is given with --config and with --unset (give one of them)"
+        "null.key is given with both --config and --unset (use only one of them)"
     )
     assert orders.error(*command, "--config", "compaction.strategy=header") == (
         "compaction.strategy=header needs compaction.strategy.header (name the header that has the order of a record)"
@@ -129,7 +129,9 @@ def test_what_kafka_configs_takes(orders):
     assert orders.error(*command, "--delete-config", "cleanup.policy, x").startswith("x: no such setting")
     assert "cleanup.policy  compact,delete → compact" in orders(*command, "--delete-config", "cleanup.policy").err
     both = ("--config", "null.key=drop", "--add-config", "null.key=retain")
-    assert orders.error(*command, *both) == ("null.key is given with --config and with --add-config (give one of them)")
+    assert orders.error(*command, *both) == (
+        "null.key is given with both --config and --add-config (use only one of them)"
+    )
     both = ("--delete-config", "null.key", "--add-config", "null.key=retain")
     assert orders.error(*command, *both).startswith("null.key is given with --add-config and with --delete-config")
     twice = orders.error(*command, "--add-config", "null.key=retain,null.key=drop")
@@ -142,14 +144,14 @@ def test_what_kafka_configs_takes(orders):
 def test_a_view_stands_between_side_by_side_and_in_place(orders):
     """C35, C43."""
     alter(orders, "compaction.mode=side-by-side")
-    assert orders("topic", "uncompact", "orders").err == "orders: there is no compacted view, version 3 stays\n"
+    assert orders("topic", "uncompact", "orders").err == "orders: there is no compacted view, still version 3\n"
     orders("compact", "orders")
     assert orders.error("topic", "alter", "orders", "--unset", "compaction.mode") == (
         "orders: partition 0 has a compacted view, which in-place topics do not have "
         "(drop it first: `lithify topic uncompact orders --yes`)"
     )
     assert orders.error("topic", "uncompact", "orders") == (
-        "orders: nothing was dropped (--yes drops the compacted view of 1 log with 1 record; the backlog stays)"
+        "orders: nothing was dropped (--yes drops the compacted view of 1 log with 1 record; the backlog remains)"
     )
     dropped = orders("topic", "uncompact", "orders", "--yes")
     assert dropped.out == "PARTITION  CLEAN BELOW  VIEW RECORDS\n        0        2 → 0            -1\n"

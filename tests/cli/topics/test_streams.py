@@ -35,7 +35,7 @@ def test_a_stream_is_created_listed_and_deleted(lithify):
         "/apps/events 1 every record, for 7 d",
     ]
     assert lithify.error("stream", "delete", "/apps/events", "--yes") == (
-        "/apps/events: the stream has 1 topic (--topics deletes them as well)"
+        "/apps/events: the stream has 1 topic (--topics deletes the topics as well)"
     )
     assert lithify.error("stream", "delete", "/apps/events", "--topics") == (
         "/apps/events: nothing was deleted (--yes deletes the stream with 1 topic and 0 records irreversibly)"
@@ -113,7 +113,7 @@ def test_what_is_wrong_is_refused(eu):
     assert "compact=true contradicts cleanup.policy=delete" in contradiction
     assert "nothing to change" in eu.error("stream", "edit", "eu")
     both = eu.error("stream", "edit", "eu", "--config", "ttl=1", "--unset", "ttl")
-    assert "given with --config and with --unset" in both
+    assert "given with both --config and --unset" in both
     assert "is not a stream" in eu.error("stream", "info", "eu/orders")
     assert eu("stream", "info", "eu", "--json").json["attributes"]["ttl"]["from"] == "default"
 
@@ -147,7 +147,7 @@ def test_an_existing_stream_is_left_as_it_is_if_that_is_asked_for(lithify):
     create = ("stream", "create", "eu", "--if-not-exists")
     made = lithify(*create, "--config", "compact=true", "--json").json
     again = lithify(*create, "--config", "compact=false").err
-    assert again == "eu: exists already, nothing was changed; topics keep the latest record of every key, for ever\n"
+    assert again == "eu: exists already; nothing was changed; topics keep the latest record of every key, for ever\n"
     assert lithify(*create, "--json").json == made
     assert "no such" in lithify.error(*create, "--config", "nope=1")
     assert "exists already" in lithify.error("stream", "create", "eu")

@@ -104,7 +104,7 @@ def test_deleting_leaves_files_of_others_and_tells_them(lithify):
     notes.write_text("mine")
     gone = lithify("topic", "delete", "orders", "--yes")
     assert gone.out == f"{location}/notes.txt\n"
-    assert gone.err.endswith("1 file in its folder is not Lithify's, and left:\n")
+    assert gone.err.endswith("1 file in its folder does not belong to Lithify and remains:\n")
     assert notes.read_text() == "mine"
 
 
@@ -203,7 +203,7 @@ def test_a_copy_of_a_kafka_topic_refuses_records_until_it_is_promoted(lithify):
     assert "orders: it is a copy of Kafka's shop.orders, whose offsets are Kafka's" in refused
     assert "lithify kafka promote orders" in refused
     warned = lithify("kafka", "promote", "orders", code=2).err
-    assert "it stays a copy of Kafka's shop.orders (--yes makes it a topic of its own" in warned
+    assert "it remains a copy of Kafka's shop.orders (--yes makes it a topic of its own" in warned
     promoted = lithify("kafka", "promote", "orders", "--yes", "--json").json
     assert (list(promoted), promoted["copy_of"]) == (["topic", "version", "copy_of", "now_ms"], "shop.orders")
     lithify("produce", "orders", stdin='{"key":"k","value":"v"}\n')

@@ -92,7 +92,7 @@ def test_a_python_of_executors_that_does_not_fit_is_a_finding(lithify, monkeypat
     assert executors["ok"] is False
     its = f"with Lithify {own}" if own else "without Lithify"
     assert executors["detail"].startswith(
-        f"PYSPARK_PYTHON={python} is Python {version} {its}, and this is Python {HERE}"
+        f"PYSPARK_PYTHON={python} is Python {version} {its}, but this is Python {HERE}"
     )
     assert f"install Lithify {package.__version__} on Python {HERE}" in executors["hint"]
 
@@ -199,7 +199,7 @@ def test_a_module_in_the_place_of_another_is_named(lithify, monkeypatch, tmp_pat
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'gone'}:{tmp_path}")
     check = the("Python", lithify("doctor", "--json", code=3).json)
     assert f"imports {tmp_path / name}.py in place of" in check["detail"]
-    assert check["hint"] == "rename that, or leave its folder out of PYTHONPATH"
+    assert check["hint"] == "rename it, or remove its folder from PYTHONPATH"
 
 
 def test_a_verb_whose_library_cannot_be_imported_names_doctor(lithify, monkeypatch):

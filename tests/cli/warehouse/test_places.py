@@ -37,8 +37,7 @@ def test_two_variables_that_name_two_places_are_refused_and_a_flag_wins(lithify,
     monkeypatch.setenv("LITHIFY_CATALOG", "prod")
     said = lithify.error("topic", "list", code=1)
     assert said == (
-        "LITHIFY_WAREHOUSE and LITHIFY_CATALOG are both set, and name two places "
-        "(unset one of them, or name a warehouse or a catalog)"
+        "LITHIFY_WAREHOUSE and LITHIFY_CATALOG are both set (unset one of them, or pass a warehouse or a catalog)"
     )
     assert "catalog prod" in lithify("topic", "list", "--catalog", "prod").err
     assert str(lithify.warehouse) in lithify("topic", "list", "--warehouse", lithify.warehouse).err
@@ -50,7 +49,7 @@ def test_a_place_of_blanks_is_none(lithify, tmp_path, monkeypatch):
     monkeypatch.setenv("LITHIFY_WAREHOUSE", " ")
     monkeypatch.setenv("LITHIFY_CATALOG", "\t")
     assert f"in {tmp_path}/lithify-warehouse (" in lithify("topic", "list").err
-    assert "it is empty; leave the option out" in lithify.error("topic", "list", "--warehouse", " ")
+    assert "it is empty; omit the option" in lithify.error("topic", "list", "--warehouse", " ")
 
 
 @pytest.mark.parametrize("value", [" {}", "{} ", "{}\r"])

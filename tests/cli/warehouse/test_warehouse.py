@@ -30,7 +30,7 @@ def test_a_new_warehouse_is_of_the_newest_format(lithify):
         "of format 3 1",
     ]
     said = lithify("warehouse", "upgrade").err
-    assert said == f"{lithify.warehouse}: it has all features of this version already\n"
+    assert said == f"{lithify.warehouse}: it already has all features of this version\n"
 
 
 def test_an_earlier_one_stays_as_it_is_until_it_is_upgraded(earlier):

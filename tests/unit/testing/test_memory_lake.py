@@ -74,7 +74,7 @@ PULSAR = client_config("pulsar://localhost:1", "http://localhost:1")
     ],
 )
 def test_what_needs_a_stored_warehouse_is_refused_before_it_begins(lake, verb):
-    with pytest.raises(RefusedError, match=r"memory: .* need a warehouse that is stored"):
+    with pytest.raises(RefusedError, match=r"memory: .* need a warehouse on a disk or in a store"):
         verb(lake)
 
 

@@ -20,7 +20,7 @@ def default_place() -> tuple[str | None, str | None]:
     warehouse, catalog = (os.environ.get(name, "").strip() for name in (WAREHOUSE_VARIABLE, CATALOG_VARIABLE))
     if warehouse and catalog:
         raise WarehouseError(
-            f"{WAREHOUSE_VARIABLE} and {CATALOG_VARIABLE} are both set, and name two places",
-            hint="unset one of them, or name a warehouse or a catalog",
+            f"{WAREHOUSE_VARIABLE} and {CATALOG_VARIABLE} are both set",
+            hint="unset one of them, or pass a warehouse or a catalog",
         )
     return (None, catalog) if catalog else (warehouse or DEFAULT_WAREHOUSE, None)

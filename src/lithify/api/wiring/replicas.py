@@ -35,7 +35,7 @@ def replicas_of(warehouse: Warehouse, url: str | None, *, makes: bool = False) -
     if catalog is None:
         raise WarehouseError(
             f"{scope.where}: there is no warehouse",
-            hint="is its disk mounted, and is that where it is? --warehouse and $LITHIFY_WAREHOUSE say so",
+            hint="check that its disk is mounted, and that --warehouse or $LITHIFY_WAREHOUSE is its place",
         )
     return open_replicas(url or os.environ.get(COORDINATION_VARIABLE) or None, database_of(catalog), scope)
 
@@ -70,8 +70,8 @@ def place_of(text: str) -> str:
     path = local_path(text) if "://" in text or text.startswith("file:/") else text
     if path is None:
         raise RefusedError(
-            f"{text}: a replica goes to a directory or to a catalog, which has a name",
-            hint="describe the catalog in .pyiceberg.yaml, with its password, and give its name",
+            f"{text}: the target of a replica must be a directory or the name of a catalog",
+            hint="describe the catalog in .pyiceberg.yaml, with its password, and pass its name",
         )
     if "/" in path or path in (".", ".."):
         return str(local_folder(path))
@@ -102,7 +102,8 @@ def _groups_at(warehouse: Warehouse) -> Groups:
     if shared_database(None, catalogs) is None:
         where = scope_of_place(warehouse, makes=False).where
         raise RefusedError(
-            f"{where}: committed positions cannot be copied there: its catalog is no SQL database that processes share",
+            f"{where}: committed positions cannot be copied there: its catalog is not an SQL database that processes "
+            "share",
             hint="replicate without --sync-groups, or to a directory or a catalog in SQL",
         )
     return open_groups(None, catalogs, scope_of(warehouse, makes=True))
@@ -126,5 +127,5 @@ def _check_configured(name: str) -> None:
         names = [str(known_name) for known_name in known] if isinstance(known, dict) else []
         raise RefusedError(
             f"there is no catalog {name} in PyIceberg's configuration",
-            hint=nearest(name, names, f"a directory is written ./{name}"),
+            hint=nearest(name, names, f"write a directory as ./{name}"),
         )

@@ -48,7 +48,7 @@ def check_stored(warehouse: Warehouse) -> None:
     """Raises `RefusedError` for one in memory."""
     if warehouse.doubles is not None:
         raise RefusedError(
-            f"{warehouse.store.where}: cleaners, replicas, ingests and repair need a warehouse that is stored",
+            f"{warehouse.store.where}: cleaners, replicas, ingests and repair need a warehouse on a disk or in a store",
             hint="open one in a directory, such as pytest's tmp_path",
         )
 

@@ -63,7 +63,7 @@ def release(invocation: Invocation, topic_name: str, partitions: tuple[int, ...]
     report = topic.release([partition for partition in given if partition is not None] or None)
     if invocation.printed(report):
         return
-    say(f"{report.topic}: {_released(report)}; cleaners try at once")
+    say(f"{report.topic}: {_released(report)}; cleaners try again at once")
 
 
 def _released(report: ReleaseReport) -> str:

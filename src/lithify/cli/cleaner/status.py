@@ -68,9 +68,9 @@ def status(
       lithify status orders --now 2026-02-01
     """
     if interval_ms is not None and not watches:
-        raise click.UsageError("--interval goes with --watch")
+        raise click.UsageError("--interval requires --watch")
     if everything and topic_name is not None:
-        raise click.UsageError("--all goes without a topic")
+        raise click.UsageError("--all cannot be combined with a topic")
     if topic_name is None:
         look = _overview_look(invocation, now_ms, everything=everything)
     else:

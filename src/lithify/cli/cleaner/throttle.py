@@ -41,11 +41,11 @@ def throttle(
       lithify throttle --read-rate 100MB/s --write-rate 50MB/s --shared
     """
     if unlimited and (read_rate or write_rate):
-        raise click.UsageError("--unlimited goes without --read-rate and --write-rate")
+        raise click.UsageError("--unlimited cannot be combined with --read-rate or --write-rate")
     if not unlimited and not read_rate and not write_rate:
-        raise click.UsageError("give --read-rate, --write-rate or --unlimited")
+        raise click.UsageError("pass --read-rate, --write-rate or --unlimited")
     if shared and (topic_name is not None or unlimited):
-        raise click.UsageError("--shared is for rates of cleaners: it goes without a topic and --unlimited")
+        raise click.UsageError("--shared is for rates of cleaners: it cannot be combined with a topic or --unlimited")
     if topic_name is None:
         report = invocation.open_lake().throttle(read_rate=read_rate, write_rate=write_rate, shared=shared)
     else:
@@ -55,6 +55,6 @@ def throttle(
     if report.topic is not None:
         say(f"{report.topic}: within 10 s running rounds {rates_text(report)}")
     elif unlimited:
-        say("within 10 s running cleaners read and write without limit; those that start later have their own rates")
+        say("within 10 s running cleaners read and write without limit; cleaners that start later have their own rates")
     else:
-        say(f"within 10 s {cleaners_of(report)} {rates_text(report)}, also after a restart")
+        say(f"within 10 s {cleaners_of(report)} {rates_text(report)}, even after a restart")

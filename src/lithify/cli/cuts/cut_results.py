@@ -18,7 +18,7 @@ def print_cut(invocation: Invocation, report: CutReport, done: str, idle: str) -
     for text in texts(page, Outlet.RESULT):
         say(text)
     if not report.changed:
-        say(f"{report.topic}: {idle}, version {report.version} stays{time_note}")
+        say(f"{report.topic}: {idle}, still version {report.version}{time_note}")
         return
     show(drawn(page.table))
     say(f"{report.topic}: {done}, version {report.version}{time_note}")

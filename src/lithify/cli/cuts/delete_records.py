@@ -37,13 +37,15 @@ def delete_records(invocation: Invocation, topic_name: str, partition: int | Non
     if not yes and (planned := topic.plan_delete_records(number, before)).changed:
         (cut,) = planned.logs
         most = plural(cut.records_removed, "record")
-        refuse(f"{log}: nothing was deleted", f"deletes what is below {count(before)}, at most {most}, irreversibly")
+        refuse(
+            f"{log}: nothing was deleted", f"deletes all records below {count(before)}, at most {most}, irreversibly"
+        )
     with committing(invocation, topic.name) as work:
         report = topic.delete_records(number, before)
         work.ended(report.version, changed=report.changed)
         print_cut(
             invocation,
             report,
-            f"partition {number} starts at {count(before)}, the next round removes the records below from storage",
-            f"partition {number} starts at or above {count(before)} already",
+            f"partition {number} starts at {count(before)}; the next round removes the records below it from storage",
+            f"partition {number} already starts at or above {count(before)}",
         )

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from lithify.reports.warehouse import RepairReport
 
 _DOES = {
-    "register": "has the catalog name version {version} again, as it was",
+    "register": "restores version {version} in the catalog, unchanged",
     "rebuild": "recreates the topic from its segments",
-    "finish-deletion": "deletes what its deletion left",
+    "finish-deletion": "deletes the files that its deletion left",
 }
 _DONE = {
-    "register": "the catalog names version {version} again, as it was",
+    "register": "version {version} is in the catalog again, unchanged",
     "rebuild": "recreated from its segments",
-    "finish-deletion": "what its deletion left is deleted",
+    "finish-deletion": "the files that its deletion left are deleted",
 }
 
 
@@ -59,7 +59,7 @@ def repair(
     """
     lake = invocation.open_lake()
     if topic_name is not None and every:
-        raise RefusedError("--all names every topic, and one is given", hint="give one of them")
+        raise RefusedError("--all repairs every topic, but a topic is given", hint="use one of them")
     if topic_name is None:
         return _all(invocation, lake, repairs=every and yes, given=folder or metadata)
     report = lake.repair(topic_name, yes, folder, metadata)
@@ -71,7 +71,7 @@ def repair(
 
 def _all(invocation: Invocation, lake: Lake, *, repairs: bool, given: str | None) -> int:
     if given is not None:
-        raise RefusedError("--folder and --metadata are of one topic", hint="name the topic")
+        raise RefusedError("--folder and --metadata belong to one topic", hint="pass the topic")
     planned, failed = 0, False
     for name in lake.repairable():
         try:
@@ -86,7 +86,10 @@ def _all(invocation: Invocation, lake: Lake, *, repairs: bool, given: str | None
     if not planned and not failed:
         say("no topic needs repair")
     elif planned and not repairs:
-        say(f"{plural(planned, 'topic')} can be repaired; `lithify repair TOPIC --yes`, or --all --yes")
+        say(
+            f"{plural(planned, 'topic')} can be repaired; run `lithify repair TOPIC --yes`, or `lithify repair --all "
+            "--yes`"
+        )
     return 1 if failed else 0
 
 
@@ -112,7 +115,7 @@ def _lines(report: RepairReport) -> Iterator[str]:
         yield f"  partition {log.partition}: {offsets}, {plural(log.records, 'record')}"
     yield from (f"  {inside(note)}" for note in report.notes)
     if report.way != "finish-deletion":
-        yield f"  {'complete' if report.complete else 'not complete, or not known to be'}"
+        yield f"  {'complete' if report.complete else 'incomplete, or not known to be complete'}"
 
 
 def _of(topic: str, text: str) -> str:

@@ -46,15 +46,15 @@ def retain(invocation: Invocation, topic_name: str, now_ms: int | None, yes: boo
     with committing(invocation, topic.name) as work:
         report = topic.retain(now_ms=now_ms, allow_clock_jump=allow_clock_jump)
         work.ended(report.version, changed=report.changed)
-        print_cut(invocation, report, f"{_removed(report)} went", "" if report.changed else _idle(topic, now_ms))
+        print_cut(invocation, report, f"removed {_removed(report)}", "" if report.changed else _idle(topic, now_ms))
 
 
 def _idle(topic: Topic, now_ms: int | None) -> str:
     """Why nothing is dropped: nothing is past retention, or a round must first copy it to the compacted view (C33)."""
     waiting = sum(log.retention_waiting_bytes for log in topic.status(now_ms=now_ms).logs)
     if waiting:
-        return f"{format_bytes(waiting)} past retention wait for a round, until the compacted view has them"
-    return "no whole segment is past retention"
+        return f"{format_bytes(waiting)} past retention remain until a round has copied them to the compacted view"
+    return "no segment is completely past retention"
 
 
 def _removed(report: CutReport) -> str:

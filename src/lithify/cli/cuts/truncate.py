@@ -52,5 +52,5 @@ def truncate(
             invocation,
             report,
             f"partition {number} ends at {count(to)}",
-            f"partition {number} ends at {count(to)} already",
+            f"partition {number} already ends at {count(to)}",
         )

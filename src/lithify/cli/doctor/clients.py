@@ -50,8 +50,8 @@ def pulsars_jars() -> Check:
     from lithify.spark.pulsar.ledger_opener import JARS_VARIABLE, find_parts
 
     if not os.environ.get(JARS_VARIABLE):
-        hint = f"give it --jars, or set {JARS_VARIABLE}"
-        return Check("Pulsar", False, "no jars are named, which only `lithify pulsar compact` needs", hint, True)
+        hint = f"pass --jars, or set {JARS_VARIABLE}"
+        return Check("Pulsar", False, "no jars are set; only `lithify pulsar compact` needs them", hint, True)
     try:
         parts = find_parts(None)
     except LithifyError as error:

@@ -61,14 +61,14 @@ def _check_of(name: str, look: Callable[[], Check]) -> Check:
     try:
         return look()
     except Exception as error:
-        return cannot_be_used(name, "it cannot be looked at", error)
+        return cannot_be_used(name, "it cannot be checked", error)
 
 
 def _places(invocation: Invocation) -> list[Check]:
     try:
         return places(invocation)
     except Exception as error:
-        return [cannot_be_used("catalog", "it cannot be looked at", error)]
+        return [cannot_be_used("catalog", "it cannot be checked", error)]
 
 
 def _json_of(check: Check) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def places(invocation: Invocation) -> list[Check]:
     if store is None:
         return _chosen_by_the_catalog(lake)
     files = _store(lake, store)
-    catalog = _catalog(lake) if files.ok else Check("catalog", True, "it answers; its topics are not looked at")
+    catalog = _catalog(lake) if files.ok else Check("catalog", True, "it answers; its topics are not checked")
     return [catalog, files]
 
 
@@ -59,7 +59,8 @@ def _chosen_by_the_catalog(lake: Lake) -> list[Check]:
         return [catalog]
     topics = lake.topics()
     if not topics:
-        return [catalog, Check("store", True, "not tried: the catalog chooses where topics are, and there is none yet")]
+        untried = "not tried: the catalog chooses the folders of topics, and there are no topics yet"
+        return [catalog, Check("store", True, untried)]
     try:
         return [catalog, _store(lake, store_of_topic(lake.warehouse, topics[0].topic_name))]
     except LithifyError as error:
@@ -87,7 +88,7 @@ def _folder(folder: Path) -> list[Check]:
         free = shutil.disk_usage(place).free
     except OSError as error:
         detail = f"{folder} cannot be written: {error.strerror}"
-        return [Check("warehouse", False, detail, "make it writable for this user, or name another with --warehouse")]
+        return [Check("warehouse", False, detail, "make it writable for this user, or choose another with --warehouse")]
     room = free >= LITTLE_SPACE_BYTES
     return [
         Check("warehouse", True, f"{folder}, {'writable' if folder.exists() else 'made with the first topic'}"),

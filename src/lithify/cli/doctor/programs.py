@@ -28,7 +28,7 @@ def python() -> Check:
         return Check("Python", False, interpreter, "use Python 3.11, 3.12 or 3.13")
     if strange := next(_in_place_of_others(), None):
         detail = f"{interpreter}, which imports {strange} in place of its own {strange.stem} or the library's"
-        return Check("Python", False, detail, "rename that, or leave its folder out of PYTHONPATH")
+        return Check("Python", False, detail, "rename it, or remove its folder from PYTHONPATH")
     return Check("Python", True, interpreter)
 
 

@@ -62,15 +62,15 @@ def executors() -> Check:
         return Check(NAME, True, f"{_OWN} {name}, which does not run on this machine and is not checked")
     if python.fits:
         return Check(NAME, True, f"{_OWN} {name}, {python}")
-    hint = f"install Lithify {__version__} on Python {_HERE} there, or name another Python: rounds refuse this one"
-    return Check(NAME, False, f"{name} is {python}, and this is Python {_HERE} with Lithify {__version__}", hint)
+    hint = f"install Lithify {__version__} on Python {_HERE} there, or choose another Python: rounds refuse this one"
+    return Check(NAME, False, f"{name} is {python}, but this is Python {_HERE} with Lithify {__version__}", hint)
 
 
 def _unnamed() -> Check:
     python = _asked(DEFAULT)
     others = f"{_OWN} {shutil.which(DEFAULT) or DEFAULT}, since {VARIABLE} is not set"
     if python is None:
-        return Check(NAME, True, f"{others}, and there is none: set it before you start a session of your own")
+        return Check(NAME, True, f"{others}, but that is not there: set it before you start a session of your own")
     if python.fits:
         return Check(NAME, True, f"{others}: {python}")
     return Check(NAME, True, f"{others}: {python}, so set it before you start a session of your own")

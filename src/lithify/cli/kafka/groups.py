@@ -74,7 +74,7 @@ class AskedGroups:
         from lithify.kafka import group_offsets, read_positions
 
         if (self.export or self.checkpoints) and self.positions is None and not self.groups:
-            text = "--export and --checkpoints are for positions of groups: give --translate-groups or --group"
+            text = "--export and --checkpoints need positions of groups: pass --translate-groups or --group"
             raise click.UsageError(text)
         groups = [known_group(topic.warehouse, name, self.coordination_url) for name in self.groups]
         of_lake = [position for group in groups for position in group_offsets(topic, group)]
@@ -91,7 +91,7 @@ class AskedGroups:
             try:
                 self.export.write_text(written(positions))
             except OSError as error:
-                raise RefusedError(f"{self.export} cannot be written: {error}", hint="name another file") from error
+                raise RefusedError(f"{self.export} cannot be written: {error}", hint="choose another file") from error
 
 
 def group_lines(positions: Sequence[TranslatedPosition]) -> list[str]:
@@ -105,8 +105,8 @@ def ended(invocation: Invocation, positions: Sequence[TranslatedPosition]) -> in
     """The exit code: 1 where groups have members, and so did not get positions."""
     active = sorted({position.group for position in positions if position.state == "active"})
     for group in active:
-        text = f"group {group} has members in this cluster, and got no position"
-        error = ConflictError(text, hint="end them, and run the command again")
+        text = f"group {group} has members in this cluster, so no position was written for it"
+        error = ConflictError(text, hint="stop the members, then run the command again")
         invocation.say_failure(error.message, error.hint, error.code, 1, group=group)
     return 1 if active else 0
 
@@ -114,5 +114,5 @@ def ended(invocation: Invocation, positions: Sequence[TranslatedPosition]) -> in
 def _row(position: TranslatedPosition) -> tuple[str, ...]:
     numbers = map(count, (position.partition, position.source_offset, position.offset))
     again = f"≤ {count(position.again)}" if position.again else "0"
-    state = position.state if position.found is None else f"{position.state}: it has {count(position.found)}"
+    state = position.state if position.found is None else f"{position.state}: it is at {count(position.found)}"
     return visible(position.group), *numbers, again, state

@@ -30,9 +30,9 @@ def promote(invocation: Invocation, topic_name: str, yes: bool) -> None:
     topic = invocation.open_whole_topic(topic_name)
     if not yes and (of := (info := topic.info()).copy_of) is not None:
         refuse(
-            f"{topic.name} at {info.location}: it stays a copy of Kafka's {of}",
-            "makes it a topic of its own, which no ingest can continue; let one copy the rest before",
+            f"{topic.name} at {info.location}: it remains a copy of Kafka's {of}",
+            "makes it a topic of its own, which no ingest can continue; first let an ingest copy the rest",
         )
     report = promote_copy(topic)
     if not invocation.printed(report):
-        say(f"{report.topic}: a topic of its own, and no copy of Kafka's {report.copy_of} any more")
+        say(f"{report.topic}: a topic of its own, no longer a copy of Kafka's {report.copy_of}")

@@ -65,7 +65,7 @@ def kafka_settings(
         if is_secret(name) and not _REFERENCE.fullmatch(value):
             raise RefusedError(
                 f"--kafka-conf {name}: all users of the machine can see a secret on a command line",
-                hint=f"put it into a file, --kafka-conf-file FILE, or name a variable: '{name}=${{env:NAME}}'",
+                hint=f"put it into a file, --kafka-conf-file FILE, or use a variable: '{name}=${{env:NAME}}'",
             )
     check_names(kafka_conf, strict=True)
     check_settings(kafka_conf)
@@ -76,7 +76,7 @@ def kafka_settings(
     of_file = {name: value for name, value in shared.items() if name not in left_out}
     settings = {**of_file, **kafka_conf, **servers}
     if not settings.get(SERVERS):
-        raise click.UsageError(f"no --bootstrap-servers, and no {SERVERS} in a --kafka-conf-file")
+        raise click.UsageError(f"pass --bootstrap-servers, or set {SERVERS} in a --kafka-conf-file")
     filled = {name: _filled_in(name, value) for name, value in settings.items()}
     keep(filled)
     return filled
@@ -86,7 +86,7 @@ def settings_used(given: Mapping[str, str]) -> dict[str, str]:
     """The settings that a Kafka client has; reports which ones of a shared file are left out."""
     used = without_unknown(given)
     if unknown := given.keys() - used.keys():
-        say(f"not used, as no Kafka client has them: {', '.join(sorted(unknown))}")
+        say(f"not used, as Kafka's clients do not support them: {', '.join(sorted(unknown))}")
     return used
 
 
@@ -98,7 +98,7 @@ def _filled_in(name: str, value: str) -> str:
     def variable(match: re.Match[str]) -> str:
         content = os.environ.get(match[1])
         if content is None:
-            raise RefusedError(f"{name}: there is no environment variable {match[1]}", hint="set it, and export it")
+            raise RefusedError(f"{name}: the environment variable {match[1]} is not set", hint="set and export it")
         return content
 
     return _REFERENCE.sub(variable, value)

@@ -103,7 +103,7 @@ def compact(
             print_page(plan.page())
         say_notes(plan.notes)
         return 1 if any(one.error is not None for one in plan.partitions) else 0
-    look, before = "the same command with --plan", "readers of {} get what they got before"
+    look, before = "the same command with --plan", "readers of {} get the same as before"
     with interruptible(invocation, topic.name, look=look, before=before) as work:
         with phase_progress(invocation.note) as progress:
             report = topic.compact(progress=work.watched(progress), **given)

@@ -44,7 +44,10 @@ def uncompact(
 
     topic = LiveTopic(topic_name, cluster_config(service_url, admin_url, client_conf))
     if not yes:
-        refuse(f"{topic.name}: nothing was dropped", "drops its compacted views; what brokers have trimmed is lost")
+        refuse(
+            f"{topic.name}: nothing was dropped",
+            "drops its compacted views; messages that brokers have trimmed are lost",
+        )
     report = topic.uncompact(**given)
     if not invocation.printed(report):
         dropped = [str(one.partition) for one in report.partitions if one.changed]

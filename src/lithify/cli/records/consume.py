@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lithify.api.topic import Topic
 
 
-_TO_ALONE = "--to goes without --group, --follow and --version"
+_TO_ALONE = "--to cannot be combined with --group, --follow or --version"
 
 
 @verb("consume")
@@ -104,7 +104,9 @@ def consume(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
     partition = the_partition(topic_name, named, partition)
     if (group := how.pop("group")) is not None:
         if wanted is not None:
-            raise RefusedError("--key and --group: a group reads all records", hint="give one of them")
+            raise RefusedError(
+                "--key cannot be combined with --group: a group reads all records", hint="use one of them"
+            )
         write_group(_member(topic, group, members, (partition, start), how), most, encodings, topic.name)
         return
     _write(_of_key(_tables(topic, partition, start, how), wanted), most, encodings, topic.name)
@@ -175,7 +177,7 @@ def table(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
     """
     wanted = encodings.key_bytes(key)
     if point is not None and version is not None:
-        raise click.UsageError("--at finds the version itself: it goes without --version")
+        raise click.UsageError("--at selects the version itself and cannot be combined with --version")
     topic, named = invocation.open_topic(topic_name)
     partition = the_partition(topic_name, named, partition)
     batches = topic.table_batches(version=version, at=point, partition=partition, key=wanted)

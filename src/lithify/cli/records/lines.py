@@ -109,12 +109,12 @@ def _json_object(index: int, line: bytes) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise LineError(index, f"it is not JSON: {error.msg.removesuffix(' at')} at column {error.colno}") from None
     except (RecursionError, ValueError) as error:  # nested too deeply, a number of thousands of digits
-        raise LineError(index, f"it is not JSON that can be read: {error}") from None
+        raise LineError(index, f"it cannot be read as JSON: {error}") from None
     if type(record) is not dict:
         raise LineError(index, "it is not a JSON object")
     if not record.keys() <= JSON_FIELDS:
         unknown = next(name for name in record if name not in JSON_FIELDS)
-        raise LineError(index, f"unknown field {unknown!r}; known: {', '.join(sorted(JSON_FIELDS))}")
+        raise LineError(index, f"unknown field {unknown!r}; the fields are {', '.join(sorted(JSON_FIELDS))}")
     return record
 
 
@@ -179,7 +179,7 @@ def _fault(record: dict[str, Any], encodings: Encodings) -> str | None:
         if number is not None and (type(number) is not int or number not in range(-(2 ** (bits - 1)), 2 ** (bits - 1))):
             return f"its {name} is not a whole number of {bits} bits: {json.dumps(number)}"
     if record.get("timestamp_type") not in (None, *TIMESTAMP_TYPES):
-        return f"its timestamp_type is none of {', '.join(TIMESTAMP_TYPES)}: {json.dumps(record['timestamp_type'])}"
+        return f"its timestamp_type is not one of {', '.join(TIMESTAMP_TYPES)}: {json.dumps(record['timestamp_type'])}"
     return _headers_fault(record.get("headers"), encodings.headers)
 
 
@@ -191,7 +191,7 @@ def _text_fault(text: object, encoding: Encoding) -> str | None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return "has half a character (a lone surrogate), which is no text"
+        return "has half a character (a lone surrogate), which is not valid text"
     try:
         to_bytes(text, encoding)
     except ValueError as error:

@@ -64,7 +64,7 @@ class Written:
     def say_if_interrupted(self, *, appending: bool = False) -> None:
         """Has the last line say how far it is, if Ctrl-C ends the program from now on."""
         far = f"{plural(self.records, 'record')} written, version {self.version}"
-        after = "whether the next batch was is not known" if appending else "lines after these were not"
+        after = "the next batch may have been written" if appending else "later lines were not written"
         self.invocation.standing = f"{self.topic}: {far}; {after}"
 
     def rows(self) -> list[tuple[int, int, int, int]]:
@@ -180,7 +180,7 @@ def _append_all(
 ) -> None:
     typed = any(path == STDIN for path, _ in sources) and sys.stdin is not None and sys.stdin.isatty()
     if typed:
-        say("reading records from the terminal, one a line; Ctrl-D ends")
+        say("reading records from the terminal, one per line; Ctrl-D ends the input")
     with record_progress("appending", shown=not typed) as advance:  # a bar would be drawn into what is typed
         for path, kind in sources:
             for batch in read_batches(path, kind, form):
@@ -195,7 +195,7 @@ def _append_all(
 def _check_takes_records(state: TopicState) -> None:
     if state.settings.message_ids == "pulsar":
         raise RefusedError(
-            f"{state.name}: message.ids=pulsar, and produced records have no message ids",
+            f"{state.name}: message.ids=pulsar, but produced records have no message ids",
             hint="`lithify pulsar ingest` copies a topic of a Pulsar cluster; nothing was written",
         )
 
@@ -203,16 +203,16 @@ def _check_takes_records(state: TopicState) -> None:
 def _sources(files: tuple[str, ...], flags: ProduceFlags) -> list[tuple[str, Format]]:
     """The files and their formats, all of them checked before anything is written."""
     if flags.key is not None and flags.format_name is not None:
-        raise RefusedError("--key takes every line as a value, --format a line as a record", hint="give one of them")
+        raise RefusedError("--key reads each line as a value, --format as a record", hint="use only one of them")
     sources = [(path, _kind(path, flags)) for path in files or (STDIN,)]
     plain = any(kind in ("tsv", "values") for _, kind in sources)
     if flags.encodings != Encodings.of("utf-8") and all(kind == "parquet" for _, kind in sources):
-        raise RefusedError("--encoding is for text, and parquet has bytes", hint="leave it out")
+        raise RefusedError("--encoding is for text, but Parquet files hold bytes", hint="omit it")
     if flags.null_marker is not None and not plain:
-        raise RefusedError("--null-marker is for tsv", hint='json has "value":null, and parquet has nulls')
+        raise RefusedError("--null-marker is for tsv", hint='in json write "value":null, in parquet use nulls')
     if flags.keep_offsets and plain:
         name = "tsv" if flags.key is None else "a line that is a value"
-        raise RefusedError(f"{name} has no offsets that could be kept", hint="use json or parquet with --keep-offsets")
+        raise RefusedError(f"{name} has no offsets to keep", hint="use json or parquet with --keep-offsets")
     for path, kind in sources:
         check_readable(path, kind)
     return sources
@@ -248,15 +248,15 @@ def _placed(batch: InputBatch, partition: int) -> Any:
     if index >= 0:
         place = f"{batch.source}, {batch.unit} {batch.numbers[index]}"
         own = table.column(column)[index].as_py()
-        raise RefusedError(f"{place}: the record names partition {own}, the topic's name partition {partition}")
+        raise RefusedError(f"{place}: the record has partition {own}, but the topic name has partition {partition}")
     return table.set_column(table.schema.get_field_index(column), column, places)
 
 
 def _say_how_far(error: LithifyError, written: Written) -> None:
     if isinstance(error, UnknownOutcomeError):
-        far = f"its batch may or may not be there, {plural(written.records, 'record')} of batches before it are"
+        far = f"its batch may have been written; {plural(written.records, 'record')} of earlier batches were"
     elif written.records:
-        far = f"nothing of its batch was written, {plural(written.records, 'record')} of batches before it were"
+        far = f"nothing of its batch was written; {plural(written.records, 'record')} of earlier batches were"
     else:
         far = "nothing was written"
     error.hint = f"{error.hint}; {far}" if error.hint else far

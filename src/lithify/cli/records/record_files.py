@@ -87,7 +87,7 @@ def read_batches(path: str, format_name: Format, form: TextForm) -> Iterator[Inp
 def check_readable(path: str, format_name: Format) -> None:
     """Raises `InvalidInputError` now if a file cannot hold records, before anything is appended."""
     if not path:
-        raise InvalidInputError("the name of a file is empty", hint="name a file, or - for stdin")
+        raise InvalidInputError("the name of a file is empty", hint="pass the name of a file, or - for stdin")
     if format_name == "parquet":
         with _open_parquet(path) as file:
             from lithify.columnar.arrivals.arrived_columns import check_types
@@ -154,19 +154,19 @@ def _open_parquet(path: str) -> Iterator[BoundedFile]:
     from lithify.columnar.parquet.footer import UnsoundFileError
 
     if path == STDIN:
-        raise InvalidInputError("Parquet cannot be read from stdin", hint="name a file")
+        raise InvalidInputError("Parquet cannot be read from stdin", hint="pass the name of a file")
     try:
         if Path(path).exists() and not Path(path).is_file():
-            raise InvalidInputError(f"{path}: not a file that Parquet can be in")
+            raise InvalidInputError(f"{path}: Parquet cannot be read from it, because it is not a regular file")
         path.encode()  # Arrow opens no others
         with pa.OSFile(path) as source:
             yield BoundedFile.of(source)
     except UnicodeEncodeError:
-        raise InvalidInputError(f"{path}: its name is not UTF-8", hint="give it another name, or a link") from None
+        raise InvalidInputError(f"{path}: its name is not UTF-8", hint="rename it, or pass a link to it") from None
     except OSError as error:
         reason = error.strerror or " ".join(str(error).split())
         raise InvalidInputError(f"{path}: {reason}") from None
     except (pa.ArrowException, UnsoundFileError, KeyError, TypeError, OverflowError) as error:
         raise InvalidInputError(
-            f"{path}: not a Parquet file that can be read: {' '.join(str(error).split())}"
+            f"{path}: it cannot be read as a Parquet file: {' '.join(str(error).split())}"
         ) from None

@@ -78,7 +78,7 @@ class Lines(Protocol):
 def opened_lines(path: str) -> Iterator[Lines]:
     """The lines of a file, or of stdin for `-`. Raises `InvalidInputError`."""
     if path == STDIN and sys.stdin is None:
-        raise InvalidInputError("stdin is closed", hint="name a file, or pipe records into it")
+        raise InvalidInputError("stdin is closed", hint="pass the name of a file, or pipe records into it")
     try:
         with nullcontext(sys.stdin.buffer) if path == STDIN else Path(path).open("rb") as file:
             yield _lines_of(file)
@@ -122,8 +122,8 @@ def batches_of(lines: Lines, source: str, limits: LineLimits) -> Iterator[LineBa
 
 def _too_long(source: str, number: int, most: int) -> InvalidInputError:
     return InvalidInputError(
-        f"{source}, line {number}: it has more than {most} bytes, which no record of max.message.bytes takes",
-        hint="`lithify topic alter` raises max.message.bytes; --format says what kind of file it is",
+        f"{source}, line {number}: it has more than {most} bytes, too many for a record of max.message.bytes",
+        hint="raise max.message.bytes with `lithify topic alter`, or set the kind of the file with --format",
     )
 
 

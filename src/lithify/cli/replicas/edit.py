@@ -43,9 +43,9 @@ def edit(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
       lithify replica edit clicks-to-backup --compact
     """
     if throttle is not None and unlimited:
-        raise click.UsageError("give --throttle or --unlimited, one of the two")
+        raise click.UsageError("pass either --throttle or --unlimited")
     if throttle is None and not unlimited and sync_groups is None and compact is None:
-        raise click.UsageError("give --throttle, --unlimited, --[no-]sync-groups or --[no-]compact")
+        raise click.UsageError("pass --throttle, --unlimited, --[no-]sync-groups or --[no-]compact")
     rate = throttle if throttle is not None or unlimited else ...
     replicas = invocation.open_lake().replicas(coordination_url=coordination_url)
     info = replicas.edit(name, throttle=rate, sync_groups=sync_groups, compact=compact)
@@ -102,4 +102,4 @@ def remove(invocation: Invocation, name: str, coordination_url: str | None) -> N
     """
     info = invocation.open_lake().replicas(coordination_url=coordination_url).remove(name)
     if not invocation.printed(info):
-        say(f"{summary(info)}: removed; the topics at {info.target} stay")
+        say(f"{summary(info)}: removed; the topics at {info.target} remain")

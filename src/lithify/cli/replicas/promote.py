@@ -27,12 +27,12 @@ def promote(invocation: Invocation, topic_name: str, yes: bool) -> None:
     topic = invocation.open_whole_topic(topic_name)
     if not yes and (info := topic.info()).source is not None:
         refuse(
-            f"{topic.name} at {info.location}: it stays a replica of the topic in {info.source}",
-            "makes it a topic of its own, which no copy continues",
+            f"{topic.name} at {info.location}: it remains a replica of the topic in {info.source}",
+            "makes it a topic of its own, into which nothing is replicated any more",
         )
     report = invocation.open_lake().replicas().promote(str(topic.topic_name))
     if not invocation.printed(report):
         say(
-            f"{report.topic}: a topic of its own since its version {report.version}; it has everything up to version "
-            f"{report.source_version} of its source in {report.source}"
+            f"{report.topic}: a topic of its own since its version {report.version}; it has everything up to "
+            f"version {report.source_version} of its source in {report.source}"
         )

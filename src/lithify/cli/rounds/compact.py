@@ -85,15 +85,15 @@ def compact(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
       lithify compact orders --json | jq '.logs[].records_out'
     """
     if only_plan and profile_dir is not None:
-        raise RefusedError("--plan runs no round, so there is nothing to --profile", hint="give one of them")
+        raise RefusedError("--plan runs no round, so --profile has nothing to record", hint="use only one of them")
     topic, named = invocation.open_topic(topic_name)
     chosen = _partitions(topic_name, named, partitions)
     if only_plan:
         of_plan = {name: limits[name] for name in ("task_memory", "partial_progress")}
         _print(invocation, topic.plan(now_ms=now_ms, partitions=chosen, **of_plan))
         return 0
-    check_now(now_ms, yes, "what a round drops", "--plan shows what it would do")
-    look, before = f"`lithify history {topic.name}`", "the logs of {} are as they were"
+    check_now(now_ms, yes, "what a round removes", "--plan shows what it would do")
+    look, before = f"`lithify history {topic.name}`", "the logs of {} are unchanged"
     with (
         _profiled(invocation, profile_dir) as profile,
         interruptible(invocation, topic.name, look=look, before=before) as work,
@@ -148,15 +148,16 @@ def _profiled(invocation: Invocation, folder: str | None) -> Iterator[RoundProfi
         try:
             profile.save(path)
         except OSError as error:
-            invocation.note("profile", f"{path}: the profile could not be written: {error.strerror}")
+            invocation.note("profile", f"{path}: the profile cannot be written: {error.strerror}")
         else:
             kept = f"{len(profile.tasks)} of {len(profile.tasks) + profile.left_out} tasks"
-            invocation.note("profile", f"{path}: a profile with {kept}; trace viewers, such as Perfetto, open {TRACE}")
+            text = f"{path}: the profile has {kept}; open {TRACE} in a trace viewer such as Perfetto"
+            invocation.note("profile", text)
 
 
 def _partitions(topic_name: str, named: int | None, given: Sequence[int]) -> list[int] | None:
     if named is None:
         return sorted(set(given)) or None
     if set(given) - {named}:
-        raise RefusedError(f"{topic_name} names partition {named}, --partition another")
+        raise RefusedError(f"{topic_name} is partition {named}, but --partition is another one")
     return [named]

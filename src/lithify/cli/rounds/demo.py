@@ -105,14 +105,14 @@ class _Play:
 
     def round_now(self) -> RoundReport:
         report = self._compacted()
-        self._scene("2  Compacted: the latest record of every key is left, at the offset it always had")
+        self._scene("2  Compacted: the latest record of every key remains, at its original offset")
         self._round(report)
         return report
 
     def round_a_day_later(self, first: RoundReport) -> RoundReport:
         retention_ms = int(self.topic.info().config["delete.retention.ms"])
         report = self._compacted(first.now_ms + retention_ms + 60_000)
-        self._scene("3  Compacted again as of a day later: delete.retention.ms has passed, the deletes go too")
+        self._scene("3  Compacted again as of a day later: delete.retention.ms has passed, so the deletes are removed")
         self._round(report)
         return report
 

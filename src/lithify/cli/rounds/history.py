@@ -30,4 +30,4 @@ def history(invocation: Invocation, topic_name: str) -> None:
         return
     print_page(RoundReport.listed(reports))
     if any(report.now_given for report in reports):
-        say("* judged as of that time, which was given with --now")
+        say("* judged as of that time, which was set with --now")

@@ -34,7 +34,7 @@ def verify(
       lithify verify orders --read-rate 50MB/s
     """
     topic = invocation.open_whole_topic(topic_name)
-    invocation.standing = f"{topic.name} was not verified, and is as it was"
+    invocation.standing = f"{topic.name} was not verified, and is unchanged"
     with phase_progress(invocation.note) as progress:
         report = topic.verify(against=against, read_rate=read_rate, spark_conf=spark_conf, progress=progress)
     invocation.standing = ""

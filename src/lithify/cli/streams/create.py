@@ -39,7 +39,7 @@ def create(invocation: Invocation, stream_name: str, config: dict[str, str], if_
     except RefusedError as error:
         if not if_not_exists or isinstance(error, InvalidSettingError | InvalidNameError):
             raise
-        info, done = lake.stream(stream_name).info(), "exists already, nothing was changed"
+        info, done = lake.stream(stream_name).info(), "exists already; nothing was changed"
     if invocation.printed(info):
         return
     say(f"{info.stream}: {done}; topics keep {info.keeps}")

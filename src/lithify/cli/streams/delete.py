@@ -31,7 +31,7 @@ def delete(invocation: Invocation, stream_name: str, topics: bool, yes: bool) ->
     stream_topics = stream.topics()
     name, number = stream.name, plural(len(stream_topics), "topic")
     if stream_topics and not topics:
-        raise RefusedError(f"{name}: the stream has {number}", hint="--topics deletes them as well")
+        raise RefusedError(f"{name}: the stream has {number}", hint="--topics deletes the topics as well")
     if not yes:
         records = sum(topic.info().records for topic in stream_topics)
         with_topics = f" with {number} and {plural(records, 'record')}" if stream_topics else ""
@@ -42,5 +42,5 @@ def delete(invocation: Invocation, stream_name: str, topics: bool, yes: bool) ->
     with_topics = f" with {plural(len(report.topics), 'topic')}" if report.topics else ""
     say(f"{name}: deleted{with_topics}")
     if report.left:
-        say(f"{plural(len(report.left), 'file')} in their folders are not Lithify's, and left:")
+        say(f"{plural(len(report.left), 'file')} in their folders do not belong to Lithify and remain:")
         show(report.left)

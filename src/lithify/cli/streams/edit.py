@@ -37,9 +37,9 @@ def edit(invocation: Invocation, stream_name: str, config: dict[str, str], unset
       lithify stream edit eu --config ttl=30d --unset deleteretention
     """
     if not (config or unset):
-        raise click.UsageError("nothing to change: give --config or --unset")
+        raise click.UsageError("nothing to change: pass --config or --unset")
     if both := sorted(config.keys() & set(unset)):
-        raise RefusedError(f"{both[0]} is given with --config and with --unset", hint="give one of them")
+        raise RefusedError(f"{both[0]} is given with both --config and --unset", hint="use only one of them")
     stream = invocation.open_lake().stream(stream_name)
     report = stream.edit(config, unset=unset)
     if not invocation.printed(report):

@@ -26,5 +26,5 @@ def check_now(now_ms: int | None, yes: bool, what_goes: str, look_first: str = "
     if now_ms is not None and now_ms > time.time() * 1000 and not yes:
         raise RefusedError(
             f"--now {format_time(now_ms)} is later than the clock, and {what_goes} cannot be restored",
-            hint="--yes runs it" + (f", {look_first}" if look_first else ""),
+            hint="add --yes to run it" + (f", {look_first}" if look_first else ""),
         )

@@ -23,7 +23,7 @@ TellBeginning = Callable[[str, Mapping[str, Any]], None]
 MAX_PAUSE_S = 5.0
 """Between two tries, each of which has a patience of its own with a server that restarts."""
 
-WHAT = "what this start has waited for"
+WHAT = "what this start waited for"
 
 
 class _StoppedEarly(BaseException):

@@ -81,10 +81,10 @@ def _draw_in_place(look: Callable[[], Frame], interval_ms: int) -> NoReturn:
     from rich.live import Live
     from rich.text import Text
 
-    every = f"every {format_duration(interval_ms)}, Ctrl-C ends"
+    every = f"every {format_duration(interval_ms)}, Ctrl-C to end"
     shown: list[str] = []
     seen: Sequence[str] = ()
-    live = Live(Text("looking ..."), console=Console(), screen=True, auto_refresh=False)
+    live = Live(Text("checking ..."), console=Console(), screen=True, auto_refresh=False)
     try:
         with live:
             while True:
@@ -111,7 +111,7 @@ def _tried(look: Callable[[], Frame]) -> Frame | LithifyError:
     try:
         return look()
     except Exception as error:  # any error may be gone at the next look
-        return as_lithify_error(error, "the look")
+        return as_lithify_error(error, "the check")
 
 
 def _now() -> str:

@@ -60,7 +60,7 @@ def alter(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
       lithify topic alter orders --add-config cleanup.policy=[compact,delete]
     """
     if twice := sorted(config.keys() & add_config.keys()):
-        raise RefusedError(f"{twice[0]} is given with --config and with --add-config", hint="give one of them")
+        raise RefusedError(f"{twice[0]} is given with both --config and --add-config", hint="use only one of them")
     set_by = {**dict.fromkeys(config, "--config"), **dict.fromkeys(add_config, "--add-config")}
     unset_by = {
         **dict.fromkeys((name.strip() for name in delete_config.split(",") if name.strip()), "--delete-config"),
@@ -68,10 +68,10 @@ def alter(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
     }
     config |= add_config
     if not (config or unset_by or partitions is not None):
-        raise click.UsageError("nothing to change: give --config, --unset or --partitions")
+        raise click.UsageError("nothing to change: pass --config, --unset or --partitions")
     if both := sorted(set_by.keys() & unset_by.keys()):
-        options = f"{set_by[both[0]]} and with {unset_by[both[0]]}"
-        raise RefusedError(f"{both[0]} is given with {options}", hint="give one of them")
+        options = f"{set_by[both[0]]} and {unset_by[both[0]]}"
+        raise RefusedError(f"{both[0]} is given with both {options}", hint="use only one of them")
     topic = invocation.open_whole_topic(topic_name)
     with committing(invocation, topic.name) as work:
         report = topic.alter(config, unset=tuple(unset_by), partitions=partitions)
@@ -83,7 +83,7 @@ def _print(invocation: Invocation, topic: Topic, report: AlterReport) -> None:
     if invocation.printed(report):
         return
     if not report.changed:
-        say(f"{report.topic}: nothing to change, version {report.version} stays")
+        say(f"{report.topic}: nothing to change, still version {report.version}")
         return
     say(f"{report.topic}: changed, version {report.version}")
     for line in _changes(report):

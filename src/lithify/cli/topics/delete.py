@@ -47,6 +47,9 @@ def delete(invocation: Invocation, topic_name: str, if_exists: bool, yes: bool) 
         return
     say(f"{topic_info.original_name}: deleted with {plural(topic_info.records, 'record')}")
     if left:
-        say(f"{plural(len(left), 'file')} in its folder {'is' if len(left) == 1 else 'are'} not Lithify's, and left:")
+        say(
+            f"{plural(len(left), 'file')} in its folder {'does' if len(left) == 1 else 'do'} not belong to Lithify "
+            f"and {'remains' if len(left) == 1 else 'remain'}:"
+        )
         for path in left:
             show([path])

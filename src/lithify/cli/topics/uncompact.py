@@ -34,7 +34,7 @@ def uncompact(invocation: Invocation, topic_name: str, lose_trimmed: bool, yes: 
         views = plural(len(planned.logs), "log")
         refuse(
             f"{topic.name}: nothing was dropped",
-            f"drops the compacted view of {views} with {plural(records, 'record')}; the backlog stays",
+            f"drops the compacted view of {views} with {plural(records, 'record')}; the backlog remains",
         )
     with committing(invocation, topic.name) as work:
         report = topic.uncompact(lose_trimmed=lose_trimmed)

@@ -41,4 +41,4 @@ def upgrade(invocation: Invocation, yes: bool) -> None:
         say(f"{report.warehouse}: upgraded{newer}")
         say(f"  its topics may have: {', '.join(report.features)}")
     else:
-        say(f"{report.warehouse}: it has all features of this version already")
+        say(f"{report.warehouse}: it already has all features of this version")

@@ -107,13 +107,13 @@ def test_what_is_given_later_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 )
 @pytest.mark.parametrize("value", ["hunter2", "hunter2${env:HOME}", ""])
 def test_a_secret_on_the_command_line_is_refused_and_not_shown(name: str, value: str) -> None:
-    with pytest.raises(RefusedError, match="--kafka-conf-file FILE, or name a variable") as refused:
+    with pytest.raises(RefusedError, match="--kafka-conf-file FILE, or use a variable") as refused:
         kafka_settings("b:2", None, {name: value})
     assert "hunter2" not in str(refused.value)
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match=r"sasl\.password: there is no environment variable NOT_THERE"):
+    with pytest.raises(RefusedError, match=r"sasl\.password: the environment variable NOT_THERE is not set"):
         kafka_settings("b:2", None, {"sasl.password": "${env:NOT_THERE}"})
     many = b"".join(b"a%d=\n" % number for number in range(MOST_SETTINGS + 1))
     data = b"".join(b"%d,1\n" % number for number in range(MOST_RESTS + 1))
@@ -180,4 +180,4 @@ def test_what_may_be_the_rest_of_a_password_is_not_shown(tmp_path, capsys, rest)
 
 def test_names_of_other_clients_are_shown(tmp_path, capsys):
     settings_used(kafka_settings("a:1", written(tmp_path, "schema.registry.url=http://r\ntopic=orders"), {}))
-    assert "not used, as no Kafka client has them: schema.registry.url, topic" in capsys.readouterr().err
+    assert "not used, as Kafka's clients do not support them: schema.registry.url, topic" in capsys.readouterr().err
