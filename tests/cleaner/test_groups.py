@@ -57,7 +57,7 @@ def test_a_cleaner_goes_on_without_the_positions_of_groups_and_says_so():
     one.work()
     assert lake.text(name) == "a=2 b=-"
     (trouble,) = one.told(EventKind.TROUBLE)
-    assert "no database of consumer groups is known" in trouble.facts["error"]
+    assert "there is no database of consumer groups" in trouble.facts["error"]
     lake.wait()
     one.work()
     assert len(one.told(EventKind.TROUBLE)) == 1

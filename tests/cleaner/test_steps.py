@@ -438,7 +438,7 @@ class TestFailures:
         stored, put = store.get_document, store.put_document
 
         def damaged(*_):
-            raise DamagedError("memory://x/failures: the file is not JSON any more")
+            raise DamagedError("memory://x/failures: the file is no longer JSON")
 
         def mended(*given):
             put(*given)

@@ -108,7 +108,7 @@ class Away(MemoryCoordination):
 
     def __init__(self, tries: int, *, is_outage: bool = True) -> None:
         super().__init__()
-        self.tries, self.error = tries, CoordinationError("the database of leases cannot be used")
+        self.tries, self.error = tries, CoordinationError("the lease database cannot be used")
         self.error.is_outage = is_outage
 
     def leases(self, prefix: str = "") -> tuple[Lease, ...]:
@@ -152,7 +152,7 @@ def test_a_look_that_hangs_ends_the_process_with_a_clear_line(
     with lake.running() as made:
         until(made.stop.asked.is_set, "it goes on for ever")
         assert made.stop.failed
-        assert "no look at the topics has been completed for 800 ms" in made.stop.reason
+        assert "no check of the topics has completed for 800 ms" in made.stop.reason
         until(lambda: bool(lake.ended), "it does not end")
         go.set()
     assert lake.ended == [False]

@@ -203,7 +203,7 @@ def test_another_warehouse_under_the_name_of_the_target_gets_nothing() -> None:
     daemon = world.daemon()
     assert daemon.run(once=True) and daemon.failed
     (noted,) = world.replicas.progress()
-    assert noted.error is not None and "is another warehouse than when the replica was added" in noted.error
+    assert noted.error is not None and "is not the warehouse to which the replica was added" in noted.error
     assert world.targets["/b"].store.topics() == ()
 
 
@@ -357,7 +357,7 @@ class Away(MemoryReplicas):
 
     def __init__(self, tries: int, *, is_outage: bool = True) -> None:
         super().__init__("source")
-        self.tries, self.error = tries, CoordinationError("the database of leases cannot be used")
+        self.tries, self.error = tries, CoordinationError("the lease database cannot be used")
         self.error.is_outage = is_outage
 
     def definitions(self) -> tuple[ReplicaDefinition, ...]:
@@ -388,7 +388,7 @@ def test_an_outage_of_the_database_is_told_once_and_so_is_its_end() -> None:
         for number in range(2):
             replicas.tries = 10**9
             waited(lambda: world.kinds().count(ReplicaEventKind.TROUBLE) == number + 1)  # noqa: B023
-            replicas.error = CoordinationError("the database of leases cannot be used: in other words")
+            replicas.error = CoordinationError("the lease database cannot be used: in other words")
             failed = replicas.tries
             waited(lambda: replicas.tries < failed - 10)  # noqa: B023
             replicas.tries = 0

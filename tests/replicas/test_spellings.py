@@ -86,7 +86,7 @@ def test_all_that_processes_share_is_the_same_by_every_spelling_c73(folder: Path
 def test_a_replica_inside_of_its_source_is_refused_by_every_spelling_c73(folder: Path, spelling: str) -> None:
     lake = lithify.open(str(folder))
     place = SPELLINGS[spelling](folder).rstrip("/")
-    for where, said in (("", "itself"), ("/inside", "one in the other")):
+    for where, said in (("", "itself"), ("/inside", "inside the other")):
         with pytest.raises(RefusedError, match=said):
             lake.replicas().add("orders", f"{place}{where}")
 

@@ -131,8 +131,8 @@ def mask(
     left = segment.records_in_file - len(masked)
     if left != source.survivors:
         raise EngineError(
-            f"{segment.path}: {source.survivors} records should survive, its mask would leave {left}",
-            hint="nothing was committed; the log is as it was before",
+            f"{segment.path}: {source.survivors} records should survive, but its mask would leave {left}",
+            hint="nothing was committed; the log is unchanged",
         )
     new = write_mask(access, spec, segment, masked, attempt=attempt, acquire=throttles.write)
     return replace(segment, records=left, mask=new), segment.mask_bytes
@@ -186,12 +186,13 @@ def _survivors(
                 number += 1
         if survivors != source.survivors:
             raise DamagedError(
-                f"{source.segment.path}: {source.survivors} records should survive, its row groups hold {survivors}",
+                f"{source.segment.path}: {source.survivors} records should survive, but its row groups hold "
+                f"{survivors}",
                 hint=_CHANGED,
             )
 
 
-_CHANGED = "the file was changed during the round; nothing was committed; run `lithify verify`"
+_CHANGED = "run `lithify verify`: the file was changed during the round; nothing was committed"
 
 
 def _live(in_groups: Sequence[int], dead: DeadPositions) -> Iterator[tuple[int, Flags]]:
@@ -266,8 +267,8 @@ def _each_once(table: pa.Table, segments: Sequence[Segment]) -> pa.Table:
         offset = int(offsets[again[differs]])
         files = ", ".join(s.path for s in segments if s.base_offset <= offset < s.end_offset)
         raise DamagedError(
-            f"partition {segments[0].partition} has different records of offset {offset} in {files}",
-            hint="only one of them was committed: move the other file away, and repair again",
+            f"partition {segments[0].partition} has different records at offset {offset} in {files}",
+            hint="move the file that was not committed to another place, and repair again",
         )
     first = np.ones(len(offsets), bool)
     first[again] = False

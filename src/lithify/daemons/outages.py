@@ -9,7 +9,7 @@ from threading import Lock
 REPEAT_MS = 600_000
 """An outage that lasts is reported again after this time, not at each try."""
 
-LEASES, GROUPS = "the database of leases", "committed positions"
+LEASES, GROUPS = "the lease database", "committed positions"
 """What daemons try again and again, as texts name it."""
 
 

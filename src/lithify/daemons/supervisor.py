@@ -79,8 +79,8 @@ class Looks:
     def stalled(self, limit_ms: int) -> LithifyError:
         reason = f": {error}" if (error := self.last_error()) else ""
         return UnusableEnvironmentError(
-            f"no look at {self.of} has been completed for {format_duration(limit_ms)}{reason}; this process ends so "
-            "that another one is started"
+            f"no check of {self.of} has completed for {format_duration(limit_ms)}{reason}; this process ends, for its "
+            "supervisor to start another"
         )
 
 

@@ -26,7 +26,7 @@ def as_lithify_error(error: Exception, what: object) -> LithifyError:
         return UnusableEnvironmentError(message, hint=hint)
     return DefectError(
         message,
-        hint="an unexpected error: a defect of Lithify, or damage that it did not recognize; run `lithify verify`",
+        hint="run `lithify verify`: this is a defect of Lithify, or damage that it did not recognize",
     )
 
 
@@ -42,7 +42,7 @@ def readable(what: str) -> Iterator[None]:
 OF_THE_MACHINE = (OSError, MemoryError, ImportError)
 """What Python raises when memory, a disk, the network or what is installed fails."""
 
-NOT_INSTALLED = "`lithify doctor` shows which part is missing or broken; install Lithify again with its requirements"
+NOT_INSTALLED = "run `lithify doctor` to find the broken part; install Lithify again with its requirements"
 
 TEXT_CHARACTERS = 300
 """How much of an exception's own text is kept."""

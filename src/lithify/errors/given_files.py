@@ -54,7 +54,7 @@ def check_given(path: str | Path, *, pipes: bool = False) -> None:
     try:
         kind = stat.S_IFMT(Path(path).stat().st_mode)
     except ValueError:
-        raise OSError(errno.EINVAL, "no file can have this name") from None
+        raise OSError(errno.EINVAL, "this name is not valid for a file") from None
     if kind != stat.S_IFREG and not (pipes and kind == stat.S_IFIFO):
         raise OSError(errno.EINVAL, f"it is {_KINDS.get(kind, 'something else')}, not a file")
 

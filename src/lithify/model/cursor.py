@@ -84,8 +84,8 @@ class Cursor:
         """Raises `RefusedError` for a cursor of another partition: its offset has no meaning for this one."""
         if self.partition not in (None, log.partition):
             raise RefusedError(
-                f"{log}: the cursor is one of partition {self.partition}",
-                hint="give each partition its own, as `cursors()` returns them",
+                f"{log}: the cursor belongs to partition {self.partition}",
+                hint="pass each partition its own cursor, as `cursors()` returns them",
             )
 
     def to_json(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def whole_offset(log: LogId, offset: int) -> int:
         return int(index(offset))
     except TypeError:
         raise OffsetOutOfRangeError(
-            f"{log}: {offset!r} is not an offset", hint="give a whole number, or a message id"
+            f"{log}: {offset!r} is not an offset", hint="use a whole number, or a message id"
         ) from None
 
 

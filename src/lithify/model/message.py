@@ -43,7 +43,7 @@ class MessageId(NamedTuple):
     def parsed(cls, text: str) -> Self:
         """LEDGER:ENTRY or LEDGER:ENTRY:INDEX, as `str` writes it. Raises `ValueError`."""
         if not _TEXT.fullmatch(text):
-            raise ValueError(f"{text!r} is no message id: LEDGER:ENTRY, in a batch LEDGER:ENTRY:INDEX")
+            raise ValueError(f"{text!r} is not a message id: use LEDGER:ENTRY, or LEDGER:ENTRY:INDEX in a batch")
         return cls(*map(int, text.split(":")))
 
     @classmethod

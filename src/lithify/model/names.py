@@ -71,8 +71,8 @@ class TopicReference:
         """The topic, where something is `done` to a topic alone. Raises `RefusedError` if a partition was named."""
         if self.partition is not None:
             raise RefusedError(
-                f"{self.original}-partition-{self.partition} names a partition; only a whole topic can be {done}",
-                hint=f"name the topic {self.original}",
+                f"{self.original}-partition-{self.partition} is a partition; only a whole topic can be {done}",
+                hint=f"pass the topic {self.original}",
             )
         return self.name
 
@@ -142,8 +142,8 @@ def check_printable(reference: TopicReference) -> None:
     """
     if not reference.original.isprintable():
         raise InvalidNameError(
-            f"{reference.original!a} is no name for a topic: it has characters that cannot be printed",
-            hint="leave out line breaks, escapes and marks of direction",
+            f"{reference.original!a} is not a valid topic name: it has characters that cannot be printed",
+            hint="remove line breaks, escapes and marks of direction",
         )
 
 

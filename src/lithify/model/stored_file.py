@@ -71,7 +71,7 @@ class OtherCommit:
     def problem(self, version: int | None) -> str:
         """What that means for a catalog that names this version."""
         return (
-            f"the catalog names version {version}, and {self.path} is version {self.version}, of commits that it does "
+            f"the catalog is at version {version}, but {self.path} is version {self.version}, of commits that it does "
             "not have: it was restored from an earlier state, or another catalog commits to the same folder"
         )
 

@@ -35,7 +35,7 @@ class NoGroups:
     """`GroupPositions` of a warehouse without a database of groups."""
 
     def positions_of(self, groups: Collection[str], topic: TopicName | None = None) -> tuple[Position, ...]:
-        raise RefusedError(f"no database of consumer groups is known: {', '.join(sorted(groups))}")
+        raise RefusedError(f"there is no database of consumer groups: {', '.join(sorted(groups))}")
 
 
 PositionToken = tuple[int, ...]

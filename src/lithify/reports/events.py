@@ -168,7 +168,7 @@ def _swept(facts: Mapping[str, Any]) -> str:
 
 
 def recovered_text(facts: Mapping[str, Any]) -> str:
-    """`the database of leases: works again, after 2m 5s`"""
+    """`the lease database: works again, after 2m 5s`"""
     return f"{facts['what']}: works again, after {format_duration(facts['duration_ms'])}"
 
 

@@ -125,7 +125,7 @@ def test_a_replica_that_compacts_by_itself_c67(orders, backup):
     assert added.err.startswith(
         f"replica orders-to-backup: orders → {backup}, compacts by itself (`lithify replica run"
     )
-    assert below(orders) == "does not compact by itself: it begins with the next copy"
+    assert below(orders) == "does not compact by itself: it starts with the next copy"
     copied(orders, backup, compact=True)
     assert below(orders) == "compacts by itself"
     shown = orders("topic", "info", "orders", "--warehouse", backup).out
@@ -242,7 +242,7 @@ def test_a_target_that_cannot_be_read_is_said_beside_the_others(orders, backup, 
 def test_an_unknown_replica_gets_the_nearest_name(orders, backup, verb):
     name, *flags = verb.split()
     assert orders.error("replica", name, "orders-to-backap", *flags).endswith(
-        "(none is defined so far: `lithify replica add TOPIC --to DIR` defines one)"
+        "(define one with `lithify replica add TOPIC --to DIR`)"
     )
     orders("replica", "add", "orders", "--to", backup)
     error = orders.error("replica", name, "orders-to-backap", *flags)
@@ -273,7 +273,7 @@ def test_refused_targets(orders, backup, tmp_path):
 
     assert "is the warehouse of orders itself" in refused("--to", orders.warehouse)
     for around in (orders.warehouse / "default" / "backup", orders.warehouse.parent):
-        assert "lie one in the other" in refused("--to", around)
+        assert "is inside the other" in refused("--to", around)
     secret = refused("--to", "postgresql://me:secret@host/db")
     assert "secret" not in secret and "describe the catalog in .pyiceberg.yaml" in secret
     assert refused("--to", "backap").endswith("(write a directory as ./backap)")
@@ -282,7 +282,7 @@ def test_refused_targets(orders, backup, tmp_path):
     orders("replica", "add", "orders", "--to", backup)
     assert "copies orders to" in refused("--to", backup, "--name", "again")
     other = refused("--to", tmp_path / "third", "--name", "orders-to-backup")
-    assert other == "there is a replica orders-to-backup already (give this one another --name)"
+    assert other == "the replica orders-to-backup already exists (choose another --name)"
 
 
 def test_a_topic_of_the_targets_own_is_not_overwritten(orders, backup):
@@ -306,9 +306,9 @@ def test_loops_are_refused_however_long(orders, tmp_path):
     copied(orders, places[1])
     replicas[1].add("orders", str(places[2]))
     mirror(open_warehouse(str(places[1])), open_warehouse(str(places[2])), ORDERS, MirrorRequest("b"))
-    with pytest.raises(package.RefusedError, match=r"a loop: orders would come back from /.*/b by way of"):
+    with pytest.raises(package.RefusedError, match=r"a loop: orders would return from /.*/b by way of"):
         replicas[2].add("orders", str(places[0]))
-    with pytest.raises(package.RefusedError, match=r"a loop: orders would come back from /"):
+    with pytest.raises(package.RefusedError, match=r"a loop: orders would return from /"):
         replicas[1].add("orders", str(places[0]))
 
 
@@ -318,7 +318,7 @@ def test_two_sources_of_one_topic_are_refused_where_the_database_is_shared(order
     other = tmp_path / "other"
     package.open(str(other)).create_topic("orders")
     refused = orders.error("replica", "add", "orders", "--to", backup, "--warehouse", other, *url)
-    assert "already, by its replica orders-to-backup (a replica has one source)" in refused
+    assert "by its replica orders-to-backup (choose another target: a replica has one source)" in refused
 
 
 def test_a_catalog_without_a_database_needs_a_url(orders, backup, monkeypatch):
@@ -337,7 +337,7 @@ def test_a_source_that_is_not_mounted_is_not_said_to_have_lost_its_topics(orders
             orders.warehouse.mkdir()
         for verb in (["status"], ["run", "--once"]):
             said = orders.error("replica", *verb, *more, code=1)
-            assert f"file://{orders.warehouse}: there is no warehouse (is its disk mounted" in said
+            assert f"file://{orders.warehouse}: there is no warehouse (check that its disk is mounted" in said
 
 
 def test_run_once_copies_what_is_lacking(orders, backup):
@@ -403,7 +403,7 @@ def test_a_stream_with_topics_that_come_and_go(orders, backup):
         None,
         2,
     )
-    assert "the source has no such topic any more; what was copied stays" in gone["error"]
+    assert "the topic no longer exists at the source; the copied records remain" in gone["error"]
     orders("replica", "promote", "later", "--yes", "--warehouse", backup)
     orders("replica", "run", "--once")
     assert [found["topic"] for found in statuses(orders)] == ["orders"]

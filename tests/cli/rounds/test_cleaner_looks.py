@@ -59,7 +59,7 @@ def test_a_database_that_cannot_be_asked_hides_no_topic(lithify, monkeypatch: py
     monkeypatch.setenv("LITHIFY_COORDINATION_URL", "postgresql://lithify:s3cret@127.0.0.1:1/leases")
     shown = lithify("status")
     assert "orders" in shown.out
-    assert "cleaners cannot be read: the database of leases cannot be used" in shown.err
+    assert "cleaners cannot be read: the lease database cannot be used" in shown.err
     assert "s3cret" not in shown.err
     assert CoordinationError.exit_code == 1 and shown.code == 0
 

@@ -64,7 +64,7 @@ def test_one_that_cannot_be_repaired_does_not_stop_the_others(lithify):
 
     assert "orders: 2 metadata files are equally new" in done.err
     assert "orders: orders:" not in done.err
-    assert "customers: the catalog names version 2 again" in done.err
+    assert "customers: version 2 is in the catalog again" in done.err
 
 
 def test_what_it_cannot_take_is_refused(lithify):

@@ -109,11 +109,12 @@ def test_what_contradicts_or_shrinks_is_refused_and_changes_nothing(orders):
         "null.key is given with both --config and --unset (use only one of them)"
     )
     assert orders.error(*command, "--config", "compaction.strategy=header") == (
-        "compaction.strategy=header needs compaction.strategy.header (name the header that has the order of a record)"
+        "compaction.strategy=header needs compaction.strategy.header (set it to the header that has the order of a "
+        "record)"
     )
     both = ("--config", "compaction.mode=side-by-side", "--config", "cleanup.policy=delete")
     assert orders.error(*command, *both).startswith(
-        "compaction.mode=side-by-side needs compact in cleanup.policy, which is delete"
+        "compaction.mode=side-by-side needs compact in cleanup.policy, but it is delete"
     )
     lags = ("--config", "min.compaction.lag.ms=2h", "--config", "max.compaction.lag.ms=1h")
     assert "is above max.compaction.lag.ms=3600000" in orders.error(*command, *lags)

@@ -118,7 +118,7 @@ def test_refusals_say_what_would_be_taken(lithify):
         "segment.byte: no such setting (did you mean segment.bytes?)"
     )
     assert lithify.error(*create, "t", "--config", "null.key=maybe") == (
-        "null.key=maybe: 'maybe' is none of them (accepted: reject or drop or retain)"
+        "null.key=maybe: 'maybe' is not an accepted value (accepted: reject or drop or retain)"
     )
     contradiction = ("--config", "min.compaction.lag.ms=2h", "--config", "max.compaction.lag.ms=1h")
     assert "is above max.compaction.lag.ms=3600000" in lithify.error(*create, "t", *contradiction)

@@ -115,12 +115,12 @@ def test_one_of_a_newer_lithify_is_neither_read_nor_written(earlier, verb):
     file.write_text(json.dumps({"version": 5, "features": ["compacted-logs"]}))
     files = {path: path.stat().st_mtime_ns for path in earlier.warehouse.rglob("*")}
     assert earlier.error(*verb, code=1) == (
-        f"{earlier.warehouse}: the warehouse is of format 5, and this version knows formats up to 4 "
+        f"{earlier.warehouse}: the warehouse has format 5, but this version supports formats up to 4 "
         "(use a newer Lithify; nothing was changed)"
     )
     assert {path: path.stat().st_mtime_ns for path in earlier.warehouse.rglob("*")} == files
     file.write_text(json.dumps({"version": 4, "features": ["compacted-logs", "fast-logs"]}))
-    assert "has the feature fast-logs, which this version does not know" in earlier.error(*verb, code=1)
+    assert "has the feature fast-logs, which this version does not support" in earlier.error(*verb, code=1)
 
 
 @pytest.mark.parametrize("verb", [("topic", "list"), ("warehouse", "info"), ("warehouse", "upgrade", "--yes")])
@@ -129,7 +129,7 @@ def test_one_of_a_newer_lithify_may_say_the_rest_in_another_way(earlier, verb, s
     """C66: nobody is told to delete what a newer Lithify has written."""
     (earlier.warehouse / ".lithify" / "format.json").write_text(json.dumps(said))
     assert earlier.error(*verb, code=1) == (
-        f"{earlier.warehouse}: the warehouse is of format {said['version']}, and this version knows formats up to 4 "
+        f"{earlier.warehouse}: the warehouse has format {said['version']}, but this version supports formats up to 4 "
         "(use a newer Lithify; nothing was changed)"
     )
 

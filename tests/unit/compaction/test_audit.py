@@ -146,7 +146,7 @@ WRITTEN = {
     "C1: a rewrite is written whole": ({"records": 2}, "3 records of s2 survive, 2 were written"),
     "C39: it begins within its sources": ({"base_offset": 2}, "offsets that its sources do not have"),
     "C39: it ends within its sources": ({"end_offset": 9}, "offsets that its sources do not have"),
-    "C13: it stays in its log": ({"partition": 1}, "written for s2 is of another partition"),
+    "C13: it stays in its log": ({"partition": 1}, "written for s2 belongs to another partition"),
 }
 
 

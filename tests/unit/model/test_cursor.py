@@ -53,7 +53,7 @@ def test_a_cursor_says_of_which_partition_it_is_and_one_of_a_version_before_does
     ours.check_is_of(log)
     assert ours == others == Cursor.from_json(stored), "it is no part of where a reader is"
     assert ours.to_json()["partition"] == 1
-    with pytest.raises(RefusedError, match=r"orders-1: the cursor is one of partition 0"):
+    with pytest.raises(RefusedError, match=r"orders-1: the cursor belongs to partition 0"):
         others.check_is_of(log)
 
 

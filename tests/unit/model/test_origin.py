@@ -21,5 +21,5 @@ def test_an_origin_is_read_as_it_was_stored(origin: Origin, stored: str | None) 
 
 
 def test_what_names_no_topic_is_refused() -> None:
-    with pytest.raises(TypeError, match="17 is no topic"):
+    with pytest.raises(TypeError, match="17 is not a topic"):
         origin_of(17)  # type: ignore[arg-type]

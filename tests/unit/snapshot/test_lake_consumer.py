@@ -230,7 +230,7 @@ def test_the_repr_of_a_reader_says_what_and_where_it_reads(topic):
     assert repr(topic.reader()).startswith("<TopicReader of t, next offsets 0: 0, 1: 0, ")
     assert repr(topic.reader()).endswith(", 7: 0, and 292 more>")
     with topic.reader(group="g", follow=True) as member:
-        assert repr(member) == "<GroupReader of t, group g, next offsets none, it reads no partition>"
+        assert repr(member) == "<GroupReader of t, group g, next offsets none: it reads no partition>"
         list(member.poll())
         assert repr(member).startswith("<GroupReader of t, group g, next offsets 0: 2, 1: 0, ")
     assert repr(member).endswith(", closed>")

@@ -222,7 +222,7 @@ def test_the_topic_may_be_what_is_loaded():
 
 
 def test_a_partition_is_not_a_topic():
-    with pytest.raises(LithifyError, match="names a partition"):
+    with pytest.raises(LithifyError, match="is a partition"):
         read_options({"subscribe": "persistent://a/b/c-partition-1"})
 
 

@@ -94,7 +94,7 @@ def check_columns(schema: pa.Schema, accepted: pa.Schema = GIVEN_SCHEMA) -> None
     names = schema.names
     unknown = [n for n in names if n not in accepted.names and n not in _IGNORED]
     if unknown:
-        raise InvalidInputError(f"unknown column {unknown[0]!r}", hint=f"known: {', '.join(accepted.names)}")
+        raise InvalidInputError(f"unknown column {unknown[0]!r}", hint=f"the columns are {', '.join(accepted.names)}")
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice:
         raise InvalidInputError(f"the column {twice[0]!r} is given twice")

@@ -105,7 +105,7 @@ def check_file(path: str, status: os.stat_result) -> None:
     """Raises `DamagedError` for a pipe, a device or a folder, whose reads may block or never end."""
     if not stat.S_ISREG(status.st_mode):
         raise DamagedError(
-            f"{path}: it is not a file any more, but a {_KINDS.get(stat.S_IFMT(status.st_mode), 'special file')}",
+            f"{path}: it is no longer a file, but a {_KINDS.get(stat.S_IFMT(status.st_mode), 'special file')}",
             hint="restore it from a backup; nothing was changed",
         )
 
@@ -117,7 +117,7 @@ def check_small(path: str, size_bytes: int) -> None:
     """Raises `DamagedError` for a file too large to be read whole."""
     if size_bytes > SMALL_BYTES:
         raise DamagedError(
-            f"{path}: the file has {size_bytes} bytes, and no file of its kind has more than {SMALL_BYTES}",
+            f"{path}: the file has {size_bytes} bytes, but a file of this kind has at most {SMALL_BYTES}",
             hint="restore it from a backup; nothing was changed",
         )
 

@@ -42,6 +42,6 @@ def read_sealed(access: FileAccess, path: str) -> dict[str, Any]:
                 raise
         before = text
     raise WarehouseError(
-        f"{path}: none of {LOOKS} reads was whole, as the file was rewritten during each of them",
+        f"{path}: none of {LOOKS} reads was complete, because the file was rewritten during each of them",
         hint="try again; nothing was changed",
     )

@@ -54,11 +54,9 @@ def parsed_object(path: str, text: bytes) -> dict[str, Any]:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise DamagedError(
-            f"{path}: the file is not JSON any more: {one_line(str(error), 200)}", hint=_RESTORE
-        ) from error
+        raise DamagedError(f"{path}: the file is no longer JSON: {one_line(str(error), 200)}", hint=_RESTORE) from error
     if not isinstance(content, dict):
-        raise DamagedError(f"{path}: the file is not a JSON object any more", hint=_RESTORE)
+        raise DamagedError(f"{path}: the file is no longer a JSON object", hint=_RESTORE)
     return content
 
 

@@ -19,7 +19,7 @@ from typing import IO
 from lithify.errors import EngineError
 
 LOCAL_FOLDERS = "SPARK_LOCAL_DIRS"
-MORE_SPACE = "free space there, or set spark.local.dir (without Spark TMPDIR) to a folder that has some"
+MORE_SPACE = "free space there, or set spark.local.dir (without Spark TMPDIR) to a folder with more space"
 _NONCE_BYTES, _KEY_BITS = 12, 256
 
 
@@ -29,7 +29,9 @@ def spill_folder() -> Iterator[Path]:
     try:
         made = tempfile.TemporaryDirectory(prefix="lithify-", dir=_place())
     except OSError as error:
-        raise EngineError(f"{error.filename}: nothing can be kept there: {error.strerror}", hint=MORE_SPACE) from error
+        raise EngineError(
+            f"{error.filename}: temporary files cannot be written there: {error.strerror}", hint=MORE_SPACE
+        ) from error
     with made as folder:
         yield Path(folder)
 
@@ -40,7 +42,7 @@ def spill_file() -> Iterator[IO[bytes]]:
 
     Raises `EngineError` if it cannot be created.
     """
-    with spilling(spill_place(), "nothing can be kept there"):
+    with spilling(spill_place(), "temporary files cannot be written there"):
         file = tempfile.TemporaryFile(dir=_place())  # noqa: SIM115 - closed below
     try:
         yield file
@@ -91,5 +93,5 @@ class Sealer:
             return bytes(self._cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], None))
         except (InvalidTag, ValueError):
             raise EngineError(
-                "what a task has kept on its disk is not what it wrote", hint="nothing was changed; run it again"
+                "a temporary file of a task is not what the task wrote", hint="nothing was changed; run it again"
             ) from None

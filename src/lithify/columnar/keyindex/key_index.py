@@ -109,7 +109,7 @@ class KeyIndex:
         Raises `DamagedError`: the index, or the file's own of its pages, is wrong.
         """
         if keys.null_count or not np.isin(self._signs(keys, distinct=False), self._asked).all():
-            raise self._file.damaged("it has other keys than its index of keys says")
+            raise self._file.damaged("its keys do not match its index of keys")
 
     def deletes(self) -> tuple[BitMap, BitMap]:
         """The positions of keyed records without a value, and of those with an empty one."""
@@ -123,7 +123,7 @@ class KeyIndex:
         except Exception as error:
             raise self._file.damaged(f"its index of keys has no bitmap of deletes: {error}") from None
         if any(bitmap and bitmap.max() >= front.records for bitmap in both):
-            raise self._file.damaged("its index of keys has deletes that are no records of it")
+            raise self._file.damaged("its index of keys has deletes that are not records of it")
         return both
 
     def proof(self) -> KeyIndexProof:
@@ -154,7 +154,7 @@ class KeyIndex:
 
 
 _DIFFERS = "its index of keys is not what was written: a checksum differs"
-_NO_RECORDS = "its index of keys has places that are no records of it"
+_NO_RECORDS = "its index of keys has places that are not records of it"
 _NO_SIGN = np.int64(-1)
 
 

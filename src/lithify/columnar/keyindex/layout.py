@@ -97,7 +97,7 @@ def named_by(entry: bytes, data_end: int, size_bytes: int) -> Named | None:
         return None
     fields = entry.split(b" ")
     if len(fields) != 5 or not all(field.isdigit() and len(field) < 20 for field in fields):
-        raise UnsoundFileError(f"its footer has {entry[:100]!r} in the place of that of an index of keys")
+        raise UnsoundFileError(f"its footer has {entry[:100]!r} in place of an index of keys")
     named = Named(*map(int, fields[1:]))
     inside = data_end <= named.start and named.start + named.block_bytes <= size_bytes
     if not inside or not _HEAD.size <= named.front_bytes <= min(
@@ -123,9 +123,9 @@ def unpacked(raw: bytes, named: Named, records: int) -> tuple[Front, Integers]:
     magic, seed, *numbers = _HEAD.unpack_from(raw)
     front = Front(seed, *numbers)
     if magic != _MAGIC or front.bits > MOST_BITS or len(raw) != front.size_bytes or front.records != records:
-        raise UnsoundFileError("its index of keys is not one of this file")
+        raise UnsoundFileError("its index of keys belongs to another file")
     counts = np.frombuffer(raw, COUNT, offset=_HEAD.size).astype(np.int64)
     starts = np.concatenate([[0], np.cumsum(SUM_BYTES + PLACE.itemsize * counts)]) + front.buckets_at
     if int(counts.sum()) != front.keys or starts[-1] != named.block_bytes:
-        raise UnsoundFileError("its index of keys has other sizes than it says")
+        raise UnsoundFileError("the sizes in its index of keys are wrong")
     return front, starts

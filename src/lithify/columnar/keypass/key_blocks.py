@@ -95,7 +95,7 @@ class Spool:
 
     def _spooling(self) -> AbstractContextManager[None]:
         what = "keys that do not fit into memory cannot be spooled"
-        return spilling(self._folder, what, f"{MORE_SPACE}, or give tasks more --task-memory")
+        return spilling(self._folder, what, f"{MORE_SPACE}, or raise --task-memory")
 
 
 class SpooledKeys:

@@ -113,8 +113,8 @@ def log_findings(
     keyed, compared = total.dirty_keyed + total.holding_keyed, total.compared + total.asked
     if (total.compared, total.asked) != (total.dirty_keyed, total.holding_keyed):
         return EngineError(
-            f"partition {plan.partition}: {keyed} records have keys, {compared} were compared",
-            hint="workers must run the same version of Lithify; the log is as it was before",
+            f"partition {plan.partition}: {keyed} records have keys, but {compared} were compared",
+            hint="check that all workers run the same version of Lithify; the log is unchanged",
         )
     superseded = total.compared - total.winners + total.clean_superseded
     losers = {

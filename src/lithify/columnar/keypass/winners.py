@@ -129,7 +129,7 @@ class WinnerFinder:
         if depth == MAX_DEPTH:
             raise EngineError(
                 f"keys that take more than {format_bytes(self._memory_bytes)} share {MAX_DEPTH} hashes",
-                hint="try again, since hashes differ from round to round, or with a higher --task-memory",
+                hint="try again, as hashes differ from round to round, or raise --task-memory",
             )
         picks, spreads = KeyHash(self.seed, 2 * depth), KeyHash(self.seed, 2 * depth + 1)
         with spill_folder() as folder:

@@ -76,6 +76,6 @@ class BoundedFile:
 def _check(group: int, what: str, size_bytes: int, most_bytes: int) -> None:
     if size_bytes > most_bytes:
         raise UnsoundFileError(
-            f"row group {group} has {what} expand to {format_bytes(size_bytes)}, and at most"
+            f"row group {group} has {what} expand to {format_bytes(size_bytes)}, but at most"
             f" {format_bytes(most_bytes)} are read: write it with smaller pages and row groups"
         )

@@ -85,4 +85,4 @@ class EndSum:
                 at += len(piece)
             yield piece
         if self.is_there and (self._at < self.start or end_sum.to_bytes(_SUM_BYTES, "little") != stored):
-            raise UnsoundFileError("what lies behind its row groups is not what was written: a checksum differs")
+            raise UnsoundFileError("the part after its row groups is not what was written: a checksum differs")

@@ -111,7 +111,7 @@ def read_footer(source: Any) -> Footer:
     except ThriftError as error:
         raise UnsoundFileError(f"its footer is damaged: {error}") from None
     if sum(_number(group, 3) for group in groups) != _number(metadata, 3):
-        raise UnsoundFileError("its row groups do not have the records that its footer says")
+        raise UnsoundFileError("the records of its row groups do not match its footer")
     _check_apart(chunk for group in chunks for chunk in group.values())
     whole = MAGIC + raw + len(raw).to_bytes(4, "little") + MAGIC
     return Footer(pq.read_metadata(pa.BufferReader(whole)), size, start, chunks)
@@ -122,13 +122,13 @@ def raw_footer(source: Any, size: int) -> bytes:
     source.seek(max(0, size - TAIL_BYTES))
     tail = bytes(source.read(min(size, TAIL_BYTES)))
     if len(tail) < len(MAGIC) + END_BYTES or not tail.endswith(MAGIC):
-        raise UnsoundFileError("it does not end as a Parquet file does")
+        raise UnsoundFileError("it does not end like a Parquet file")
     length = int.from_bytes(tail[-END_BYTES : -len(MAGIC)], "little")
     if length > size - END_BYTES - len(MAGIC):
-        raise UnsoundFileError(f"it claims a footer of {length} bytes and has {size} in all")
+        raise UnsoundFileError(f"it claims a footer of {length} bytes but has {size} in all")
     if length > FOOTER_BYTES:
         raise UnsoundFileError(
-            f"its footer has {length} bytes, and at most {FOOTER_BYTES} are read: too many row groups"
+            f"its footer has {length} bytes, but at most {FOOTER_BYTES} are read: it has too many row groups"
         )
     if length + END_BYTES > len(tail):
         source.seek(size - END_BYTES - length)
@@ -166,7 +166,7 @@ def _chunks(group: Struct, leaves: tuple[_Leaf, ...], data_end: int) -> dict[str
     """The chunks of a row group. Without records it does not have any, and their places in its footer are not read."""
     rows, columns = _number(group, 3), _structs(group, 1)
     if len(columns) != len(leaves):
-        raise UnsoundFileError(f"a row group has {len(columns)} columns, its schema {len(leaves)}")
+        raise UnsoundFileError(f"a row group has {len(columns)} columns, but its schema has {len(leaves)}")
     known = [(leaf, column, _facts(column.get(3), leaf, rows)) for leaf, column in zip(leaves, columns, strict=True)]
     return {leaf.path: _chunk(facts, leaf, data_end, column) for leaf, column, facts in known} if rows else {}
 
@@ -176,9 +176,9 @@ def _facts(given: Any, leaf: _Leaf, rows: int) -> Struct:
     facts: Struct = given if isinstance(given, dict) else {}
     path = facts.get(3)
     if not isinstance(path, list) or b".".join(p for p in path if isinstance(p, bytes)) != leaf.path.encode():
-        raise UnsoundFileError(f"a row group has another column in the place of {leaf.path}")
+        raise UnsoundFileError(f"a row group has another column in place of {leaf.path}")
     if _number(facts, 1) != leaf.kind:
-        raise UnsoundFileError(f"a row group has {leaf.path} of another type than its schema")
+        raise UnsoundFileError(f"the type of {leaf.path} in a row group differs from its schema")
     values = _number(facts, 5)
     if values < rows or (values > rows and not (leaf.repeated and rows)):
         raise UnsoundFileError(f"a row group of {rows} records has {values} values of {leaf.path}")
@@ -193,7 +193,7 @@ def _chunk(facts: Struct, leaf: _Leaf, data_end: int, column: Struct) -> Chunk:
     start = first_data_page
     if dictionary := _number(facts, 11) if 11 in facts else 0:
         if dictionary >= start:
-            raise UnsoundFileError(f"a row group has the dictionary of {leaf.path} behind its values")
+            raise UnsoundFileError(f"a row group has the dictionary of {leaf.path} after its values")
         start = dictionary
     if start < len(MAGIC) or start + size > data_end:
         raise UnsoundFileError(f"a row group has {leaf.path} outside of the file")
@@ -241,14 +241,14 @@ def _check_histograms(sizes: Any, leaf: _Leaf) -> None:
     for field, highest in zip((2, 3), leaf.levels, strict=True):
         counts = sizes.get(field, []) if isinstance(sizes, dict) else None
         if not isinstance(counts, list) or len(counts) not in (0, highest + 1):
-            raise UnsoundFileError(f"a row group has counts of the levels of {leaf.path} that are not one for each")
+            raise UnsoundFileError(f"a row group has counts of the levels of {leaf.path} that do not match its levels")
 
 
 def _check_apart(chunks: Iterable[Chunk]) -> None:
     """No two chunks may overlap; else a wrong position could point to valid data of another row group."""
     in_order = sorted(chunks, key=lambda chunk: chunk.start)
     if any(before.end > after.start for before, after in pairwise(in_order)):
-        raise UnsoundFileError("two of its columns lie in the same place")
+        raise UnsoundFileError("two of its columns overlap")
 
 
 def _number(struct: Struct, field: int) -> int:

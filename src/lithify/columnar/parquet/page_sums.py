@@ -130,7 +130,7 @@ class _Column:
         """Raises `UnsoundFileError` if the pages are others than the footer says."""
         actual = (self._values, self._expanded_bytes, self._pages)
         if actual != (self.chunk.values, self.chunk.expanded_bytes, self.chunk.page_counts):
-            raise UnsoundFileError(f"the pages from byte {self.chunk.start} on are not those that its footer says")
+            raise UnsoundFileError(f"the pages from byte {self.chunk.start} on do not match its footer")
 
 
 def _check_as_arrow_reads(footer: Footer) -> None:
@@ -141,13 +141,13 @@ def _check_as_arrow_reads(footer: Footer) -> None:
             read = row_group.column(column)
             dictionary = chunk.start if chunk.start < chunk.first_data_page else None
             if (read.dictionary_page_offset, read.data_page_offset) != (dictionary, chunk.first_data_page):
-                raise UnsoundFileError(f"row group {number} has {path} where readers do not look for it")
+                raise UnsoundFileError(f"row group {number} has {path} at a place that readers do not use")
 
 
 def _check_same_codec(chunks: Iterable[Chunk]) -> None:
     """A segment has one codec, so that one whose footer names another in a place was changed there."""
     if len({chunk.codec for chunk in chunks}) > 1:
-        raise UnsoundFileError("its columns have several codecs, and a segment has one")
+        raise UnsoundFileError("its columns have several codecs, but a segment has one")
 
 
 def _signed(checksum: int) -> int:

@@ -104,7 +104,7 @@ def _pages(read_at: ReadAt, chunk: Chunk) -> Iterator[PageHeader]:
             yield page
         at = data_at + page.stored_bytes
     if left < 0:
-        raise UnsoundFileError(f"the pages from byte {chunk.start} on have more values than the footer says")
+        raise UnsoundFileError(f"the pages from byte {chunk.start} on have more values than its footer states")
 
 
 def _content(header: Struct, kind: Any, at: int) -> tuple[int, int]:
@@ -112,7 +112,7 @@ def _content(header: Struct, kind: Any, at: int) -> tuple[int, int]:
     facts = header.get(own)
     values, encoding = (facts.get(values_field), facts.get(encoding_field)) if isinstance(facts, dict) else (None, None)
     if type(values) is not int or type(encoding) is not int or values < 0:
-        raise UnsoundFileError(f"the page at byte {at} does not say what is in it")
+        raise UnsoundFileError(f"the header of the page at byte {at} does not describe its content")
     return values, encoding
 
 

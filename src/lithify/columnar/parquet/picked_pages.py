@@ -67,9 +67,7 @@ def read_pages(raw: bytes, chunk: Chunk, rows: int) -> Pages:
     if not whole or (ends[:-1] != starts[1:]).any() or (sizes <= 0).any() or (np.diff(first_rows) <= 0).any():
         raise UnsoundFileError(f"its list of the pages from byte {chunk.first_data_page} on is wrong")
     if first_rows[-1] >= rows:
-        raise UnsoundFileError(
-            f"its list of the pages from byte {chunk.first_data_page} on has rows that are not there"
-        )
+        raise UnsoundFileError(f"its list of the pages from byte {chunk.first_data_page} on has rows that do not exist")
     return Pages(starts, sizes, np.append(first_rows, rows))
 
 
@@ -77,7 +75,7 @@ def _places(raw: bytes) -> tuple[Integers, Integers, Integers]:
     """The three numbers of each place, from the bytes of Thrift, all at once: a file has thousands."""
     head = 2
     if len(raw) < head or raw[0] != _LIST_OF_STRUCTS[0] or raw[1] & 0x0F != _LIST_OF_STRUCTS[1]:
-        raise UnsoundFileError("a list of its pages is not one")
+        raise UnsoundFileError("a list of its pages is malformed")
     count = raw[1] >> 4
     if count == 0x0F:
         count = shift = 0
@@ -94,7 +92,7 @@ def _places(raw: bytes) -> tuple[Integers, Integers, Integers]:
     last = last.reshape(count, 7)
     fixed = [0, 2, 4, 6]
     if (first[:, fixed] != last[:, fixed]).any() or (content[first[:, fixed]] != _PLACE).any():
-        raise UnsoundFileError("a list of its pages is not as Thrift writes it")
+        raise UnsoundFileError("a list of its pages is not valid Thrift")
     numbers = [_zigzag(content, first[:, field], last[:, field]) for field in (1, 3, 5)]
     return numbers[0], numbers[1], numbers[2]
 

@@ -62,12 +62,12 @@ def _number_of(kind: Kind) -> int:
 def _written(value: Any, kind: Kind) -> bytes:
     if isinstance(kind, tuple):
         if not isinstance(value, list):
-            raise ThriftError("it has another value where a list should be")
+            raise ThriftError("it has another value in place of a list")
         head = bytes([0xF0 | _number_of(kind[0])]) + _written_varint(len(value))
         return head + b"".join(_written(one, kind[0]) for one in value)
     if isinstance(kind, Mapping):
         if not isinstance(value, dict):
-            raise ThriftError("it has another value where a struct should be")
+            raise ThriftError("it has another value in place of a struct")
         return write_struct(value, kind)
     if kind == _TRUE and isinstance(value, bool):
         return b""
@@ -75,7 +75,7 @@ def _written(value: Any, kind: Kind) -> bytes:
         return _written_varint(len(value)) + value
     if kind in (_I32, _I64) and type(value) is int:
         return _written_varint(value << 1 ^ value >> MOST_BITS)
-    raise ThriftError(f"it has another value where one of kind {kind} should be")
+    raise ThriftError(f"it has another value in place of a value of kind {kind}")
 
 
 def _written_varint(number: int) -> bytes:
@@ -137,7 +137,7 @@ def _list(data: bytes, at: int, left: int) -> tuple[list[Any], int]:
     if size == 0x0F:
         size, at = _varint(data, at)
     if size > len(data) - at:  # no value takes less than a byte
-        raise ThriftError(f"it claims a list of {size} values, and ends before")
+        raise ThriftError(f"it claims a list of {size} values, but ends before")
     values = []
     for _ in range(size):
         value, at = _value(data, at, kind, left)
@@ -147,7 +147,7 @@ def _list(data: bytes, at: int, left: int) -> tuple[list[Any], int]:
 
 def _taken(data: bytes, at: int, size: int) -> tuple[bytes, int]:
     if size > len(data) - at:
-        raise ThriftError(f"it claims {size} bytes of text, and ends before")
+        raise ThriftError(f"it claims {size} bytes of text, but ends before")
     return data[at : at + size], at + size
 
 

@@ -95,7 +95,7 @@ class CheckedFile:
             ("records", self.footer.metadata.num_rows, records),
         ):
             if actual != named:
-                raise DamagedError(f"{self._path}: holds {actual} {what}, the metadata says {named}", hint=RESTORE)
+                raise DamagedError(f"{self._path}: holds {actual} {what}, but the metadata has {named}", hint=RESTORE)
         if not all(self.footer.chunks):
             raise DamagedError(f"{self._path}: has a row group without records", hint=RESTORE)
         own = (self.footer.metadata.metadata or {}).get(OWN_PATH.encode(), b"")  # absent before format 3
@@ -129,7 +129,7 @@ class CheckedFile:
             with damage_named(self._path):
                 batch = next(batches, None)
                 if batch is None or not 0 < batch.num_rows <= left:
-                    raise UnsoundFileError(f"row group {row_group} has other records than its footer says")
+                    raise UnsoundFileError(f"the records of row group {row_group} do not match its footer")
                 left -= batch.num_rows
                 table = pa.Table.from_batches([batch]).select(list(columns))
             yield table
@@ -144,8 +144,8 @@ class CheckedFile:
         most = self._most_bytes(chunks)
         if most > self._most_group_bytes:
             raise DamagedError(
-                f"{self._path}: row group {row_group} can expand to {format_bytes(most)}, and those that"
-                f" Lithify writes stay below {format_bytes(self._most_group_bytes)}",
+                f"{self._path}: row group {row_group} can expand to {format_bytes(most)}, but row"
+                f" groups of Lithify stay below {format_bytes(self._most_group_bytes)}",
                 hint=RESTORE,
             )
         return most
@@ -178,7 +178,7 @@ class CheckedFile:
     def _most_bytes(self, chunks: Sequence[Chunk]) -> int:
         weights = [weigh(self._source.read_at, chunk) for chunk in chunks]
         if any(weight.all_pages_bytes > chunk.expanded_bytes for weight, chunk in zip(weights, chunks, strict=True)):
-            raise UnsoundFileError("its pages expand to more than its footer says")
+            raise UnsoundFileError("its pages expand to more than its footer states")
         return sum(weight.most(chunk.values) for weight, chunk in zip(weights, chunks, strict=True))
 
 

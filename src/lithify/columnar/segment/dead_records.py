@@ -61,7 +61,7 @@ class DeadPositions:
     def with_part(self, other: DeadPositions) -> DeadPositions:
         """Merged with those from another part of the keys of the same segment. Raises `ValueError` on mixed kinds."""
         if self._all_but != other._all_but:
-            raise ValueError("the parts of a segment do not list the same")
+            raise ValueError("the parts of a segment do not list the same kind of records")
         return DeadPositions(self._listed | other._listed, self._all_but)
 
     @property

@@ -92,7 +92,7 @@ def wrong_facts(named: Segment, actual_facts: Segment) -> Iterator[Finding]:
         named_fact, actual_fact = getattr(named, fact.name), getattr(actual_facts, fact.name)
         unsaid = fact.name in ("only_chunks", "keys_indexed") and not named_fact  # an earlier version's manifest
         if named_fact != actual_fact and not unsaid:
-            message = f"{named.path}: {fact.name} is {actual_fact!r}, the metadata says {named_fact!r}"
+            message = f"{named.path}: {fact.name} is {actual_fact!r}, but the metadata has {named_fact!r}"
             yield Finding(named.partition, FindingKind.WRONG_METADATA, message, path=named.path)
 
 

@@ -32,7 +32,7 @@ def stored_pieces(access: FileAccess, segment: Segment) -> Iterator[bytes]:
     if at != segment.size_bytes:
         amount = "more" if at > segment.size_bytes else f"only {at}"
         raise DamagedError(
-            f"{segment.path}: holds {amount} bytes, the metadata says {segment.size_bytes}",
+            f"{segment.path}: holds {amount} bytes, but the metadata has {segment.size_bytes}",
             hint=RESTORE,
         )
 

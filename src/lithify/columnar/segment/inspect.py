@@ -248,20 +248,20 @@ def _wrong_rows(segment: Segment, records: pa.Table, last: int) -> Iterator[Find
     backwards = np.flatnonzero(np.diff(offsets, prepend=last) <= 0)
     if len(backwards):
         offset = int(offsets[backwards[0]])
-        message = f"{segment.path}: offset {offset} comes after a higher or equal one"
+        message = f"{segment.path}: offset {offset} follows an equal or higher one"
         yield Finding(segment.partition, FindingKind.OUT_OF_ORDER, message, offset, segment.path)
     elsewhere = np.flatnonzero(records.column(PARTITION).to_numpy() != segment.partition)
     sizes = pc.binary_length(records.column(VALUE)).cast(pa.int32())
     wrong_size = np.flatnonzero(pc.fill_null(pc.not_equal(sizes, records.column(VALUE_SIZE)), False).to_numpy())
     nulls_differ = not sizes.is_null().equals(records.column(VALUE_SIZE).is_null())
-    for rows, what in ((elsewhere, "is of another partition"), (wrong_size, "has a wrong value_size")):
+    for rows, what in ((elsewhere, "belongs to another partition"), (wrong_size, "has a wrong value_size")):
         if len(rows):
             offset = int(offsets[rows[0]])
             message = f"{segment.path}: the record at offset {offset} {what}"
             yield Finding(segment.partition, FindingKind.FILE_DAMAGED, message, offset, segment.path)
     if segment.only_chunks and has_only_chunks(records) is False:
-        message = f"{segment.path}: it has a whole entry that is no chunk, and its footer says that it has none"
+        message = f"{segment.path}: it has a whole entry that is not a chunk, but its footer states that it has none"
         yield Finding(segment.partition, FindingKind.FILE_DAMAGED, message, path=segment.path)
     if nulls_differ:
-        message = f"{segment.path}: null values and null value_sizes are not those of the same records"
+        message = f"{segment.path}: null values and null value_sizes belong to different records"
         yield Finding(segment.partition, FindingKind.FILE_DAMAGED, message, path=segment.path)

@@ -66,7 +66,7 @@ def read_mask(access: FileAccess, segment: Segment) -> BitMap:
     try:
         file.check(size_bytes=mask.size_bytes, records=mask.dead)
         if not file.schema.equals(_AS_READ):
-            raise DamagedError(f"{mask.path}: its columns are not those of a mask", hint=RESTORE)
+            raise DamagedError(f"{mask.path}: its columns are not the columns of a mask", hint=RESTORE)
         masked, last = BitMap(), -1
         for group in range(file.row_groups):
             rows = file.read(group, MASK_SCHEMA.names)
@@ -75,7 +75,9 @@ def read_mask(access: FileAccess, segment: Segment) -> BitMap:
                 positions = rows.column(POSITION).to_numpy()
                 ascending = positions[0] > last and (positions[1:] > positions[:-1]).all()  # differences may overflow
                 if not ascending or positions[-1] >= segment.records_in_file:
-                    raise UnsoundFileError("its positions are not those of records, in order and each once")
+                    raise UnsoundFileError(
+                        "its positions are not positions of records, ascending and without duplicates"
+                    )
                 masked |= bitmap_of(positions)
             last = int(positions[-1])
         return masked

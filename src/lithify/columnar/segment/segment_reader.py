@@ -54,7 +54,7 @@ class SegmentReader:
         try:
             self._file.check(size_bytes=segment.size_bytes, records=segment.records_in_file)
             if not self._file.schema.equals(self.schema):
-                raise DamagedError(f"{segment.path}: its columns are not those of a segment", hint=RESTORE)
+                raise DamagedError(f"{segment.path}: its columns are not the columns of a segment", hint=RESTORE)
             if segment.mask is not None and self._masked is None:
                 from lithify.columnar.segment.mask_file import read_mask  # few segments have one
 
@@ -182,7 +182,7 @@ class SegmentReader:
         with damage_named(self._segment.path):
             first = next((g for g in range(self.row_groups) if self._largest_offset(g) >= offset), self.row_groups)
             if first > 0 and self._read_all(first - 1, [OFFSET]).column(OFFSET)[-1].as_py() >= offset:
-                raise UnsoundFileError(f"row group {first - 1} has other offsets than its footer says")
+                raise UnsoundFileError(f"the offsets of row group {first - 1} do not match its footer")
         return first
 
     def _largest_offset(self, row_group: int) -> int:

@@ -63,14 +63,14 @@ class EmptyGroup:
         for _ in range(TURNS):
             while waits := self._others(keeper, part):
                 if not is_announced:
-                    self._tell(f"whether {waits[0].owner} is still there", max(lease.left_ms for lease in waits))
+                    self._tell(f"whether {waits[0].owner} is still running", max(lease.left_ms for lease in waits))
                     is_announced = True
                 self._clock.sleep(LOOK_S)
             left -= keeper.take(left)
             if not left:
                 return
         raise ConflictError(
-            f"group {part.group}: members of it start all the time on {part.topic}", hint="stop them, then try again"
+            f"group {part.group}: new members keep starting on {part.topic}", hint="stop them, then try again"
         )
 
     def _others(self, keeper: LeaseKeeper, part: GroupTopic) -> list[Watched]:
@@ -83,11 +83,11 @@ class EmptyGroup:
             if lease.renewed:
                 raise RefusedError(
                     f"group {part.group} has members that read {part.topic}, such as {lease.owner}",
-                    hint="stop them first: positions change only while nobody reads",
+                    hint="stop them first: positions can be changed only while no member reads",
                 )
         return others
 
 
 def _check_stored(part: GroupTopic, refused: Collection[LogId]) -> None:
     if refused:
-        raise ConflictError(f"group {part.group}: a member took over {min(refused)} meanwhile", hint="try again")
+        raise ConflictError(f"group {part.group}: a member has taken over {min(refused)} meanwhile", hint="try again")

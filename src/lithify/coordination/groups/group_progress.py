@@ -40,7 +40,7 @@ class Progress:
             try:
                 self._report(self._member(topic), {log: cursors[log] for log in some})
             except CoordinationError as error:
-                LOGGER.warning("group %s: positions are not stored: %s", self._group, error)
+                LOGGER.warning("group %s: positions cannot be stored: %s", self._group, error)
 
     def stop(self) -> None:
         """Gives up the leases, so that the next run of the stream does not have to wait for them."""
@@ -55,7 +55,8 @@ class Progress:
         for partition in set(lacking).difference(member.take(lacking)):
             if (rival := member.rival(partition)) is not None:
                 raise RefusedError(
-                    f"group {self._group}: {rival} reads {member.part.topic}", hint="give the stream a group of its own"
+                    f"group {self._group}: {rival} already reads {member.part.topic}",
+                    hint="use another group for this stream",
                 )
         now_ms = self._clock.now_ms()
         held = {log: cursor for log, cursor in cursors.items() if member.holds(log.partition)}

@@ -70,7 +70,7 @@ class GroupReader(LogsReader):
         self.close()
 
     def __repr__(self) -> str:
-        at = offsets_text(self.positions()) or "none, it reads no partition"
+        at = offsets_text(self.positions()) or "none: it reads no partition"
         state = ", closed" if self._closed else ""
         return f"<GroupReader of {self._name}, group {self._member.part.group}, next offsets {at}{state}>"
 
@@ -233,7 +233,7 @@ class GroupReader(LogsReader):
 
     def _check_continues(self, state: TopicState, partition: int, cursor: Cursor) -> None:
         group, log = self._member.part.group, LogId(self._name, partition)
-        hint = f"`lithify group reset {group} {self._name} --to earliest`, or to an offset, says where to continue"
+        hint = f"run `lithify group reset {group} {self._name} --to earliest`, or reset it to an offset"
         there = partition in state.partitions
         compacted = self._how.compacted
         match continuation(cursor, state, state.log(partition), compacted=compacted) if there else Gone():
@@ -245,9 +245,9 @@ class GroupReader(LogsReader):
     def _taken_over(self, lost: dict[int, int]) -> PartitionTakenOverError:
         logs = ", ".join(f"{LogId(self._name, p)} from offset {offset} on" for p, offset in sorted(lost.items()))
         return PartitionTakenOverError(
-            f"group {self._member.part.group}: the lease was lost before the position was committed, and the member "
-            f"that has taken it over reads again: {logs}",
-            hint="commit more often, or give all members a longer lease",
+            f"group {self._member.part.group}: the lease was lost before the position was committed, and another "
+            f"member reads again: {logs}",
+            hint="commit more often, or set a longer lease for all members",
         )
 
     def _check_open(self) -> None:

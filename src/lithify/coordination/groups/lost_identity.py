@@ -44,16 +44,16 @@ def check_not_elsewhere(groups: Groups, part: GroupTopic, identity: str) -> None
     more = f" and {len(names) - NAMES_AT_MOST} more" if len(names) > NAMES_AT_MOST else ""
     listing = ", ".join(names[:NAMES_AT_MOST]) + more
     if all(map(_is_place, names)):
-        hint = "open the warehouse once by that place, as the version before did: its positions are taken over then"
+        hint = "open the warehouse once by that place, as the earlier version did: this takes over its positions"
     else:
         hint = (
-            "if the catalog has lost its namespace lithify_warehouse, give it back the property lithify.warehouse-id, "
-            "see `A lost identity` in docs/recover/repair.md"
+            "if the catalog has lost its namespace lithify_warehouse, restore the property lithify.warehouse-id: see "
+            "`A lost identity` in docs/recover/repair.md"
         )
     raise RefusedError(
-        f"group {part.group} has no position in {part.topic} of warehouse {groups.scope}, but the database has some "
-        f"under {listing}, another name of the same warehouse: it would read everything again",
-        hint=f"{hint}; to begin anew, give the group another name",
+        f"group {part.group} has no position in {part.topic} of warehouse {groups.scope}, but has one under "
+        f"{listing}, another name of the same warehouse; it would read everything again",
+        hint=f"{hint}; to start over, choose another name for the group",
     )
 
 

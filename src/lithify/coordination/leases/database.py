@@ -42,7 +42,7 @@ def parsed(url: str) -> URL:
     except (ArgumentError, ValueError):
         raise _unreadable() from None
     if "@" in (database.host or ""):
-        raise CoordinationError("the URL of the database of leases has two '@'", hint=f"write {FORMS}")
+        raise CoordinationError("the URL of the lease database has two '@'", hint=f"write {FORMS}")
     return with_driver(database)
 
 
@@ -62,7 +62,7 @@ def engine_at(url: str) -> Engine:
     """A new engine for a database that processes share. Raises `CoordinationError`."""
     database = parsed(url)
     if in_memory(database):
-        raise CoordinationError("a database in memory cannot be shared", hint="name a file: sqlite:////PATH/FILE.db")
+        raise CoordinationError("a database in memory cannot be shared", hint="use a file: sqlite:////PATH/FILE.db")
     return bounded_engine(database)
 
 
@@ -89,12 +89,12 @@ def bounded_engine(url: URL) -> Engine:
             f"leases in {shown(url)} need the package {error.name}",
             hint=POSTGRES_URL,
         ) from None
-    raise CoordinationError(f"leases cannot be in a database of the kind {url.drivername}", hint=f"use {FORMS}")
+    raise CoordinationError(f"leases cannot be stored in a database of the kind {url.drivername}", hint=f"use {FORMS}")
 
 
 def _unreadable() -> CoordinationError:
     # A malformed URL may have the password anywhere, so no part of it is shown.
-    return CoordinationError("the URL of the database of leases cannot be read", hint=f"write {FORMS}")
+    return CoordinationError("the URL of the lease database cannot be read", hint=f"write {FORMS}")
 
 
 def _postgres(url: URL) -> Engine:

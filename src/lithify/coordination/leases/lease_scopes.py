@@ -87,8 +87,8 @@ def _take_over(write: Transactions, connection: Connection, former: str, name: s
         if not is_denied(error):
             raise
         raise CoordinationError(
-            f"what an earlier version has stored under {former} cannot be taken over: {str(error.orig).strip()}",
-            hint="use the warehouse once as a user who may create tables there and write to all named lithify_*",
+            f"the rows that an earlier version stored under {former} cannot be taken over: {str(error.orig).strip()}",
+            hint="use the warehouse once as a user who may create tables there and write to all lithify_* tables",
         ) from None
 
 

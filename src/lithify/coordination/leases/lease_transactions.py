@@ -66,8 +66,8 @@ class Transactions:
         is_file = url.get_backend_name() == "sqlite" and url.database and not url.database.startswith("file:")
         if is_file and not Path(str(url.database)).exists():
             raise CoordinationError(
-                f"the database of leases cannot be used: there is no {shown(url)}",
-                hint="check the path, or name another with --coordination-url",
+                f"the lease database cannot be used: {shown(url)} does not exist",
+                hint="check the path, or pass another with --coordination-url",
             )
 
     def _once(self, work: Callable[[Connection], T]) -> T:
@@ -89,8 +89,8 @@ class Transactions:
         cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
         text = one_line(str(cause), 300) or type(cause).__name__
         unusable = CoordinationError(
-            f"the database of leases cannot be used: {text}",
-            hint=f"check {shown(self._engine.url)}, or name another with --coordination-url",
+            f"the lease database cannot be used: {text}",
+            hint=f"check {shown(self._engine.url)}, or pass another with --coordination-url",
         )
         unusable.is_outage = is_outage(error)
         return unusable
@@ -119,8 +119,8 @@ def required_database(url: str | None, catalogs: Engine | None, scope: str, need
     shared = shared_database(url, catalogs)
     if shared is None:
         raise RefusedError(
-            f"{scope}: {need}, and its catalog is none",
-            hint="name one with --coordination-url or $LITHIFY_COORDINATION_URL: postgresql://..., sqlite:////PATH",
+            f"{scope}: {need}, but its catalog is not one",
+            hint="pass one with --coordination-url or $LITHIFY_COORDINATION_URL: postgresql://..., sqlite:////PATH",
         )
     return shared
 

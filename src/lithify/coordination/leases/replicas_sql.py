@@ -73,11 +73,10 @@ class SqlReplicas:
 
         if there := self._transactions.done(read):
             raise CoordinationError(
-                f"warehouse {self._scope} has no replicas, but the database has those of the warehouse that was known "
-                f"as {former} before, {there[0]}",
-                hint="if its catalog has lost that identity, give it back, see `A lost identity` in "
-                "docs/recover/repair.md; if it is another warehouse, "
-                "`lithify replica add TOPIC --to DIR` says so",
+                f"warehouse {self._scope} has no replicas, but the database has replicas of the warehouse that was "
+                f"{former} before, {there[0]}",
+                hint="if its catalog has lost that identity, restore it: see `A lost identity` in "
+                "docs/recover/repair.md; if it is another warehouse, run `lithify replica add TOPIC --to DIR`",
             )
 
     def know(self, other: WarehouseScope) -> None:

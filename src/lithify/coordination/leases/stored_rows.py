@@ -34,7 +34,7 @@ def unreadable(table: Table, row: Mapping[str, Any], column: str) -> Coordinatio
     key = ", ".join(f"{c.name} {_shown(row[c.name])}" for c in table.primary_key if c.name in row)
     return CoordinationError(
         f"the row of {table.name} with {key} cannot be read: its {column} is {_shown(row[column])}",
-        hint="another program, or a person, has written it: correct or delete that row",
+        hint="correct or delete that row: Lithify did not write it",
     )
 
 

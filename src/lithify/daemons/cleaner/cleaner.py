@@ -150,7 +150,7 @@ class Cleaner:
             self.chores.seen(versions, self.clock.now_ms())
             self.reporter.well(LOOKS)
         except Exception as error:  # the next look is tried
-            look_error = as_lithify_error(error, "the look at all topics")
+            look_error = as_lithify_error(error, "the check of all topics")
             self.last_error = str(look_error)
             self.reporter.look_failed(look_error, self.last_look_ms)
         finally:

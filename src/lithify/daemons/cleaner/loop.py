@@ -150,7 +150,7 @@ class Loop:
             self.reporter.outage(LEASES, renewal.error)
             return True
         if renewal.replaced_by is not None:
-            self.stop.fail(ConflictError(f"another cleaner has taken over this one's id: {renewal.replaced_by}"))
+            self.stop.fail(ConflictError(f"another cleaner has taken over the id of this one: {renewal.replaced_by}"))
         try:
             self.leases.observe()
         except CoordinationError as error:

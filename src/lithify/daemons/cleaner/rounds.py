@@ -104,9 +104,9 @@ class Rounds:
 
         def progress(_phase: str, _done: int, _total: int) -> None:
             if self.stop.gives_up.is_set():
-                raise RoundAbandonedError("the cleaner stops")
+                raise RoundAbandonedError("the cleaner is stopping")
             if not all(map(self.leases.holds, leases)):
-                raise RoundAbandonedError("the lease was lost", hint="another cleaner does the round")
+                raise RoundAbandonedError("the lease was lost", hint="another cleaner runs the round")
 
         run = Run(self.warehouse, self.engine, self.limits, None, progress)
         results: Results
@@ -114,7 +114,7 @@ class Rounds:
             wanted = {name: work.required.rounds for name, (_, work) in topics.items()}
             results = run_rounds(run, wanted, {name: state for name, (state, _) in topics.items()})
         except Exception as error:  # a defect: these topics wait and are then tried alone
-            results = dict.fromkeys(topics, as_lithify_error(error, "the run of these rounds"))
+            results = dict.fromkeys(topics, as_lithify_error(error, "these rounds"))
         for_each(lambda topic: self._note(*topic, results), topics.values(), self.warehouse.store.at_once)
 
     def _note(self, state: TopicState, work: TopicWork, results: Results) -> None:
@@ -145,7 +145,7 @@ class Rounds:
         log = LogId(state.name, partition)
         if (isinstance(error, EngineError) or error.blames is Blame.ENGINE) and self.stop.asked.is_set():
             # A signal to the whole process group ends Spark too.
-            error = RoundAbandonedError("the cleaner stops")
+            error = RoundAbandonedError("the cleaner is stopping")
         match error:
             case RoundAbandonedError():
                 self.reporter.left(EventKind.ABANDONED, log, error)

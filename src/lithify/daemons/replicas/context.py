@@ -51,9 +51,9 @@ class ReplicaContext:
         known = {definition.name: definition for definition in self.replicas.definitions()}
         if name not in known:
             there = (
-                f"there are {', '.join(sorted(known)[:10])}"
+                f"the replicas are {', '.join(sorted(known)[:10])}"
                 if known
-                else "none is defined so far: `lithify replica add TOPIC --to DIR` defines one"
+                else "define one with `lithify replica add TOPIC --to DIR`"
             )
             raise RefusedError(f"there is no replica {name}", hint=nearest(name, known, there))
         return known[name]

@@ -145,7 +145,7 @@ class ReplicaDaemon:
         try:
             self._look(ignores_waits)
         except Exception as error:  # the next look is tried
-            look_error = as_lithify_error(error, "the look at the replicas")
+            look_error = as_lithify_error(error, "the check of the replicas")
             self._last_error = str(look_error)
             self._reporter.outage(LEASES if isinstance(look_error, CoordinationError) else LOOKS, look_error)
             return False

@@ -62,12 +62,13 @@ def add_replica(context: ReplicaContext, request: ReplicaRequest) -> ReplicaDefi
     )
     if target.scope.name == context.scope.name or target.scope.location == context.scope.location:
         raise RefusedError(
-            f"{request.place} is the warehouse of {definition.what} itself", hint="a replica goes to another one"
+            f"{request.place} is the warehouse of {definition.what} itself",
+            hint="choose another warehouse for the replica",
         )
     if target.scope.holds(context.scope) or context.scope.holds(target.scope):
         raise RefusedError(
-            f"{request.place} and the warehouse of {definition.what} lie one in the other",
-            hint="a replica goes to a folder beside it, or elsewhere: what deletes one must not delete the other",
+            f"one of {request.place} and the warehouse of {definition.what} is inside the other",
+            hint="choose a folder outside of the warehouse: deleting one of them must not delete the other",
         )
     if request.sync_groups:
         check_groups(target)
@@ -75,7 +76,7 @@ def add_replica(context: ReplicaContext, request: ReplicaRequest) -> ReplicaDefi
     _check_no_loop(context, definition, target.warehouse)
     _check_topics(context, target.warehouse, definition)
     if not context.replicas.add(definition):
-        raise RefusedError(f"there is a replica {definition.name} already", hint="give this one another --name")
+        raise RefusedError(f"the replica {definition.name} already exists", hint="choose another --name")
     return definition
 
 
@@ -88,7 +89,7 @@ def change_replica(
         after = change(before)
         if context.replicas.replace(before, after):
             return after
-    raise ConflictError(f"replica {name}: others change it all the time", hint="try again")
+    raise ConflictError(f"replica {name}: other programs changed it during every attempt", hint="try again")
 
 
 def check_groups(target: Place) -> None:
@@ -130,7 +131,7 @@ def resolved(store: LogStore, text: str) -> tuple[str, str | None]:
         return stream, None
     known = [*map(str, store.topics()), *map(original_stream, store.streams())]
     raise UnknownTopicError(
-        f"there is no topic or stream {text}", hint=nearest(text, known, "`lithify topic list` shows what there is")
+        f"there is no topic or stream {text}", hint=nearest(text, known, "list all topics with `lithify topic list`")
     )
 
 
@@ -166,13 +167,13 @@ def _check_only_source(context: ReplicaContext, definition: ReplicaDefinition) -
             continue
         if other.scope == definition.scope:
             raise RefusedError(
-                f"replica {other.name} copies {other.what} to {definition.target} already",
-                hint=f"`lithify replica edit {other.name}` changes it",
+                f"replica {other.name} already copies {other.what} to {definition.target}",
+                hint=f"change it with `lithify replica edit {other.name}`",
             )
         raise RefusedError(
-            f"{definition.target} gets {other.what} from another warehouse ({other.scope}) already, by its replica "
+            f"{definition.target} already gets {other.what} from another warehouse ({other.scope}), by its replica "
             f"{other.name}",
-            hint="a replica has one source",
+            hint="choose another target: a replica has one source",
         )
 
 
@@ -188,7 +189,7 @@ def _check_no_loop(context: ReplicaContext, definition: ReplicaDefinition, targe
                 continue
             if other.target_scope in (context.scope.name, context.scope.where):
                 raise RefusedError(
-                    f"a loop: {definition.what} would come back from {' by way of '.join(reversed(path))}, "
+                    f"a loop: {definition.what} would return from {' by way of '.join(reversed(path))}, "
                     f"by its replica {other.name}",
                     hint="remove that one first",
                 )

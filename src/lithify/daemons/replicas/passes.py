@@ -155,11 +155,11 @@ class ReplicaPass:
         """Why the pass is to stop; empty if it is not."""
         parts, item = self._parts, self._item
         if parts.stop.gives_up.is_set():
-            return "the daemon stops"
+            return "the daemon is stopping"
         if not item.definition.is_as(parts.current(item.definition.name)):
             return "the replica was paused or removed"
         if not parts.leases.holds(item.lease):
-            return "the lease was lost: another daemon copies"
+            return "the lease was lost: another daemon copies the topic"
         return ""
 
     def _tell(self, done_bytes: int, all_bytes: int) -> None:
@@ -194,11 +194,12 @@ class ReplicaPass:
         if not is_left and item.definition.topic is None:
             self._parts.notes.forget(item.key)
             return True
-        left = "; what was copied stays" if is_left else ""
+        left = "; the copied records remain" if is_left else ""
         gone = UnknownTopicError(
-            f"{item.name}: the source has no such topic any more{left}",
-            hint=f"`lithify replica promote {item.name} --yes` at the target makes it a topic of its own, "
-            f"`lithify topic delete` deletes it; `lithify replica remove {item.definition.name}` ends this replica",
+            f"{item.name}: the topic no longer exists at the source{left}",
+            hint=f"end this replica with `lithify replica remove {item.definition.name}`; at the target, `lithify "
+            f"replica promote {item.name} --yes` makes it a topic of its own, and `lithify topic delete` deletes "
+            "it",
         )
         return self._failed(gone)
 

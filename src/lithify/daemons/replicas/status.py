@@ -227,7 +227,7 @@ def _not_compacting(definition: ReplicaDefinition, ours: TopicState | None) -> s
     if not definition.compact:
         return None
     if ours is None or ours.replica is None or not ours.replica.compact:
-        return "it begins with the next copy"
+        return "it starts with the next copy"
     return why_not_compacting(ours)
 
 

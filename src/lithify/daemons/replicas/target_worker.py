@@ -185,7 +185,7 @@ class TargetWorker:
         if not _is_one_of(scopes, scope):
             self._place.exists()  # raises where it cannot be reached, and so has no identity
             raise WarehouseError(
-                f"{self.target} is another warehouse than when the replica was added: {scope.where}",
+                f"{self.target} is not the warehouse to which the replica was added: {scope.where}",
                 hint="correct the description of the catalog, or remove the replica and add it again",
             )
         # The first copies may note no version for hours, and what is unmounted meanwhile is not a new target.
@@ -193,8 +193,8 @@ class TargetWorker:
         self._was_there |= (is_there := self._place.exists())
         if had and not is_there:
             raise WarehouseError(
-                f"{self.target}: there is no warehouse any more, and replicas were copied to it",
-                hint="is its disk mounted? To start over, remove the replica and add it again",
+                f"{self.target}: the warehouse with the copied replicas is no longer there",
+                hint="check that its disk is mounted; to start over, remove the replica and add it again",
             )
         return dict(self._place.warehouse.store.change_tokens())
 

@@ -68,7 +68,7 @@ def check_known(what: str, features: Iterable[str]) -> None:
     unknown = sorted(set(features) - KNOWN_FEATURES)
     if unknown:
         raise UnsupportedFormatError(
-            f"{what}: has the feature {unknown[0]}, which this version does not know",
+            f"{what}: it has the feature {unknown[0]}, which this version does not support",
             hint="use a newer Lithify; nothing was changed",
         )
 

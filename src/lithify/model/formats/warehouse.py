@@ -34,7 +34,7 @@ class WarehouseFormat:
         """
         version = content["version"]
         if type(version) is not int:
-            raise TypeError("the version is no number")
+            raise TypeError("the version is not a number")
         if version > NEWEST_FORMAT.version:
             return cls(version)
         features = content["features"]
@@ -57,8 +57,8 @@ def check_supported(warehouse: str, warehouse_format: WarehouseFormat) -> None:
     """Raises `UnsupportedFormatError` for a format of a newer Lithify."""
     if warehouse_format.version > NEWEST_FORMAT.version:
         raise UnsupportedFormatError(
-            f"{warehouse}: the warehouse is of format {warehouse_format.version}, and this version knows formats up to "
-            f"{NEWEST_FORMAT.version}",
+            f"{warehouse}: the warehouse has format {warehouse_format.version}, but this version supports formats up "
+            f"to {NEWEST_FORMAT.version}",
             hint="use a newer Lithify; nothing was changed",
         )
     check_known(warehouse, warehouse_format.features)
@@ -69,8 +69,7 @@ def check_holds(warehouse: str, warehouse_format: WarehouseFormat, topic: str, f
     lacking = warehouse_format.lacking(features)
     if lacking:
         raise UnsupportedFormatError(
-            f"{topic}: it needs the feature {lacking[0]}, and {warehouse} is a warehouse of format "
-            f"{warehouse_format.version} without it",
-            hint="`lithify warehouse upgrade --yes` there adds it, and replication resumes by itself; "
-            "nothing was changed",
+            f"{topic}: it needs the feature {lacking[0]}, but {warehouse} has format {warehouse_format.version} "
+            "without it",
+            hint="run `lithify warehouse upgrade --yes` there; replication then resumes by itself; nothing was changed",
         )

@@ -71,7 +71,7 @@ def checked_replica(name: str) -> str:
     if len(name) > MAX_NAME_LENGTH or not _NAME.fullmatch(name):
         raise InvalidNameError(
             f"{name!r} is not a replica: it must be 1 to {MAX_NAME_LENGTH} letters, digits, '.', '_', '%' or '-', "
-            "and not begin with '-', which would be an option"
+            "and must not begin with '-', like an option"
         )
     return name
 

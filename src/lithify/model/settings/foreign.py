@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _CLEANER: Mapping[str, str] = {
-    "enable": "start a cleaner: `lithify cleaner run`, which no topic does by itself",
+    "enable": "no topic compacts by itself: start a cleaner with `lithify cleaner run`",
     "threads": "it is an option of the cleaner: `lithify cleaner run --threads`",
     "backoff.ms": "it is an option of the cleaner: `lithify cleaner run --interval`",
-    "io.max.bytes.per.second": "give --read-rate and --write-rate, or `lithify throttle` for what is running",
-    "dedupe.buffer.size": "give --task-memory: keys beyond it are processed in parts, in the same round",
-    "io.buffer.size": "give --task-memory, which bounds all memory of a task",
-    "io.buffer.load.factor": "give --task-memory: keys beyond it are processed in parts, in the same round",
+    "io.max.bytes.per.second": "set --read-rate and --write-rate, or change them with `lithify throttle`",
+    "dedupe.buffer.size": "set --task-memory: keys beyond it are processed in parts, in the same round",
+    "io.buffer.size": "set --task-memory, which bounds all memory of a task",
+    "io.buffer.load.factor": "set --task-memory: keys beyond it are processed in parts, in the same round",
     "min.cleanable.ratio": "the setting of a topic is min.cleanable.dirty.ratio",
     "min.cleanable.dirty.ratio": "the setting of a topic is min.cleanable.dirty.ratio",
     "delete.retention.ms": "the setting of a topic is delete.retention.ms",
@@ -42,30 +42,30 @@ _TOPICS: Mapping[str, str] = {
 _KAFKAS: Mapping[str, str] = {
     **dict.fromkeys(
         ("segment.ms", "segment.jitter.ms"),
-        "leave it out: there is no active segment, since every append writes segments of its own",
+        "omit it: there is no active segment, since every append writes its own segments",
     ),
     **dict.fromkeys(
         ("min.insync.replicas", "unclean.leader.election.enable"),
-        "leave it out: a topic has no replicas of its own, the store keeps the copies",
+        "omit it: a topic has no replicas of its own, the store replicates the data",
     ),
     **dict.fromkeys(
         ("local.retention.ms", "local.retention.bytes", "remote.storage.enable"),
-        "leave it out: there is one kind of store",
+        "omit it: there is one kind of store",
     ),
     **dict.fromkeys(
-        ("flush.ms", "flush.messages"), "leave it out: records are in the store when their append is acknowledged"
+        ("flush.ms", "flush.messages"), "omit it: records are in the store when their append is acknowledged"
     ),
-    "file.delete.delay.ms": "files stay for versions.retention.ms after a commit stopped naming them",
+    "file.delete.delay.ms": "set versions.retention.ms: files remain for that time after a commit stopped naming them",
 }
 """Settings of Kafka's topics that none here stands for, though some have names like theirs."""
 _MAPRS: Mapping[str, str] = {
     **dict.fromkeys(
         ("produceperm", "consumeperm", "topicperm", "copyperm", "adminperm"),
-        "leave it out: the store and the catalog decide who may read and write",
+        "omit it: the store and the catalog decide who may read and write",
     ),
-    "copymetafrom": "give the values themselves: `lithify stream info STREAM` shows them",
-    "ischangelog": "leave it out: there are no change logs of tables",
-    "pidexpirysecs": "leave it out: there are no ids of producers",
+    "copymetafrom": "set the values themselves: `lithify stream info STREAM` prints them",
+    "ischangelog": "omit it: there are no change logs of tables",
+    "pidexpirysecs": "omit it: there are no ids of producers",
     "defaultpartitions": "it is an attribute of streams: `lithify topic create TOPIC --partitions N` is for one topic",
     "autocreate": "it is an attribute of streams: `lithify stream edit STREAM --config autocreate=true`",
 }

@@ -53,7 +53,7 @@ class RatesDocument:
             rates = Rates(content["read_rate_bytes"], content["write_rate_bytes"])
             document = RatesDocument(content["id"], rates, content.get("shared"))
         except (KeyError, TypeError) as error:
-            raise ValueError(f"no document of rates: {error}") from error
+            raise ValueError(f"it is not a document of rates: {error}") from error
         for rate in (document.rates.read_rate_bytes, document.rates.write_rate_bytes):
             if rate is not None and (type(rate) is not int or rate <= 0):
                 raise ValueError(f"{rate!r} is not a rate above zero")

@@ -54,7 +54,7 @@ _WHOLE = re.compile(r"-?\d{1,19}")
 def _choice(text: str, allowed: Mapping[str, str]) -> str:
     choice = allowed.get(text.strip().lower())
     if choice is None:
-        raise ValueError(f"{text!r} is none of them")
+        raise ValueError(f"{text!r} is not an accepted value")
     return choice
 
 
@@ -64,7 +64,7 @@ def _flag(text: str) -> str:
 
 def _partitions(text: str) -> str:
     if not _WHOLE.fullmatch(text.strip()):
-        raise ValueError(f"{text!r} is no whole number")
+        raise ValueError(f"{text!r} is not a whole number")
     if not 1 <= int(text) <= MAX_PARTITIONS:
         raise ValueError(f"{int(text)} is out of range")
     return str(int(text))
@@ -74,7 +74,7 @@ def _seconds(text: str) -> str:
     number = text.strip()
     ms = parse_duration_ms(f"{number}s" if _WHOLE.fullmatch(number) else number)
     if ms % 1_000 or not 0 <= ms // 1_000 <= _MOST_SECONDS:
-        raise ValueError(f"{text!r} is no whole number of seconds, 0 or more")
+        raise ValueError(f"{text!r} is not a whole number of seconds, 0 or more")
     return str(ms // 1_000)
 
 
@@ -243,7 +243,7 @@ def keeps(attributes: StreamAttributes) -> str:
         )
         return f"{what}, {age}{size}"
     if attributes.is_given("ttl") and settings.retention_ms >= 0:
-        return f"{what}, for ever: ttl is not applied, as only cleanup.policy=compact,delete expires live keys"
+        return f"{what}, for ever: ttl has no effect, as only cleanup.policy=compact,delete expires live keys"
     return f"{what}, for ever"
 
 
@@ -264,8 +264,8 @@ def _parsed(name: str, text: str) -> str:
 def _check_known(name: str) -> None:
     if name == TOPICS_ONLY:
         raise InvalidSettingError(
-            f"{name} is no attribute of a stream: it says which columns the records of one topic have",
-            hint="give it to `lithify topic create`",
+            f"{name} is not an attribute of a stream: it selects the columns of the records of one topic",
+            hint="set it with `lithify topic create`",
         )
     if name not in ATTRIBUTES and name not in SETTINGS:
         known = (*ATTRIBUTES, *INHERITABLE)
@@ -281,5 +281,5 @@ def _check_agrees(attribute: Attribute, given: Mapping[str, str]) -> None:
     if attribute.of_setting(given[setting]) != given[name]:
         raise InvalidSettingError(
             f"{name}={given[name]} contradicts {setting}={given[setting]}: {name} stands for {setting}",
-            hint="set one of them alone, and unset the other",
+            hint="set only one of them, and unset the other",
         )

@@ -85,7 +85,7 @@ class Setting:
 def _choice(*allowed: str) -> dict[str, Any]:
     def parse(text: str) -> str:
         if text not in allowed:
-            raise ValueError(f"{text!r} is none of them")
+            raise ValueError(f"{text!r} is not an accepted value")
         return text
 
     return {"accepts": " or ".join(allowed), "parse": parse}
@@ -94,9 +94,9 @@ def _choice(*allowed: str) -> dict[str, Any]:
 def _policy(text: str) -> str:
     policies = sorted(part.strip() for part in text.split(","))
     if "dedupe" in policies:
-        raise ValueError("'dedupe' is what the first Kafka with a cleaner called compact")
+        raise ValueError("use compact: the first Kafka with a cleaner called it dedupe")
     if policies not in (["compact"], ["delete"], ["compact", "delete"]):
-        raise ValueError(f"{text!r} is none of them")
+        raise ValueError(f"{text!r} is not an accepted value")
     return ",".join(policies)
 
 
@@ -141,7 +141,7 @@ def _ratio(text: str) -> float:
     try:
         ratio = float(text)
     except ValueError:
-        raise ValueError("write 1% as 0.01" if text.rstrip().endswith("%") else "it is no number") from None
+        raise ValueError("write 1% as 0.01" if text.rstrip().endswith("%") else "it is not a number") from None
     if not 0 <= ratio <= 1:
         raise ValueError(f"{ratio} is out of range")
     return ratio

@@ -211,23 +211,23 @@ def _check_consistent(settings: TopicSettings) -> None:
     if most != NO_LIMIT and least > most:
         raise InvalidSettingError(
             f"min.compaction.lag.ms={least} is above max.compaction.lag.ms={most}",
-            hint="a record would have to be compacted before it may be: lower one or raise the other",
+            hint="lower one or raise the other: a record cannot be required to be compacted before it may be",
         )
     if settings.compaction_strategy == "header" and not settings.compaction_strategy_header:
         raise InvalidSettingError(
             "compaction.strategy=header needs compaction.strategy.header",
-            hint="name the header that has the order of a record",
+            hint="set it to the header that has the order of a record",
         )
     if settings.side_by_side and not settings.compacts:
         raise InvalidSettingError(
-            f"compaction.mode=side-by-side needs compact in cleanup.policy, which is {settings.cleanup_policy}",
-            hint="there would be no compacted view to keep beside the backlog: accepted are compact and compact,delete",
+            f"compaction.mode=side-by-side needs compact in cleanup.policy, but it is {settings.cleanup_policy}",
+            hint="set cleanup.policy to compact or compact,delete: otherwise the topic has no compacted view",
         )
     if settings.backlog_trim_groups and not settings.side_by_side:
         raise InvalidSettingError(
             f"backlog.trim.groups={settings.backlog_trim_groups} needs compaction.mode=side-by-side",
-            hint="in place the log is all there is: name no group, also instead of those that a stream names "
-            "(`backlog.trim.groups=`), or compact side by side",
+            hint="set compaction.mode=side-by-side, or remove the groups, even inherited ones, with "
+            "`backlog.trim.groups=`",
         )
 
 

@@ -40,7 +40,7 @@ def parse_rate_bytes(text: str) -> int:
     if rate <= 0:
         raise ValueError(f"{text!r} is not a rate above zero, {_RATES}")
     if rate >= 2**63:
-        raise ValueError(f"{text!r} is more than 64 bits of bytes per second, and no limit")
+        raise ValueError(f"{text!r} is more than 64 bits of bytes per second")
     return rate
 
 

@@ -76,5 +76,5 @@ class CopiedTopic:
         numbers = [number for hole in holes if isinstance(hole, Hole) for number in astuple(hole)]
         numbers += [hole.partition for hole in holes]
         if {*map(type, texts)} - {str} or {*map(type, numbers)} - {int}:
-            raise ValueError(f"{copied!r} names no topic")
+            raise ValueError(f"{copied!r} is not a topic")
         return copied

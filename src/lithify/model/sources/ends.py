@@ -85,7 +85,7 @@ def _checked(log: Mapping[str, Any]) -> KnownEnds:
     missed = tuple((start, end) for start, end in log["missed"])
     numbers = [n for end in ends for n in end if n is not None] + [n for gap in missed for n in gap]
     if {*map(type, numbers)} - {int} or any(end.offset is None or end.time_ms is None for end in ends):
-        raise TypeError(f"{log!r} has other than numbers")
+        raise TypeError(f"{log!r} has values that are not numbers")
     if any(a.offset >= b.offset for a, b in pairwise(ends)) or any(start >= end for start, end in missed):
         raise ValueError(f"{log!r} does not ascend")
     return KnownEnds(ends, missed)

@@ -66,4 +66,4 @@ def origin_of(text: str | None) -> Origin:
         case str():
             system, named, topic = text.partition(":")
             return CopyOf(system, topic) if named else CopyOf(KAFKA, text)
-    raise TypeError(f"{text!r} is no topic")
+    raise TypeError(f"{text!r} is not a topic")

@@ -167,7 +167,7 @@ class IngestRequest:
     def __post_init__(self) -> None:
         """Raises `RefusedError` unless either topics or a regular expression is given."""
         if bool(self.topics) == (self.pattern is not None):
-            raise RefusedError("neither topics nor a pattern is given, or both are", hint="give topics or a pattern")
+            raise RefusedError("pass either topics or a pattern")
         try:
             re.compile(self.pattern or "")
         except re.error as error:
@@ -190,4 +190,6 @@ def check_apart(targets: Mapping[str, TopicName]) -> None:
     first: dict[TopicName, str] = {}
     for topic, name in targets.items():
         if first.setdefault(name, topic) != topic:
-            raise RefusedError(f"{first[name]} and {topic} cannot both go into {name}", hint="copy them one by one")
+            raise RefusedError(
+                f"{first[name]} and {topic} cannot both be copied into {name}", hint="copy them one by one"
+            )

@@ -47,12 +47,12 @@ def test_without_spark_it_is_where_temporary_files_are(temporary):
 def test_no_folder_is_an_error_that_names_it(temporary):
     temporary.rmdir()
     with (
-        pytest.raises(EngineError, match=r"tmp/lithify-.*nothing can be kept there.*spark\.local\.dir"),
+        pytest.raises(EngineError, match=r"tmp/lithify-.*temporary files cannot be written there.*spark\.local\.dir"),
         spill_folder(),
     ):
         pass
     with (
-        pytest.raises(EngineError, match=r"tmp.*nothing can be kept there.*spark\.local\.dir"),
+        pytest.raises(EngineError, match=r"tmp.*temporary files cannot be written there.*spark\.local\.dir"),
         spill_file(),
     ):
         pass
@@ -93,7 +93,7 @@ def test_changed_bytes_are_not_taken_for_what_was_sealed():
     assert first != second
     assert sealer.open(first) == sealer.open(second) == b"same"
     for wrong in (first[:-1] + bytes([first[-1] ^ 1]), b"", Sealer().seal(b"same")):
-        with pytest.raises(EngineError, match="is not what it wrote"):
+        with pytest.raises(EngineError, match="is not what the task wrote"):
             sealer.open(wrong)
 
 

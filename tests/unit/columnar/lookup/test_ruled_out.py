@@ -117,7 +117,7 @@ def test_another_file_in_its_place_rules_out_nothing(segment: Segment, tmp_path:
 
 @pytest.mark.parametrize("changed", [{"size_bytes": 7}, {"records": COUNT - 1}])
 def test_a_file_of_another_size_than_the_metadata_says_is_named(segment: Segment, changed: dict[str, int]) -> None:
-    with pytest.raises(DamagedError, match="the metadata says"):
+    with pytest.raises(DamagedError, match="but the metadata has"):
         found(replace(segment, **changed), ABSENT)  # type: ignore[arg-type]
 
 

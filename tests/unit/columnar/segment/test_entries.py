@@ -66,7 +66,7 @@ def test_a_footer_and_a_manifest_say_whether_keys_are_indexed(tmp_path, indexes_
         assert list(wrong_facts(silent, reader.facts())) == []
         lying = list(wrong_facts(replace(segment, keys_indexed=True), reader.facts()))
     assert [one.message.partition(": ")[2] for one in lying] == (
-        [] if indexes_keys else ["keys_indexed is False, the metadata says True"]
+        [] if indexes_keys else ["keys_indexed is False, but the metadata has True"]
     )
 
 
@@ -82,7 +82,7 @@ def test_a_manifest_of_an_earlier_version_does_not_say_it_and_is_right(tmp_path)
     sealed = replace(stored(tmp_path / "sealed", "□=x b=1"), only_chunks=True)
     with SegmentReader(ACCESS, sealed) as reader:
         (finding,) = wrong_facts(sealed, reader.facts())
-    assert "only_chunks is False, the metadata says True" in finding.message
+    assert "only_chunks is False, but the metadata has True" in finding.message
 
 
 def test_a_footer_that_says_too_much_is_found(tmp_path, monkeypatch):
@@ -91,7 +91,7 @@ def test_a_footer_that_says_too_much_is_found(tmp_path, monkeypatch):
     segment = stored(tmp_path, "□=x b=1 □a=x")
     assert segment.only_chunks
     found = [piece for piece in inspect_segment(ACCESS, segment, [], None) if isinstance(piece, Finding)]
-    assert ["it has a whole entry that is no chunk" in finding.message for finding in found] == [True]
+    assert ["it has a whole entry that is not a chunk" in finding.message for finding in found] == [True]
 
 
 def test_the_keys_of_chunks_as_a_column():

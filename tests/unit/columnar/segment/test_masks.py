@@ -156,7 +156,7 @@ def test_other_programs_read_it(spec: SegmentSpec, whole: Segment) -> None:
 
 
 def test_dead_records_that_were_not_counted_are_not_hidden(spec: SegmentSpec, whole: Segment) -> None:
-    with pytest.raises(EngineError, match="38 records should survive, its mask would leave 39"):
+    with pytest.raises(EngineError, match="38 records should survive, but its mask would leave 39"):
         mask(ACCESS, spec, Source(whole, COUNT - 2, DeadPositions.of([1])), attempt="a")
     assert not list(Path(spec.location).rglob("*.deletes.parquet"))
 
@@ -171,7 +171,7 @@ def rows(path: str, positions: Sequence[int], **options: object) -> Callable[[Pa
 
 DAMAGE: dict[str, tuple[Callable[[Segment], Callable[[Path], None]], str]] = {
     "missing": (lambda _: Path.unlink, "the file is missing"),
-    "no Parquet": (lambda _: lambda to: to.write_bytes(b"no Parquet"), "it does not end as a Parquet file does"),
+    "no Parquet": (lambda _: lambda to: to.write_bytes(b"no Parquet"), "it does not end like a Parquet file"),
     "of another segment": (lambda s: rows(s.path + "x", [1, 2]), "it is the mask of another file"),
     "of two": (
         lambda s: (
@@ -181,19 +181,19 @@ DAMAGE: dict[str, tuple[Callable[[Segment], Callable[[Path], None]], str]] = {
         ),
         "it is the mask of another file",
     ),
-    "fewer rows": (lambda s: rows(s.path, [1]), "holds 1 records, the metadata says 2"),
-    "twice": (lambda s: rows(s.path, [2, 2]), "its positions are not those of records"),
-    "backwards": (lambda s: rows(s.path, [2, 1]), "its positions are not those of records"),
-    "negative": (lambda s: rows(s.path, [-1, 1]), "its positions are not those of records"),
-    "above the last": (lambda s: rows(s.path, [1, COUNT]), "its positions are not those of records"),
-    "too far apart": (lambda s: rows(s.path, [2**63 - 2, -(2**63)]), "its positions are not those of records"),
+    "fewer rows": (lambda s: rows(s.path, [1]), "holds 1 records, but the metadata has 2"),
+    "twice": (lambda s: rows(s.path, [2, 2]), "its positions are not positions of records"),
+    "backwards": (lambda s: rows(s.path, [2, 1]), "its positions are not positions of records"),
+    "negative": (lambda s: rows(s.path, [-1, 1]), "its positions are not positions of records"),
+    "above the last": (lambda s: rows(s.path, [1, COUNT]), "its positions are not positions of records"),
+    "too far apart": (lambda s: rows(s.path, [2**63 - 2, -(2**63)]), "its positions are not positions of records"),
     "other columns": (
         lambda _: lambda to: pq.write_table(pa.table({POSITION: [1, 2]}), to, store_schema=False),
         "the file cannot be read",
     ),
     "nulls": (
         lambda s: lambda to: pq.write_table(pa.table({FILE_PATH: [s.path, None], POSITION: [1, 2]}), to),
-        "its columns are not those of a mask",
+        "its columns are not the columns of a mask",
     ),
 }
 
@@ -223,7 +223,7 @@ def test_a_mask_of_another_size_or_copied_from_elsewhere_is_damage(spec: Segment
     masked, other = hidden(spec, whole, [1, 2]), hidden(spec, whole, [3, 4], "b")
     assert masked.mask is not None
     assert other.mask is not None
-    with pytest.raises(DamagedError, match="the metadata says 9"):
+    with pytest.raises(DamagedError, match="but the metadata has 9"):
         read_mask(ACCESS, replace(masked, mask=replace(masked.mask, size_bytes=9)))
     Path(masked.mask.path).write_bytes(Path(other.mask.path).read_bytes())
     with pytest.raises(DamagedError, match=r"is a copy of orders/data/partition=0/.*-b-0\.deletes\.parquet"):

@@ -52,5 +52,5 @@ def test_every_offset_is_there_once(tmp_path, spec, runs):
 def test_different_records_of_one_offset_are_not_chosen_between(tmp_path, spec):
     segments = written(tmp_path, some(range(0, 20)), some(range(15, 20), b"other"))
 
-    with pytest.raises(DamagedError, match=r"different records of offset 15 in .*move the other file away"):
+    with pytest.raises(DamagedError, match=r"different records at offset 15 in .*move the file that was not committed"):
         unite(ACCESS, spec, segments)

@@ -31,7 +31,7 @@ def test_what_is_none_is_refused(content: dict[str, object]) -> None:
 def test_a_format_of_a_newer_lithify_is_refused_by_its_number_or_its_feature() -> None:
     for known in (UNSTATED_FORMAT, NEWEST_FORMAT):
         check_supported("w", known)
-    with pytest.raises(UnsupportedFormatError, match=r"w: the warehouse is of format 5, .* up to 4 \(use a newer"):
+    with pytest.raises(UnsupportedFormatError, match=r"w: the warehouse has format 5, .* up to 4 \(use a newer"):
         check_supported("w", WarehouseFormat(5))
     with pytest.raises(UnsupportedFormatError, match="w: has the feature fast-logs"):
         check_supported("w", WarehouseFormat(4, frozenset({"fast-logs"})))
@@ -41,7 +41,5 @@ def test_an_earlier_warehouse_holds_what_needs_no_feature_and_asks_for_an_upgrad
     """C66"""
     check_holds("w", UNSTATED_FORMAT, "orders", ())
     check_holds("w", NEWEST_FORMAT, "orders", [COMPACTED_LOGS])
-    with pytest.raises(
-        UnsupportedFormatError, match=r"orders: it needs .* w is a warehouse of format 3 .*`lake.upgrade\(\)`"
-    ):
+    with pytest.raises(UnsupportedFormatError, match=r"orders: it needs .* w has format 3 .*`lake.upgrade\(\)`"):
         check_holds("w", UNSTATED_FORMAT, "orders", [COMPACTED_LOGS])

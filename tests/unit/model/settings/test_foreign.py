@@ -25,7 +25,7 @@ from lithify.model.settings.topic_settings import settings_of
         ("cleaner.dedupe.buffer.size", "task_memory="),
         ("log.retention.hours", "retention.ms, which takes units"),
         ("segment.ms", "there is no active segment"),
-        ("min.insync.replicas", "the store keeps the copies"),
+        ("min.insync.replicas", "the store replicates the data"),
     ],
 )
 def test_a_brokers_name_is_answered(name, instead):

@@ -275,7 +275,7 @@ def test_the_header_strategy_needs_the_name_of_a_header():
 def test_a_view_needs_a_policy_that_compacts(policy):
     """C33, C23."""
     assert settings_of({"compaction.mode": "side-by-side", "cleanup.policy": policy}).side_by_side
-    with pytest.raises(InvalidSettingError, match=r"side-by-side needs compact in cleanup\.policy, which is delete"):
+    with pytest.raises(InvalidSettingError, match=r"side-by-side needs compact in cleanup\.policy, but it is delete"):
         settings_of({"compaction.mode": "side-by-side", "cleanup.policy": "delete"})
     with pytest.raises(InvalidSettingError, match="side-by-side needs compact"):
         changed(settings_of({"cleanup.policy": "delete"}), {"compaction.mode": "side-by-side"})

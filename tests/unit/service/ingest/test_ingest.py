@@ -142,7 +142,9 @@ def test_topics_of_pulsar_go_into_a_stream_by_their_names_within_their_namespace
         ("shop/b", None, 1),
     ]
     same = {name: {0: some(0, 1)} for name in ("persistent://t/n/a", "persistent://t/m/a")}
-    with pytest.raises(RefusedError, match="persistent://t/n/a and persistent://t/m/a cannot both go into other/a"):
+    with pytest.raises(
+        RefusedError, match="persistent://t/n/a and persistent://t/m/a cannot both be copied into other/a"
+    ):
         copied(warehouse, same, topics=tuple(same), into="other/")
     assert TopicName("other", "a") not in warehouse.store.topics()
 
@@ -345,7 +347,7 @@ def test_a_copy_does_not_grow_for_a_topic_that_was_recreated(warehouse):
 
 @pytest.mark.parametrize("asked", [{"topics": ()}, {"topics": ("orders",), "pattern": "o.*"}])
 def test_a_request_says_one_thing_to_copy(asked):
-    with pytest.raises(RefusedError, match="neither topics nor a pattern is given, or both are"):
+    with pytest.raises(RefusedError, match="pass either topics or a pattern"):
         IngestRequest({}, **asked)
 
 
