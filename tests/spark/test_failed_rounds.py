@@ -35,7 +35,7 @@ def test_where_every_log_fails_nothing_looks_done(topic, session):
     """As with `verify`; what is to be known of each log is on the error."""
     lost = [lose(topic, partition) for partition in (0, 1)]
     before = topic.state()
-    with pytest.raises(RoundsFailedError, match=f"{lost[0]}.*; so did all 2 logs") as failed:
+    with pytest.raises(RoundsFailedError, match=f"{lost[0]}.*; all 2 logs failed") as failed:
         topic.compact(spark=session)
     report = failed.value.report
     assert [lost[n] in log.error for n, log in enumerate(report.logs)] == [True, True]

@@ -37,8 +37,8 @@ class AlterReport(Report):
 
 
 LATE_RECORDS = (
-    "after a tombstone has gone, a late record that it would have beaten counts as new: "
-    "delete.retention.ms should be longer than records are late"
+    "after a tombstone was removed, a late record that it would have beaten counts as new: set delete.retention.ms "
+    "longer than records are late"
 )
 """C22: `topic create` and `topic alter` print it."""
 
@@ -72,13 +72,13 @@ def change_notes(report: AlterReport, config: Mapping[str, str]) -> Iterator[str
     yield from _unused_notes(config, [name for name in changed if config[name] == changed[name].after])
     if report.logs_due:
         logs = "1 log is" if report.logs_due == 1 else f"{report.logs_due:,} logs are"
-        yield f"it applies from the next round; {logs} due for it whatever the ratio; removed records are not restored"
+        yield f"it applies from the next round; {logs} due for it at any dirty ratio; removed records are not restored"
     if "compaction.strategy" in changed and config["compaction.strategy"] != "offset":
         yield LATE_RECORDS
     if "empty.value" in changed and config["empty.value"] == "tombstone":
-        yield "empty values delete their keys from now on, also those appended before"
+        yield "from now on empty values delete their keys, even values appended before"
     if "compaction.mode" in changed and config["compaction.mode"] == "side-by-side":
-        yield "the log stays as it is from now on, and the next round creates the compacted view beside it"
+        yield "from now on the log remains as written, and the next round creates the compacted view beside it"
     if "cleanup.policy" in changed:
         yield from _policy_notes(changed["cleanup.policy"].before, config)
     if "null.key" in changed and config["null.key"] != "retain" and "compact" in config["cleanup.policy"]:
@@ -87,7 +87,7 @@ def change_notes(report: AlterReport, config: Mapping[str, str]) -> Iterator[str
         yield from _hold_notes(config)
     if report.partitions_after > report.partitions:
         new = plural(report.partitions_after - report.partitions, "new partition")
-        yield f"{new}: records stay where they are, while their keys may go to another partition from now on"
+        yield f"{new}: existing records remain where they are, but their keys may move to another partition"
 
 
 def _unused_notes(config: Mapping[str, str], given: Collection[str]) -> Iterator[str]:
@@ -95,8 +95,8 @@ def _unused_notes(config: Mapping[str, str], given: Collection[str]) -> Iterator
     policy = config["cleanup.policy"]
     if "delete" not in policy and (names := [name for name in _OF_RETENTION if _limits(config, given, name)]):
         yield (
-            f"{', '.join(names)}: no effect with cleanup.policy={policy}; cleanup.policy=compact,delete drops old "
-            "records, live keys too, and min.compaction.lag.ms keeps recent ones from being compacted"
+            f"{', '.join(names)}: no effect with cleanup.policy={policy}; cleanup.policy=compact,delete removes old "
+            "records, even of live keys, and min.compaction.lag.ms keeps recent records from being compacted"
         )
     if "compact" not in policy and (names := [name for name in _OF_ROUNDS if name in given]):
         yield f"{', '.join(names)}: no effect with cleanup.policy={policy}, under which no round compacts the topic"
@@ -110,8 +110,9 @@ def _hold_notes(config: Mapping[str, str]) -> Iterator[str]:
     """C61: a group that never reads, perhaps as its name is misspelled, holds everything."""
     groups, most_ms = config["tombstone.hold.groups"], int(config["tombstone.hold.max.ms"])
     if groups:
-        most = "for ever" if most_ms == NO_LIMIT else f"for {format_duration(most_ms)} at most"
-        yield f"tombstones stay, {most}, until each of {groups} has read them; a group that never reads holds all"
+        most = "for ever" if most_ms == NO_LIMIT else f"for at most {format_duration(most_ms)}"
+        until = f"until each of {groups} has read them"
+        yield f"tombstones remain, {most}, {until}; a group that never reads holds all of them"
 
 
 def _policy_notes(before: str, config: Mapping[str, str]) -> Iterator[str]:
@@ -119,8 +120,8 @@ def _policy_notes(before: str, config: Mapping[str, str]) -> Iterator[str]:
     if "delete" in after and "delete" not in before:
         limits = f"retention.ms={config['retention.ms']} and retention.bytes={config['retention.bytes']}"
         what = "`lithify retain`, and every round," if "compact" in after else "`lithify retain`"
-        yield f"{what} now removes what is past {limits}"
+        yield f"{what} now removes records past {limits}"
     if "compact" in after and "compact" not in before:
         yield "the next round starts at the log start"
     if "compact" not in after and "compact" in before:
-        yield "no round compacts it any more"
+        yield "rounds no longer compact it"

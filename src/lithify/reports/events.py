@@ -107,14 +107,14 @@ def _started(facts: Mapping[str, Any]) -> str:
 def _leases(facts: Mapping[str, Any]) -> str:
     if facts["shared"]:
         return f"shares the work with others, leases of {format_duration(facts['lease_ms'])}"
-    return "no database for leases, so run only this one cleaner, or give --coordination-url"
+    return "no lease database: run only this one cleaner, or pass --coordination-url"
 
 
 def _looked(facts: Mapping[str, Any]) -> str:
     late = f", {format_duration(facts['overdue_ms'])} overdue" if facts["overdue_ms"] else ""
     return (
         f"{plural(facts['due'], 'topic')} of {count(facts['topics'])} due{late} "
-        f"(looked for {format_duration(facts['duration_ms'])})"
+        f"(checked for {format_duration(facts['duration_ms'])})"
     )
 
 

@@ -51,7 +51,7 @@ class QuarantineReport(Report):
 
     def page(self) -> Page:
         unreadable = [f"{topic.topic}: {topic.error}" for topic in self.unreadable]
-        lines = unreadable if self.logs or unreadable else ["no round fails"]
+        lines = unreadable if self.logs or unreadable else ["no log fails"]
         return Page("logs whose rounds fail", "", _quarantine_table(self) if self.logs else None, [*map(aside, lines)])
 
 

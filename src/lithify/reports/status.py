@@ -2,7 +2,7 @@
 
 Bytes are compressed sizes, times epoch ms. The offsets of a log are drawn on a line:
 
-    S 0 ── clean, deletes gone ── R 80 ── clean ── D 120 ── dirty ── H 180 ── too young ── E 200
+    S 0 ── clean, deletes removed ── R 80 ── clean ── D 120 ── dirty ── H 180 ── too young ── E 200
 
 S is the log start, D the first dirty offset, H the horizon and E the log end, as in docs/guarantees.md; R is
 the delete retention point, below which deletes may be gone (C49).
@@ -210,13 +210,14 @@ def _round_notes(log: LogStatus, now_ms: int) -> list[str]:
         notes.append(f"a round is required: {log.owed}")
     if log.retention_waiting_bytes:
         notes.append(
-            f"{format_bytes(log.retention_waiting_bytes)} past retention wait until the compacted view has them"
+            f"{format_bytes(log.retention_waiting_bytes)} past retention remain until a round has copied them to the "
+            "compacted view"
         )
     notes.append(f"horizon {horizon_text(log.horizon_limited_by, log.horizon_held_by)}")
     if log.tombstones:
         notes.append(plural(log.tombstones, "tombstone") + _tombstones_go(log, now_ms))
     if log.delete_retention_point > log.log_start_offset:
-        notes.append(f"deletes below {count(log.delete_retention_point)} may be gone")
+        notes.append(f"deletes below {count(log.delete_retention_point)} may have been removed")
     if log.view is not None:
         view = f"{plural(log.view.records, 'record')}, {format_bytes(log.view.bytes)}"
         notes.append(f"compacted view: {view}, read from {count(log.view.start_offset)}")
@@ -245,13 +246,13 @@ def _hold_notes(hold: GroupHold, now_ms: int) -> list[str]:
 def _tombstones_go(log: LogStatus, now_ms: int) -> str:
     """When the next tombstones may be removed, and which cannot (C20, C53)."""
     if log.passed_through:
-        return f", which stay: entries passed through whole may hide what they delete ({count(log.passed_through)})"
+        return f", which remain: entries passed through whole may hide what they delete ({count(log.passed_through)})"
     expiry, held = log.next_tombstone_expiry_ms, log.tombstones_held_below
     goes = "" if expiry is None else f", the next expires {when(expiry, now_ms)}"
     if held is None:
         return goes
     why = f"chunks have their keys ({count(log.chunks)} in all), or " if log.chunks else ""
-    return f"{goes}, expired ones below {count(held)} stay while {why}records that they beat wait above the horizon"
+    return f"{goes}, expired ones below {count(held)} remain while {why}records that they beat are above the horizon"
 
 
 def scale(log: LogStatus) -> str:
@@ -279,5 +280,5 @@ def _at(point: tuple[str, int]) -> int:
 def _part(log: LogStatus, start: int, end: int) -> str:
     """What the records from `start` to `end` are; no point of the log is between them."""
     if end <= log.first_dirty_offset:
-        return "clean, deletes gone" if end <= log.delete_retention_point else "clean"
+        return "clean, deletes removed" if end <= log.delete_retention_point else "clean"
     return "dirty" if end <= log.horizon else "too young"

@@ -134,7 +134,7 @@ def _waiting(report: SweepReport) -> str:
     if not report.waiting_files:
         return ""
     files = f"{plural(report.waiting_files, 'file')} of {format_bytes(report.waiting_bytes)}"
-    return f"; {files} that no version names stay until versions.retention.ms or sweep.grace.ms has passed"
+    return f"; {files} that no version names remain until versions.retention.ms or sweep.grace.ms has passed"
 
 
 def _going(report: SweepReport) -> str:

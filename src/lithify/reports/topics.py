@@ -171,7 +171,7 @@ def _setting(name: str, topic: TopicInfo) -> str:
 def _version_table(versions: Sequence[VersionReport]) -> Table[VersionReport]:
     """A retained version in each row; VIEW only where one had a compacted view."""
     viewed = any(version.view_records is not None for version in versions)
-    closing = ("CLOSED AT", "BY", "FILES STAY UNTIL")
+    closing = ("CLOSED AT", "BY", "FILES REMAIN UNTIL")
     header = ("VERSION", "RECORDS", "SIZE", *(("VIEW",) if viewed else ()), *closing)
     return Table(header, versions, lambda version: _version_row(version, viewed=viewed), left=closing, wrap=False)
 

@@ -58,8 +58,8 @@ def test_a_round_its_plan_and_its_history(orders, masked):
         "        1  0 → 1  1  1 of 1  ≤ SIZE  ≤ SIZE  at the log end\n"
     )
     assert masked(planned.err) == (
-        "orders: a round would read at most SIZE and write at most SIZE, which it needs free "
-        "besides the old version; nothing was changed\n"
+        "orders: a round would read at most SIZE and write at most SIZE, which must be free beside the old version; "
+        "nothing was changed\n"
     )
     assert len(live(orders)) == 6
     done = orders("compact", "orders")
@@ -69,7 +69,7 @@ def test_a_round_its_plan_and_its_history(orders, masked):
         "        1  0 → 1  1  SIZE  nothing\n"
     )
     assert masked(done.err) == (
-        "orders: needs up to SIZE free, until the files that it replaces go, at TIMEZ at the earliest\n"
+        "orders: needs up to SIZE free until the replaced files are deleted, at TIMEZ at the earliest\n"
         "orders: 6 → 3 records, SIZE → SIZE, version 4, "
         "SPENT (plan SPENT, key pass SPENT, rewrite SPENT, commit SPENT)\n"
         "orders: stored SIZE of data files: SIZE live, SIZE of 1 earlier version until TIMEZ at least\n"
@@ -253,7 +253,7 @@ def test_a_log_that_fails_is_reported_and_the_others_go_on(orders):
     assert str(damaged) in said["message"]
     shown = orders("compact", "orders", code=1)
     assert shown.err.splitlines()[-1].startswith("error[Damaged]: ")
-    assert "FAILED, the log is as it was" in shown.out
+    assert "FAILED, the log is unchanged" in shown.out
     assert "1 log FAILED" in shown.err
 
 

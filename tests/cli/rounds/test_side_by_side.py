@@ -73,7 +73,7 @@ def test_status_and_info_show_the_view(states, masked):
 def test_kept_versions_have_their_views(states, masked):
     states("compact", "states")
     assert masked(states("versions", "states").out) == (
-        "VERSION  RECORDS  SIZE  VIEW  CLOSED AT  BY  FILES STAY UNTIL\n"
+        "VERSION  RECORDS  SIZE  VIEW  CLOSED AT  BY  FILES REMAIN UNTIL\n"
         "      5  6  SIZE  2  TIMEZ  compact  TIMEZ\n"
         "      3  5  SIZE  -  TIMEZ  compact  TIMEZ\n"
     )
@@ -103,7 +103,7 @@ def test_retention_that_waits_for_a_round_is_reported(lithify, masked):
     lithify("topic", "create", "states", *(part for setting in settings for part in ("--config", setting)))
     produce(lithify, "states", (0, 1, "a", "1"))
     told = " ".join(masked(lithify("status", "states").out).split())
-    assert "SIZE past retention wait until the compacted view has them" in told
+    assert "SIZE past retention remain until a round has copied them to the compacted view" in told
     assert lithify("status", "states", "--json").json["logs"][0]["retention_waiting_bytes"] > 0
     assert masked(lithify("retain", "states").err) == (
         "states: SIZE past retention remain until a round has copied them to the compacted view, still version 2\n"
@@ -128,7 +128,7 @@ def test_tombstones_that_cannot_go_yet_are_reported(lithify):
     (log,) = lithify("status", "states", "--json").json["logs"]
     assert (log["tombstones"], log["tombstones_held_below"], log["next_tombstone_expiry_ms"]) == (1, 1, None)
     told = " ".join(lithify("status", "states").out.split())
-    assert "1 tombstone, expired ones below 1 stay while records that they beat wait above the horizon" in told
+    assert "1 tombstone, expired ones below 1 remain while records that they beat are above the horizon" in told
     assert not log["due"]
 
 
@@ -141,7 +141,7 @@ def test_a_round_says_what_went_whole_and_what_had_no_version(lithify, masked):
     produce(lithify, "mixed", (1, 1, "b", "1"), (2, 4_000_000_000_000 // 1000, "a", "1"))
     planned = lithify("compact", "mixed", "--plan", "--now", "@86400002")
     assert masked(planned.out).splitlines()[0] == (
-        "PARTITION  CLEAN BELOW  RECORDS  GO WHOLE  SEGMENTS  READS  WRITES  HORIZON"
+        "PARTITION  CLEAN BELOW  RECORDS  DROPPED  SEGMENTS  READS  WRITES  HORIZON"
     )
     done = lithify("compact", "mixed", "--now", "@86400002", "--json").json["logs"][0]
     assert (done["log_start_offset"], done["log_start_offset_after"], done["values_expire_before_ms"]) == (0, 1, 2)
@@ -152,4 +152,4 @@ def test_a_round_says_what_went_whole_and_what_had_no_version(lithify, masked):
     encoded = line.replace('"a"', '"YQ=="').replace('"1"', '"MQ=="')
     lithify("produce", "versioned", "--encoding", "base64", stdin=encoded)
     lithify("produce", "versioned", stdin='{"key":"a","value":null}')
-    assert "1 superseded; 1 tombstone without an order lost" in " ".join(lithify("compact", "versioned").out.split())
+    assert "1 superseded; 1 tombstone lost without an order" in " ".join(lithify("compact", "versioned").out.split())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 LATE = (
-    "after a tombstone has gone, a late record that it would have beaten counts as new: "
-    "delete.retention.ms should be longer than records are late\n"
+    "after a tombstone was removed, a late record that it would have beaten counts as new: set delete.retention.ms "
+    "longer than records are late\n"
 )
 
 
@@ -36,9 +36,9 @@ def test_settings_and_partitions_change_in_one_commit(orders):
         "  null.key  reject → drop\n"
         "  delete.retention.ms  86400000 = 24 h → 3600000 = 1 h\n"
         "  partitions  1 → 3\n"
-        "it applies from the next round; 1 log is due for it whatever the ratio; removed records are not restored\n"
+        "it applies from the next round; 1 log is due for it at any dirty ratio; removed records are not restored\n"
         "the next round removes the records without a key\n"
-        "2 new partitions: records stay where they are, while their keys may go to another partition from now on\n"
+        "2 new partitions: existing records remain where they are, but their keys may move to another partition\n"
     )
     first, *new = orders("status", "orders", "--json").json["logs"]
     assert (first["owed"], first["due"]) == ("changed: null.key, delete.retention.ms", True)
@@ -70,12 +70,12 @@ def test_late_records_are_reported_where_a_strategy_lets_them_win(orders):
 
 NOTES = {
     "cleanup.policy=compact,delete": (
-        "`lithify retain`, and every round, now removes what is past retention.ms=604800000 and retention.bytes=-1"
+        "`lithify retain`, and every round, now removes records past retention.ms=604800000 and retention.bytes=-1"
     ),
-    "cleanup.policy=delete": "no round compacts it any more",
-    "empty.value=tombstone": "empty values delete their keys from now on, also those appended before",
+    "cleanup.policy=delete": "rounds no longer compact it",
+    "empty.value=tombstone": "from now on empty values delete their keys, even values appended before",
     "compaction.mode=side-by-side": (
-        "the log stays as it is from now on, and the next round creates the compacted view beside it"
+        "from now on the log remains as written, and the next round creates the compacted view beside it"
     ),
 }
 

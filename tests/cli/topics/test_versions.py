@@ -40,7 +40,7 @@ def read(lithify, *more):
 
 def test_kept_versions_are_listed_and_read(orders, masked):
     assert masked(orders("versions", "orders").out) == (
-        "VERSION  RECORDS  SIZE  CLOSED AT  BY  FILES STAY UNTIL\n      3  3  SIZE  TIMEZ  compact  TIMEZ\n"
+        "VERSION  RECORDS  SIZE  CLOSED AT  BY  FILES REMAIN UNTIL\n      3  3  SIZE  TIMEZ  compact  TIMEZ\n"
     )
     assert orders("versions", "orders").err == "orders: 1 earlier version retained, at most 20 are; the newest is 5\n"
     version = orders("versions", "orders", "--json").json
@@ -178,7 +178,9 @@ def test_sweep_lists_what_may_go_and_deletes_only_with_yes(lithify, masked):
         f"{len(rows)} files of SIZE can be deleted; --yes deletes them; stored SIZE of data files, SIZE of metadata; "
     )
     assert masked(listed.err).startswith(f"orders: {past}; {going}")
-    assert listed.err.endswith(" that no version names stay until versions.retention.ms or sweep.grace.ms has passed\n")
+    assert listed.err.endswith(
+        " that no version names remain until versions.retention.ms or sweep.grace.ms has passed\n"
+    )
     as_json = lithify("sweep", "orders", "--json").json
     figures = ["stored_bytes", "metadata_bytes", "waiting_files", "waiting_bytes"]
     assert list(as_json) == ["topic", "deleted", "files", "now_ms", *figures, "expired_versions", "bytes"]

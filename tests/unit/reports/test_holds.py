@@ -45,7 +45,7 @@ def test_who_has_missed_some(topic):
     topic.group_reads("g", 1)
     topic.clock.advance(3_600_000)
     shown = text(results(topic.compact().page()))
-    assert "1 expired tombstone; tombstones went that group g had not read" in shown
+    assert "1 expired tombstone; tombstones were removed that group g had not read" in shown
     shown = text(results(topic_status(topic.warehouse, topic.state).page()))
     assert "group g, which is at 1, has MISSED deletes below 3" in shown
 

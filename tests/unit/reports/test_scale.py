@@ -33,10 +33,10 @@ def drawn(status, start, gone, dirty, horizon, end):
 
 def test_it_names_the_parts_of_a_log(status):
     assert drawn(status, 0, 80, 120, 180, 1_200) == (
-        "S 0 ── clean, deletes gone ── R 80 ── clean ── D 120 ── dirty ── H 180 ── too young ── E 1,200"
+        "S 0 ── clean, deletes removed ── R 80 ── clean ── D 120 ── dirty ── H 180 ── too young ── E 1,200"
     )
     assert drawn(status, 7, 0, 120, 180, 180) == "S 7 ── clean ── D 120 ── dirty ── H=E 180"
-    assert drawn(status, 0, 120, 120, 180, 180) == "S 0 ── clean, deletes gone ── R=D 120 ── dirty ── H=E 180"
+    assert drawn(status, 0, 120, 120, 180, 180) == "S 0 ── clean, deletes removed ── R=D 120 ── dirty ── H=E 180"
 
 
 def test_a_retention_point_in_the_dirty_part_is_drawn_where_it_is(status):

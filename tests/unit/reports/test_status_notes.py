@@ -9,10 +9,10 @@ from support.builders import a_log, with_id
 from support.topics.memory_topic import MemoryTopic
 
 BY_CHUNKS = (
-    "1 tombstone, expired ones below 3 stay while chunks have their keys (1 in all), or records that they beat wait "
+    "1 tombstone, expired ones below 3 remain while chunks have their keys (1 in all), or records that they beat are "
     "above the horizon"
 )
-BY_BATCHES = "2 tombstones, which stay: entries passed through whole may hide what they delete (1)"
+BY_BATCHES = "2 tombstones, which remain: entries passed through whole may hide what they delete (1)"
 
 
 @pytest.mark.parametrize("mode", ["in-place", "side-by-side"])

@@ -17,7 +17,7 @@ def versions(invocation: Invocation, topic_name: str) -> None:
     A version is retained when a round, or another commit that removes segments, closes it: the newest
     versions.kept of them, newest first. Each can be read (`consume` and `table` with --version) and
     verified against, and its files are not deleted. After newer ones have replaced it, they remain at
-    least until the time in FILES STAY UNTIL; then `lithify sweep` may delete them.
+    least until the time in FILES REMAIN UNTIL; then `lithify sweep` may delete them.
 
     \b
     Examples:

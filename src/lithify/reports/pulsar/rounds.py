@@ -145,7 +145,7 @@ def _row(one: PartitionReport) -> tuple[str, ...]:
 
 def _result(one: PartitionReport) -> str:
     if one.error is not None:
-        return "FAILED, readers get what they got before"
+        return "FAILED, readers get the same as before"
     deleted = f"; deleted {plural(len(one.ledgers_deleted), 'ledger')} of killed rounds" if one.ledgers_deleted else ""
     return ("published" if one.changed else "nothing new") + deleted
 

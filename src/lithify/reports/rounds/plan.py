@@ -70,7 +70,7 @@ class PlanReport(Report):
 def _plan_table(plan: PlanReport) -> Table[LogPlanReport]:
     """What a round would change in the logs, and its cost."""
     gone = any(log.segments_gone for log in plan.logs)
-    header = ("PARTITION", "CLEAN BELOW", "RECORDS", *(("GO WHOLE",) if gone else ()), *_PLAN_COSTS)
+    header = ("PARTITION", "CLEAN BELOW", "RECORDS", *(("DROPPED",) if gone else ()), *_PLAN_COSTS)
     return Table(header, plan.logs, partial(_plan_row, gone=gone), left=("HORIZON",))
 
 
@@ -109,8 +109,8 @@ def _plan_summary(plan: PlanReport) -> str:
     read = format_bytes(sum(log.bytes_read_at_most for log in plan.logs))
     extra = format_bytes(plan.extra_bytes_needed)
     return (
-        f"{plan.topic}: a round would read at most {read} and write at most {extra}, which it needs free "
-        f"besides the old version; nothing was changed{as_judged(plan.now_ms, given=plan.now_given)}"
+        f"{plan.topic}: a round would read at most {read} and write at most {extra}, which must be free beside the "
+        f"old version; nothing was changed{as_judged(plan.now_ms, given=plan.now_given)}"
     )
 
 
@@ -118,6 +118,6 @@ def space_needed(topic: str, extra_bytes: int, old_version_until_ms: int) -> str
     """One line: the free space that a round may need, and until when (C42)."""
     until = format_second(old_version_until_ms)
     return (
-        f"{topic}: needs up to {format_bytes(extra_bytes)} free, until the files that it replaces go, "
-        f"at {until} at the earliest"
+        f"{topic}: needs up to {format_bytes(extra_bytes)} free until the replaced files are deleted, at {until} at "
+        "the earliest"
     )

@@ -118,8 +118,8 @@ class RoundReport(Report):
         failed = self.failed
         if not failed or len(failed) < len(self.logs):
             return self
-        others = f"; so did all {len(failed)} logs, as the report of this error says" if len(failed) > 1 else ""
-        hint = "what was committed before is in `lithify history`" if self.changed else "they are as they were"
+        others = f"; all {len(failed)} logs failed: see the report of this error" if len(failed) > 1 else ""
+        hint = "`lithify history` lists what was committed before" if self.changed else "they are unchanged"
         error = RoundsFailedError(f"{failed[0].error}{others}", hint=hint)
         error.report = self
         raise error
@@ -176,7 +176,7 @@ def _log_row(log: LogReport, *, moved: bool) -> tuple[str, ...]:
 
 def _removed(log: LogReport) -> str:
     if log.error is not None:
-        return "FAILED before all was rewritten" if log.changed else "FAILED, the log is as it was"
+        return "FAILED before everything was rewritten" if log.changed else "FAILED, the log is unchanged"
     notes = [_losers_text(log.losers) if log.changed else "nothing to do"]
     if log.tombstones_held:
         notes.append(
@@ -185,9 +185,9 @@ def _removed(log: LogReport) -> str:
     if log.held_by:
         notes.append(f"tombstones held for {named_groups(log.held_by)}")
     if log.missed_by:
-        notes.append(f"tombstones went that {named_groups(log.missed_by)} had not read")
+        notes.append(f"tombstones were removed that {named_groups(log.missed_by)} had not read")
     if log.tombstones_unversioned:
-        notes.append(f"{plural(log.tombstones_unversioned, 'tombstone')} without an order lost")
+        notes.append(f"{plural(log.tombstones_unversioned, 'tombstone')} lost without an order")
     if log.segments_waiting:
         notes.append(f"{plural(log.segments_waiting, 'segment')} to rewrite next")
     held = "" if log.horizon_limited_by == "log end" else f" (horizon held by {log.horizon_limited_by})"
@@ -198,7 +198,7 @@ def _round_summary(report: RoundReport) -> str:
     """One line: records and bytes before and after, and the time of each phase."""
     as_of = as_judged(report.now_ms, given=report.now_given)
     if not report.changed and not report.failed:
-        return f"{report.topic}: nothing to do, version {report.version} stays{as_of}"
+        return f"{report.topic}: nothing to do, still version {report.version}{as_of}"
     logs = report.logs  # failed ones too, which have what they had
     records = change_of(sum(log.records_in for log in logs), sum(log.records_out for log in logs), "record")
     size = change(sum(log.bytes_in for log in logs), sum(log.bytes_out for log in logs), format_bytes)

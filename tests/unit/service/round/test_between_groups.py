@@ -121,7 +121,7 @@ def test_who_fails_on_the_way_says_what_is_done() -> None:
     assert log.changed
     assert log.segments_waiting == last.segments_waiting > 0
     assert (log.records_out, log.first_dirty_offset_after) == (last.records_out, topic.log().first_dirty_offset)
-    assert "FAILED before all was rewritten" in " ".join(results(report.page()))
+    assert "FAILED before everything was rewritten" in " ".join(results(report.page()))
 
 
 def test_a_topic_that_is_recreated_on_the_way_is_left_alone() -> None:
