@@ -83,7 +83,7 @@ def test_a_partition_in_the_topics_name(lithify):
     lithify("produce", name, stdin='{"key":"a","value":"1","partition":0}\n{"key":"b","value":"2","partition":1}\n')
     assert places(lithify("consume", f"{name}-partition-1")) == [(1, 0)]
     assert places(lithify("consume", f"{name}-partition-1", "--partition", 1)) == [(1, 0)]
-    assert "names partition 1, --partition 0 another" in lithify.error(
+    assert "is partition 1, but --partition is 0" in lithify.error(
         "consume", f"{name}-partition-1", "--partition", 0
     )
 
@@ -120,7 +120,7 @@ def test_the_table_of_a_partition_that_the_name_has(lithify):
     lithify("topic", "create", name, "--partitions", "2")
     lithify("produce", name, stdin='{"key":"k","value":"0","partition":0}\n{"key":"k","value":"1","partition":1}\n')
     assert [r["value"] for r in lithify("table", f"{name}-partition-1").lines] == ["1"]
-    assert "another" in lithify.error("table", f"{name}-partition-1", "--partition", "0")
+    assert "but --partition is 0" in lithify.error("table", f"{name}-partition-1", "--partition", "0")
 
 
 def test_a_key_is_looked_up(orders):

@@ -63,4 +63,4 @@ def test_encodings_are_refused_where_no_file_is_text(orders, tmp_path):
 def test_a_name_of_a_file_that_is_empty_is_said_to_be_so(orders):
     for flags in ((), ("--format", "parquet")):
         said = orders.error("produce", "orders", *flags, "")
-        assert said == "the name of a file is empty (name a file, or - for stdin)"
+        assert said == "the name of a file is empty (pass the name of a file, or - for stdin)"

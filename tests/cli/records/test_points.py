@@ -45,7 +45,7 @@ def test_what_no_version_covers_is_refused_with_the_nearest_that_is(orders):
 
 
 def test_options_that_do_not_go_together(orders):
-    assert "without --version" in orders.error("table", "orders", "--at", "1", "--version", "2")
+    assert "cannot be combined with --version" in orders.error("table", "orders", "--at", "1", "--version", "2")
     assert "--to cannot be combined with" in orders.error("consume", "orders", "--to", "1", "--follow")
     lithify = orders
     lithify("topic", "create", "wide", "--partitions", "2")

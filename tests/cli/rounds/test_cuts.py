@@ -200,7 +200,7 @@ def test_a_name_with_a_partition_says_which_log(lithify):
         == 1
     )
     assert lithify.error("truncate", f"{name}-partition-1", "--partition", 0, "--to", 1) == (
-        f"{name}-partition-1 names partition 1, --partition 0 another"
+        f"{name}-partition-1 is partition 1, but --partition is 0"
     )
     assert lithify.error("undo", f"{name}-partition-1").endswith(f"(this verb needs the whole topic: {name})")
 

@@ -71,7 +71,7 @@ def test_one_log_is_released_by_its_name(lithify, failing):
     lithify("quarantine", "release", f"{name}-partition-1")
     assert [log["partition"] for log in lithify("quarantine", "list", "--json").lines] == [0]
     said = lithify.error("quarantine", "release", f"{name}-partition-1", "--partition", 0)
-    assert "names partition 1, --partition 0 another" in said
+    assert "is partition 1, but --partition is 0" in said
 
 
 def test_a_log_that_does_not_fail_is_refused(orders):

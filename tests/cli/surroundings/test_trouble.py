@@ -86,7 +86,7 @@ def test_records_from_a_stdin_that_is_closed_are_none(orders):
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(
-        "error[InvalidInput]: stdin is closed (name a file, or pipe records into it; nothing was written"
+        "error[InvalidInput]: stdin is closed (pass the name of a file, or pipe records into it; nothing was written"
     )
 
 

@@ -238,7 +238,7 @@ def test_a_feature_that_is_not_known_is_refused_by_name(iceberg: Place, foreign:
         lambda: iceberg.store.commit(state, TopicEdit("run", NOW_MS, {})),
         lambda: iceberg.store.drop_topic(ORDERS),
     ):
-        with pytest.raises(UnsupportedFormatError, match=r"orders: has the feature fast-logs, .* \(use a newer"):
+        with pytest.raises(UnsupportedFormatError, match=r"orders: it has the feature fast-logs, .* \(use a newer"):
             call()
 
 

@@ -13,7 +13,7 @@ CASES = {
     ),
     EventKind.LOOKED: (
         {"topics": 1_200, "due": 3, "overdue_ms": 61_000, "duration_ms": 12, "metadata_read": 4, "manifests_opened": 3},
-        "3 topics of 1,200 due, 1 min 1 s overdue (looked for 12 ms)",
+        "3 topics of 1,200 due, 1 min 1 s overdue (checked for 12 ms)",
     ),
     EventKind.ROUND: (
         {
@@ -41,8 +41,8 @@ CASES = {
         "[Damaged] a file is missing",
     ),
     EventKind.ABANDONED: (
-        {"partition": 0, "error": "the cleaner stops", "error_code": "Damaged"},
-        "orders: partition 0: [Damaged] the cleaner stops",
+        {"partition": 0, "error": "the cleaner is stopping", "error_code": "Damaged"},
+        "orders: partition 0: [Damaged] the cleaner is stopping",
     ),
     EventKind.CONFLICT: (
         {"partition": 0, "error": "5 times", "error_code": "Damaged"},

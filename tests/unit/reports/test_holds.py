@@ -64,9 +64,9 @@ def test_a_plan_and_a_round_say_for_whom_they_hold(topic):
         assert lines[-1].endswith("count as having read nothing, as their committed positions cannot be read: no way")
 
 
-@pytest.mark.parametrize(("most", "said"), [("-1", "for ever"), ("7d", "for 7 d at most")])
+@pytest.mark.parametrize(("most", "said"), [("-1", "for ever"), ("7d", "for at most 7 d")])
 def test_what_naming_groups_means(most, said):
     config = to_config(settings_of({"tombstone.hold.groups": "g,h", "tombstone.hold.max.ms": most}))
     (note,) = creation_notes(config)
-    assert note.startswith(f"tombstones stay, {said}, until each of g,h has read them")
+    assert note.startswith(f"tombstones remain, {said}, until each of g,h has read them")
     assert list(creation_notes(to_config(settings_of({})))) == []

@@ -62,7 +62,7 @@ def test_a_line_that_does_not_fit_is_left_out_and_the_note_stays(status, monkeyp
     monkeypatch.setenv("COLUMNS", "60")
     narrow = results(status.page())
     assert not any("──" in line for line in narrow)
-    assert "deletes below 80 may be gone" in " ".join(" ".join(narrow).split())
+    assert "deletes below 80 may have been removed" in " ".join(" ".join(narrow).split())
 
 
 def test_a_topic_without_rounds_has_none():

@@ -125,7 +125,7 @@ BROKEN = {
     "half a character": (b'{"key":"\\ud800","value":"v"}', "its key has half a character (a lone surrogate)"),
     "no key": (b'{"value":"v"}', 'it has no field "key"'),
     "no value": (b'{"key":"k"}', 'it has no field "value"; "value":null deletes a key'),
-    "unknown field": (b'{"key":"k","value":"v","colour":1}', "unknown field 'colour'; known: headers, key"),
+    "unknown field": (b'{"key":"k","value":"v","colour":1}', "unknown field 'colour'; the fields are headers, key"),
     "a number as key": (b'{"key":1,"value":"v"}', "its key is not a string or null: 1"),
     "an object as value": (b'{"key":"k","value":{"a":1}}', 'its value is not a string or null: {"a": 1}'),
     "text as offset": (b'{"key":"k","value":"v","offset":"1"}', 'its offset is not a whole number of 64 bits: "1"'),

@@ -33,7 +33,7 @@ def test_a_format_of_a_newer_lithify_is_refused_by_its_number_or_its_feature() -
         check_supported("w", known)
     with pytest.raises(UnsupportedFormatError, match=r"w: the warehouse has format 5, .* up to 4 \(use a newer"):
         check_supported("w", WarehouseFormat(5))
-    with pytest.raises(UnsupportedFormatError, match="w: has the feature fast-logs"):
+    with pytest.raises(UnsupportedFormatError, match="w: it has the feature fast-logs"):
         check_supported("w", WarehouseFormat(4, frozenset({"fast-logs"})))
 
 
