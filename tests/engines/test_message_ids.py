@@ -247,9 +247,9 @@ def test_rounds_and_deleted_records_stay_copied(topic, place):
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
-        (Record(b"k", b"v", partition=0), "it has no message id, and message.ids=pulsar"),
-        (MESSAGES[0]._replace(partition=None), "it has a message id, and no partition"),
-        (MESSAGES[6]._replace(key=b"k"), "it is an entry that is passed through whole, and has a key"),
+        (Record(b"k", b"v", partition=0), "it has no message id, but message.ids=pulsar"),
+        (MESSAGES[0]._replace(partition=None), "it has a message id, but no partition"),
+        (MESSAGES[6]._replace(key=b"k"), "it is an entry that is passed through whole, but has a key"),
         (MESSAGES[0]._replace(envelope=Envelope(MessageId(5, -1))), "its message id 5:-1 has a negative part"),
     ],
 )
@@ -271,7 +271,7 @@ def test_other_topics_take_no_ids_and_have_none(place):
     """C52: records and readers of ordinary topics stay as they are."""
     place.warehouse.store.create_topic(NewTopic(NAME, "states", some_settings(), 1, 0))
     topic = Topic(place.warehouse, NAME)
-    with pytest.raises(InvalidRecordError, match=r"it has a message id, and message\.ids=none"):
+    with pytest.raises(InvalidRecordError, match=r"it has a message id, but message\.ids=none"):
         topic.append(MESSAGES[:1])
     topic.append([Record(b"k", b"v", 5)])
     assert topic.reader(0).last_message_id() == LastRecord(0, 5)

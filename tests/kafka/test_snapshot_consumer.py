@@ -77,7 +77,7 @@ def test_a_promoted_copy_is_not_continued_in_kafka(both):
     both.produce(some_records(10, 3, partitions=2))
     both.take_in()
     both.topic.warehouse.store.commit(both.topic.state(), TopicEdit("run", NOW, {}, origin=PROMOTED))
-    with pytest.raises(PolicyError, match="it was promoted, and gives offsets of its own"):
+    with pytest.raises(PolicyError, match="it was promoted and has assigned its own offsets"):
         SnapshotConsumer(both.topic, both.conf)
 
 

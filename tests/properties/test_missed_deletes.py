@@ -248,7 +248,7 @@ def test_keys_whose_records_expire_at_any_moment_of_a_resync_stay(below: int) ->
             assert table(warehouse) == log.table, f"moment {chosen}"
             done += 1
         else:
-            assert f"begins at offset {below}, and the copy has records from offset 0 on" in report.error
+            assert f"begins at offset {below}, but the copy has records from offset 0 on" in report.error
             assert (report.error_code, table(warehouse)) == ("Policy", before)
     assert 0 < done < MOMENTS
 

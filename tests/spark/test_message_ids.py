@@ -130,7 +130,7 @@ def test_a_write_of_records_without_ids_is_refused(session, states):
     """C52: only an ingest has ids."""
     version = states.state().version
     frame = session.createDataFrame([(b"k", b"v")], "key binary, value binary").coalesce(1)
-    with pytest.raises(Exception, match=r"it has no message id, and message\.ids=pulsar"):
+    with pytest.raises(Exception, match=r"it has no message id, but message\.ids=pulsar"):
         frame.write.format("lithify").mode("append").option("topic", "states").save()
     assert states.state().version == version
 

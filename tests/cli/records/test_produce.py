@@ -141,7 +141,7 @@ def test_kept_offsets_ascend_with_gaps_and_refuse_what_is_there_already(orders):
         "stdin, line 2: the record is refused: its offset 19 does not ascend: 20 came before it in partition 0"
     )
     missing = orders.error("produce", "orders", "--keep-offsets", stdin=a_line("a"))
-    assert "it has no partition, which keeping offsets needs" in missing
+    assert "it has no partition, which is needed to keep offsets" in missing
     assert len(records(orders)) == 3
 
 

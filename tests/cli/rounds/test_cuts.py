@@ -96,7 +96,7 @@ def test_the_status_of_a_topic_that_is_only_retained_has_no_rounds_in_it(events,
         "events  version 4, as of TIME\n"
         "PARTITION  START  END  RECORDS  SIZE\n"
         "        0  0  4  4  SIZE\n"
-        f"     DUE: whole segments can go: 1, of {size_of_first(events)} bytes\n"
+        f"     DUE: whole segments are past retention: 1, of {size_of_first(events)} bytes\n"
     )
     told = " ".join(events("status", "events", "--now", f"@{DAY_MS}").out.split())
     assert "not due: nothing is past retention; due by the clock 1970-01-03T00:00:00.001Z (in 24 h)" in told
@@ -159,8 +159,8 @@ def test_a_cut_where_a_round_has_been_needs_its_flag(orders):
     orders("compact", "orders")
     command = ("truncate", "orders", "--partition", 0, "--to", 3, "--yes")
     assert orders.error(*command) == (
-        "orders-0: 3 is below the first dirty offset 5, so values that the records from there on had superseded "
-        "are gone (--below-compacted truncates anyway)"
+        "orders-0: 3 is below the first dirty offset 5, so values that the records from 3 on superseded "
+        "are lost (add --below-compacted to truncate anyway)"
     )
     cut = orders(*command, "--below-compacted", "--json").json
     assert (cut["verb"], cut["logs"][0]["first_dirty_offset_after"]) == ("truncate", 3)
@@ -178,7 +178,7 @@ def test_what_lies_outside_of_the_log_is_refused_with_its_bounds(orders):
         )
         assert orders.error("truncate", "orders", "--partition", 0, "--to", -1, *yes) == (
             "orders-0: cannot truncate to -1: the log has offsets from 0 to 5 "
-            "(--to is the new log end: records at and above it are removed)"
+            "(set --to to the new log end: records at and above it are removed)"
         )
         assert orders.error("truncate", "orders", "--partition", 2, "--to", 0, *yes) == (
             "orders has no partition 2 (it has 2, numbered from 0)"

@@ -99,7 +99,8 @@ def test_what_contradicts_or_shrinks_is_refused_and_changes_nothing(orders):
         "nothing to change: pass --config, --unset or --partitions (see `lithify topic alter --help`)"
     )
     assert orders.error(*command, "--partitions", 0) == (
-        "orders has 1 partition and cannot have 0 (partitions may grow, never shrink: records would have no log)"
+        "orders has 1 partition and cannot be changed to 0 (set a higher number: removing partitions would remove "
+        "records)"
     )
     assert orders.error(*command, "--partitions", 20_000) == "partitions=20000: a topic has 1 to 10000"
     assert orders.error(*command, "--unset", "segment.byte") == (

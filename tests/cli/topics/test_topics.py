@@ -200,7 +200,7 @@ def test_a_copy_of_a_kafka_topic_refuses_records_until_it_is_promoted(lithify):
     topic.warehouse.store.commit(topic.state(), TopicEdit("run", 1, {}, origin=CopyOf(KAFKA, "shop.orders")))
     assert "copy of     Kafka's shop.orders" in lithify("topic", "info", "orders").out
     refused = lithify("produce", "orders", stdin='{"key":"k","value":"v"}\n', code=2).err
-    assert "orders: it is a copy of Kafka's shop.orders, whose offsets are Kafka's" in refused
+    assert "orders: it is a copy of Kafka's shop.orders with the offsets of Kafka" in refused
     assert "lithify kafka promote orders" in refused
     warned = lithify("kafka", "promote", "orders", code=2).err
     assert "it remains a copy of Kafka's shop.orders (--yes makes it a topic of its own" in warned
@@ -209,4 +209,4 @@ def test_a_copy_of_a_kafka_topic_refuses_records_until_it_is_promoted(lithify):
     lithify("produce", "orders", stdin='{"key":"k","value":"v"}\n')
     assert lithify("topic", "info", "orders", "--json").json["copy_of"] is None
     again = lithify.error("kafka", "promote", "orders", "--yes")
-    assert "it was promoted, and gives offsets of its own since then" in again
+    assert "it was promoted and has assigned its own offsets since then" in again

@@ -459,7 +459,7 @@ def test_a_damaged_mask_is_left_out(tmp_path: Path) -> None:
     file = Path(local_path(mask.path) or "")
     file.write_bytes(file.read_bytes()[:-9])
     no_metadata(tmp_path)
-    assert f"{mask.path}: the file is damaged, and left out" in repaired(tmp_path).notes
+    assert f"{mask.path}: the file is damaged and omitted" in repaired(tmp_path).notes
     assert expected.items() <= values(a_lake(tmp_path).topic("orders")).items()
 
 

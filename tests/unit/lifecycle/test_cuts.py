@@ -206,7 +206,7 @@ SET_BACK = uncompacted(STATE, LOG.segments)
 
 def test_a_truncation_below_what_was_once_compacted_asks_first():
     """C26: D is back at S, but the superseded values are not."""
-    with pytest.raises(PolicyError, match="orders-0: 3 is below 4, up to which rounds may have compacted the log"):
+    with pytest.raises(PolicyError, match="orders-0: rounds may have compacted the log up to 4, above 3"):
         truncation(ID, SET_BACK, 3, below_compacted=False)
     assert truncation(ID, SET_BACK, 3, below_compacted=True) == Truncation(3, 0, 0)
     assert truncation(ID, SET_BACK, 4, below_compacted=False) == Truncation(4, 0, 0)

@@ -61,7 +61,7 @@ def test_a_file_of_log_and_view_is_copied_once_c65() -> None:
 
 @pytest.mark.parametrize("other", [{"size_bytes": 11}, {"records": 2}, {"end_offset": 9}, {"min_key": b"j"}])
 def test_a_copy_with_other_facts_is_damage_c65(other: dict[str, object]) -> None:
-    with pytest.raises(DamagedError, match="does not say the same of it") as error:
+    with pytest.raises(DamagedError, match="does not match the metadata of its source") as error:
         difference_of(TopicFiles((A,)), TopicFiles((replace(copy_of(A), **other),)))  # type: ignore[arg-type]
     assert copy_of(A).path in error.value.message
 
@@ -125,7 +125,7 @@ def test_a_mask_may_be_of_another_size_at_the_replica_and_hides_as_many_of_the_s
     other = copy_with_mask(with_mask(LARGE, "m", 4))
     elsewhere = replace(copy_with_mask(M), path=copy_of(D).path)
     for wrong in (other, elsewhere):
-        with pytest.raises(DamagedError, match="does not say the same of it") as error:
+        with pytest.raises(DamagedError, match="does not match the metadata of its source") as error:
             difference_of(TopicFiles((M,)), TopicFiles((wrong,)))
         assert wrong.id in error.value.message
 

@@ -52,7 +52,7 @@ def test_what_other_programs_committed_on_it_is_reported_and_loses_nothing_of_ou
     plan = plan_repair(remains(theirs, whole(8, 10)))
 
     assert (plan.way, plan.complete) == (Way.REGISTER, True)
-    assert plan.notes == ("m/9: main was moved; it is left out", "left out: an append of 5 records")
+    assert plan.notes == ("m/9: main was moved; it is omitted", "omitted: an append of 5 records")
 
 
 def test_what_lies_beyond_a_file_that_the_catalog_names_was_never_committed() -> None:
@@ -64,8 +64,8 @@ def test_what_lies_beyond_a_file_that_the_catalog_names_was_never_committed() ->
 
     assert (plan.way, plan.complete) == (Way.REGISTER, True)
     assert plan.notes[1:] == (
-        "refused: offsets 10 to 10 of partition 0 are left out",
-        "refused again: offsets 10 to 10 of partition 0 are left out",
+        "refused: offsets 10 to 10 of partition 0 are omitted",
+        "refused again: offsets 10 to 10 of partition 0 are omitted",
     )
 
 
@@ -118,7 +118,7 @@ def test_segments_that_are_gone_make_it_incomplete() -> None:
     plan = plan_repair(remains(whole(8, 10), missing=("gone",)))
 
     assert (plan.way, plan.complete) == (Way.REGISTER, False)
-    assert plan.notes == ("gone: the file is missing, and its records are lost",)
+    assert plan.notes == ("gone: the file is missing, so its records are lost",)
 
 
 @pytest.mark.parametrize(("missing", "complete"), [((), True), (("gone",), False)])
@@ -245,7 +245,7 @@ def test_without_metadata_masks_count_where_it_is_certain_that_the_log_has_them(
     )
     assert {segment.id for segment in segments} == chosen
     assert len(notes) == told
-    assert all("values of keys that were deleted may be among them" in note for note in notes)
+    assert all("perhaps with values of deleted keys" in note for note in notes)
 
 
 def test_what_a_later_mask_hides_is_told_where_only_an_earlier_one_is_certain() -> None:
@@ -254,7 +254,9 @@ def test_what_a_later_mask_hides_is_told_where_only_an_earlier_one_is_certain() 
     known = ClosedState(6, some_settings(), (IN_PLACE,))
     segments, (note,) = with_masks(remains(masked=masked, certain=frozenset({"h"})), (HIGH,), known)
     assert [segment.id for segment in segments] == ["h"]
-    assert note.startswith("h2: that this mask counts is not certain, so 1 records of high that rounds had hidden")
+    assert note.startswith(
+        "h2: it is not certain that this mask was committed, so 1 records of high that rounds had hidden"
+    )
 
 
 def test_a_mask_that_is_missing_is_said_to_be_one() -> None:

@@ -192,7 +192,7 @@ def test_due_when_a_whole_segment_can_go(policy):
     settings = some_settings(cleanup_policy=policy, retention_ms=50, min_cleanable_dirty_ratio=1)
     verdict = verdict_on(state, log.segments, settings, 60)
     assert (verdict.due, verdict.due_at_ms) == (False, 71)
-    assert verdict_on(state, log.segments, settings, 71).reason == "whole segments can go: 1, of 36 bytes"
+    assert verdict_on(state, log.segments, settings, 71).reason == "whole segments are past retention: 1, of 36 bytes"
     by_size = some_settings(cleanup_policy=policy, retention_ms=-1, retention_bytes=18)
     assert verdict_on(state, log.segments, by_size, 0).due
     assert not verdict_on(state, log.segments, some_settings(retention_ms=50), 10**6).due
@@ -208,7 +208,7 @@ def test_due_when_enough_single_records_are_past_retention():
     settings = some_settings(cleanup_policy="compact,delete", retention_ms=50)
     verdict = verdict_on(state, segments, settings, 100)
     assert (verdict.due, verdict.due_at_ms) == (False, 802)  # 751 of 1000 bytes, in 1500
-    assert "single records past retention" in verdict_on(state, segments, settings, 802).reason
+    assert "records past retention in retained segments" in verdict_on(state, segments, settings, 802).reason
     assert not verdict_on(state, segments, settings, 801).due
     for other in ({"cleanup_policy": "compact"}, {"cleanup_policy": "compact,delete", **BESIDE}):
         assert verdict_on(state, segments, some_settings(retention_ms=50, **other), 100).due_at_ms != 802

@@ -22,7 +22,7 @@ def audit(log: str, outcome: LogOutcome) -> None:
     broken = [finding for law in _LAWS for finding in law(outcome)]
     if broken:
         raise AuditError(
-            f"{log}: the round does not add up: {'; '.join(broken[:5])}",
+            f"{log}: the numbers of the round contradict each other: {'; '.join(broken[:5])}",
             hint="nothing was changed; run `lithify verify` on the topic and report this as a defect",
         )
 
@@ -46,7 +46,7 @@ def _losers_add_up(outcome: LogOutcome) -> Iterator[str]:
     lost = sum(s.records - survivors.get(s.path, 0) for s in outcome.plan.scanned)
     by_cause = sum(outcome.findings.losers.values())
     if lost != by_cause:
-        yield f"{lost} records are removed, {by_cause} are accounted for by cause"
+        yield f"{lost} records are removed, but {by_cause} are counted by cause"
 
 
 def _causes_are_allowed(outcome: LogOutcome) -> Iterator[str]:
@@ -63,20 +63,20 @@ def _tombstones_add_up(outcome: LogOutcome) -> Iterator[str]:
     steps, findings = outcome.plan.base.steps, outcome.findings
     lost = findings.clean_tombstones_lost or (0,) * len(steps)
     if len(lost) != len(steps):
-        yield f"tombstones were counted for {len(lost)} steps, the log has {len(steps)}"
+        yield f"tombstones were counted for {len(lost)} steps, but the log has {len(steps)}"
     for step, gone in zip(steps, lost, strict=False):
         if not 0 <= gone <= step.tombstones:
-            yield f"{gone} of the {step.tombstones} tombstones that end at {step.end_offset} go"
+            yield f"{gone} of the {step.tombstones} tombstones that end at {step.end_offset} are removed"
     if not 0 <= findings.clean_tombstones_held <= findings.tombstones_held:
         yield f"{findings.clean_tombstones_held} of {findings.tombstones_held} held tombstones are clean"
     if not 0 <= findings.tombstones_held_by_chunks <= findings.tombstones_held:
         yield f"chunks hold {findings.tombstones_held_by_chunks} of {findings.tombstones_held} held tombstones"
     if findings.tombstones_held > findings.tombstones_held_by_chunks and not outcome.plan.above_horizon:
-        yield f"{findings.tombstones_held} expired tombstones stay although no record waits above the horizon"
+        yield f"{findings.tombstones_held} expired tombstones remain although no record is above the horizon"
     if findings.tombstones_held_by_chunks and not (outcome.plan.chunks and any(s.chunks for s in outcome.result)):
-        yield f"{findings.tombstones_held_by_chunks} expired tombstones stay for chunks that are not there"
+        yield f"{findings.tombstones_held_by_chunks} expired tombstones remain for chunks that do not exist"
     if not 0 <= findings.dirty_tombstones_kept <= findings.dirty_tombstones:
-        yield f"{findings.dirty_tombstones_kept} of {findings.dirty_tombstones} new tombstones stay"
+        yield f"{findings.dirty_tombstones_kept} of {findings.dirty_tombstones} new tombstones remain"
 
 
 def _result_in_order(outcome: LogOutcome) -> Iterator[str]:
@@ -118,9 +118,9 @@ def _rewritten(rewrite: Rewrite, written: tuple[Segment, ...]) -> Iterator[str]:
     first, last = rewrite.segments[0], rewrite.segments[-1]
     records = sum(s.records for s in written)
     if records != rewrite.survivors:
-        yield f"{rewrite.survivors} records of {first.path} survive, {records} were written"
+        yield f"{rewrite.survivors} records of {first.path} survive, but {records} were written"
     if any(s.partition != rewrite.partition for s in written):
-        yield f"what was written for {first.path} is of another partition"
+        yield f"what was written for {first.path} belongs to another partition"
     if any(s.base_offset < first.base_offset or s.end_offset > last.end_offset for s in written):
         yield f"what was written for {first.path} has offsets that its sources do not have"
 
@@ -129,9 +129,9 @@ def _masked(masked: AddMask, written: tuple[Segment, ...]) -> Iterator[str]:
     before, dead = masked.source.segment, masked.source.dead
     mask = written[0].mask if len(written) == 1 else None
     if mask is None or mask.dead != dead or written != (replace(before, records=masked.survivors, mask=mask),):
-        yield f"{before.path} was to stay with a mask of {dead} records"
+        yield f"{before.path} was to remain with a mask of {dead} records"
     elif written[0].id == before.id:
-        yield f"{before.path} has the mask that it had before"
+        yield f"{before.path} still has its earlier mask"
 
 
 _LAWS: tuple[Callable[[LogOutcome], Iterator[str]], ...] = (

@@ -46,14 +46,14 @@ def _envelope_refusal(record: Record, settings: TopicSettings) -> str | None:
     if record.envelope is None:
         return NO_MESSAGE_ID
     if record.partition is None:
-        return "it has a message id, and no partition"
+        return "it has a message id, but no partition"
     if record.envelope.passed_through and record.key is not None:
-        return "it is an entry that is passed through whole, and has a key"
+        return "it is an entry that is passed through whole, but has a key"
     return None
 
 
-UNWANTED_MESSAGE_ID = "it has a message id, and message.ids=none"
-NO_MESSAGE_ID = "it has no message id, and message.ids=pulsar: only `lithify pulsar ingest` gives records ids"
+UNWANTED_MESSAGE_ID = "it has a message id, but message.ids=none"
+NO_MESSAGE_ID = "it has no message id, but message.ids=pulsar: only `lithify pulsar ingest` gives records ids"
 
 
 def message_id_refusal(message_id: MessageId, before: MessageId | None) -> str | None:
@@ -73,11 +73,11 @@ def partition_refusal(partition: int, count: int) -> str | None:
 def offset_refusal(partition: int | None, offset: int | None, before: int | None) -> str | None:
     """Why a log refuses a record that keeps its own offset, after `before` in the same batch."""
     if partition is None or offset is None:
-        return f"it has no {'partition' if partition is None else 'offset'}, which keeping offsets needs"
+        return f"it has no {'partition' if partition is None else 'offset'}, which is needed to keep offsets"
     if offset < 0:
         return f"its offset {offset} is below 0"
     if offset > LAST_OFFSET:
-        return f"its offset {offset} is above {LAST_OFFSET}, the largest there is"
+        return f"its offset {offset} is above {LAST_OFFSET}, the largest offset"
     if before is not None and offset <= before:
         return f"its offset {offset} does not ascend: {before} came before it in partition {partition}"
     return None
@@ -92,7 +92,8 @@ def check_offsets(log: LogId, first_offset: int, records: int) -> None:
     """Raises `OffsetOutOfRangeError` if the log has not enough offsets for the records."""
     if records > LAST_OFFSET - first_offset + 1:
         raise OffsetOutOfRangeError(
-            f"{log}: there are no offsets for {records} records from {first_offset} on: {LAST_OFFSET} is the largest",
+            f"{log}: the log has no offsets left for {records} records from {first_offset} on: {LAST_OFFSET} is the "
+            "largest",
             hint="nothing was appended; `truncate` frees offsets at the end of the log",
         )
 

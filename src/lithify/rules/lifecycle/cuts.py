@@ -61,7 +61,7 @@ def records_deleted(log: LogId, state: LogState, before: int, segments: tuple[Se
     if not 0 <= before <= state.log_end_offset:
         raise OffsetOutOfRangeError(
             f"{log}: cannot delete before {before}: the log ends at {state.log_end_offset}",
-            hint=f"an offset from {state.log_start_offset} to {state.log_end_offset}",
+            hint=f"use an offset from {state.log_start_offset} to {state.log_end_offset}",
         )
     start = max(before, state.log_start_offset)
     moved = replace(
@@ -97,10 +97,10 @@ def truncation(log: LogId, state: LogState, to: int, *, below_compacted: bool) -
         raise OffsetOutOfRangeError(
             f"{log}: cannot truncate to {to}: the log has offsets from {state.log_start_offset} "
             f"to {state.log_end_offset}",
-            hint="--to is the new log end: records at and above it are removed",
+            hint="set --to to the new log end: records at and above it are removed",
         )
     if to < max(state.first_dirty_offset, state.compacted_below) and not below_compacted:
-        raise PolicyError(f"{log}: {_superseded_values(state, to)}", hint="--below-compacted truncates anyway")
+        raise PolicyError(f"{log}: {_superseded_values(state, to)}", hint="add --below-compacted to truncate anyway")
     if to >= state.first_dirty_offset:
         return Truncation(to, state.first_dirty_offset, state.first_dirty_offset)
     if state.view is not None:
@@ -183,12 +183,12 @@ def _superseded_values(state: LogState, to: int) -> str:
     """Why values that a truncation should make current again are not there any more."""
     if to >= state.first_dirty_offset:
         return (
-            f"{to} is below {state.compacted_below}, up to which rounds may have compacted the log before, so values "
-            "that the records from there on had superseded may be gone"
+            f"rounds may have compacted the log up to {state.compacted_below}, above {to}, so values that the records "
+            f"from {to} on superseded may be lost"
         )
     return (
-        f"{to} is below the first dirty offset {state.first_dirty_offset}, so values that the records "
-        "from there on had superseded are gone" + ("" if state.view is None else " from the compacted view")
+        f"{to} is below the first dirty offset {state.first_dirty_offset}, so values that the records from {to} on "
+        "superseded are lost" + ("" if state.view is None else " from the compacted view")
     )
 
 

@@ -82,9 +82,9 @@ def difference_of(source: TopicFiles, target: TopicFiles) -> Difference:
     for key, segment in by_origin((*source.view, *source.segments)).items():
         if key in known and not _is_copy_of(known[key], segment):
             raise DamagedError(
-                f"{known[key].id}: the metadata of the replica does not say the same of it as that of its source "
-                f"says of {segment.id}",
-                hint="`lithify replica verify` compares both; nothing was changed",
+                f"{known[key].id}: the metadata of the replica does not match the metadata of its source for "
+                f"{segment.id}",
+                hint="compare both with `lithify replica verify`; nothing was changed",
             )
     return Difference(
         add=_without(source.segments, target.segments),

@@ -31,8 +31,9 @@ def with_masks(
         most = min(masked, key=lambda mask: mask.records, default=left)
         if most.records < left.records and not (_only_of_view(segment, known) and not _lacks_losers(segment, known)):
             notes.append(
-                f"{most.id}: that this mask counts is not certain, so {left.records - most.records} records of "
-                f"{segment.path} that rounds had hidden are back; values of keys that were deleted may be among them"
+                f"{most.id}: it is not certain that this mask was committed, so {left.records - most.records} records "
+                "of "
+                f"{segment.path} that rounds had hidden are back, perhaps with values of deleted keys"
             )
     return tuple(chosen), tuple(notes)
 

@@ -39,7 +39,7 @@ class Way(StrEnum):
     FINISH = "finish-deletion"
 
 
-_BACK = "records that it had hidden are back; values of keys that were deleted may be among them"
+_BACK = "records that it had hidden are back, perhaps with values of deleted keys"
 _UNKEPT = (
     "that retained version cannot be read until it expires, and commits were made since; the newest version is whole"
 )
@@ -73,7 +73,7 @@ def plan_repair(remains: Remains) -> RepairPlan:
     if remains.entry is Entry.WHOLE:
         return RepairPlan(Way.NOTHING)
     if remains.deleted:
-        return RepairPlan(Way.FINISH, notes=("the topic was being deleted: its files are leftovers of that",))
+        return RepairPlan(Way.FINISH, notes=("the topic was being deleted, and these files are left",))
     best = remains.newest
     now = next((file for file in remains.files if file.path == remains.current), None)
     if now is not None and now.unkept and (best is None or best.state is None or best.state.version != now.claims):
@@ -112,8 +112,8 @@ def _check_only_one(files: Sequence[MetadataFile], best: MetadataFile) -> None:
     same = [file.path for file in files if file.whole and file.number == best.number]
     if len(same) > 1:
         raise RefusedError(
-            f"{len(same)} metadata files are equally new, and one of them is what was committed: {', '.join(same)}",
-            hint="--metadata FILE says which; nothing was changed",
+            f"{len(same)} metadata files are equally new, but only one of them was committed: {', '.join(same)}",
+            hint="choose one with --metadata FILE; nothing was changed",
         )
 
 
@@ -133,7 +133,7 @@ def _from_segments(remains: Remains) -> RepairPlan:
     live, masks = with_masks(remains, (s for s in remains.unnamed if s.path not in remains.closed), known)
     if not live and known is None:
         raise RefusedError(
-            f"{remains.location}: there is no metadata, no segment and no record of a version to restore it from",
+            f"{remains.location}: it cannot be restored: there is no metadata, no segment and no record of a version",
             hint="nothing was changed",
         )
     partitions = max([s.partition + 1 for s in live] + [len(known.logs) if known else 0])
@@ -141,11 +141,11 @@ def _from_segments(remains: Remains) -> RepairPlan:
     logs = tuple(_rebuilt(before.get(p, LogState(p)), segments_of(live, p)) for p in range(partitions))
     settings = known.settings if known else _settings_of(live)
     notes = [
-        "no whole metadata is left: log ends, partitions without records and what was appended to them are not known",
-        f"settings are those of version {known.version}"
+        "no intact metadata is left: log ends, partitions without records and records appended to them are unknown",
+        f"settings are taken from version {known.version}"
         if known
-        else "settings are not known: Kafka's defaults are taken",
-        "what retention, delete-records, truncate or a round took away is back where its files are still there",
+        else "settings are unknown: Kafka's defaults are used",
+        "records that retention, delete-records, truncate or a round removed are back if their files still exist",
         *_missing(remains, _BACK),
         *masks,
         *_unnamed(remains, live),
@@ -209,10 +209,10 @@ def _rebuilt(log: LogState, segments: tuple[Segment, ...]) -> RebuiltLog:
 def _left_out(above: Iterable[MetadataFile], lost: Sequence[MetadataFile]) -> Iterator[str]:
     for file in above:
         if file in lost:
-            yield f"{file.path}: {file.problem}; of what was committed with it only its segments are known"
+            yield f"{file.path}: {file.problem}; only the segments of that commit are known"
         else:
-            yield f"{file.path}: {file.problem}; it is left out"
-        yield from (f"left out: {what}" for what in file.foreign)
+            yield f"{file.path}: {file.problem}; it is omitted"
+        yield from (f"omitted: {what}" for what in file.foreign)
 
 
 def _missing(remains: Remains, without_mask: str) -> Iterator[str]:
@@ -220,15 +220,15 @@ def _missing(remains: Remains, without_mask: str) -> Iterator[str]:
         if path in remains.missing_masks:
             yield f"{path}: the mask is missing, and {without_mask}"
         else:
-            yield f"{path}: the file is missing, and its records are lost"
-    yield from (f"{path}: the file is damaged, and left out" for path in remains.unreadable)
+            yield f"{path}: the file is missing, so its records are lost"
+    yield from (f"{path}: the file is damaged and omitted" for path in remains.unreadable)
 
 
 def _appended(taken: Iterable[Segment]) -> Iterator[str]:
     for s in taken:
         yield (
-            f"{s.path}: offsets {s.base_offset} to {s.end_offset - 1} of partition {s.partition} are beyond the "
-            "log end and appended; whether they were acknowledged is not known"
+            f"{s.path}: offsets {s.base_offset} to {s.end_offset - 1} of partition {s.partition} are above the log "
+            "end and are appended; they may not have been acknowledged"
         )
 
 
@@ -236,7 +236,7 @@ def _unnamed(remains: Remains, taken: Sequence[Segment]) -> Iterator[str]:
     paths = {s.path for s in taken}
     for s in remains.unnamed:
         if s.path not in paths:
-            yield f"{s.path}: offsets {s.base_offset} to {s.end_offset - 1} of partition {s.partition} are left out"
+            yield f"{s.path}: offsets {s.base_offset} to {s.end_offset - 1} of partition {s.partition} are omitted"
 
 
 def _forgotten(version: int) -> Iterator[str]:
@@ -251,7 +251,10 @@ def _no_replica(known: ClosedState | TopicState | None, live: Iterable[Segment])
         was = "it has files that were copied from another topic, so it may have been a replica"
     else:
         return
-    yield f"{was}; recreated it is a topic of its own and takes appends: delete it, and the next copy makes it again"
+    yield (
+        f"{was}; now it is a topic of its own and accepts appends: to replicate again, delete it, and the next copy "
+        "recreates it"
+    )
 
 
 def clusters(segments: Sequence[Segment]) -> Iterator[tuple[Segment, ...]]:

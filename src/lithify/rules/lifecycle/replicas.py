@@ -19,7 +19,7 @@ from lithify.rules.lifecycle.own_views import NO_RUN, copied_log, copied_logs, m
 _DONE_TO_REPLICAS = frozenset({Verb.REPLICATE, Verb.PROMOTE, Verb.SWEEP, Verb.EXPIRE, Verb.TRUST_CLOCK})
 """They change nothing that a reader gets, or make the replica what its source is. `COMPACT` is besides (C67)."""
 
-_START_OVER = "`lithify topic delete` deletes it there, and the next copy creates it"
+_START_OVER = "to start over, delete it there with `lithify topic delete`: the next copy recreates it"
 
 
 def check_done_to(state: TopicState, verb: Verb) -> None:
@@ -42,14 +42,15 @@ def check_own(state: TopicState) -> None:
         return
     if state.replica.compacts:
         raise PolicyError(
-            f"{state.name}: it is a replica of the topic in {state.replica.source}; it compacts by itself, and only "
-            "that topic changes the rest of it",
-            hint="do it there (`lithify replica edit NAME --no-compact` drops the compacted view), or make this one a "
-            f"topic of its own with `lithify replica promote {state.name} --yes`; nothing was changed",
+            f"{state.name}: it is a replica of the topic in {state.replica.source}; it compacts by itself, but "
+            "everything else follows that topic",
+            hint="change that topic (`lithify replica edit NAME --no-compact` drops the compacted view), or make this "
+            "one a topic of its own with `lithify replica promote {state.name} --yes`; nothing was changed",
         )
     raise PolicyError(
-        f"{state.name}: it is a replica of the topic in {state.replica.source}, and only that changes it",
-        hint=f"do it there, or make this one a topic of its own with `lithify replica promote {state.name} --yes`; "
+        f"{state.name}: it is a replica of the topic in {state.replica.source} and follows that topic",
+        hint=f"change that topic, or make this one a topic of its own with `lithify replica promote {state.name} "
+        "--yes`; "
         "nothing was changed",
     )
 
@@ -80,21 +81,21 @@ def check_replicates(source: TopicState, where: str, target: TopicState) -> Repl
     known, name = target.replica, target.name
     if target.identity in (source.identity, *replica_of(source, where).chain):
         raise PolicyError(
-            f"{name}: the target is the topic itself, or the source is a replica of it, also by way of others",
+            f"{name}: the target is the topic itself, or the source is a replica of it, even if indirectly",
             hint="replicate into another warehouse; nothing was changed",
         )
     if known is None:
         raise PolicyError(
-            f"{name}: the target has a topic of that name that is no replica, or no longer one",
-            hint="if it was promoted, `lithify replica remove` here ends the replication into it; if `repair` has "
-            f"recreated it, {_START_OVER}; else choose another target; nothing was changed",
+            f"{name}: the target has a topic of that name that is not a replica, or no longer one",
+            hint="if it was promoted, end the replication into it with `lithify replica remove` here; if `repair` has "
+            "recreated it, {_START_OVER}; otherwise choose another target; nothing was changed",
         )
     if not known.is_intact(target.version):
         raise ConflictError(
-            f"{name}: a program that does not know replicas has written to the replica after its version "
+            f"{name}: a program that does not support replicas has written to the replica after its version "
             f"{known.written_at}",
-            hint=f"`lithify replica promote {name} --yes` makes it a topic of its own, with what was written; "
-            f"{_START_OVER}",
+            hint=f"to keep the written records, make it a topic of its own with `lithify replica promote {name} "
+            f"--yes`; {_START_OVER}",
         )
     check_same_source(source, target)
     _check_not_back(source, target, known)
@@ -106,8 +107,8 @@ def check_same_source(source: TopicState, target: TopicState) -> None:
     known = check_replica(target)
     if known.identity != source.identity:
         raise PolicyError(
-            f"{target.name}: the target is a replica of another topic: of {known.identity} in {known.source}, and the "
-            f"source is {source.identity}; a topic that is deleted and recreated is another one",
+            f"{target.name}: the target is a replica of another topic, {known.identity} in {known.source}, but the "
+            f"source is {source.identity}; a recreated topic is another topic",
             hint=f"{_START_OVER}; nothing was changed",
         )
 
@@ -115,7 +116,7 @@ def check_same_source(source: TopicState, target: TopicState) -> None:
 def check_replica(state: TopicState) -> ReplicaOf:
     """What a replica says of its source. Raises `PolicyError` for a topic of its own."""
     if state.replica is None:
-        raise PolicyError(f"{state.name}: it is no replica", hint="it is a topic of its own; nothing was changed")
+        raise PolicyError(f"{state.name}: it is not a replica", hint="it is a topic of its own; nothing was changed")
     return state.replica
 
 
@@ -124,8 +125,8 @@ def check_promotable(state: TopicState) -> ReplicaOf:
     known = check_replica(state)
     if known.version == NOTHING_COPIED:
         raise PolicyError(
-            f"{state.name}: the first copy of its source has not ended, so the replica has nothing",
-            hint="let `lithify replica run` end it, or delete the topic; nothing was changed",
+            f"{state.name}: the first copy of its source has not completed, so the replica is empty",
+            hint="let `lithify replica run` complete it, or delete the topic; nothing was changed",
         )
     return known
 
@@ -136,7 +137,7 @@ def _check_not_back(source: TopicState, target: TopicState, known: ReplicaOf) ->
         return
     logs = [(now, copied_log(target, now.partition)) for now in source.logs if now.partition in target.partitions]
     if source.version < known.version:
-        why = f"it is at version {source.version}, and the replica has its version {known.version}"
+        why = f"it is at version {source.version}, but the replica has its version {known.version}"
     elif (
         len(source.logs) < len(target.logs)
         or any(now.epoch < then.epoch for now, then in logs)
@@ -166,7 +167,7 @@ def check_still_there(source: TopicState, target: TopicState, removed: Iterable[
             raise _went_back(
                 target,
                 f"partition {segment.partition} lacks the records that the replica has from offset "
-                f"{max(segment.base_offset, compacted)} on, which no round, retention or cut has removed",
+                f"{max(segment.base_offset, compacted)} on, although no round, retention or cut removed them",
             )
 
 
@@ -181,6 +182,6 @@ def _never_cut(now: LogState, then: LogState) -> int:
 def _went_back(target: TopicState, why: str) -> ConflictError:
     return ConflictError(
         f"{target.name}: the source went back: {why}",
-        hint="if it was restored from a backup, the replica may have more than it: promote the replica, or delete it "
-        "there, and the next copy creates it; nothing was changed",
+        hint="if it was restored from a backup, the replica may have more records: promote the replica, or delete it "
+        "there, and the next copy recreates it; nothing was changed",
     )

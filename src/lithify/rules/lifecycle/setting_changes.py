@@ -34,15 +34,15 @@ def altered(
     """
     if partitions < len(state.logs):
         raise InvalidSettingError(
-            f"{state.name} has {plural(len(state.logs), 'partition')} and cannot have {partitions}",
-            hint="partitions may grow, never shrink: records would have no log",
+            f"{state.name} has {plural(len(state.logs), 'partition')} and cannot be changed to {partitions}",
+            hint="set a higher number: removing partitions would remove records",
         )
     if partitions > len(state.logs):
         check_partitions(partitions)
     if settings.message_ids != state.settings.message_ids:
         raise InvalidSettingError(
             f"{state.name}: message.ids={state.settings.message_ids} cannot be changed",
-            hint="it says which columns the records have: create another topic",
+            hint="create another topic: this setting selects the columns of its records",
         )
     if state.settings.side_by_side and not settings.side_by_side:
         _check_no_view(state)

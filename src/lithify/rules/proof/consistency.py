@@ -45,7 +45,7 @@ def _offsets(log: _Log) -> Problems:
         yield f"records below {log.state.deleted_below} were deleted, but the log starts at {start}", None
     held = log.state.held
     if held is not None and not held.below <= held.horizon <= end:
-        yield f"expired tombstones are held below {held.below}, up to {held.horizon}, the log ends at {end}", None
+        yield f"expired tombstones are held below {held.below}, up to {held.horizon}, but the log ends at {end}", None
 
 
 def _order(log: _Log) -> Problems:
@@ -70,7 +70,7 @@ def _volumes(log: _Log) -> Problems:
     for what in ("clean", "dirty", "oldest_dirty_timestamp_ms"):
         stored, actual = getattr(log.state, what), getattr(counted, what)
         if stored != actual:
-            yield f"{what} is said to be {stored}, the segments say {actual}", None
+            yield f"{what} is {stored} in the metadata, but {actual} in the segments", None
     for part in ("clean", "dirty"):
         yield from _too_many_chunks(part, getattr(log.state, part), getattr(counted, part))
 
@@ -80,7 +80,7 @@ def _last_record(log: _Log) -> Problems:
     last = _last(log.segments, stored)
     actual = last_readable(last, log.state.log_start_offset)
     if stored != actual:
-        yield f"the last record is said to be {stored}, the segments end at {last}, the log starts there or below", None
+        yield f"the last record is {stored} in the metadata, but the segments end at {last}", None
 
 
 def _last(segments: tuple[Segment, ...], stored: LastRecord | None) -> LastRecord | None:
@@ -103,7 +103,7 @@ def _steps(log: _Log) -> Problems:
         if first.end_offset >= second.end_offset or first.time_ms > second.time_ms:
             yield f"tombstone steps do not ascend: {first}, {second}", None
     if steps and steps[-1].end_offset > log.state.first_dirty_offset:
-        yield f"{steps[-1]} covers more than is below the first dirty offset {log.state.first_dirty_offset}", None
+        yield f"{steps[-1]} covers records above the first dirty offset {log.state.first_dirty_offset}", None
     for step in steps:
         if step.tombstones < 0:
             yield f"{step} counts a negative number", None
@@ -116,26 +116,26 @@ def _view(log: _Log) -> Problems:
             yield f"{log.view[0].path} is in a compacted view that the log does not have", log.view[0].path
         if log.topic.settings.side_by_side and log.state.first_dirty_offset != log.state.log_start_offset:
             yield (
-                f"there is no compacted view of what is below the first dirty offset {log.state.first_dirty_offset}",
+                f"there is no compacted view of the records below the first dirty offset "
+                f"{log.state.first_dirty_offset}",
                 None,
             )
         return
     if not log.topic.settings.side_by_side:
-        yield "there is a compacted view, though the topic is compacted in place", None
+        yield "there is a compacted view, although the topic is compacted in place", None
     if not 0 <= stored.start_offset <= log.state.log_start_offset:
         yield (
-            f"the compacted view is said to start at {stored.start_offset}, "
-            f"the log starts at {log.state.log_start_offset}",
+            f"the compacted view starts at {stored.start_offset}, but the log starts at {log.state.log_start_offset}",
             None,
         )
     last = _last(log.view, stored.last_record)
     actual = view_of(log.view, last, stored.start_offset, losers_removed=stored.losers_removed)
     if stored != actual:
-        yield f"the compacted view is said to be {stored}, its segments say {actual}", None
+        yield f"the compacted view is {stored} in the metadata, but {actual} in its segments", None
     yield from _too_many_chunks("the compacted view", stored.volume, actual.volume)
 
 
 def _too_many_chunks(what: str, stored: Volume, actual: Volume) -> Problems:
     """Fewer are correct: earlier versions do not count them (C53)."""
     if stored.chunks > actual.chunks:
-        yield f"{what} is said to have {stored.chunks} chunks, the segments say {actual.chunks}", None
+        yield f"{what} has {stored.chunks} chunks in the metadata, but {actual.chunks} in the segments", None

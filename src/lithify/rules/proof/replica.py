@@ -29,7 +29,7 @@ def state_findings(source: TopicState, replica: TopicState) -> Iterator[Finding]
     name, says = replica.name, check_replica(replica)
     if says.compacts != (says.compact and may_compact(source)):
         message = "compacts by itself" if says.compacts else "does not compact by itself"
-        yield Finding(0, FindingKind.WRONG_METADATA, f"{name}: the replica {message}, other than its source makes it")
+        yield Finding(0, FindingKind.WRONG_METADATA, f"{name}: the replica {message}, which contradicts its source")
     settings, own_settings = settings_of_copy(source, says)
     for what, wanted in (("settings", settings), ("own_settings", own_settings)):
         if getattr(replica, what) != wanted:
@@ -38,11 +38,13 @@ def state_findings(source: TopicState, replica: TopicState) -> Iterator[Finding]
     for partition in range(max(len(source.logs), len(replica.logs))):
         theirs = content_of_source(source.log(partition), says) if partition in source.partitions else None
         ours = content_of_replica(replica, partition) if partition in replica.partitions else None
-        message = f"{LogId(name, partition)}: the replica says {ours} of the log, its source says {theirs}"
+        message = f"{LogId(name, partition)}: the replica has {ours} for the log, but its source has {theirs}"
         if theirs == ours:
             if same_log(source.log(partition), replica):
                 continue
-            message = f"{LogId(name, partition)}: the source's last commit to the log is not the one that was copied"
+            message = (
+                f"{LogId(name, partition)}: the last commit of the source to the log differs from the copied commit"
+            )
         yield Finding(partition, FindingKind.WRONG_METADATA, message)
 
 

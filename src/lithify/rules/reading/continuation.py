@@ -149,7 +149,9 @@ def _is_too_old(cursor: Cursor, state: TopicState, log: LogState) -> bool:
 def _reason(offset: int, lost: Lost) -> str:
     match lost:
         case Gone():
-            return f"the log, which was read up to offset {offset}, is gone: its topic was deleted or recreated"
+            return (
+                f"the log, which was read up to offset {offset}, no longer exists: its topic was deleted or recreated"
+            )
         case Recreated():
             return f"the topic was deleted and recreated since it was read up to offset {offset}, or is a replica of it"
         case Restored():
@@ -172,6 +174,6 @@ def _reason(offset: int, lost: Lost) -> str:
             )
         case BeyondEnd(end):
             return (
-                f"the log ends at {end} now, before offset {offset}, up to which it was read: it was truncated, or "
-                "an earlier state of it was restored"
+                f"the log ends at {end} now, before offset {offset}, up to which it was read: it was truncated, or an "
+                "earlier state of it was restored"
             )

@@ -13,7 +13,7 @@ def check_has_ids(state: TopicState) -> None:
     if state.settings.message_ids == "none":
         raise RefusedError(
             f"{state.name}: its records have no message ids",
-            hint="a topic copied with `lithify pulsar ingest` has them; others have offsets",
+            hint="use offsets: only topics copied with `lithify pulsar ingest` have message ids",
         )
 
 

@@ -183,7 +183,7 @@ def _verdict(
         overdue_ms = now_ms - deadline_ms + 1  # above 0, so that it goes first
         return Due(True, since, deadline_ms, overdue_ms=overdue_ms, by_retention=bool(gone))
     if gone:
-        what = f"whole segments can go: {len(gone)}, of {volume_of(gone).size_bytes} bytes"
+        what = f"whole segments are past retention: {len(gone)}, of {volume_of(gone).size_bytes} bytes"
         # A log whose oldest segments expire before each look would never have a round otherwise.
         left = segments[len(gone) :]
         after = _assessed_at(retained(state, gone, left, settings), left, settings, now_ms, reads)
@@ -215,9 +215,9 @@ def _reasons(
     total = volume_of(segments).size_bytes
     expired = expired_bytes(state, segments, horizon.offset, settings, now_ms)
     if expired > ratio * total:
-        yield Due(True, f"some {expired} bytes in {total} are single records past retention")
+        yield Due(True, f"about {expired} of {total} bytes are records past retention in retained segments")
     if horizon.offset > state.first_dirty_offset and segments_awaiting_round(state, segments, settings, now_ms):
-        yield Due(True, "segments past retention wait for a round: the compacted view does not have them yet")
+        yield Due(True, "segments past retention need a round: the compacted view does not have them yet")
 
 
 def _turning_points(

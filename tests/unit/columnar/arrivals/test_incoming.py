@@ -90,8 +90,8 @@ def test_refusals_name_the_first_record(case: tuple[Record, dict[str, object], s
 
 
 KEPT_REFUSED = {
-    "no offset": (Record(b"k", b"v", partition=0), "it has no offset, which keeping offsets needs"),
-    "no partition": (Record(b"k", b"v", offset=9), "it has no partition, which keeping offsets needs"),
+    "no offset": (Record(b"k", b"v", partition=0), "it has no offset, which is needed to keep offsets"),
+    "no partition": (Record(b"k", b"v", offset=9), "it has no partition, which is needed to keep offsets"),
     "negative": (Record(b"k", b"v", partition=0, offset=-4), "its offset -4 is below 0"),
     "equal": (
         Record(b"k", b"v", partition=0, offset=5),

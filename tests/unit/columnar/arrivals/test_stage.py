@@ -55,7 +55,7 @@ def test_no_record_goes_beyond_the_largest_offset(state):
     near = replace(state, logs=(LogState(0), LogState(1, log_end_offset=2**63 - 3)))
     stages = Stage(ACCESS, Destination.of(near), now_ms=NOW_MS, run_id="run", attempt="0")
     with pytest.raises(
-        OffsetOutOfRangeError, match=r"t-1: there are no offsets for 4 records from 9223372036854775805 on"
+        OffsetOutOfRangeError, match=r"t-1: the log has no offsets left for 4 records from 9223372036854775805 on"
     ):
         stages.add(batch(range(10)))
         stages.close()

@@ -121,7 +121,7 @@ def test_a_promoted_copy_goes_its_own_way(warehouse):
 
 def test_a_topic_of_its_own_is_not_promoted(warehouse):
     created(warehouse)
-    with pytest.raises(PolicyError, match="it is no copy of a Kafka topic"):
+    with pytest.raises(PolicyError, match="it is not a copy of a Kafka topic"):
         promote_copy(warehouse, NAME)
 
 
@@ -247,7 +247,7 @@ def test_an_ingest_that_can_copy_nothing_ends_before_it_begins(warehouse):
 
 def test_a_copy_has_the_partitions_of_kafka(warehouse):
     copied(warehouse, kafkas(0, 1))
-    with pytest.raises(PolicyError, match="is a copy of Kafka's orders, and has its partitions"):
+    with pytest.raises(PolicyError, match="is a copy of Kafka's orders and has the same partitions"):
         alter(warehouse, NAME, {}, partitions=2)
     copied(warehouse, {**kafkas(0, 1), 1: []})
     assert len(warehouse.store.load(NAME).logs) == 2

@@ -182,7 +182,7 @@ def test_refusals_say_what_is_there_c64(tmp_path):
     with pytest.raises(PolicyError, match="the target is the topic itself"):
         mirror(pair.source, pair.source, NAME, MirrorRequest(SOURCE))
     pair.target.store.create_topic(NewTopic(NAME, "orders", pair.source.store.load(NAME).settings, 1, 0))
-    with pytest.raises(PolicyError, match="has a topic of that name that is no replica"):
+    with pytest.raises(PolicyError, match="has a topic of that name that is not a replica"):
         pair.mirror()
     pair.target.store.drop_topic(NAME)
     pair.mirrored()
@@ -201,7 +201,7 @@ def test_a_replica_without_anything_is_not_promoted_c64(tmp_path):
     pair = a_pair("memory", tmp_path)
     report = pair.mirror(stops=lambda: True)
     assert (report.stopped, report.changed, report.replica_version) == (True, False, 0)
-    with pytest.raises(PolicyError, match="the first copy of its source has not ended"):
+    with pytest.raises(PolicyError, match="the first copy of its source has not completed"):
         promote(pair.target, NAME)
 
 

@@ -125,10 +125,10 @@ def test_states_that_differ_are_found_c63(pair):
 
 
 def test_a_topic_of_its_own_is_not_verified_as_a_replica_c64(pair):
-    with pytest.raises(PolicyError, match="it is no replica"):
+    with pytest.raises(PolicyError, match="it is not a replica"):
         verify_replica(None, pair.source, NAME)
     promote(pair.target, NAME)
-    with pytest.raises(PolicyError, match="it is no replica"):
+    with pytest.raises(PolicyError, match="it is not a replica"):
         verify_replica(pair.source, pair.target, NAME)
 
 

@@ -50,11 +50,11 @@ def test_what_finds_no_offset_is_refused_as_a_whole(place: RandomPlace) -> None:
     topic = CheckedTopic.create(place, 1, {})
     append(place.warehouse, NAME, [a_record(LAST_OFFSET - 1)], keep_offsets=True)
     with pytest.raises(
-        OffsetOutOfRangeError, match=rf"orders-0: there are no offsets for 2 records from {LAST_OFFSET} on"
+        OffsetOutOfRangeError, match=rf"orders-0: the log has no offsets left for 2 records from {LAST_OFFSET} on"
     ):
         append(place.warehouse, NAME, [a_record(None), a_record(None)])
     append(place.warehouse, NAME, [a_record(None)])
-    with pytest.raises(OffsetOutOfRangeError, match="no offsets for 1 records"):
+    with pytest.raises(OffsetOutOfRangeError, match="no offsets left for 1 records"):
         append(place.warehouse, NAME, [a_record(None)])
     assert topic.state.log(0).log_end_offset == LAST_OFFSET + 1
 

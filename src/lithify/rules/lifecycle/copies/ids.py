@@ -30,8 +30,8 @@ def check_not_copied(name: LogId, log: LogState, ids: tuple[MessageId, MessageId
     """Raises `InvalidRecordError` if the log has the first of these ascending ids already."""
     if ids is not None and log.copied_to is not None and (log.copied_to.covers(ids[0]) or ids[0] <= log.copied_to):
         raise InvalidRecordError(
-            f"{name}: message id {ids[0]} comes, and the log has everything up to {log.copied_to}",
-            hint="message ids must follow; nothing was appended",
+            f"{name}: message id {ids[0]} arrived, but the log has everything up to {log.copied_to}",
+            hint="nothing was appended: message ids must be later than that",
         )
 
 

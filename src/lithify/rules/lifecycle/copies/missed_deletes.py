@@ -31,8 +31,8 @@ LEAST_LOOK_MS, MOST_LOOK_MS = 1_000, 3_600_000
 COMPACTED = "compact"
 """The only `cleanup.policy` with which nothing but its deletion takes a key out of a topic."""
 NO_RESYNC = (
-    "ingest it without --resync; where deletes may be missing, --accept-loss continues without them, and stores the "
-    "range; or copy the topic anew, with --into"
+    "ingest it without --resync; if deletes may be missing, continue without them with --accept-loss, which stores "
+    "the range, or copy the topic again with --into"
 )
 
 
@@ -186,9 +186,9 @@ def no_room(log: LogId, keys: int, room: int, between: tuple[int, int]) -> Polic
     start, end = between
     return PolicyError(
         f"{log}: Kafka no longer has {plural(keys, 'key')} of the copy, and has left {plural(room, 'offset')} free "
-        f"for deletes from the copy's end, {start}, to its own, {end}",
-        hint="deletes were passed over by --accept-loss, or records expired: copy the topic anew, with --into; "
-        "nothing was copied",
+        f"for deletes between the end of the copy, {start}, and its own, {end}",
+        hint="copy the topic again with --into, because --accept-loss skipped deletes or records expired; nothing was "
+        "copied",
     )
 
 
@@ -202,10 +202,10 @@ def check_resync(name: TopicName, theirs: str, now: StableEnds, oldest: Mapping[
         return
     if now.policy is None:
         raise PolicyError(
-            f"{name}: it cannot be read which cleanup.policy {theirs} has, so its records may expire, and a resync "
-            "would delete their keys from the copy",
-            hint="give this user the right DescribeConfigs on the topic; --accept-loss in place of --resync continues "
-            "without the deletes, and stores the range",
+            f"{name}: the cleanup.policy of {theirs} cannot be read, so its records may expire, and a resync would "
+            "delete their keys from the copy",
+            hint="grant this user DescribeConfigs on the topic, or continue without the deletes with --accept-loss in "
+            "place of --resync, which stores the range",
         )
     if now.policy != COMPACTED:
         raise PolicyError(
@@ -217,9 +217,9 @@ def check_resync(name: TopicName, theirs: str, now: StableEnds, oldest: Mapping[
         start = now.starts.get(partition, 0)
         if first < start:
             raise PolicyError(
-                f"{LogId(name, partition)}: {theirs} begins at offset {start}, and the copy has records from offset "
-                f"{first} on: records below {start} expired or were deleted by their offset, and a resync would delete "
-                "their keys from the copy",
+                f"{LogId(name, partition)}: {theirs} begins at offset {start}, but the copy has records from offset "
+                f"{first} on: records below {start} expired or were deleted by their offset, and a resync would "
+                "delete their keys from the copy",
                 hint=NO_RESYNC,
             )
 

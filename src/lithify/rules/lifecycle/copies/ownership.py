@@ -18,8 +18,9 @@ def check_takes_records(state: TopicState) -> None:
     check_own(state)
     if isinstance(of := state.origin, CopyOf):
         raise PolicyError(
-            f"{state.name}: it is a copy of {of}, whose offsets are {of.system}'s",
-            hint=f"produce to {of.system}, and `lithify kafka ingest` copies it; or end the copy irreversibly with "
+            f"{state.name}: it is a copy of {of} with the offsets of {of.system}",
+            hint=f"produce to {of.system}, from where `lithify kafka ingest` copies the records, or end the copy "
+            "irreversibly with "
             f"`lithify kafka promote {state.name} --yes`; nothing was appended",
         )
 
@@ -29,8 +30,8 @@ def check_takes_partitions(state: TopicState) -> None:
     check_own(state)
     if isinstance(of := state.origin, CopyOf):
         raise PolicyError(
-            f"{state.name}: it is a copy of {of}, and has its partitions",
-            hint=f"add them in {of.system}, and the next ingest adds them here; nothing was changed",
+            f"{state.name}: it is a copy of {of} and has the same partitions",
+            hint=f"add partitions in {of.system}: the next ingest adds them here; nothing was changed",
         )
 
 
@@ -52,7 +53,7 @@ def check_ingested(state: TopicState, source: CopyOf, *, known: bool) -> None:
             raise was_promoted(state)
         case Own() if not known and any(log.log_end_offset for log in state.logs):
             raise RefusedError(
-                f"{state.name}: it has records that no ingest has copied, at offsets that {source} has too",
+                f"{state.name}: it has records that no ingest has copied, at offsets that {source} also has",
                 hint="ingest into another topic, with --into",
             )
 
@@ -72,7 +73,7 @@ def promoted(state: TopicState) -> CopyOf:
         case Promoted():
             why = _promoted(state)
         case Own():
-            why = f"{state.name}: it is no copy of a Kafka topic"
+            why = f"{state.name}: it is not a copy of a Kafka topic"
     raise PolicyError(why, hint="there is nothing to promote; nothing was changed")
 
 
@@ -82,7 +83,7 @@ def was_promoted(state: TopicState) -> PolicyError:
 
 
 def _promoted(state: TopicState) -> str:
-    return f"{state.name}: it was promoted, and gives offsets of its own since then"
+    return f"{state.name}: it was promoted and has assigned its own offsets since then"
 
 
 def another_source(state: TopicState, of: CopyOf, wanted: str) -> RefusedError:
