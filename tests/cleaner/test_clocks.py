@@ -42,7 +42,7 @@ def test_it_drops_nothing_and_says_why(lake):
     assert texts(lake) == before
     said = [event for event in alpha.events if event.kind in (EventKind.FAILED, EventKind.TROUBLE)]
     assert {event.topic for event in said} == {"events", "orders"}
-    assert all("the clock says" in str(event.facts) for event in said)
+    assert all("the clock is at" in str(event.facts) for event in said)
     assert not alpha.told(EventKind.QUARANTINED) and not alpha.told(EventKind.SWEPT)
 
 

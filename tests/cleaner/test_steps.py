@@ -448,7 +448,7 @@ class TestFailures:
         monkeypatch.setattr(store, "put_document", mended)
         alpha.work()
         (told,) = {event.facts["error"] for event in alpha.told(EventKind.TROUBLE)}
-        assert "failures: the file no longer says which logs fail: " in told
+        assert "failures: the file no longer lists the failing logs: " in told
         assert set(failures_of(store, lake.state(topic))) == {0}
 
     def test_a_topic_that_cannot_be_read_waits_and_the_others_go_on(self, lake, monkeypatch):

@@ -151,7 +151,7 @@ def test_all_logs_have_an_earliest_and_a_latest_position_and_no_other(topic, pla
 def test_an_id_that_was_not_copied_yet_is_no_place_to_start(topic, place):
     """C52: else a reader would never get it."""
     fill(topic, place)
-    with pytest.raises(OffsetOutOfRangeError, match="message id 7:3 is not there yet: it was copied up to 7:2"):
+    with pytest.raises(OffsetOutOfRangeError, match="message id 7:3 was not copied yet: the last copied one is 7:2"):
         topic.reader(0, MessageId(7, 3))
 
 

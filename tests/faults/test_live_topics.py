@@ -99,7 +99,7 @@ def test_a_request_that_never_arrives_is_an_unknown_outcome() -> None:
     a_round(a_cluster(), injector)
     at = injector.calls.index("acknowledge") + 1
     report = a_round(cluster, Injector(at, Kind.LOSES_REQUEST), clock)
-    assert "does not say that it does" in str(report.failed[0].error)
+    assert "does not report that it does" in str(report.failed[0].error)
     assert len(cluster.views) == 3  # the served one, one of the strike, and the one that may be served yet
     assert clock.monotonic_ms() >= 60_000
     assert a_round(cluster).partitions[0].ledgers_deleted
@@ -160,7 +160,7 @@ def test_a_round_does_not_begin_between_the_phases_of_the_brokers_compaction() -
 
     report = a_round(Watched(cluster.topics, cluster.views, cluster.newest))
     assert [one.changed for one in report.partitions] == [False, True]
-    assert "compacts it right now" in str(report.partitions[0].error)
+    assert "its broker is compacting it" in str(report.partitions[0].error)
     assert cluster.compacted_read(first) == before[first]
     assert held and not any(held)
 
@@ -281,7 +281,7 @@ def test_a_view_is_not_dropped_beside_another_compaction() -> None:
     cluster.note_unsettled(TOPIC, cluster.newest)
     left = cluster.begin_view(TOPIC, None)
     cluster.topics[TOPIC].is_compacting = True
-    assert "compacts it right now" in str(uncompact_topic(cluster, cluster.open_ledgers, TOPIC).failed[0].error)
+    assert "its broker is compacting it" in str(uncompact_topic(cluster, cluster.open_ledgers, TOPIC).failed[0].error)
     assert left in cluster.views and cluster.topics[TOPIC].note is not None
 
 

@@ -328,7 +328,7 @@ def test_a_topic_with_too_few_partitions_is_another_one(both, broker):
 def test_a_file_of_something_else_is_left_alone(both, tmp_path, text):
     path = tmp_path / "position.json"
     path.write_text(text)
-    with pytest.raises(InvalidInputError, match="not a position of ours"):
+    with pytest.raises(InvalidInputError, match="not a position of this consumer"):
         SnapshotConsumer(both.topic, both.conf, position=path)
     assert path.read_text() == text
 

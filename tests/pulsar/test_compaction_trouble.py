@@ -160,7 +160,7 @@ def test_a_round_does_not_begin_between_the_phases_of_pulsars_compaction(pulsar_
     admin, deadline, said = Admin(config), Deadline(60), ""
     world = pulsar_ports(config, SparkChoice(session, {}), str(pulsar_jars()), BookKeeperChoice(None, None))
     world = replace(world, cluster=Patient(config))
-    while "compacts it right now" not in said:
+    while "its broker is compacting it" not in said:
         assert deadline.left_s()
         produce(pulsar_server, topic, 2, 2000)
         said = str(compact_topic(world, RoundRequest(topic), lambda *_: None).partitions[0].error)

@@ -112,7 +112,7 @@ def test_spark_starts_and_ends_at_ids(session, states):
     compact_without_spark(states)
     assert ids(**between) == [r.envelope.id for r in states.reader() if (7, 3, 1) <= r.envelope.id < (7, 21)]
     beyond = {"startingOffsets": '{"states":{"0":"7:3"}}', "endingOffsets": '{"states":{"0":"7:30"}}'}
-    with pytest.raises(Exception, match="message id 7:30 is not there yet: it was copied up to 7:29"):
+    with pytest.raises(Exception, match="message id 7:30 was not copied yet: the last copied one is 7:29"):
         ids(**beyond)
     assert ids(failOnDataLoss=False, **beyond) == [r.envelope.id for r in states.reader() if r.envelope.id >= (7, 3)]
 

@@ -180,7 +180,7 @@ def test_a_batch_with_an_id_is_appended_once(frame, source, target):
     before = target.state()
     save(frame, queryId="q", batchId=7)
     assert target.state() == before
-    with pytest.raises(PySparkException, match="batch 6 of query 'q' comes, and the topic has batch 7 of it already"):
+    with pytest.raises(PySparkException, match="batch 6 of query 'q' arrived, but the topic has batch 7 of it"):
         save(frame, queryId="q", batchId=6)
     assert target.state() == before
     save(frame, queryId="other", batchId=7)
@@ -266,7 +266,7 @@ def test_a_query_of_our_naming_that_begins_anew_is_refused(session, source, targ
     named_batches(session, tmp_path / "first")
     source.append(some_records(10, start=300))
     before = target.state()
-    says = "batch 0 of query 'ours' comes, and the topic has batch 0 of it.*a queryId that was not used yet"
+    says = "batch 0 of query 'ours' arrived, but the topic has batch 0 of it.*a queryId that was not used yet"
     with pytest.raises(StreamingQueryException, match=f"(?s){says}"):
         named_batches(session, tmp_path / "second")
     assert target.state() == before

@@ -12,7 +12,7 @@ from lithify.rules.lifecycle.clocks import clock_fault, logs_without_times_to_co
 from lithify.rules.lifecycle.replicas import check_done_to
 from lithify.service.commit import commit
 
-_AT_REPLICA = "at its source first, and then here with `sweep`"
+_AT_REPLICA = "at its source first, then here with `sweep`"
 
 
 def check_clock(clock: Clock, state: TopicState, judged_ms: int) -> None:
@@ -25,7 +25,7 @@ def check_clock(clock: Clock, state: TopicState, judged_ms: int) -> None:
         once = "once for the topic" if state.replica is None else _AT_REPLICA
         raise ClockError(
             f"{state.name}: {fault}: nothing was dropped",
-            hint=f"set the clock of this machine; where it is right, --allow-clock-jump says so, {once}",
+            hint=f"set the clock of this machine; if it is right, add --allow-clock-jump, {once}",
         )
 
 

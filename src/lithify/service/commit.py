@@ -76,7 +76,7 @@ def commit(warehouse: Warehouse, name: TopicName, run_id: str, decide: Decide) -
             raise _unknown(name, run_id) from error  # the outcome of the last swap was not looked up
         raise ConflictError(
             f"{name}: other writers committed first, {ATTEMPTS} times in a row",
-            hint="nothing was changed; try again, or with fewer writers at once",
+            hint="try again, perhaps with fewer writers at once; nothing was changed",
         ) from error
 
 
@@ -164,8 +164,8 @@ def _load_after(warehouse: Warehouse, name: TopicName, sent: list[tuple[TopicSta
 
 def _unknown(name: TopicName, run_id: str) -> UnknownOutcomeError:
     return UnknownOutcomeError(
-        f"{name}: the commit of run {run_id} was sent and its answer lost; whether it landed is unknown",
-        hint="check with `lithify status` and `lithify consume` before sending the same again",
+        f"{name}: the commit of run {run_id} was sent, but its answer was lost; it may have landed",
+        hint="check with `lithify status` and `lithify consume` before you send the same again",
     )
 
 
@@ -174,7 +174,7 @@ def check_not_abandoned(newest: TopicState, run_ids: Iterable[str]) -> None:
     for run_id in sorted(set(run_ids).intersection(newest.abandoned)):
         raise RunExpiredError(
             f"{newest.name}: run {run_id} stalled for longer than sweep.grace.ms, and its files were swept",
-            hint="nothing was changed; run it again",
+            hint="run it again; nothing was changed",
         )
 
 
@@ -189,6 +189,6 @@ def check_written(warehouse: Warehouse, newest: TopicState, edit: TopicEdit) -> 
     if missing:
         raise DamagedError(
             f"{missing[0]}: a file that was written for this commit was deleted before it",
-            hint="nothing was changed; if it stalled for longer than sweep.grace.ms, a sweep deleted the file: "
-            "run it again; if not, find the program that deletes files of the warehouse",
+            hint="run it again if it stalled for longer than sweep.grace.ms, as a sweep deleted the file then; if "
+            "not, find the program that deletes files of the warehouse; nothing was changed",
         )

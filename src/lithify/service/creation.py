@@ -40,8 +40,8 @@ def _checked(stream: str, stored: Mapping[str, str]) -> StreamAttributes | Inval
         return with_attributes(StreamAttributes(), stored)
     except InvalidSettingError as error:
         name = original_stream(stream)
-        hint = f"`lithify stream edit {name}` with --unset or --config repairs it"
-        return InvalidSettingError(f"{name}: attributes of the stream are invalid: {error.message}", hint=hint)
+        hint = f"correct it with `lithify stream edit {name}` and --unset or --config"
+        return InvalidSettingError(f"{name}: the attributes of the stream are invalid: {error.message}", hint=hint)
 
 
 def create_warehouse(store: LogStore) -> None:

@@ -121,8 +121,8 @@ def failures_of(store: Documents, topic: TopicState) -> Mapping[int, LogFailure]
         path = store.document_path(topic, DocumentKind.FAILURES)
         why = error.message.removeprefix(f"{path}: ") if isinstance(error, DamagedError) else repr(error)
         raise DamagedError(
-            f"{path}: the file no longer says which logs fail: {why}",
-            hint="delete this file: it says only which logs wait or are quarantined, and cleaners then retry them",
+            f"{path}: the file no longer lists the failing logs: {why}",
+            hint="delete this file: it only lists failing and quarantined logs, which cleaners then retry",
         ) from error
 
 

@@ -95,7 +95,7 @@ def test_describe_says_where_a_group_cannot_continue(orders):
     found = orders("group", "describe", "g", "--json", code=1)
     assert [lag["lag"] for lag in found.lines] == [None, 0]
     assert "orders-0: the log was truncated below offset 3" in found.err
-    assert found.err.count("`lithify group reset g orders --to earliest` continues there") == 1
+    assert found.err.count("continue there with `lithify group reset g orders --to earliest`") == 1
     failed = orders("consume", "orders", "--group", "g", code=1)
     assert "lithify group reset g orders --to earliest" in failed.err
 
@@ -176,7 +176,7 @@ def test_a_topic_of_many_can_be_damaged_or_deleted(orders):
     found = orders("group", "describe", "g", "--json", code=1)
     rows = [(lag["topic"], lag["position"], lag["log_end_offset"], lag["error"] is None) for lag in found.lines]
     assert rows[2:] == [("orders", 3, None, False), ("orders", 1, None, False)]
-    assert "`lithify group delete g gone` forgets it" in found.err
+    assert "delete the position with `lithify group delete g gone`" in found.err
     assert ".avro" in found.err and "reset" not in found.err
     assert "deletes 1 committed position" in orders("group", "delete", "g", "gone", code=2).err
     orders("group", "delete", "g", "gone", "--yes")

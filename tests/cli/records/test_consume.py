@@ -67,7 +67,7 @@ def test_one_log_needs_no_partition(lithify):
 
 def test_refused_positions_say_where_one_may_start(orders):
     consume = ("consume", "orders")
-    assert orders.error(*consume, "--from", 5) == "offset 5 belongs to one log (give a partition)"
+    assert orders.error(*consume, "--from", 5) == "offset 5 belongs to one log (pass a partition)"
     assert orders.error(*consume, "--partition", 0, "--from", 24).startswith(
         "orders-0: offset 24 is outside of [0, 23]"
     )
@@ -83,9 +83,7 @@ def test_a_partition_in_the_topics_name(lithify):
     lithify("produce", name, stdin='{"key":"a","value":"1","partition":0}\n{"key":"b","value":"2","partition":1}\n')
     assert places(lithify("consume", f"{name}-partition-1")) == [(1, 0)]
     assert places(lithify("consume", f"{name}-partition-1", "--partition", 1)) == [(1, 0)]
-    assert "is partition 1, but --partition is 0" in lithify.error(
-        "consume", f"{name}-partition-1", "--partition", 0
-    )
+    assert "is partition 1, but --partition is 0" in lithify.error("consume", f"{name}-partition-1", "--partition", 0)
 
 
 def test_what_is_not_text_fails_with_the_way_out(lithify):
@@ -166,7 +164,7 @@ def test_message_ids_of_a_copied_topic_are_shown_and_are_places_to_start(lithify
     for printed in ("1042:18:0:1", "(1042,18,-1,1)"):  # by Pulsar's clients
         assert "write 1042:18:1, and the partition as" in lithify.error("consume", "t", "--from", printed)
     assert lithify("consume", name, "--from", "1042:18").lines == [second, third]
-    assert "is not there yet: it was copied up to 1042:18:1" in lithify.error("consume", name, "--from", "1043:0")
+    assert "was not copied yet: the last copied one is 1042:18:1" in lithify.error("consume", name, "--from", "1043:0")
     assert "produced records have no message ids" in lithify.error("produce", name, stdin='{"key":"k","value":"v"}')
 
 

@@ -40,7 +40,8 @@ def test_records_up_to_a_point_are_those_that_counted_there(orders):
 def test_what_no_version_covers_is_refused_with_the_nearest_that_is(orders):
     orders("sweep", "orders", "--yes")
     assert orders.error("table", "orders", "--at", "5") == (
-        "orders-0: offset 5 cannot be read as it was: the log has [0, 4] (the nearest offset that is covered is 4)"
+        "orders-0: offset 5 cannot be read as it was: the log has offsets [0, 4] (use offset 4, the nearest one that "
+        "can be read)"
     )
 
 

@@ -82,12 +82,12 @@ def test_retain_as_of_the_future_needs_yes(events):
 def test_each_policy_names_the_verb_that_the_other_has(events):
     """C23."""
     assert events.error("compact", "events") == (
-        "events: cleanup.policy=delete does not compact (`lithify retain` applies its retention)"
+        "events: cleanup.policy=delete does not compact (apply its retention with `lithify retain`)"
     )
     events("topic", "create", "orders")
     assert events.error("retain", "orders") == (
         "orders: cleanup.policy=compact has no retention "
-        "(`lithify compact orders` compacts it; retention needs delete in cleanup.policy, or backlog.trim.groups)"
+        "(compact it with `lithify compact orders`; retention needs delete in cleanup.policy, or backlog.trim.groups)"
     )
 
 
@@ -166,8 +166,8 @@ def test_a_cut_where_a_round_has_been_needs_its_flag(orders):
     assert (cut["verb"], cut["logs"][0]["first_dirty_offset_after"]) == ("truncate", 3)
     assert offsets(orders, "orders") == []
     assert orders.error("undo", "orders", "--yes") == (
-        "orders-0: cannot undo the round: the log was truncated since (`lithify consume orders --version 3` "
-        "reads what was there before it; append what is missing)"
+        "orders-0: cannot undo the round: the log was truncated since (read the earlier records with `lithify consume "
+        "orders --version 3`, and append the missing ones)"
     )
 
 
@@ -213,7 +213,7 @@ def test_a_clock_that_is_years_from_the_commits_needs_a_persons_word(lithify):
     topic = package.open(str(lithify.warehouse)).topic("events")
     topic.warehouse.store.commit(topic.state(), TopicEdit("r", 0, {}, verb=Verb.ALTER, clock_ms=0))
     refused = lithify.error("retain", "events")
-    assert "events: the clock says" in refused and "--allow-clock-jump" in refused
+    assert "events: the clock is at" in refused and "--allow-clock-jump" in refused
     told = json.loads(lithify("retain", "events", "--json", code=2).err)
     assert told["code"] == "Clock" and "--allow-clock-jump" in told["hint"]
     assert offsets(lithify, "events") == [0, 1]

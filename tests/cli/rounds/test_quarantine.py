@@ -76,13 +76,14 @@ def test_one_log_is_released_by_its_name(lithify, failing):
 
 def test_a_log_that_does_not_fail_is_refused(orders):
     assert orders.error("quarantine", "release", "orders", "--partition", 1) == (
-        "orders-1 is not quarantined or failing; nothing was released (of orders these are: 0, 3)"
+        "orders-1 is not quarantined or failing; nothing was released (the failing logs of orders are 0, 3)"
     )
     assert "orders has no partition 9" in orders.error("quarantine", "release", "orders", "--partition", 9)
     assert "nope" in orders.error("quarantine", "release", "nope")
     orders("quarantine", "release", "orders")
     assert orders.error("quarantine", "release", "orders") == (
-        "orders: none of its logs is quarantined or failing (`lithify quarantine list` shows those of all topics)"
+        "orders: it has no quarantined or failing logs (list the failing logs of all topics with `lithify "
+        "quarantine list`)"
     )
 
 

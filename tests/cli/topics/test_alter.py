@@ -160,7 +160,8 @@ def test_a_view_stands_between_side_by_side_and_in_place(orders):
     assert dropped.err == "orders: the compacted view was dropped, version 5\n"
     orders("topic", "alter", "orders", "--unset", "compaction.mode")
     assert orders.error("topic", "uncompact", "orders", "--yes") == (
-        "orders: an in-place topic has no compacted view to drop (its compacted log is the only log there is)"
+        "orders: an in-place topic has no compacted view to drop (its compacted log is its only log; nothing "
+        "was changed)"
     )
     assert len(orders("consume", "orders").lines) == 2
 
@@ -176,7 +177,7 @@ def test_a_view_of_records_that_the_backlog_has_not_is_dropped_only_on_request(l
     for yes in ((), ("--yes",)):
         assert lithify.error("topic", "uncompact", "orders", *yes) == (
             "orders-0: 2 records of the compacted view below the log start 2 of the backlog, which was trimmed, "
-            "would be lost (--lose-trimmed drops the compacted view with them)"
+            "would be lost (add --lose-trimmed to drop the compacted view with them)"
         )
     assert len(lithify("consume", "orders", "--compacted").lines) == 2
     dropped = lithify("topic", "uncompact", "orders", "--lose-trimmed", "--yes", "--json").json

@@ -103,7 +103,7 @@ def test_undo_takes_the_last_round_back_and_leaves_what_came_since(orders, maske
     log = orders("status", "orders", "--json").json["logs"][0]
     assert (log["first_dirty_offset"], log["last_round_id"], log["last_round_ms"]) == (0, None, None)
     assert orders.error("undo", "orders", "--yes") == (
-        "orders: there is no round to undo (`lithify history` shows its rounds)"
+        "orders: there is no round to undo (list its rounds with `lithify history`)"
     )
 
 

@@ -186,7 +186,7 @@ CHANGES: Mapping[str, Change] = {
     ),
     "tags and branches of its own": Change(of_its_own_refs),
     "our documents removed as orphans": Change(
-        documents_gone, None, None, r"\.json: the file is missing|\.json is needed and not in the topic"
+        documents_gone, None, None, r"\.json: the file is missing|\.json is needed, but is not in the topic"
     ),
 }
 

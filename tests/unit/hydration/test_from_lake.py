@@ -117,7 +117,10 @@ def test_a_table_that_continues_in_kafka_is_not_continued_from_the_lake_alone(to
     table = SqliteTable(TableName(to, "t", "offset"))
     table.apply(Change([], [], {}, "", json.dumps({"format": 2, "lake": "default/t", "kafka": "t", "places": {}})))
     table.close()
-    with pytest.raises(InvalidInputError, match="what stored it continues in Kafka, and this continues in Lithify"):
+    with pytest.raises(
+        InvalidInputError,
+        match="it was stored by a consumer that continues in Kafka, but this one continues in Lithify",
+    ):
         hydrate(topic, str(to))
 
 

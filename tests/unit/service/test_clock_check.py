@@ -61,7 +61,7 @@ def test_nothing_is_dropped_by_a_clock_that_is_years_ahead(place: RandomPlace, d
     place.clock.advance(ahead_ms)
     produce(place, b"4")
     state = place.warehouse.store.load(NAME)
-    with pytest.raises(ClockError, match=r"orders: the clock says .*years after .*allow_clock_jump=True"):
+    with pytest.raises(ClockError, match=r"orders: the clock is at .*years after .*allow_clock_jump=True"):
         DROPS[drop](place)
     assert place.warehouse.store.load(NAME) == state
     assert files <= {file.path for file in place.warehouse.store.stored_files(state)}
@@ -73,7 +73,7 @@ def test_a_round_is_not_dated_by_a_clock_that_leaps_before_its_commit(place: Ran
     before = place.warehouse.store.load(NAME)
     leaping = PhasedEngine(place.engine, {"commit": lambda: place.clock.advance(YEARS_MS)})  # type: ignore[arg-type]
     (log,) = compact(place.warehouse, leaping, NAME, RunRequest()).logs
-    assert log.error is not None and "the clock says" in log.error
+    assert log.error is not None and "the clock is at" in log.error
     assert place.warehouse.store.load(NAME) == before
     place.clock.advance(-YEARS_MS)
     compact(place.warehouse, place.engine, NAME, RunRequest())  # type: ignore[arg-type]

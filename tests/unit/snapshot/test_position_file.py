@@ -50,7 +50,7 @@ def test_ids_of_pulsar_are_stored_beside_the_cursors(tmp_path):
         "id",
         [7, 4, 2],
     )
-    with pytest.raises(InvalidInputError, match="not a position of ours"):
+    with pytest.raises(InvalidInputError, match="not a position of this consumer"):
         PositionFile(tmp_path / "p", "lake", "persistent://t/n/topic").load()  # it is none of Kafka
 
 
@@ -61,7 +61,7 @@ def test_an_id_that_is_none_is_refused(tmp_path, message):
     told = json.loads(file.path.read_text())
     told["places"]["0"]["message"] = message
     file.path.write_text(json.dumps(told))
-    with pytest.raises(InvalidInputError, match="not a position of ours"):
+    with pytest.raises(InvalidInputError, match="not a position of this consumer"):
         file.load()
 
 
@@ -135,7 +135,7 @@ def test_nothing_is_written_through_a_link_that_another_program_made(tmp_path, m
 )
 def test_what_is_none_is_refused(tmp_path, content):
     (tmp_path / "p").write_bytes(content)
-    with pytest.raises(InvalidInputError, match="not a position of ours"):
+    with pytest.raises(InvalidInputError, match="not a position of this consumer"):
         PositionFile(tmp_path / "p", "lake", "kafka").load()
 
 

@@ -46,10 +46,11 @@ def clock_fault(state: TopicState, now_ms: int) -> str | None:
         return None
     if now_ms > known_ms + _longest_rest_ms(state.settings):
         return (
-            f"the clock says {format_time(now_ms)}, years after the commits of the topic, up to {format_time(known_ms)}"
+            f"the clock is at {format_time(now_ms)}, years after the last commit of the topic at "
+            f"{format_time(known_ms)}"
         )
     if now_ms < known_ms - BEHIND_MS:
-        return f"the clock says {format_time(now_ms)}, before a commit of the topic, of {format_time(known_ms)}"
+        return f"the clock is at {format_time(now_ms)}, before a commit of the topic at {format_time(known_ms)}"
     return None
 
 

@@ -110,7 +110,7 @@ def _uncompacting(
     if not newest.settings.side_by_side:
         raise PolicyError(
             f"{newest.name}: an in-place topic has no compacted view to drop",
-            hint="its compacted log is the only log there is",
+            hint="its compacted log is its only log; nothing was changed",
         )
     segments, view = warehouse.store.segments(newest), _views_to_drop(warehouse, newest, lose_trimmed)
     logs: dict[int, LogState] = {}
@@ -149,5 +149,5 @@ def _check_not_trimmed(warehouse: Warehouse, name: LogId, log: LogState, view: t
         raise PolicyError(
             f"{name}: {plural(only_here, 'record')} of the compacted view below the log start {log.log_start_offset} "
             "of the backlog, which was trimmed, would be lost",
-            hint="--lose-trimmed drops the compacted view with them",
+            hint="add --lose-trimmed to drop the compacted view with them",
         )

@@ -46,7 +46,7 @@ def retain(
         if not newest.settings.retains:
             raise PolicyError(
                 f"{name}: cleanup.policy={newest.settings.cleanup_policy} has no retention",
-                hint=f"`lithify compact {name}` compacts it; "
+                hint=f"compact it with `lithify compact {name}`; "
                 "retention needs delete in cleanup.policy, or backlog.trim.groups",
             )
         logs: dict[int, LogState] = {}

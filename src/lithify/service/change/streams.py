@@ -135,7 +135,7 @@ def delete_stream(warehouse: Warehouse, stream: str, *, with_topics: bool = Fals
     if topics and not with_topics:
         count = f"{len(topics)} topic{'s' if len(topics) > 1 else ''}"
         raise RefusedError(
-            f"{original_stream(stream)}: the stream has {count}", hint="delete them first, or with it: --topics"
+            f"{original_stream(stream)}: the stream has {count}", hint="delete the topics first, or add --topics"
         )
     left: list[str] = []
     for name in topics:

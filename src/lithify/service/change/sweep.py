@@ -95,14 +95,14 @@ def _refuse_unusual(look: _Look, plan: SweepPlan) -> None:
     if other is not None:
         raise UnusualSweepError(
             f"{name}: {other.problem(look.state.version)}; nothing was deleted",
-            hint="delete nothing through this catalog while another one has the topic; if none has, `lithify repair "
-            f"{name} --metadata {other.path}` shows what that commit has, and `lithify sweep {name} --yes "
-            "--allow-unusual` gives it up",
+            hint="delete nothing through this catalog while another catalog has the topic; if none has, see that "
+            "commit with `lithify repair {name} --metadata {other.path}`, or give it up with `lithify sweep "
+            "{name} --yes --allow-unusual`",
         )
     if plan.unusual:
         raise UnusualSweepError(
             f"{name}: {plan.unusual}; nothing was deleted",
-            hint="see them with `lithify sweep`; `lithify sweep --yes --allow-unusual` deletes them",
+            hint="list them with `lithify sweep`, and delete them with `lithify sweep --yes --allow-unusual`",
         )
 
 
@@ -148,8 +148,9 @@ class _Look:
         lost = lost_from_listing(before, self.named, self.stored)
         if lost is not None:
             raise DamagedError(
-                f"{name}: {lost} is needed and not in the topic's folder {self.state.location}: nothing was deleted",
-                hint="restore it from a backup or a replica; `lithify verify` shows what else is missing",
+                f"{name}: {lost} is needed, but is not in the topic's folder {self.state.location}: nothing was "
+                "deleted",
+                hint="restore it from a backup or a replica; find other missing files with `lithify verify`",
             )
         other = self.other_commit() if gives_up else None
         if other is not None:

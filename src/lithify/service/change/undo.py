@@ -64,17 +64,18 @@ def _target(warehouse: Warehouse, newest: TopicState) -> _Target:
     check_own(newest)
     stands = {log.last_round for log in newest.logs} - {""}
     if not stands:
-        raise NothingToUndoError(f"{name}: there is no round to undo", hint="`lithify history` shows its rounds")
+        raise NothingToUndoError(f"{name}: there is no round to undo", hint="list its rounds with `lithify history`")
     kept = [v for v in warehouse.store.versions(name) if v.verb is Verb.COMPACT and v.closed_by in stands]
     if not kept:
         raise NothingToUndoError(
             f"{name}: the version before the last round is no longer retained",
-            hint="`lithify versions` shows those that are; versions.kept and versions.retention.ms say which",
+            hint="list the retained versions with `lithify versions`; versions.kept and versions.retention.ms set how "
+            "many there are",
         )
     run_id = kept[0].closed_by
     report = next((r for r in reports_of(warehouse.store, newest) if r.run_id == run_id), None)
     if report is None:
-        raise NothingToUndoError(f"{name}: the report of round {run_id} is not kept any more")
+        raise NothingToUndoError(f"{name}: the report of round {run_id} is no longer stored")
     then = warehouse.store.load_version(name, kept[0].version)
     return _Target(run_id, then, tuple(log for log in report.logs if log.changed))
 
@@ -126,8 +127,8 @@ class _Edit:
         if reason is not None:
             raise NothingToUndoError(
                 f"{LogId(self._newest.name, partition)}: cannot undo the round: {reason}",
-                hint=f"`lithify consume {self._newest.name} --version {self._target.then.version}` reads what was "
-                "there before it; append what is missing",
+                hint=f"read the earlier records with `lithify consume {self._newest.name} --version "
+                f"{self._target.then.version}`, and append the missing ones",
             )
         now, then = _files(self._now, partition), _files(self._then, partition)
         after = files_after(now, then, round_)

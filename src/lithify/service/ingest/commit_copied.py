@@ -127,9 +127,9 @@ class Reached:
             left, log = self._of(partition), newest.log(partition)
             if left != Place(log.log_end_offset, log.copied_to):
                 raise ConflictError(
-                    f"{LogId(newest.name, partition)}: another program writes to it: the copy ended at {left.log_end}, "
-                    f"and ends at {log.log_end_offset} now",
-                    hint="one ingest of a topic at a time, and no other producers; nothing was written twice",
+                    f"{LogId(newest.name, partition)}: another program writes to it: the copy ended at "
+                    f"{left.log_end}, but ends at {log.log_end_offset} now",
+                    hint="run one ingest of a topic at a time, and no other producers; nothing was written twice",
                 )
 
 

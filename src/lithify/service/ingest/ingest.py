@@ -50,8 +50,8 @@ def ingest(
         if not topics:
             raise UnknownSourceError(f"{source.where} has no topic that matches {request.pattern}")
         if not request.into_stream and len(topics) > 1:
-            what = f"{len(topics)} topics cannot go into one topic, {request.into}"
-            raise RefusedError(what, hint="give --into a stream instead: shop/")
+            what = f"{len(topics)} topics cannot be copied into one topic, {request.into}"
+            raise RefusedError(what, hint="pass a stream to --into, such as shop/")
         copies.begin(topics)
         while copies.go_on and not stops():
             warehouse.clock.sleep(LOOK_S)

@@ -32,9 +32,9 @@ def gone_of(gone: NeverCopied) -> str:
         case NeverCopied(int() as start, int() as end):
             return f"offsets {start} to {end - 1} were deleted there"
         case NeverCopied(None, _):
-            return "what was before was trimmed there before the first ingest"
+            return "earlier messages were trimmed there before the first ingest"
         case _:
-            return "what was in between may have been trimmed there"
+            return "messages in between may have been trimmed there"
 
 
 def check_none_gone(state: TopicState, topic: SourceTopic, source: str) -> None:
@@ -43,8 +43,8 @@ def check_none_gone(state: TopicState, topic: SourceTopic, source: str) -> None:
         if log.partition not in topic.partitions and (log.log_end_offset or log.copied_to is not None):
             raise SourceWentBackError(
                 f"{LogId(state.name, log.partition)}: {source} has {plural(len(topic.partitions), 'partition')} now, "
-                "and the copy has records of this one",
-                hint="it was recreated or restored from a backup: ingest it into another topic, with --into",
+                "but the copy has records of this one",
+                hint="ingest it into another topic, with --into: it was recreated or restored from a backup",
             )
 
 
@@ -61,13 +61,13 @@ def cut_error(state: TopicState, partition: int, how: SourceWasCut, source: str)
         hint += f": rounds have compacted this copy beyond {how.cut}, so it cannot be cut there"
     if isinstance(how.log_end, MessageId):
         return SourceWentBackError(
-            f"{log}: {source} has lost its messages up to {how.log_end}, or some of them, and has others there now, as "
-            "after a restore; the copy has those that were lost",
+            f"{log}: {source} has lost its messages up to {how.log_end}, or some of them, and now has others there, "
+            "as after a restore; the copy has the lost messages",
             hint=hint,
         )
     where = f"below {how.log_end}" if how.cut is None else f"from offset {how.cut} on"
     return SourceWentBackError(
-        f"{log}: {source}-{partition} has lost its records {where} and has others there now, as after an unclean "
-        f"leader election or a restore; the copy has those that were lost, up to {how.log_end}",
+        f"{log}: {source}-{partition} has lost its records {where} and now has others there, as after an unclean "
+        f"leader election or a restore; the copy has the lost records, up to {how.log_end}",
         hint=hint,
     )

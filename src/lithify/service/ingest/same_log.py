@@ -42,7 +42,7 @@ class SameLog:
             self.leader_moved = True
             raise BrokerError(
                 f"{self.source.system}'s {topic.name}-{moved[0]} has a new leader since it was read",
-                hint="nothing was lost; start it again",
+                hint="start it again; nothing was lost",
             )
 
     def epochs(self, partitions: Iterable[int]) -> Mapping[int, int]:

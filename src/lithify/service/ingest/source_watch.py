@@ -40,12 +40,12 @@ from lithify.rules.lifecycle.copies.missed_deletes import (
 from lithify.service.documents import put_source_ends, source_ends_of
 
 HINT = (
-    "--resync deletes the keys that Kafka no longer has; --accept-loss continues without, and stores the range; "
-    "a longer delete.retention.ms in Kafka prevents it"
+    "delete the keys that Kafka no longer has with --resync, or continue without the deletes with --accept-loss, "
+    "which stores the range; a longer delete.retention.ms in Kafka prevents this"
 )
 TOO_SLOW = (
-    "the copy takes longer than that, and would again: set a longer delete.retention.ms in Kafka; "
-    "--accept-loss continues without, and stores the range"
+    "set a longer delete.retention.ms in Kafka, as the copy takes longer than that, or continue without the deletes "
+    "with --accept-loss, which stores the range"
 )
 
 

@@ -124,12 +124,12 @@ class TopicIngest:
                 self.holes = (*(other for other in self.holes if begin_of(other) != begin_of(hole)), hole)
                 return end
             case NeverCopied(start, end):
-                why = f"{log}: {self._theirs} starts at {end}, and the copy ends at {start}: {gone_of(how)}"
-                raise SourceLostError(why, hint="--accept-loss continues at its start, and stores the range")
+                why = f"{log}: {self._theirs} starts at {end}, but the copy ends at {start}: {gone_of(how)}"
+                raise SourceLostError(why, hint="continue at its start with --accept-loss, which stores the range")
             case SourceWentBack(log_end, source_end):
                 raise SourceWentBackError(
                     f"{log}: {self._theirs} ends at {source_end}, below the {log_end} of the copy",
-                    hint="it was recreated or truncated: ingest it into another topic, or cut this one",
+                    hint="ingest it into another topic, or cut this one: it was recreated or truncated",
                 )
             case copy_continuation.SourceWasCut():
                 raise cut_error(state, partition, how, self._theirs)

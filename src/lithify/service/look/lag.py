@@ -133,12 +133,12 @@ def _lost(state: TopicState, position: Position) -> LithifyError | None:
         case Continues():
             return None
         case lost:
-            hint = f"`lithify group reset {position.group} {state.name} --to earliest` continues there"
+            hint = f"continue there with `lithify group reset {position.group} {state.name} --to earliest`"
             return lost_error(position.log, position.cursor, lost, hint)
 
 
 def _gone(position: Position) -> GroupLag:
-    hint = f"`lithify group delete {position.group} {position.log.topic}` forgets it"
+    hint = f"delete the position with `lithify group delete {position.group} {position.log.topic}`"
     lost = lost_error(position.log, position.cursor, Gone(), hint)
     return _unknown(position.group, position.log, position, lost)
 

@@ -54,8 +54,8 @@ def _wanted(name: TopicName, partitions: Sequence[int] | None, failures: Mapping
     """The partitions to release. Raises `RefusedError`, which names the failing logs."""
     if not failures:
         raise RefusedError(
-            f"{name}: none of its logs is quarantined or failing",
-            hint="`lithify quarantine list` shows those of all topics",
+            f"{name}: it has no quarantined or failing logs",
+            hint="list the failing logs of all topics with `lithify quarantine list`",
         )
     if partitions is None:
         return tuple(sorted(failures))
@@ -65,6 +65,6 @@ def _wanted(name: TopicName, partitions: Sequence[int] | None, failures: Mapping
         more = f" and {len(failures) - NAMED_AT_MOST} more" if len(failures) > NAMED_AT_MOST else ""
         raise RefusedError(
             f"{LogId(name, others[0])} is not quarantined or failing; nothing was released",
-            hint=f"of {name} these are: {named}{more}",
+            hint=f"the failing logs of {name} are {named}{more}",
         )
     return tuple(sorted(set(partitions)))

@@ -51,4 +51,4 @@ def _invalid(warehouse: Warehouse, stream: str, error: InvalidSettingError, topi
     """Of attributes that other programs set it shows what is stored."""
     stored = warehouse.store.stream_attributes([stream]).get(stream, {})
     values = {name: AttributeValue(text, Origin.STREAM) for name, text in sorted(stored.items())}
-    return StreamInfo(original_stream(stream), stream, values, topics, "what they kept before", str(error), error.code)
+    return StreamInfo(original_stream(stream), stream, values, topics, "the same as before", str(error), error.code)

@@ -129,7 +129,7 @@ def _start(name: TopicName, kept: list[KeptVersion], against: int | None) -> int
         known = ", ".join(str(version.version) for version in kept)
         raise UnknownVersionError(
             f"{name}: version {against} is not retained",
-            hint=f"retained: {known or 'none; a version is when a round closes it, and expires by its age'}",
+            hint=f"retained: {known or 'none; a round retains the version before it until that expires'}",
         )
     return against
 
@@ -140,7 +140,7 @@ def _check_reported(name: TopicName, kept: list[KeptVersion], reports: tuple[Rou
     unknown = [v.version for v in kept if v.verb is Verb.COMPACT and v.version + 1 not in known]
     if unknown:
         raise UnknownVersionError(
-            f"{name}: the report of the round that closed version {unknown[-1]} is no longer kept",
+            f"{name}: the report of the round that closed version {unknown[-1]} is no longer stored",
             hint="compare with a later version",
         )
 

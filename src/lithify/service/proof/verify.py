@@ -34,8 +34,8 @@ from lithify.service.proof.trail import Trail, VersionSeen, trail_to
 _SAYS = {
     FindingKind.RECORD_LOST: "the record is missing, and no rule of the topic removes it",
     FindingKind.RECORD_ALTERED: "the record is not what was written",
-    FindingKind.RECORD_DUPLICATED: "the record is there more than once",
-    FindingKind.RECORD_UNKNOWN: "the record was not there before, though its offset was taken",
+    FindingKind.RECORD_DUPLICATED: "the record exists more than once",
+    FindingKind.RECORD_UNKNOWN: "the record is new, although its offset was taken",
     FindingKind.SUPERSEDED_KEPT: "a superseded record is still there",
     FindingKind.KEYLESS_KEPT: "a record without a key is still there",
     FindingKind.PAST_RETENTION_KEPT: "the record was past retention and is still there",
@@ -115,8 +115,8 @@ def _check_kept(warehouse: Warehouse, name: TopicName, result: InspectionResult)
     for path in missing:
         if path not in named:
             raise VersionSweptError(
-                f"{name}: a version expired and was swept while it was verified: {path} is gone",
-                hint="nothing is known to be damaged; verify again",
+                f"{name}: a version expired and was swept while it was verified: {path} no longer exists",
+                hint="verify again; no damage was found",
             )
 
 
@@ -147,7 +147,7 @@ def _by_metadata(warehouse: Warehouse, newest: VersionSeen, result: InspectionRe
             actual = last_readable(last, start)
             if last is not None and actual != stored:
                 name = LogId(newest.state.name, log.partition)
-                message = f"{name}: the last record is said to be {stored}, it is {actual}"
+                message = f"{name}: the last record is {stored} in the metadata, but {actual} in the log"
                 yield Finding(log.partition, FindingKind.WRONG_METADATA, message, path=segments[-1].path)
 
 
@@ -183,7 +183,7 @@ def _miscounted(newest: VersionSeen, result: InspectionResult) -> Iterator[Findi
         for stored, count in zip((*(step.tombstones for step in log.steps), 0), counts, strict=True):
             if count > stored:
                 name = LogId(newest.state.name, partition)
-                message = f"{name}: {stored} tombstones of a step are counted, there are {count}"
+                message = f"{name}: a step counts {stored} tombstones, but there are {count}"
                 yield Finding(partition, FindingKind.WRONG_METADATA, message)
 
 

@@ -24,8 +24,8 @@ def holding(cluster: PulsarCluster, partition: str, note: Callable[[str], None])
             note(error.message)
         if is_compacting:
             raise SubscriptionBusyError(
-                f"{partition}: its broker compacts it right now",
-                hint="nothing was changed; run it again once that has ended",
+                f"{partition}: its broker is compacting it",
+                hint="run it again when that has ended; nothing was changed",
             )
         yield hold
 
@@ -34,5 +34,5 @@ def lost(name: str) -> BrokerError:
     """The error for a subscription that was lost meanwhile."""
     return BrokerError(
         f"{name}: the connection that holds its subscription __compaction was lost",
-        hint="readers get what they got before; run it again",
+        hint="run it again; readers get the same as before",
     )

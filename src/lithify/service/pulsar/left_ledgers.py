@@ -46,7 +46,7 @@ def left_ledgers(
         search.deleted(left)
         left += [one for name, some in waiting.items() for one in search.unserved(name, some)]
     if not living:
-        notes.append("with --metadata-url only ledgers of topics that are gone are looked for")
+        notes.append("with --metadata-url only ledgers of deleted topics are searched for")
     return LeftoversReport(tuple(sorted(left, key=lambda one: one.ledger)), deleted=delete, notes=tuple(notes))
 
 
@@ -65,8 +65,8 @@ class _Search:
                 continue
             if look.horizon is None:
                 self.note(
-                    f"{name}: {len(left)} of its ledgers may be left, but it has no subscription __compaction, which "
-                    "would have to be held to tell: run `lithify pulsar compact`, and this again"
+                    f"{name}: {len(left)} of its ledgers may be left, but it has no subscription __compaction with "
+                    "which to check: run `lithify pulsar compact`, then this again"
                 )
                 continue
             by_partition[name] = left

@@ -62,13 +62,13 @@ def plan_round(partition: str, look: TopicLook) -> RoundPlan:
     """Raises `DamagedError` if the broker cannot read the view, `BrokerError` if what it says is contradictory."""
     if look.view is not None and look.served is not None and look.served.ledger != look.view:
         raise BrokerError(
-            f"{partition}: the broker serves compacted ledger {look.served.ledger}, its cursor names {look.view}",
-            hint="a compaction ends right now, or did not end well: run it again, or unload the topic and run it again",
+            f"{partition}: the broker serves compacted ledger {look.served.ledger}, but its cursor has {look.view}",
+            hint="run it again, and if it fails again, unload the topic: a compaction is ending or has failed",
         )
     if look.view is not None and look.served is None:
         raise DamagedError(
             f"{partition}: the broker cannot read its compacted ledger {look.view}",
-            hint="readers of the compacted view fail as well; `lithify pulsar uncompact` drops it",
+            hint="drop it with `lithify pulsar uncompact`: its readers fail as well",
         )
     horizon = look.horizon if look.view is not None else None
     if look.last is None or (horizon is not None and look.last[:2] <= horizon[:2]):
@@ -78,8 +78,8 @@ def plan_round(partition: str, look: TopicLook) -> RoundPlan:
     new = [*_new_ledgers(look.ledgers, start, end)]
     if end.ledger > max((one.ledger for one in look.ledgers), default=-1):
         raise BrokerError(
-            f"{partition}: the broker lists no ledger {end.ledger}, in which the last entry is",
-            hint="nothing was changed; run it again",
+            f"{partition}: the broker does not list ledger {end.ledger}, which has the last entry",
+            hint="run it again; nothing was changed",
         )
     if not new:  # what was new is trimmed
         return RoundPlan(look, None)

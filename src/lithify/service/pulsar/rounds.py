@@ -118,12 +118,12 @@ def _notes(cluster: PulsarCluster, topic: str) -> tuple[str, ...]:
     try:
         threshold = cluster.automatic_threshold_bytes(topic)
     except BrokerError as error:
-        return (f"whether brokers compact {topic} themselves is not known: {error.message}",)
+        return (f"it is unknown whether brokers compact {topic} themselves: {error.message}",)
     if not threshold:
         return ()
     return (
-        f"brokers compact {topic} themselves at a backlog of {threshold} bytes, and refuse to while a round runs, as a "
-        "round is refused while they do: set its compaction threshold to 0 to leave it to Lithify",
+        f"brokers compact {topic} themselves at a backlog of {threshold} bytes; they cannot during a round, and a "
+        "round cannot while they do: set its compaction threshold to 0 to leave it to Lithify",
     )
 
 

@@ -59,8 +59,10 @@ class Publisher:
                 if _has_no_cursor(look, ledger) and not hold.is_confirmed():
                     return NeverServed(_gone(partition, "its subscription __compaction was deleted"))
                 raise UnknownOutcomeError(
-                    f"{partition}: the broker was asked to serve ledger {ledger} and does not say that it does{reason}",
-                    hint="nothing was deleted; the next round finds out, and deletes the ledger if nobody reads it",
+                    f"{partition}: the broker was requested to serve ledger {ledger} and does not report that it "
+                    f"does{reason}",
+                    hint="run it again: the next round checks this, and deletes the ledger if it is not served; "
+                    "nothing was deleted",
                 )
             self.clock.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
@@ -82,5 +84,5 @@ def _has_no_cursor(look: TopicLook | LithifyError, ledger: int) -> bool:
 def _gone(partition: str, what: str) -> LithifyError:
     return BrokerError(
         f"{partition}: {what} before the broker served the new compacted view, whose ledger was deleted",
-        hint="if the topic is there again, run it again",
+        hint="run it again if the topic exists again",
     )

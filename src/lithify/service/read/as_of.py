@@ -85,14 +85,14 @@ def _by_log(newest: TopicState, at: At, partition: int | None) -> dict[int, int 
             newest.check_partition(number)
         missing = sorted({*newest.partitions} - at.keys()) if partition is None else [partition] * (partition not in at)
         if missing:
-            raise RefusedError(f"{LogId(newest.name, missing[0])}: its offset is not given")
+            raise RefusedError(f"{LogId(newest.name, missing[0])}: its offset is missing")
         return {number: at[number] for number in (newest.partitions if partition is None else [partition])}
     if partition is not None:
         newest.check_partition(partition)
         return {partition: at}
     if isinstance(at, AtTime) or len(newest.partitions) == 1:
         return dict.fromkeys(newest.partitions, at)
-    raise RefusedError(f"offset {at} belongs to one log", hint="give a partition, or a time for all of them")
+    raise RefusedError(f"offset {at} belongs to one log", hint="pass a partition, or a time for all of them")
 
 
 class _Kept:
@@ -175,13 +175,13 @@ def _uncovered(
         what, offset = f"offset {point}", point
     outside = not log.compacted_start <= offset <= log.log_end_offset
     why = (
-        f"the log has [{log.compacted_start}, {log.log_end_offset}]"
+        f"the log has offsets [{log.compacted_start}, {log.log_end_offset}]"
         if outside
-        else "rounds have removed records that counted then, and no retained version has them"
+        else "rounds have removed records of that state, and no retained version has them"
     )
     edges = chain.from_iterable(
         (max(points.first, min(points.last, offset)), points.first, points.last) for points in covered
     )
     nearest = min(edges, key=lambda edge: abs(edge - offset), default=None)
-    hint = "read the newest state" if nearest is None else f"the nearest offset that is covered is {nearest}"
+    hint = "read the newest state" if nearest is None else f"use offset {nearest}, the nearest one that can be read"
     return OffsetOutOfRangeError(f"{id_}: {what} cannot be read as it was: {why}", hint=hint)

@@ -186,7 +186,7 @@ def _sought(offset: int | MessageId | MessagePosition | None, at_ms: int | None)
         return offset
     if at_ms is not None and offset is None:
         return AtTime(at_ms)
-    raise RefusedError("seek takes an offset or at_ms, one of them")
+    raise RefusedError("seek needs either an offset or at_ms")
 
 
 def table_batches(
@@ -226,14 +226,17 @@ def open_reader(
         raise RefusedError(f"version {version} does not change, so there is nothing to follow")
     if partition is not None:
         if isinstance(start, Mapping):
-            raise RefusedError(f"cursors of all logs, but partition {partition} is to be read", hint="give its own")
+            raise RefusedError(
+                f"cursors of all logs were passed for a reader of partition {partition}",
+                hint="pass the cursor of that partition",
+            )
         return open_log(warehouse, state, partition, _in_version(start, version), how)
     sought = start.id if isinstance(start, MessagePosition) else start
     if isinstance(sought, int) or (isinstance(sought, MessageId) and not sought.is_end):
         what = "message id" if isinstance(sought, MessageId) else "offset"
-        raise RefusedError(f"{what} {sought} belongs to one log", hint="give a partition")
+        raise RefusedError(f"{what} {sought} belongs to one log", hint="pass a partition")
     if isinstance(start, Cursor):
-        raise RefusedError("a cursor belongs to one log", hint="give a partition, or the cursors of all logs")
+        raise RefusedError("a cursor belongs to one log", hint="pass a partition, or the cursors of all logs")
     if isinstance(start, Mapping):
         start = {number: cast(Cursor, _in_version(cursor, version)) for number, cursor in start.items()}
     return open_topic(warehouse, state, start, how)
@@ -283,7 +286,8 @@ def open_topic(
         for partition in start:
             if not isinstance(partition, int):
                 raise RefusedError(
-                    f"cursor of {partition!r}", hint="give them by partition, a number: JSON makes it text"
+                    f"cursors have the key {partition!r}, which is not a partition",
+                    hint="use numbers as keys: JSON turns them into texts",
                 )
             state.check_partition(partition)
     starts = start if isinstance(start, Mapping) else dict.fromkeys(state.partitions, start)

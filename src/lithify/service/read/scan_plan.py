@@ -101,7 +101,7 @@ def starts_at(
             if isinstance(position, AtTime) and offset == state.log(partition).log_end_offset:
                 raise OffsetOutOfRangeError(
                     f"{LogId(state.name, partition)}: no record is at or after {format_time(position.timestamp_ms)}",
-                    hint="startingOffsetsByTimestampStrategy=latest starts at the end of such a log",
+                    hint="set startingOffsetsByTimestampStrategy=latest to start at the end of such a log",
                 )
     return offsets
 
@@ -171,7 +171,7 @@ def plan_as_of(
 
 def _logs_as_of(warehouse: Warehouse, state: TopicState, point: AsOfPoint, settings: ScanSettings) -> list[LogAsOf]:
     if isinstance(point.at, Mapping) and str(state.name) not in point.at:
-        raise RefusedError(f"{state.name}: no offsets are given for it")
+        raise RefusedError(f"{state.name}: its offsets are missing")
     at = point.at[str(state.name)] if isinstance(point.at, Mapping) else point.at
     wanted = [None] if settings.assigned is None else settings.partitions(state)
     return [log for p in wanted for log in as_of(warehouse, state.name, at, p, compacted=settings.compacted)]
@@ -180,15 +180,15 @@ def _logs_as_of(warehouse: Warehouse, state: TopicState, point: AsOfPoint, setti
 def _check_named(bound: PerLog, read: Mapping[str, Sequence[int]]) -> None:
     for name in bound.positions:
         if name not in read:
-            raise UnknownTopicError(f"{name}: offsets are given for it, but it is not among the topics to read")
+            raise UnknownTopicError(f"{name}: it has offsets, but is not among the topics to read")
     for name, partitions in read.items():
         given, there = set(bound.positions.get(name, {})), set(partitions)
         if given != there:
             wrong = sorted(given - there) or sorted(there - given)
-            what = "there is no such partition to read" if given - there else "its offset is not given"
+            what = "there is no such partition to read" if given - there else "its offset is missing"
             raise RefusedError(
                 f"{LogId(parse_topic(name).name, wrong[0])}: {what}",
-                hint=f"give an offset for each of the {len(there)} partitions that are read",
+                hint=f"pass an offset for each of the {len(there)} partitions to read",
             )
 
 

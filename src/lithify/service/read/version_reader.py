@@ -203,7 +203,7 @@ class VersionReader:
         reached = self._log.copied_to
         if reached is None or sought.place > reached.place:
             raise OffsetOutOfRangeError(
-                f"{self._id}: message id {sought} is not there yet: it was copied up to {reached or 'none'}",
+                f"{self._id}: message id {sought} was not copied yet: the last copied one is {reached or 'none'}",
                 hint="start at earliest, at latest, or at an id that was copied",
             )
         for piece in self._pieces():
@@ -256,7 +256,9 @@ def swept_error(
     gone = warehouse.files.missing([path for path in sizes_of(segments) if path not in named])
     if not gone:
         return None
-    return VersionSweptError(f"{log}: version {version}, which is being read, was swept: {gone[0]} is gone", hint=hint)
+    return VersionSweptError(
+        f"{log}: version {version}, which is being read, was swept: {gone[0]} no longer exists", hint=hint
+    )
 
 
 def latest(

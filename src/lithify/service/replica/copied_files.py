@@ -164,7 +164,7 @@ class _Work:
         free = self._target.files.free_bytes(self._state)
         if free is not None and free < needed_bytes:
             raise InsufficientSpaceError(
-                f"{self._state.name}: the copy needs {format_bytes(needed_bytes)}, and where the replica is there are "
+                f"{self._state.name}: the copy needs {format_bytes(needed_bytes)}, but the disk of the replica has "
                 f"{format_bytes(free)} free",
                 hint="free some space there; nothing was changed",
             )
@@ -221,6 +221,6 @@ class _Work:
 
 def _not_as_written(copy: Segment) -> DamagedError:
     return DamagedError(
-        f"{copy.id}: the copy, read again, is not what was written",
+        f"{copy.id}: the copy does not match what was written when it is read again",
         hint="check the disk or store of the replica; the next copy writes a new file; nothing was changed",
     )

@@ -94,7 +94,7 @@ def mirror(source: Warehouse, target: Warehouse, name: TopicName, request: Mirro
         return replace(report, duration_ms=target.clock.monotonic_ms() - started_ms)
     raise ConflictError(
         f"{name}: other copies into the replica committed first, {STARTS} times in a row",
-        hint="one daemon at a time copies into a replica; nothing was changed",
+        hint="let one daemon at a time copy into a replica; nothing was changed",
     )
 
 

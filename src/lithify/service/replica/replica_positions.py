@@ -56,7 +56,7 @@ def load_between(
         before = after
     raise ConflictError(
         f"{before.name}: rounds were committed while the positions of its groups were read, {TURNS} times in a row",
-        hint="the next copy reads them again",
+        hint="wait for the next copy, which reads them again",
     )
 
 

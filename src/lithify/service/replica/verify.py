@@ -47,7 +47,9 @@ def verify_replica(
     sides = [ours]
     findings = list(ours.by_metadata())
     if not known.is_intact(ours.state.version):
-        problem = f"a program that does not know replicas has written to the replica after version {known.written_at}"
+        problem = (
+            f"a program that does not support replicas has written to the replica after version {known.written_at}"
+        )
         findings.append(Finding(0, FindingKind.WRONG_METADATA, f"{name}: {problem}"))
     if source is not None:
         theirs = _Side.newest(source, name).at(known.version)
@@ -110,8 +112,8 @@ class _Side:
         for path in missing:
             if path not in named:
                 raise VersionSweptError(
-                    f"{self.state.name}: version {self.state.version} was swept meanwhile: {path} is gone",
-                    hint="nothing is known to be damaged; verify again",
+                    f"{self.state.name}: version {self.state.version} was swept meanwhile: {path} no longer exists",
+                    hint="verify again; no damage was found",
                 )
 
     def _read(self) -> _Side:

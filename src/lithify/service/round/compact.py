@@ -43,12 +43,12 @@ class RunRequest:
 def check_masks(warehouse: Warehouse, state: TopicState) -> None:
     """Raises `PolicyError` if rounds may not leave dead records in masks."""
     if state.round_settings.segment_max_dead_ratio == 0:
-        reason, hint = "segment.max.dead.ratio=0 allows no masks", "compact without it, or alter the setting"
+        reason, hint = "segment.max.dead.ratio=0 allows no masks", "omit --partial-progress, or change the setting"
     elif not may_have_masks(warehouse.store, state):
-        reason, hint = "its warehouse has no masks", "`lithify warehouse upgrade` lets rounds write them"
+        reason, hint = "its warehouse has no masks", "let rounds write masks with `lithify warehouse upgrade`"
     else:
         return
-    raise PolicyError(f"{state.name}: {reason}, and partial progress needs them", hint=hint)
+    raise PolicyError(f"{state.name}: {reason}, but partial progress needs them", hint=hint)
 
 
 def plan_compact(warehouse: Warehouse, slots: int, name: TopicName, request: RunRequest) -> PlanReport:

@@ -77,7 +77,7 @@ def _release(run: Run, name: TopicName) -> None:
     try:
         expire_and_sweep(run.warehouse, name, delete=True)
     except Exception as error:
-        run.notes(f"{name}: what was replaced stays for now: {as_lithify_error(error, name)}")
+        run.notes(f"{name}: replaced files remain for now: {as_lithify_error(error, name)}")
 
 
 def _together(reports: Sequence[RoundReport]) -> RoundReport:

@@ -167,7 +167,8 @@ def _lack_of_space(warehouse: Warehouse, topic: TopicState, needed_bytes: int) -
     if free is None or free >= needed_bytes:
         return None
     return InsufficientSpaceError(
-        f"{topic.name}: the round may write {format_bytes(needed_bytes)}, the warehouse has {format_bytes(free)} free",
+        f"{topic.name}: the round may write {format_bytes(needed_bytes)}, but the warehouse has {format_bytes(free)} "
+        "free",
         hint="free space, compact fewer partitions at a time with --partition, or part by part with --partial-progress",
     )
 

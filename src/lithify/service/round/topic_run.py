@@ -258,7 +258,7 @@ def plan_rounds(
     if not state.settings.compacts:
         raise PolicyError(
             f"{state.name}: cleanup.policy={state.settings.cleanup_policy} does not compact",
-            hint="`lithify retain` applies its retention",
+            hint="apply its retention with `lithify retain`",
         )
     wanted = tuple(state.partitions) if partitions is None else partitions
     for partition in wanted:

@@ -138,9 +138,9 @@ class LakeAndLive:
         """
         if self._new and table:
             raise RefusedError(
-                f"{self._name}: the table has {plural(len(table), 'key')}, and this consumer starts from the "
-                "beginning: keys that were deleted since would stay",
-                hint="give it an empty table, or the position up to which this one was filled",
+                f"{self._name}: the table has {plural(len(table), 'key')}, but this consumer starts from the "
+                "beginning: keys that were deleted since would remain",
+                hint="pass an empty table, or the position up to which this one was filled",
             )
         self._begin()
         if self._goes_on and self._fold.by_order:
@@ -189,7 +189,7 @@ class LakeAndLive:
     def store_position(self) -> None:
         """Stores all records returned so far as processed. Raises `RefusedError` without a file."""
         if self._file is None:
-            raise RefusedError("there is no file for the position", hint="position= names one")
+            raise RefusedError("this consumer has no file for the position", hint="pass one as position=")
         self._file.store(self.position())
 
     def close(self) -> None:
@@ -213,7 +213,7 @@ class LakeAndLive:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise RefusedError("the consumer is closed", hint="make a new one")
+            raise RefusedError("the consumer is closed", hint="open a new one")
 
     def _begin(self) -> None:
         """Begins a call that returns records: what was returned before is processed."""

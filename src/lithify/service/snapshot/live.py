@@ -19,7 +19,7 @@ from lithify.model.sources.source import ComparedRecord, EpochAt, as_read
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 
-COPY_AGAIN: Final = "copy it into a new topic of the lake, and begin there"
+COPY_AGAIN: Final = "copy it into a new topic of the lake, and start there"
 """The hint if a consumer cannot continue in the topic that the cluster has now."""
 
 
@@ -129,7 +129,8 @@ def check_same(system: str, topic: str, known: str, actual: str) -> None:
     """Raises `SourceWentBackError` if the cluster's id of the topic is not the `known` one; empty: it is not known."""
     if known and actual and actual != known:
         raise SourceWentBackError(
-            f"{system}'s {topic} was deleted and recreated: its records are of another topic than those before",
+            f"{system}'s {topic} was deleted and recreated: its records belong to another topic than the records "
+            "before",
             hint=COPY_AGAIN,
         )
 
@@ -141,7 +142,7 @@ def chosen_partitions(live: LiveSource, wanted: Sequence[int] | None, name: Topi
     if there < least or (wanted is not None and min(wanted, default=0) < 0):
         raise UnknownSourceError(
             f"{live.system}'s {live.topic} has {plural(there, 'partition')}, "
-            + (f"{name} in the lake {in_lake}" if wanted is None else f"not {sorted(wanted)}"),
-            hint="is it the same topic?" if wanted is None else "they are numbered from 0",
+            + (f"but {name} in the lake has {in_lake}" if wanted is None else f"not {sorted(wanted)}"),
+            hint="check that it is the same topic" if wanted is None else "use numbers from 0",
         )
     return range(there) if wanted is None else sorted(set(wanted))

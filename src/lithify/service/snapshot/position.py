@@ -95,10 +95,12 @@ class PositionText:
         try:
             content = json.loads(text)
             if isinstance(content, dict) and content.pop(CHECKSUM, None) not in (None, checksum_of_json(content)):
-                raise ValueError("its checksum differs, so it is not what was stored")
+                raise ValueError("its checksum differs, so it was changed after it was stored")
             if isinstance(content, dict) and "places" in content and key not in content:
                 theirs = next((name for name in SYSTEMS if name.lower() in content), "another system")
-                raise ValueError(f"what stored it continues in {theirs}, and this continues in {self.system}")
+                raise ValueError(
+                    f"it was stored by a consumer that continues in {theirs}, but this one continues in {self.system}"
+                )
             topics = (content["lake"], content[key])
             if content["format"] not in (1, FORMAT):
                 raise ValueError(f"format {content['format']}")
@@ -120,10 +122,10 @@ class PositionText:
             }
             ends = ends_from_json({"logs": content.get("ends", {})})
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise InvalidInputError(f"{where}: not a position of ours: {error}", hint=hint) from error
+            raise InvalidInputError(f"{where}: it is not a position of this consumer: {error}", hint=hint) from error
         if topics != (self.lake_topic, self.source_topic):
             raise InvalidInputError(
-                f"{where}: the position of {topics[0]} with {self.system}'s {topics[1]}, "
+                f"{where}: it is the position of {topics[0]} with {self.system}'s {topics[1]}, "
                 f"not of {self.lake_topic} with {self.source_topic}",
                 hint=hint.partition(",")[0],
             )

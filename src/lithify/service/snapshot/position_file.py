@@ -34,7 +34,7 @@ class PositionFile:
             return StoredPosition({})
         except OSError as error:
             raise WarehouseError(f"{self.path}: the position cannot be read: {error.strerror}") from error
-        return self._format.parsed(text, str(self.path), "name another file, or remove this one to start again")
+        return self._format.parsed(text, str(self.path), "choose another file, or remove this one to start again")
 
     def store(self, position: StoredPosition) -> None:
         """Replaces the file. Raises `WarehouseError` if it cannot be written."""

@@ -79,7 +79,7 @@ def append(
     `InvalidRecordError`, `InvalidInputError`, `UnknownTopicError`, or what `commit` raises.
     """
     if end_offsets and not keep_offsets:
-        raise InvalidInputError("end offsets are given, and the records do not keep theirs")
+        raise InvalidInputError("end offsets are set, but the records do not keep their offsets")
     run_id = warehouse.clock.new_id()
     state = load_or_create(warehouse, name)
     given = list(batch) if isinstance(batch, Iterator) else batch  # it may be read twice
@@ -125,7 +125,7 @@ def check_ends(state: TopicState, expected: Mapping[int, int]) -> None:
         if actual != end:
             raise FencedError(
                 f"{LogId(state.name, partition)} ends at {actual}, not at {end}, where this writer expects it",
-                hint="nothing was appended; another writer has appended or truncated: read up to the new end first",
+                hint="read up to the new end first: another writer has appended or truncated; nothing was appended",
             )
 
 
@@ -141,7 +141,7 @@ def _stage(
         if first is not None and first < end:
             raise InvalidRecordError(
                 f"{LogId(state.name, partition)}: offset {first} is below the log end {end}",
-                hint="offsets must be at or above the log end; records below it are already there",
+                hint="use offsets at or above the log end: the log already has the records below it",
             )
         base = end if first is None else first
         if first is None:  # records with offsets of their own were checked one by one
@@ -187,8 +187,8 @@ def ended(newest: TopicState, logs: Mapping[int, LogState], end_offsets: Mapping
         log = logs.get(partition, newest.log(partition))
         if end < log.log_end_offset:
             raise InvalidInputError(
-                f"{LogId(newest.name, partition)}: it cannot end at {end}: it reaches to {log.log_end_offset}",
-                hint="a log end is lowered by `truncate` alone",
+                f"{LogId(newest.name, partition)}: it cannot end at {end}: it already ends at {log.log_end_offset}",
+                hint="lower a log end only with `truncate`",
             )
         if end > log.log_end_offset:
             ended_logs[partition] = replace(log, log_end_offset=end)

@@ -103,11 +103,11 @@ def _was_appended(newest: TopicState, batch: WrittenBatch) -> bool:
         return False
     other_stream = bool(latest.stream_id and batch.stream_id and latest.stream_id != batch.stream_id)
     if other_stream or batch.batch_id < latest.batch_id:
-        other = f", of another stream ({latest.stream_id})," if other_stream else ""
+        other = f", of another stream ({latest.stream_id})" if other_stream else ""
         raise RefusedError(
-            f"{newest.name}: batch {batch.batch_id} of query {batch.query_id!r} comes, and the topic has batch "
-            f"{latest.batch_id} of it{other} already: the query was restarted or reset",
-            hint="nothing was appended; give a query with a new checkpoint a queryId that was not used yet",
+            f"{newest.name}: batch {batch.batch_id} of query {batch.query_id!r} arrived, but the topic has batch "
+            f"{latest.batch_id} of it{other}: the query was restarted or reset",
+            hint="set a queryId that was not used yet for a query with a new checkpoint; nothing was appended",
         )
     return batch.batch_id == latest.batch_id
 
@@ -118,9 +118,10 @@ def _check_keys(newest: TopicState, segments: Sequence[Segment]) -> None:
     keyless = sum(segment.null_keys for segment in segments) - whole
     if keyless and newest.settings.null_key == "reject" and newest.settings.compacts:
         raise ConflictError(
-            f"{newest.name}: {plural(keyless, 'record')} of the batch without a key, and null.key=reject, which was "
-            "set while the batch was written",
-            hint="nothing was appended; give every record a key, or set null.key to drop or retain, and write it again",
+            f"{newest.name}: the batch has {plural(keyless, 'record')} without a key, but null.key=reject was set "
+            "while "
+            "the batch was written",
+            hint="set a key for every record, or null.key to drop or retain, and write it again; nothing was appended",
         )
 
 

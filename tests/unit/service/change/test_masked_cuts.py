@@ -71,7 +71,7 @@ def test_a_last_record_that_is_left_is_not_none() -> None:
     delete_records(topic.warehouse, ORDERS, 0, 6)
     log = replace(topic.log(), last_record=None)
     topic.store.commit(topic.state, TopicEdit("wrong", 1000, {0: log}, verb=Verb.ALTER))
-    assert any("the last record is said to be None" in finding for finding in findings(topic))
+    assert any("the last record is None in the metadata" in finding for finding in findings(topic))
 
 
 def test_a_segment_of_the_log_and_its_masked_one_of_the_view_are_cut_each_for_itself() -> None:

@@ -52,7 +52,7 @@ def test_logs_end_where_kafka_was_read_to(topic):
     reached = reached.after(batch)
     state = commit_copied(topic.warehouse, copied(p0=9), reached, "next")
     assert [log.log_end_offset for log in state.logs] == [9, 3]
-    with pytest.raises(ConflictError, match="the copy ended at 7, and ends at 9 now"):
+    with pytest.raises(ConflictError, match="the copy ended at 7, but ends at 9 now"):
         commit_copied(topic.warehouse, copied(p0=12), reached, "another")
 
 
@@ -61,7 +61,7 @@ def test_what_another_has_copied_meanwhile_is_not_copied_again(topic):
     reached = Reached.of(topic.state)
     commit_copied(topic.warehouse, copied(staged(topic, "a=1 b=1", 0)), reached, "another")
     assert topic.state.log(0).log_end_offset == 2
-    with pytest.raises(ConflictError, match="another program writes to it: the copy ended at 0, and ends at 2 now"):
+    with pytest.raises(ConflictError, match="another program writes to it: the copy ended at 0, but ends at 2 now"):
         commit_copied(topic.warehouse, copied(staged(topic, "a=1 b=1", 0)), reached, "this")
     assert offsets(topic) == [0, 1]
 

@@ -72,7 +72,7 @@ def test_a_copy_has_no_records_of_a_partition_that_its_source_has_no_more(wareho
     before = state(warehouse)
     (report,) = copied(warehouse, {"orders": {0: some(0, 1, 2, 9)}})
     assert report.error_code == "SourceWentBack"
-    assert "orders-1: Listed's orders has 1 partition now, and the copy has records of this one" in report.error
+    assert "orders-1: Listed's orders has 1 partition now, but the copy has records of this one" in report.error
     assert state(warehouse) == before
 
 
@@ -103,7 +103,7 @@ def test_what_the_source_deleted_before_it_was_copied_is_reported_or_remembered(
     copied(warehouse, {"orders": {0: some(0, 1)}})
     later = {"orders": {0: some(0, 50)}}
     (report,) = copied(warehouse, later)
-    assert f"Listed's orders starts at 50, and the copy ends at {2 + MARKERS}" in report.error
+    assert f"Listed's orders starts at 50, but the copy ends at {2 + MARKERS}" in report.error
     assert not report.refused  # it may be what the source did, not what was asked
     (report,) = copied(warehouse, later, accepts_loss=True)
     assert (report.error, report.holes) == (None, (Hole(0, 2 + MARKERS, 50),))
@@ -241,7 +241,7 @@ def test_a_record_that_is_refused_is_no_refused_ingest(warehouse):
 def test_several_topics_are_not_copied_into_one(warehouse):
     records = {"a": {0: some(0, 1)}, "b": {0: some(0, 1)}}
     for asked in ({}, {"topics": (), "pattern": ".*"}):
-        with pytest.raises(RefusedError, match="2 topics cannot go into one topic, copy"):
+        with pytest.raises(RefusedError, match="2 topics cannot be copied into one topic, copy"):
             copied(warehouse, records, into="copy", **asked)
     assert warehouse.store.topics() == ()
 

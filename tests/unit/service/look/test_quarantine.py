@@ -90,13 +90,13 @@ def test_a_log_that_does_not_fail_is_refused_and_those_that_do_are_named(warehou
     fail(warehouse, ORDERS, {1: STUCK, 3: ONCE})
     with pytest.raises(RefusedError, match=r"orders-2 is not quarantined or failing; nothing was released") as refused:
         release(warehouse, ORDERS, [1, 2])
-    assert refused.value.hint == "of orders these are: 1, 3"
+    assert refused.value.hint == "the failing logs of orders are 1, 3"
     assert failures(warehouse, ORDERS) == {1: STUCK, 3: ONCE}
 
 
 @pytest.mark.parametrize("partitions", [None, [0]])
 def test_a_topic_of_which_no_log_fails_is_refused(warehouse, partitions):
-    with pytest.raises(RefusedError, match="orders: none of its logs is quarantined or failing"):
+    with pytest.raises(RefusedError, match="orders: it has no quarantined or failing logs"):
         release(warehouse, ORDERS, partitions)
 
 

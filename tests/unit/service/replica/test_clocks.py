@@ -66,7 +66,7 @@ def pair() -> Pair:
 def test_a_replica_goes_by_the_right_clock_once_a_person_confirms_it(pair: Pair) -> None:
     """C46: as the hint says. Its logs stay those of its source (C63)."""
     orders, before = Topic(pair.target, NAME), replica(pair)
-    with pytest.raises(ClockError, match="at its source first, and then here with `sweep`"):
+    with pytest.raises(ClockError, match="at its source first, then here with `sweep`"):
         orders.sweep(delete=True)
     assert len(orders.sweep(delete=True, allow_clock_jump=True).expired_versions) == 1
     assert (replica(pair).clock_ms, replica(pair).logs) == (pair.clock.now_ms(), before.logs)
@@ -117,7 +117,7 @@ def test_a_replica_that_compacts_by_itself_drops_tombstones_again() -> None:
     trust_clock(pair.source, NAME)
     put(pair, b"3", b"4", None)
     pair.mirror(compact=True)
-    with pytest.raises(ClockError, match="and then here"):
+    with pytest.raises(ClockError, match="then here with"):
         round_of(pair.target)
     epoch = replica(pair).log(0).epoch
     trust_clock(pair.target, NAME, Verb.COMPACT)

@@ -155,5 +155,5 @@ def test_versions_stay_where_a_sweep_is_refused() -> None:
     topic.warehouse = replace(topic.warehouse, store=Happening(topic, unusual, times=100))
     compact(topic.warehouse, topic.engine, ORDERS, RunRequest(limits=RunLimits(rewrite_bytes=1), notes=notes.append))
     rounds = list(reports_of(topic.store, topic.state))
-    assert notes[1:] == ["orders: what was replaced stays for now: not in this way"] * len(rounds)
+    assert notes[1:] == ["orders: replaced files remain for now: not in this way"] * len(rounds)
     assert len(topic.store.versions(ORDERS)) == len(rounds) > 1

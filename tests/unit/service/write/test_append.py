@@ -113,5 +113,5 @@ def test_no_batch_of_tasks_is_appended_that_an_alter_has_come_to_refuse(place: R
     (_, first), *others = found
     assert type(first) is InvalidRecordError  # before any task wrote
     assert {type(error) for _, error in others} == {ConflictError}
-    assert "1 record of the batch without a key, and null.key=reject" in str(others[0][1])
+    assert "the batch has 1 record without a key, but null.key=reject" in str(others[0][1])
     assert topic.state.log(0).log_end_offset == 1
