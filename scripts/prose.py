@@ -5,7 +5,7 @@
 
 Code, addresses and comments of a page are not checked. A heading, an item of a list and a cell of a table are each a
 text of their own. Code within a sentence counts as one word. `prose_of_code.py` finds the texts of a module, which are
-docstrings, comments and the help of commands. `tests/test_prose.py` checks every file except the pages in
+docstrings, comments, messages and the help of commands. `tests/test_prose.py` checks every file except the pages in
 `scripts/pages_to_edit.txt` and the modules in `scripts/modules_to_edit.txt`. Both lists only shrink.
 """
 

@@ -1,7 +1,9 @@
-"""The texts of a Python module that people read: docstrings, comments on lines of their own, the help of commands.
+"""The texts of a Python module that people read: docstrings, comments on lines of their own, and literals.
 
-Lines of code within them are blank: indented lines, diagrams, and examples in the help of a command. Comments that are
-instructions to a tool are left out.
+A literal is a text if two words are next to each other in it: arguments of errors, hints, log lines, what is printed,
+and the help of commands. Names, settings, SQL in capitals and patterns are not texts. Lines of code within texts are
+blank: indented lines, diagrams, and examples in the help of a command. Comments that are instructions to a tool are
+left out.
 """
 
 from __future__ import annotations
@@ -14,17 +16,22 @@ _COMMENT = re.compile(r"^ *#(?!:) ?(?!!|noqa|type:|ruff:|mypy:|pragma)(.*)$")
 _TOOLS = re.compile(r"# (?:noqa|type:|ruff:|mypy:|pragma)")
 _CODE = re.compile(r"^ {2,}\S")
 _DRAWN = re.compile(r"\S {3,}\S|[\u2190-\u21ff\u2500-\u25ff]")
+_WORDS = re.compile(r"(?<!\S)[A-Za-z]?[a-z]+ [a-z]+(?![\w.=])")
 _LIST = re.compile(r"^ *(?:[-*+]|\d+\.) +\S")
 
 
 def texts(source: str) -> Iterator[tuple[int, str]]:
     """Each text of a module, with its first line."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and (text := _string(node.value)) is not None:
-            yield node.lineno, without_code(text, node.col_offset)
-        elif isinstance(node, ast.Call):
-            yield from ((value.lineno, without_code(text)) for value, text in _help(node))
+    nodes = list(ast.walk(ast.parse(source)))
+    statements = {id(node.value): node.col_offset for node in nodes if isinstance(node, ast.Expr)}
+    parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
+        if not isinstance(node, ast.expr) or id(node) in parts or (text := _string(node)) is None:
+            continue
+        if id(node) in statements:
+            yield node.lineno, without_code(text, statements[id(node)])
+        elif _WORDS.search(text):
+            yield node.lineno, without_code(text)
     yield from _comments(source)
 
 
@@ -48,15 +55,6 @@ def _string(node: ast.expr) -> str | None:
     if isinstance(node, ast.JoinedStr):
         return "".join(_string(part) or "Code" for part in node.values)
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
-
-
-def _help(call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
-    """The help of an option or command: the argument `help`, or for `pairs` the second one."""
-    named = [given.value for given in call.keywords if given.arg in {"help", "short_help", "epilog"}]
-    of_pairs = call.args[1:2] if isinstance(call.func, ast.Attribute) and call.func.attr == "pairs" else []
-    for value in [*named, *of_pairs]:
-        if (text := _string(value)) is not None:
-            yield value, text
 
 
 def _comments(source: str) -> Iterator[tuple[int, str]]:

@@ -89,7 +89,11 @@ def verb():
     Examples:
       lithify those of
     """
-    raise ValueError("those of Kafka")  # noqa: X1 - those of Kafka
+    what = "its names" if FORTY else f"{FORTY} that is no replica"  # noqa: X1 - those of Kafka
+    say("nothing to do",
+        "no more than that of Kafka")
+    raise RefusedError(f"{FORTY} is none", hint="look at those of Kafka first"
+        " and go on")
 
 
 # noqa: X1 - those of Kafka
@@ -98,9 +102,14 @@ class Verb:
 '''
 
 
-def test_of_a_module_docstrings_comments_and_help_are_checked():
+def test_of_a_module_docstrings_comments_help_and_messages_are_checked():
     found = {first + line - 1 for first, text in prose_of_code.texts(MODULE) for line, _ in prose.findings(text)}
-    assert sorted(found) == [3, 7, 11, 16, 18, 20, 33]
+    assert sorted(found) == [3, 7, 11, 16, 18, 20, 28, 30, 31, 37]
+
+
+@pytest.mark.parametrize("code", ["look_at", "kept.version max.bytes", "SELECT none FROM x", "a=b c=d", r"\bis\s+no\b"])
+def test_a_literal_without_two_words_beside_each_other_is_no_message(code):
+    assert list(prose_of_code.texts(f"x = {code!r}\n")) == []
 
 
 @pytest.mark.parametrize(

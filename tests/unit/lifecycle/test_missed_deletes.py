@@ -89,8 +89,8 @@ def resync_error(policy: str | None, starts: dict[int, int], oldest: dict[int, i
         ({0: 0, 1: 0}, {0: 0, 1: 0}, None),
         ({0: 5, 1: 7}, {0: 5, 1: 8}, None),  # the copy began there, or later
         ({0: 5, 1: 7}, {1: 7}, None),  # a log without records has nothing to lose
-        ({0: 5, 1: 7}, {0: 5, 1: 6}, "copy-1: Kafka's orders begins at offset 7, and the copy has"),
-        ({0: 1}, {0: 0, 1: 3}, "copy-0: Kafka's orders begins at offset 1, and the copy has"),
+        ({0: 5, 1: 7}, {0: 5, 1: 6}, "copy-1: Kafka's orders begins at offset 7, but the copy has"),
+        ({0: 1}, {0: 0, 1: 3}, "copy-0: Kafka's orders begins at offset 1, but the copy has"),
     ],
 )
 def test_a_resync_needs_all_of_the_source_that_the_copy_has(
