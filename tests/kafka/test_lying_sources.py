@@ -137,7 +137,7 @@ def read_before_the_cut(at_end: Read, ahead: Read) -> None:
 
 
 def check_cut(replicas: Replicas, cut: Read, error: str | None) -> None:
-    lost = f"{cut.copy.topic}-0 has lost its records from offset 5 on and has others there now"
+    lost = f"{cut.copy.topic}-0 has lost its records from offset 5 on and now has others there"
     assert error is not None and lost in error
     again = cut.copy.ingest()
     assert again.error_code == "SourceWentBack" and lost in str(again.error)
@@ -266,7 +266,7 @@ def with_a_marker(told: Read) -> None:
 
 def check_marker(told: Read) -> None:
     """No reader gets a marker, so that there is no record to compare; those before it are."""
-    lost = f"{told.copy.topic}-0 has lost its records below 3 and has others there now"
+    lost = f"{told.copy.topic}-0 has lost its records below 3 and now has others there"
     assert lost in str(told.copy.ingest().error)
     for refused in (told.hydrate, lambda: told.consumer("position"), lambda: taken_live(told, 1)):
         with pytest.raises(SourceWentBackError, match=lost):
@@ -292,7 +292,7 @@ def taken_live(told: Read, records: int) -> list[int]:
 
 
 def check_restored(told: Read) -> None:
-    lost = f"{told.copy.topic}-0 has lost its records below 10 and has others there now"
+    lost = f"{told.copy.topic}-0 has lost its records below 10 and now has others there"
     assert lost in str(told.copy.ingest().error)
     for refused in (told.hydrate, lambda: told.consumer("position"), lambda: told.consumer("new")):
         with pytest.raises(SourceWentBackError, match=lost):

@@ -119,7 +119,7 @@ def test_a_round_needs_the_rights_that_its_guide_names(secured, topic, session, 
     told = {"retain_null_key": True, "order": "event-time", "replication": (1, 1, 1)}  # which takes tasks
     own = LiveTopic(topic, config).compact(**compacted, **told, metadata_url=secured.server.metadata_url)
     assert [(one.error, one.messages_in, one.messages_out) for one in own.partitions] == [(None, 2, 2)]
-    assert all("not known" in note for note in own.notes)
+    assert all("it is unknown" in note for note in own.notes)
     file.write_text(token_of("admin"))
     (report,) = LiveTopic(topic, config).compact(**compacted).partitions
     assert (report.error, report.changed) == (None, False)

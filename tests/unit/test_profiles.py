@@ -119,7 +119,7 @@ def test_folders_that_cannot_take_a_profile_are_refused(tmp_path):
     file.touch()
     closed = tmp_path / "closed"
     closed.mkdir()
-    for folder, why in ((file, "File exists"), (file / "in", "Not a directory"), (tmp_path, "it has files")):
+    for folder, why in ((file, "File exists"), (file / "in", "Not a directory"), (tmp_path, "the folder is not empty")):
         with pytest.raises(RefusedError, match=why):
             profile_folder(folder)
     with pytest.raises(RefusedError, match="this name is not valid for a folder"):

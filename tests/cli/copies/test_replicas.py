@@ -298,7 +298,7 @@ def test_loops_are_refused_however_long(orders, tmp_path):
     for place in places[1:]:
         package.open(str(place)).create_topic("orders")
     replicas = [package.open(str(place)).replicas() for place in places]
-    with pytest.raises(package.RefusedError, match="no replica"):
+    with pytest.raises(package.RefusedError, match="not a replica"):
         replicas[0].add("orders", str(places[1]))
     for place in places[1:]:
         package.open(str(place)).delete_topic("orders")

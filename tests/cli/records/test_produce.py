@@ -313,7 +313,7 @@ def test_a_null_marker_may_be_any_bytes(orders):
 
 def test_a_key_is_refused_beside_what_has_keys_or_offsets(orders, tmp_path):
     produce = ("produce", "orders", "--key", "k")
-    assert "give one of them" in orders.error(*produce, "--format", "json", stdin="v\n")
+    assert "use only one of them" in orders.error(*produce, "--format", "json", stdin="v\n")
     assert orders.error(*produce, "--keep-offsets", stdin="v\n").startswith("a line that is a value has no offsets")
     assert orders.error("produce", "orders", "--key", "zz", "--key-encoding", "hex", stdin="v\n").startswith(
         "--key: it is not hex: "

@@ -53,7 +53,7 @@ def test_a_plan_has_no_profile(orders, tmp_path):
 def test_a_folder_that_cannot_take_it_stops_the_round_before_it_begins(orders, tmp_path):
     (tmp_path / "file").touch()
     assert "File exists" in orders.error("compact", "orders", "--profile", tmp_path / "file")
-    assert "it has files" in orders.error("compact", "orders", "--profile", tmp_path)
+    assert "the folder is not empty" in orders.error("compact", "orders", "--profile", tmp_path)
     assert len(orders("consume", "orders").lines) == 2
 
 

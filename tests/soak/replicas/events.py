@@ -15,7 +15,7 @@ from soak.programs import Life
 
 AFTER_A_FREEZE_MS = 60_000
 _BROKEN = re.compile(r"cannot be reached|connection|timed? ?out|lease", re.IGNORECASE)
-_RECREATED = re.compile(r"recreated|another topic|no such topic|not there|is gone|deleted", re.IGNORECASE)
+_RECREATED = re.compile(r"recreated|another topic|no such topic|no longer|not there|is gone|deleted", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

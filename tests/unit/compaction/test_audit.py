@@ -94,7 +94,7 @@ def losers(**more):
 FINDINGS = {
     "C4: a record that goes has a cause": (
         losers(),
-        "2 records are removed, 1 are counted by cause",
+        "2 records are removed, but 1 are counted by cause",
     ),
     "C18: no tombstone before one has expired": (
         losers(EXPIRED_TOMBSTONE=1),
@@ -104,8 +104,14 @@ FINDINGS = {
         losers(PAST_RETENTION=1),
         "1 values are removed although none is past retention",
     ),
-    "C19: of a step no fewer than none": ({"clean_tombstones_lost": (-1,)}, "-1 of the 1 tombstones that end at 3 go"),
-    "C19: of a step no more than it has": ({"clean_tombstones_lost": (2,)}, "2 of the 1 tombstones that end at 3 go"),
+    "C19: of a step no fewer than none": (
+        {"clean_tombstones_lost": (-1,)},
+        "-1 of the 1 tombstones that end at 3 are removed",
+    ),
+    "C19: of a step no more than it has": (
+        {"clean_tombstones_lost": (2,)},
+        "2 of the 1 tombstones that end at 3 are removed",
+    ),
     "C19: counted for every step": ({"clean_tombstones_lost": (1, 0)}, "counted for 2 steps, but the log has 1"),
     "C19: no more new tombstones remain than came": ({"dirty_tombstones_kept": 2}, "2 of 1 new tombstones remain"),
     "C20: none is held where no record waits": (
@@ -143,7 +149,7 @@ WRITTEN = {
         {"records": 2},
         "7 records in, 2 removed, but 4 left",
     ),
-    "C1: a rewrite is written whole": ({"records": 2}, "3 records of s2 survive, 2 were written"),
+    "C1: a rewrite is written whole": ({"records": 2}, "3 records of s2 survive, but 2 were written"),
     "C39: it begins within its sources": ({"base_offset": 2}, "offsets that its sources do not have"),
     "C39: it ends within its sources": ({"end_offset": 9}, "offsets that its sources do not have"),
     "C13: it stays in its log": ({"partition": 1}, "written for s2 belongs to another partition"),

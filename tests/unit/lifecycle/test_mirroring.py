@@ -169,7 +169,7 @@ def run(*run_ids: str) -> LogState:
 
 
 REFUSALS: list[tuple[TopicState, TopicState, type[Exception], str]] = [
-    (a_topic(), a_topic("t"), PolicyError, "is no replica"),
+    (a_topic(), a_topic("t"), PolicyError, "is not a replica"),
     (a_topic(), a_topic("s"), PolicyError, "the target is the topic itself"),
     (a_topic(replica=ReplicaOf("x", "t")), a_replica(), PolicyError, "the source is a replica of it"),
     (a_topic(replica=ReplicaOf("x", "u", 1, ("v", "t"))), a_replica(), PolicyError, "the source is a replica of it"),

@@ -94,8 +94,8 @@ def test_segments_beyond_the_log_end_are_appended_but_not_those_that_a_commit_re
     assert plan.way is Way.REBUILD
     assert [s.path for s in log.segments] == ["s", "beyond"]
     assert log.state.log_end_offset == 14
-    assert any("beyond: offsets 10 to 13" in note and "not known" in note for note in plan.notes)
-    assert any("cut off" in note and "left out" in note for note in plan.notes)
+    assert any("beyond: offsets 10 to 13" in note and "may not have been" in note for note in plan.notes)
+    assert any("cut off" in note and "omitted" in note for note in plan.notes)
 
 
 @pytest.mark.parametrize(("found", "known"), [((), 3), ((a_segment("beyond", 10, 14),), None)])

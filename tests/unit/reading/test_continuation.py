@@ -102,7 +102,7 @@ def test_the_backlog_has_what_only_a_view_has_lost():
 @pytest.mark.parametrize(
     ("lost", "says"),
     [
-        (Gone(), "the log, which was read up to offset 7, is gone"),
+        (Gone(), "the log, which was read up to offset 7, no longer exists"),
         (Recreated(), "the topic was deleted and recreated since it was read up to offset 7, or is a replica of it"),
         (Restored(), "an earlier state of the topic, such as a backup, was restored since it was read up to offset 7"),
         (Truncated(3), "the log was truncated below offset 7, up to which it was read; it ends at 3"),

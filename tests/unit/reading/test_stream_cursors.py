@@ -82,8 +82,8 @@ def test_a_stream_goes_on_in_the_same_log():
         (the(0, identity="j"), "t-0: the topic was deleted and recreated"),
         (the(1, generation=1), "t-1: the log was truncated below offset 20, .* ends at 30"),
         (the(0, offset=31), "t-0: the log ends at 30 now, before offset 31"),
-        (the(7), "t-7: the log, .* is gone"),
-        ({LogId(TopicName("shop", "u"), 0): Cursor("i", 0, 0, 1)}, "shop/u-0: the log, .* is gone"),
+        (the(7), "t-7: the log, .* no longer exists"),
+        ({LogId(TopicName("shop", "u"), 0): Cursor("i", 0, 0, 1)}, "shop/u-0: the log, .* no longer exists"),
     ],
 )
 @pytest.mark.parametrize("as_ends", [False, True])

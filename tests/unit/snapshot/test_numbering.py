@@ -58,5 +58,5 @@ def test_a_consumer_that_counted_as_the_copy_goes_on(topic, at):
 
 @pytest.mark.parametrize("at", DIFFERS)
 def test_one_that_counted_otherwise_does_not(topic, at):
-    with pytest.raises(LogTruncatedError, match=f"has read {at.offset} messages up to {at.message}; the copy"):
+    with pytest.raises(LogTruncatedError, match=f"has read {at.offset} messages up to {at.message}, but the copy"):
         check_numbering(topic.warehouse, topic.state(), 0, at)

@@ -45,7 +45,7 @@ def check_own(state: TopicState) -> None:
             f"{state.name}: it is a replica of the topic in {state.replica.source}; it compacts by itself, but "
             "everything else follows that topic",
             hint="change that topic (`lithify replica edit NAME --no-compact` drops the compacted view), or make this "
-            "one a topic of its own with `lithify replica promote {state.name} --yes`; nothing was changed",
+            f"one a topic of its own with `lithify replica promote {state.name} --yes`; nothing was changed",
         )
     raise PolicyError(
         f"{state.name}: it is a replica of the topic in {state.replica.source} and follows that topic",
@@ -87,8 +87,8 @@ def check_replicates(source: TopicState, where: str, target: TopicState) -> Repl
     if known is None:
         raise PolicyError(
             f"{name}: the target has a topic of that name that is not a replica, or no longer one",
-            hint="if it was promoted, end the replication into it with `lithify replica remove` here; if `repair` has "
-            "recreated it, {_START_OVER}; otherwise choose another target; nothing was changed",
+            hint="if it was promoted, end the replication into it with `lithify replica remove` here; if `repair` "
+            f"has recreated it, {_START_OVER}; otherwise choose another target; nothing was changed",
         )
     if not known.is_intact(target.version):
         raise ConflictError(

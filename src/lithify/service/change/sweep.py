@@ -96,8 +96,8 @@ def _refuse_unusual(look: _Look, plan: SweepPlan) -> None:
         raise UnusualSweepError(
             f"{name}: {other.problem(look.state.version)}; nothing was deleted",
             hint="delete nothing through this catalog while another catalog has the topic; if none has, see that "
-            "commit with `lithify repair {name} --metadata {other.path}`, or give it up with `lithify sweep "
-            "{name} --yes --allow-unusual`",
+            f"commit with `lithify repair {name} --metadata {other.path}`, or give it up with `lithify sweep "
+            f"{name} --yes --allow-unusual`",
         )
     if plan.unusual:
         raise UnusualSweepError(

@@ -34,7 +34,7 @@ def check_numbering(warehouse: Warehouse, state: TopicState, partition: int, at:
     if not agrees:
         raise LogTruncatedError(
             f"{LogId(state.name, partition)}: this consumer has read {plural(at.offset, 'message')} up to "
-            f"{at.message}; but the copy numbers them differently, with offsets below {end} up to {log.copied_to}",
+            f"{at.message}, but the copy numbers them differently, with offsets below {end} up to {log.copied_to}",
             hint="start again, from the beginning: messages were deleted before they were copied",
         )
 

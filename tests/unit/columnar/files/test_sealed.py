@@ -74,7 +74,7 @@ def test_one_of_a_warehouse_that_was_sealed_with_the_folder_above_is_read():
     ids=lambda text: repr(text[:12]),
 )
 def test_whatever_is_no_object_is_damage_of_that_file(text):
-    with pytest.raises(DamagedError, match=r"failures\.json: the file is not"):
+    with pytest.raises(DamagedError, match=r"failures\.json: the file is no longer"):
         parsed_object(PATH, text)
 
 

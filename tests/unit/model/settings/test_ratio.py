@@ -11,7 +11,8 @@ NAME = "min.cleanable.dirty.ratio"
 
 
 @pytest.mark.parametrize(
-    ("text", "why"), [("1%", "write 1% as 0.01"), ("50 %", "write 1% as 0.01"), ("half", "no number"), ("2", "range")]
+    ("text", "why"),
+    [("1%", "write 1% as 0.01"), ("50 %", "write 1% as 0.01"), ("half", "not a number"), ("2", "range")],
 )
 def test_a_ratio_that_is_none_is_refused(text: str, why: str) -> None:
     with pytest.raises(InvalidSettingError, match=why) as refused:

@@ -415,7 +415,7 @@ def test_attributes_that_other_programs_set_are_shown_and_can_be_repaired(lake, 
     changed_behind(warehouse, **{"cleanup.policy": "compact,delete", "a.later.one": "7", "ttl": "soon"})
     eu, us = lake.streams()
     assert (eu.stream, us.stream, us.error) == ("eu", "us", None)
-    assert "eu: attributes of the stream are invalid" in str(eu.error)
+    assert "eu: the attributes of the stream are invalid" in str(eu.error)
     assert eu.to_json()["attributes"]["ttl"] == {"value": "soon", "from": "stream"}
     assert [info.topic for info in topic_infos(warehouse)] == ["eu/orders"]
     for call in (

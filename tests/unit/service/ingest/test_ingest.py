@@ -128,7 +128,7 @@ def test_a_partition_is_no_place_for_a_copy(warehouse):
 
 def test_a_partition_of_the_source_is_no_topic_to_copy(warehouse):
     with pytest.raises(
-        RefusedError, match=r"only a whole topic can be copied \(name the topic persistent://t/n/orders"
+        RefusedError, match=r"only a whole topic can be copied \(pass the topic persistent://t/n/orders"
     ):
         copied(warehouse, {"persistent://t/n/orders-partition-3": {0: some(0, 1)}})
 
@@ -420,7 +420,7 @@ def test_a_copy_does_not_go_on_in_a_source_that_was_cut(warehouse):
     records = {"orders": {0: some(0, 1, 2, 3)}}
     run(warehouse, EpochSource(warehouse, records, 4))
     error = run(warehouse, EpochSource(warehouse, records, 6, cut=2)).error
-    assert "orders-0: Listed's orders-0 has lost its records from offset 2 on and has others there now" in error
+    assert "orders-0: Listed's orders-0 has lost its records from offset 2 on and now has others there" in error
     assert "`lake.topic('orders').truncate(partition=0, to=2)`" in error
     truncate(warehouse, TopicName("default", "orders"), 0, 2)
     assert epochs_of(warehouse) == [4]
@@ -617,7 +617,7 @@ def there(restored):
 
 def check_compared(report, restored):
     if restored:
-        assert "Listed's orders-0 has lost its records below 5 and has others there now" in report.error
+        assert "Listed's orders-0 has lost its records below 5 and now has others there" in report.error
     else:
         assert report.error is None
     assert report.records == (2 if restored else 4)

@@ -150,9 +150,9 @@ def test_a_promoted_replica_is_a_topic_c64(kind, tmp_path):
     assert append(pair.target, NAME, records(range(0, 1), keys=1)).ranges[0].start_offset == end
     truncate(pair.target, NAME, 0, end - 1, below_compacted=True)
     compact(pair.target, OracleEngine(pair.target.files), NAME, RunRequest())
-    with pytest.raises(PolicyError, match="is no replica"):
+    with pytest.raises(PolicyError, match="is not a replica"):
         pair.mirror()
-    with pytest.raises(PolicyError, match="is no replica"):
+    with pytest.raises(PolicyError, match="is not a replica"):
         promote(pair.target, NAME)
 
 
