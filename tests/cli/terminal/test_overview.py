@@ -218,7 +218,7 @@ def test_on_a_terminal_it_draws_in_place_and_ends_on_ctrl_c(catalog):
     assert inside.count(b"\x1b[H") >= 3
     assert b"\x1b[?25h" in drawn  # the cursor is shown again
     assert (b"stuck" in inside, b"stuck" in after) == (True, True)
-    assert b"Ctrl-C ends" in inside
+    assert b"Ctrl-C to end" in inside
     assert b"Traceback" not in drawn
 
 

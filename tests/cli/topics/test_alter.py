@@ -135,7 +135,7 @@ def test_what_kafka_configs_takes(orders):
         "null.key is given with both --config and --add-config (use only one of them)"
     )
     both = ("--delete-config", "null.key", "--add-config", "null.key=retain")
-    assert orders.error(*command, *both).startswith("null.key is given with --add-config and with --delete-config")
+    assert orders.error(*command, *both).startswith("null.key is given with both --add-config and --delete-config")
     twice = orders.error(*command, "--add-config", "null.key=retain,null.key=drop")
     assert "--add-config null.key is given twice" in twice
     for wrong in ("cleanup.policy=compact,delete", "null.key", "null.key=[drop", "=drop"):

@@ -104,9 +104,7 @@ def consume(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
     partition = the_partition(topic_name, named, partition)
     if (group := how.pop("group")) is not None:
         if wanted is not None:
-            raise RefusedError(
-                "--key cannot be combined with --group: a group reads all records", hint="use one of them"
-            )
+            raise RefusedError("--key cannot be combined with --group: a group reads all records")
         write_group(_member(topic, group, members, (partition, start), how), most, encodings, topic.name)
         return
     _write(_of_key(_tables(topic, partition, start, how), wanted), most, encodings, topic.name)
