@@ -181,7 +181,7 @@ def test_a_topic_of_many_can_be_damaged_or_deleted(orders):
     assert "deletes 1 committed position" in orders("group", "delete", "g", "gone", code=2).err
     orders("group", "delete", "g", "gone", "--yes")
     assert [group["topics"] for group in orders("group", "list", "--json").lines] == [["good", "orders"]]
-    assert "has no position in gone" in orders("group", "delete", "g", "gone", "--yes", code=2).err
+    assert "has no committed position in gone" in orders("group", "delete", "g", "gone", "--yes", code=2).err
 
 
 def test_a_topic_without_positions(orders):

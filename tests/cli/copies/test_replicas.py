@@ -67,7 +67,7 @@ def test_add_edit_pause_resume_and_remove(orders, backup, tmp_path):
     assert statuses(orders)[0]["state"] == "paused"
     assert orders("replica", "resume", "orders-to-backup").err == f"replica orders-to-backup: orders → {place}\n"
     removed = orders("replica", "remove", "orders-to-backup").err
-    assert removed == f"replica orders-to-backup: orders → {place}: removed; the topics at {place} stay\n"
+    assert removed == f"replica orders-to-backup: orders → {place}: removed; the topics at {place} remain\n"
     assert orders("replica", "status").err.startswith("no replicas yet (`lithify replica add")
     assert statuses(orders) == []
 

@@ -243,7 +243,7 @@ def test_parquet_refusals_name_row_column_or_file(orders, tmp_path):
     bad = a_file("bad.parquet", key=["a", "b", None], value=["1", "2", "3"])
     assert orders.error("produce", "orders", a_file("odd.parquet", key=["a"], colour=["red"])) == (
         f"{tmp_path / 'odd.parquet'}: unknown column 'colour' "
-        "(known: partition, offset, timestamp, timestamp_type, key, value, headers)"
+        "(the columns are partition, offset, timestamp, timestamp_type, key, value, headers)"
     )
     # All files are looked at before the first is written.
     assert "there is no column 'value'" in orders.error("produce", "orders", good, a_file("no.parquet", key=["a"]))

@@ -57,7 +57,7 @@ def test_an_interrupt_appends_what_was_read_whole(lithify, producing):
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == 130
     _, err = process.communicate(timeout=30)
-    assert err == b"interrupted: orders: 3 records written, version 3; lines after these were not\n"
+    assert err == b"interrupted: orders: 3 records written, version 3; later lines were not written\n"
     assert [record["key"] for record in lithify("consume", "orders").lines] == ["a", "b", "c"]
 
 

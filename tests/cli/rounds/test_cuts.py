@@ -59,7 +59,7 @@ def test_retain_takes_whole_segments_as_of_a_time_and_says_which(events, masked)
     )
     done = events("retain", "events", "--now", f"@{2 * DAY_MS + 1}")
     assert masked(done.out) == "PARTITION  START  SEGMENTS  RECORDS  BYTES\n        0  0 → 2  -1  -2  -SIZE\n"
-    assert masked(done.err) == "events: 2 records in 1 segment went, version 5 (judged as of TIME, not of the clock)\n"
+    assert masked(done.err) == "events: removed 2 records in 1 segment, version 5 (judged as of TIME, not of the clock)\n"
     assert offsets(events, "events") == [2, 3]
     by_the_clock = events("retain", "events", "--json").json
     assert list(by_the_clock) == REPORT_KEYS
@@ -174,7 +174,7 @@ def test_a_cut_where_a_round_has_been_needs_its_flag(orders):
 def test_what_lies_outside_of_the_log_is_refused_with_its_bounds(orders):
     for yes in ((), ("--yes",)):
         assert orders.error("delete-records", "orders", "--partition", 0, "--before", 6, *yes) == (
-            "orders-0: cannot delete before 6: the log ends at 5 (an offset from 0 to 5)"
+            "orders-0: cannot delete before 6: the log ends at 5 (use an offset from 0 to 5)"
         )
         assert orders.error("truncate", "orders", "--partition", 0, "--to", -1, *yes) == (
             "orders-0: cannot truncate to -1: the log has offsets from 0 to 5 "

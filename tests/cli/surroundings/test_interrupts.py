@@ -124,7 +124,7 @@ def test_a_round_that_begins_again_has_committed_some_logs(orders, monkeypatch):
         press()
         report("key_pass", 0, 1)
         pytest.fail("it goes on")
-    assert invocation.standing == "some logs of orders may have been changed; `look` shows it"
+    assert invocation.standing == "some logs of orders may have been changed; `look` shows which"
 
 
 def test_with_json_it_is_an_object(orders, pressed_in_commits):

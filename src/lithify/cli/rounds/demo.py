@@ -112,7 +112,7 @@ class _Play:
     def round_a_day_later(self, first: RoundReport) -> RoundReport:
         retention_ms = int(self.topic.info().config["delete.retention.ms"])
         report = self._compacted(first.now_ms + retention_ms + 60_000)
-        self._scene("3  Compacted again as of a day later: delete.retention.ms has passed, so the deletes are removed")
+        self._scene("3  Compacted as of a day later: delete.retention.ms has passed, the deletes are removed")
         self._round(report)
         return report
 
