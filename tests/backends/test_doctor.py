@@ -98,7 +98,7 @@ def test_no_file_is_left_in_a_store_that_can_be_used(prod: Described) -> None:
 @pytest.mark.parametrize(
     ("code", "says"),
     [
-        ("SignatureDoesNotMatch", "the secret key is not that of the access key"),
+        ("SignatureDoesNotMatch", "the secret key does not match the access key"),
         ("AccessDenied", "access to it is refused"),
     ],
 )

@@ -227,7 +227,7 @@ def test_a_file_that_goes_while_it_is_read_is_missing(backend: Backend, warehous
 
     with access.open(segment.path) as source:
         backend.lose(segment)
-        with pytest.raises(FileNotFoundError, match="is not there any more"):
+        with pytest.raises(FileNotFoundError, match="no longer exists"):
             source.read()
 
 

@@ -277,7 +277,7 @@ def _named(case: Case, text: str) -> bool:
     named = (
         f"{case.topic}: the compacted view",
         f"{case.topic}: the location",
-        f"{case.topic}: written in",
+        f"{case.topic}: it was written in",
         f"{case.topic}: something other than Lithify moved the table's main branch",
         ".metadata.json",
     )

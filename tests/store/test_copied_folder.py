@@ -39,7 +39,7 @@ def test_a_copy_of_a_folder_is_refused(original: Lake, tmp_path: Path, verb: str
     shutil.copytree(tmp_path / "original", tmp_path / "copy")
     files = {path: path.read_bytes() for path in (tmp_path / "original").rglob("*.*") if path.is_file()}
     copy = open_lake(str(tmp_path / "copy"))
-    with pytest.raises(LocationChangedError, match=r"names files outside of it.*replicas\(\)\.add"):
+    with pytest.raises(LocationChangedError, match=r"references files outside of it.*replicas\(\)\.add"):
         (VERBS | REPAIRS)[verb](copy)
     assert [shown.state.name for shown in copy.status().topics] == ["UNREADABLE"]
     assert files == {path: path.read_bytes() for path in (tmp_path / "original").rglob("*.*") if path.is_file()}
@@ -51,7 +51,7 @@ def test_a_repair_says_that_the_folder_was_moved(original: Lake, tmp_path: Path,
     """It said that no folder had the topic."""
     (tmp_path / "original").rename(tmp_path / "moved")
     moved = open_lake(str(tmp_path / "moved"))
-    with pytest.raises(LocationChangedError, match=r"names files outside of it"):
+    with pytest.raises(LocationChangedError, match=r"references files outside of it"):
         REPAIRS[verb](moved)
     (tmp_path / "moved").rename(tmp_path / "original")
     assert [record.value for record in original.topic("t").reader()] == [b"1"]

@@ -165,16 +165,16 @@ def test_what_an_error_says_depends_on_who_reads_it() -> None:
 def test_the_same_error_by_the_api_and_by_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lake = lithify.open(str(tmp_path))
     lake.create_topic("orders")
-    with pytest.raises(RefusedError, match=r"`lake.topics\(\)` lists the topics"):
+    with pytest.raises(RefusedError, match=r"run `lake.topics\(\)` to see the topics"):
         lake.topic("payments")
     assert run(["--warehouse", str(tmp_path), "topic", "info", "payments"]) == 2
-    assert "`lithify topic list` lists the topics" in capsys.readouterr().err
+    assert "run `lithify topic list` to see the topics" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("--config NAME=VALUE gives another", "config={NAME: VALUE} gives another"),
+        ("give another value with --config NAME=VALUE", "give another value with config={NAME: VALUE}"),
         ("with --spark-conf spark.local.dir=FOLDER", "with spark_conf={'spark.local.dir': FOLDER}"),
         ("it is `lithify cleaner run --threads`", "it is `lake.cleaner(threads=...)`"),
         ("`lithify sweep orders --yes`", "`lake.topic('orders').sweep(delete=True)`"),

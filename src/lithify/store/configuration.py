@@ -33,8 +33,8 @@ def check_configuration() -> None:
     except Exception as error:  # of the YAML parser, of decoding, of the disk, or of an unexpected structure
         if isinstance(error, FileNotFoundError) and error.filename is None:  # of no file: it looks in `os.getcwd()`
             raise UnusableEnvironmentError(
-                "the folder that this program runs in is not there any more",
-                hint="change to one that is, and try again",
+                "the folder that this program runs in no longer exists",
+                hint="change to an existing folder and try again",
             ) from error
         raise WarehouseError(
             f"{_file() or 'the variables PYICEBERG_...'}: PyIceberg cannot read its configuration: {_why(error)}",
@@ -51,7 +51,8 @@ def check_described(catalog: Mapping[str, Any]) -> None:
     if _WITH_USER.match(str(catalog.get(WAREHOUSE, ""))):
         raise WarehouseError(
             "the address of the warehouse has credentials before its bucket",
-            hint="write s3://BUCKET/PATH; s3.access-key-id and s3.secret-access-key are properties of the catalog",
+            hint="write s3://BUCKET/PATH, and set s3.access-key-id and s3.secret-access-key as properties of the "
+            "catalog",
         )
 
 

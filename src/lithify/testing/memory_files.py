@@ -125,7 +125,7 @@ class MemoryFiles:
             raise DamagedError(f"{segment.id}: the file is missing", hint="restore it; nothing was changed")
         if len(records) != segment.records:
             raise DamagedError(
-                f"{segment.path}: holds {len(records)} records, the metadata says {segment.records}",
+                f"{segment.path}: holds {len(records)} records, but the metadata has {segment.records}",
                 hint="restore it; nothing was changed",
             )
         wanted = tuple(r for r in records if offset_of(r) >= start_offset)
@@ -194,7 +194,7 @@ class MemoryFiles:
         hidden = self._hidden(segment)
         problem = f"{segment.id}: the file is missing"
         if hidden is not None and segment.mask is not None and len(hidden) != segment.mask.dead:
-            problem = f"{segment.id}: hides {len(hidden)} records, the metadata says {segment.mask.dead}"
+            problem = f"{segment.id}: hides {len(hidden)} records, but the metadata has {segment.mask.dead}"
         elif hidden is not None:
             return hidden
         raise DamagedError(problem, hint="restore it; nothing was changed") from (
@@ -218,7 +218,7 @@ class MemoryFiles:
             segment_of(segment.path, records) != segment.unmasked
             or len(hidden) != segment.unmasked.records - segment.records
         ):
-            message = f"{segment.path}: it does not hold what the metadata says"
+            message = f"{segment.path}: it does not hold what the metadata has"
             return (Finding(segment.partition, FindingKind.WRONG_METADATA, message, path=segment.path),)
         return ()
 

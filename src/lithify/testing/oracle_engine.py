@@ -111,7 +111,7 @@ def findings_of(plan: LogPlan, records: Mapping[str, Sequence[Record]], outcome:
     counts = {path: sum(r.offset in left for r in rs) for path, rs in records.items()}
     scanned = {s.path for s in plan.scanned}
     missed = [s.path for s in plan.clean if s.path not in scanned and counts.get(s.path, s.records) < s.records]
-    assert not missed, f"the plan passes over segments that have losers: {missed}"
+    assert not missed, f"the plan skips segments with records to remove: {missed}"
 
     def tombstones(segments: Sequence[Segment]) -> list[int]:
         rules = plan.rules

@@ -46,7 +46,7 @@ def within(seconds: float, call: Callable[[], T]) -> T:
     A thread that waits here can be interrupted, which it could not be in the call itself.
     """
     if hanging() >= HANGING_AT_MOST:
-        raise TimeoutError(f"{HANGING_AT_MOST} requests without an answer are waited for already")
+        raise TimeoutError(f"{HANGING_AT_MOST} requests are already waiting for an answer")
     outcome: Future[T] = Future()
 
     def run() -> None:

@@ -18,7 +18,7 @@ def test_without_yes_the_plan_is_shown_and_nothing_changed(lithify):
 
     shown = lithify("repair", "orders", code=2)
 
-    assert shown.out.splitlines()[0] == "orders: the catalog is gone"
+    assert shown.out.splitlines()[0] == "orders: the catalog is lost"
     assert shown.out.splitlines()[2:] == [
         "  partition 0: offsets 0 to 1, 1 record",
         "  partition 1: offsets 0 to 0, 0 records",
@@ -37,7 +37,7 @@ def test_scripts_get_the_plan_and_what_was_done(lithify):
 
     log = {"partition": 0, "log_start_offset": 0, "log_end_offset": 1, "records": 1}
     assert done["logs"] == [log, {**log, "partition": 1, "log_end_offset": 0, "records": 0}]
-    assert (done["topic"], done["trouble"], done["way"]) == ("orders", "the catalog is gone", "register")
+    assert (done["topic"], done["trouble"], done["way"]) == ("orders", "the catalog is lost", "register")
     assert (done["repaired"], done["complete"], done["version"], done["notes"]) == (True, True, 2, [])
     assert done["metadata"].startswith(done["location"])
     assert lithify("repair", "orders", "--json").json["way"] == "nothing"

@@ -106,14 +106,14 @@ def test_a_place_that_is_no_warehouse(lithify, tmp_path):
         assert said.startswith(f"{place} is not a warehouse")
     (tmp_path / "link").symlink_to(tmp_path / "none")
     said = lithify.error("topic", "create", "x", "--warehouse", tmp_path / "link", code=1)
-    assert said.startswith(f"{tmp_path}/link is a link to {tmp_path}/none, which is not there")
-    assert "name it with --catalog NAME" in lithify.error("topic", "list", "--warehouse", "s3://bucket/lake", code=1)
+    assert said.startswith(f"{tmp_path}/link is a link to {tmp_path}/none, which does not exist")
+    assert "give it with --catalog NAME" in lithify.error("topic", "list", "--warehouse", "s3://bucket/lake", code=1)
 
 
 def test_a_damaged_catalog(orders):
     (orders.warehouse / "catalog.db").write_bytes(b"no catalog at all" * 100)
     said = orders.error("status", code=1)
-    assert "its catalog.db is no catalog" in said
+    assert "its catalog.db is not a catalog" in said
 
 
 def test_a_read_only_warehouse_can_be_read_and_says_so_when_written_to(orders, one_process):
@@ -186,7 +186,7 @@ def test_a_catalog_that_is_down(own_process):
     (said,) = failed.stderr.splitlines()
     assert said.startswith("error[Warehouse]: catalog down cannot be reached: ")
     assert "Connection refused" in said
-    assert said.endswith("(check that it runs, and its configuration; then try again)")
+    assert said.endswith("(check that it runs, and check its configuration; then try again)")
 
 
 def test_a_newer_format_is_neither_read_nor_written(orders):

@@ -162,7 +162,7 @@ def test_an_unknown_topic_is_answered_with_the_nearest_one(lithify):
         assert lithify.error(*verb, "order") == f"order: no such topic in {lithify.warehouse} (did you mean orders?)"
     assert lithify.error("table", "persistent://shop/eu/state").endswith("(did you mean persistent://shop/eu/states?)")
     assert lithify.error("table", "ORDERS").endswith("(did you mean orders?)")
-    nope = f"nope: no such topic in {lithify.warehouse} (`lithify topic list` lists the topics)"
+    nope = f"nope: no such topic in {lithify.warehouse} (run `lithify topic list` to see the topics)"
     assert lithify.error("status", "nope") == nope
 
 

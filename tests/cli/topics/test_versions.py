@@ -70,14 +70,14 @@ def test_a_version_that_is_not_kept_is_refused(orders):
         for version in (1, 4, 99):
             assert orders.error(verb, "orders", "--version", version) == (
                 f"orders: version {version} is not retained "
-                "(retained: 3; the newest is 5, which is read if none is given)"
+                "(retained: 3; the newest version is 5, which is the default)"
             )
     assert orders.error("consume", "orders", "--version", 3, "--follow") == (
         "version 3 does not change, so there is nothing to follow"
     )
     orders("topic", "create", "new")
     assert orders.error("table", "new", "--version", 7) == (
-        "new: version 7 is not retained (retained: no earlier one; the newest is 1, which is read if none is given)"
+        "new: version 7 is not retained (retained: no earlier version; the newest version is 1, which is the default)"
     )
     assert orders("versions", "new").err == "new: 0 earlier versions retained, at most 20 are; the newest is 1\n"
     assert orders("versions", "new", "--json").out == ""

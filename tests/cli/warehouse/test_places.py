@@ -61,8 +61,8 @@ def test_blanks_around_a_place_are_none_of_it(lithify, monkeypatch, value):
 
 def test_an_unknown_catalog_is_answered_with_those_there_are(lithify, described):
     assert lithify.error("topic", "list", "--catalog", "warehouse", code=1) == (
-        "PyIceberg's configuration describes no catalog warehouse: it describes prod, test "
-        "(describe it in ~/.pyiceberg.yaml, or with PYICEBERG_CATALOG__WAREHOUSE__URI and so on)"
+        "PyIceberg's configuration does not describe a catalog warehouse: it describes prod, test "
+        "(describe it in ~/.pyiceberg.yaml, or in variables such as PYICEBERG_CATALOG__WAREHOUSE__URI)"
     )
     assert lithify.error("topic", "list", "--catalog", "Prods", code=1).endswith("(did you mean prod?)")
 
@@ -70,7 +70,7 @@ def test_an_unknown_catalog_is_answered_with_those_there_are(lithify, described)
 def test_a_bucket_without_a_catalog_is_refused_with_the_way_to_one(lithify):
     said = lithify.error("topic", "list", "--warehouse", "s3://lake/topics", code=1)
     assert "describe a catalog in ~/.pyiceberg.yaml" in said
-    assert "`warehouse: s3://lake/topics`, and name it with --catalog NAME" in said
+    assert "`warehouse: s3://lake/topics`, and give it with --catalog NAME" in said
 
 
 def test_a_scheme_has_no_case(lithify, tmp_path):
@@ -109,14 +109,14 @@ def test_a_catalog_with_another_folder_for_every_program_takes_no_new_topic(lith
     monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     said = lithify.error("topic", "create", "orders", "--catalog", "prod", code=1)
-    assert "which is not the same place for every program (write its `warehouse` as an absolute path" in said
+    assert "which is not the same place for all programs (write its `warehouse` as an absolute path" in said
     assert list(tmp_path.rglob("*.metadata.json")) == []
 
 
 def test_a_path_that_is_not_utf8_makes_no_half_of_a_warehouse(lithify, tmp_path):
     place = f"{tmp_path}/lake-\udcff"
     said = lithify.error("topic", "create", "orders", "--warehouse", place, code=1)
-    assert "the path of a warehouse has to be UTF-8 (use another path; if it is UTF-8, the locale is not" in said
+    assert "the path of a warehouse must be UTF-8 (use another path; if the path is UTF-8 but the locale is not" in said
     assert list(tmp_path.iterdir()) == []
 
 
@@ -129,6 +129,6 @@ def test_a_current_folder_that_is_gone_is_named(lithify, tmp_path):
     )
     assert (told.returncode, told.stdout) == (1, "")
     assert told.stderr == (
-        "error[UnusableEnvironment]: the folder that this program runs in is not there any more "
-        "(change to one that is, and try again)\n"
+        "error[UnusableEnvironment]: the folder that this program runs in no longer exists "
+        "(change to an existing folder and try again)\n"
     )

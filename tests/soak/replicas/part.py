@@ -71,7 +71,7 @@ class Replicas:
     def breakable(self) -> Breakable:
         """The target's disk."""
         away = self.folder / "replica.away"
-        says = rf"{re.escape(str(self.target))}|no such table|No such file|moved or deleted|catalog.db is gone"
+        says = rf"{re.escape(str(self.target))}|no such table|No such file|moved or deleted|catalog.db is missing"
         return Breakable(
             "the replica's warehouse", says, lambda: _move(self.target, away), lambda: self._bring_back(away)
         )

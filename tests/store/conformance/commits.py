@@ -175,7 +175,7 @@ class CommitRules:
         later = place.round(state)
 
         for absent in (segment, replace(segment, path=f"{segment.path}x"), replace(segment, partition=0, path="")):
-            with pytest.raises(ValueError, match="does not name"):
+            with pytest.raises(ValueError, match="does not reference"):
                 place.store.commit(later, TopicEdit("run", NOW_MS, {}, remove=(absent,)))
 
         assert place.store.load(ORDERS) == later

@@ -59,7 +59,7 @@ class ExpiryRules:
             past = place.store.load_version(ORDERS, versions[ms].version)
             assert place.records(past) == then[ms]
         for ms in (10, 20):
-            says = f"version {versions[ms].version} is not retained .* newest is {after.version}, "
+            says = f"version {versions[ms].version} is not retained .* newest version is {after.version}, "
             with pytest.raises(UnknownVersionError, match=says):
                 place.store.load_version(ORDERS, versions[ms].version)
         assert place.store.load(ORDERS) == after

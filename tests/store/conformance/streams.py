@@ -80,7 +80,7 @@ class StreamRules:
     def test_an_empty_stream_is_deleted(self, place: Place) -> None:
         place.store.create_stream("eu", {"ttl": "7"})
         place.create(TOPIC)
-        with pytest.raises(RefusedError, match="eu: there are tables"):
+        with pytest.raises(RefusedError, match="eu: the stream is not empty"):
             place.store.drop_stream("eu")
         place.store.drop_topic(TOPIC)
         place.store.drop_stream("eu")

@@ -122,7 +122,7 @@ class ViewRules:
             TopicEdit("run", NOW_MS, {}, remove=(view,)),
             TopicEdit("run", NOW_MS, {0: replace(state.log(0), view=None)}, view_remove=(backlog,)),
         ):
-            with pytest.raises(ValueError, match="does not name"):
+            with pytest.raises(ValueError, match="does not reference"):
                 place.store.commit(state, edit)
 
         assert place.store.load(ORDERS) == state

@@ -79,7 +79,7 @@ def test_a_block_with_more_records_than_bytes_is_refused(
 ) -> None:
     listed, _, _ = stored
     parts = AvroParts.of(listed)
-    with pytest.raises(ValueError, match=r"a block of \d+ bytes with"):
+    with pytest.raises(ValueError, match=r"a block of \d+ bytes has"):
         decoded_list(parts.written(parts.header, [Block(records, parts.blocks[0].data)]), known=False)
 
 

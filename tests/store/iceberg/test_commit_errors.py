@@ -100,7 +100,7 @@ def test_a_catalog_that_is_moved_away_while_it_is_used_is_not_said_to_be_read_on
     error = warehouse_error("lake", failure.value)
     assert (error.message, error.hint) == (
         "lake: its catalog.db was moved or deleted while it was used",
-        "bring it back to where it was, or mount its disk, then try again; nothing was changed",
+        "move it back, or mount its disk, then try again; nothing was changed",
     )
     assert never_landed(failure.value)
 

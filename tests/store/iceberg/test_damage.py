@@ -115,7 +115,7 @@ def test_a_folder_that_is_unmounted_while_it_is_used_gets_no_new_catalog(tmp_pat
     folder.rename(away)
     folder.mkdir()
     for call in (place.store.topics, lambda: place.store.load(ORDERS), lambda: list(place.store.change_tokens())):
-        refused(call, "its catalog.db is gone or cannot be opened", "mount its disk")
+        refused(call, "its catalog.db is missing or cannot be opened", "mount its disk")
     with pytest.raises(CoordinationError) as failure:
         groups.positions()
     assert f"check sqlite+pysqlite:///{folder}/catalog.db" in str(failure.value)
@@ -141,8 +141,12 @@ def test_what_is_no_warehouse_is_left_alone(tmp_path: Path) -> None:
             lambda place=place: place.store.load(ORDERS),
             lambda place=place: list(place.store.change_tokens()),
         ):
-            refused(call, f"{tmp_path / name} is not a warehouse", "name a warehouse")
-    refused(an_iceberg_place(tmp_path / "file" / "below", FakeClock()).create, "a file stands where", "move the file")
+            refused(call, f"{tmp_path / name} is not a warehouse", "use a warehouse")
+    refused(
+        an_iceberg_place(tmp_path / "file" / "below", FakeClock()).create,
+        "a file is in the place of a folder",
+        "move the file",
+    )
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["thesis.txt"]
     assert (tmp_path / "file").read_text() == "mine"
 
@@ -163,11 +167,11 @@ def test_looking_makes_nothing(tmp_path: Path) -> None:
     ("warehouse", "catalog", "what"),
     [
         ("s3://bucket/x", None, "not a local directory"),
-        (None, None, "one of the two"),
-        ("w", "c", "one of the two"),
-        ("/tmp/a?b", None, "cannot have"),
-        ("/tmp/a#b", None, "cannot have"),
-        (None, "no-such-catalog-here", "describes no catalog no-such-catalog-here"),
+        (None, None, "no warehouse and no catalog is given, or both are"),
+        ("w", "c", "no warehouse and no catalog is given, or both are"),
+        ("/tmp/a?b", None, "cannot contain"),
+        ("/tmp/a#b", None, "cannot contain"),
+        (None, "no-such-catalog-here", "does not describe a catalog no-such-catalog-here"),
     ],
 )
 def test_a_warehouse_that_cannot_be(warehouse: str | None, catalog: str | None, what: str) -> None:
@@ -179,10 +183,10 @@ def test_a_catalog_file_that_is_none(iceberg: Place, tmp_path: Path) -> None:
     state = iceberg.create()
     (tmp_path / "warehouse" / "catalog.db").write_bytes(b"not a database" * 1000)
 
-    refused(lambda: iceberg.store.load(ORDERS), "catalog.db is no catalog", "restore a copy")
-    refused(lambda: iceberg.change(state, generation=1), "catalog.db is no catalog", "restore a copy")
+    refused(lambda: iceberg.store.load(ORDERS), "catalog.db is not a catalog", "restore a copy")
+    refused(lambda: iceberg.change(state, generation=1), "catalog.db is not a catalog", "restore a copy")
     again = an_iceberg_place(tmp_path / "warehouse", FakeClock())
-    refused(again.store.topics, "catalog.db is no catalog", "restore a copy")
+    refused(again.store.topics, "catalog.db is not a catalog", "restore a copy")
 
 
 def test_a_catalog_that_stays_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,8 +196,8 @@ def test_a_catalog_that_stays_locked(tmp_path: Path, monkeypatch: pytest.MonkeyP
     holder = sqlite3.connect(tmp_path / "w" / "catalog.db", isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
 
-    refused(lambda: place.store.load(ORDERS), "stayed locked", "end the program that holds it")
-    refused(lambda: place.change(state, generation=1), "stayed locked", "end the program that holds it")
+    refused(lambda: place.store.load(ORDERS), "stayed locked", "stop the program that locks it")
+    refused(lambda: place.change(state, generation=1), "stayed locked", "stop the program that locks it")
 
     holder.execute("ROLLBACK")
     holder.close()

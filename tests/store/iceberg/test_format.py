@@ -89,7 +89,7 @@ def test_one_that_stores_no_properties_cannot_be_upgraded(
         raise NotImplementedError
 
     monkeypatch.setattr("pyiceberg.catalog.rest.RestCatalog.update_namespace_properties", refused)
-    with pytest.raises(WarehouseError, match="stores no properties of namespaces"):
+    with pytest.raises(WarehouseError, match="does not store properties of namespaces"):
         lake.upgrade()
 
 

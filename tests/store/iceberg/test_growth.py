@@ -138,7 +138,7 @@ def test_metadata_that_was_replaced_is_noticed_though_it_was_read_before(iceberg
     file = Path(str(token).removeprefix("file://"))
     whole = file.read_bytes()
     file.write_bytes(whole.replace(rb"{\"end\":1,", rb"{\"end\":7,"))
-    with pytest.raises(DamagedError, match="not those that the last commit left"):
+    with pytest.raises(DamagedError, match="not as the last commit left them"):
         iceberg.store.load(ORDERS)
     file.write_bytes(whole)
     assert iceberg.store.load(ORDERS).log(0).log_end_offset == 1

@@ -102,7 +102,7 @@ def test_files_of_others_in_the_folder_stay(iceberg: Place) -> None:
         file.write_bytes(b"not ours")
     assert not {str(file) for file in theirs} & {local_path(path) for path in swept_for_days(iceberg)}
     assert all(file.exists() for file in theirs)
-    with pytest.raises(ValueError, match="is no file of"):
+    with pytest.raises(ValueError, match="is not a file of"):
         iceberg.store.delete_files(state, [f"{state.location}/notes.txt"])
 
 

@@ -362,14 +362,14 @@ def test_a_mask_of_no_segment_and_what_other_programs_delete_are_damage(iceberg:
     file = mask_file(segment, segment.mask)
     assert mask_of(file) == MaskEntry(segment.path, segment.mask)
     assert masked(old, [mask_of(file)]) == [segment, *old[1:]]
-    with pytest.raises(DamagedError, match="does not name"):
+    with pytest.raises(DamagedError, match="does not reference"):
         masked(old[1:], [mask_of(file)])
 
     for changes in ({0: DataFileContent.EQUALITY_DELETES}, {10: {2147483546: b"z"}}, {9: None, 10: None}):
         other = mask_file(segment, segment.mask)
         for at, value in changes.items():
             other[at] = value
-        with pytest.raises(DamagedError, match=f"{segment.mask.path}: deletes rows otherwise"):
+        with pytest.raises(DamagedError, match=f"{segment.mask.path}: it deletes rows in another way"):
             mask_of(other)
 
 

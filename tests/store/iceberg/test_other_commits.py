@@ -196,7 +196,7 @@ def test_repair_goes_on_with_the_other_commits(beside: Beside) -> None:
         lake.topic("orders").sweep(delete=True)
     (file,) = re.findall(r"metadata='([^']+)'", refused.value.hint)
     for wrong in ("", file.replace(".metadata.json", ".json")):
-        with pytest.raises(RefusedError, match="is no file of the topic's folder"):
+        with pytest.raises(RefusedError, match="is not a file of the topic's folder"):
             lake.repair("orders", True, metadata=wrong)
     assert lake.repair("orders", True, metadata=file).way == "register"
     lake = opened(beside.folder, 2 * DAY_MS)

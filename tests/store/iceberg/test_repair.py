@@ -376,7 +376,7 @@ def test_a_catalog_service_gets_its_topic_back(tmp_path: Path, monkeypatch: pyte
         state = topic.state()
         service.catalog.drop_table(("default", "orders"))
 
-        with pytest.raises(UnknownTopicError, match=r"folder=\.\.\. says where its files are"):
+        with pytest.raises(UnknownTopicError, match=r"give the folder of its files with folder=\.\.\."):
             lake.repair("orders")
         report = lake.repair("orders", repair=True, folder=state.location)
 

@@ -130,11 +130,11 @@ def documents_gone(table: Table, _: Catalog) -> None:
         document.unlink()
 
 
-OUR_COLUMN = r"the table's column \w+ is not as Lithify made it .*lake.repair"
-MOVED = r"moved the table's main branch|the snapshot of main is not the one"
+OUR_COLUMN = r"the table's column \w+ is no longer as Lithify created it .*lake.repair"
+MOVED = r"moved the table's main branch|the snapshot of main is not as the last commit left it"
 
 LOCATION = "the location of its table was changed"
-STATE = r"properties are not those that the last commit left|do not say in which format"
+STATE = r"properties are not as the last commit left them|do not have the topic's format"
 
 CHANGES: Mapping[str, Change] = {
     "a column added": Change(lambda t, _: t.update_schema().add_column("extra", StringType()).commit()),
@@ -336,7 +336,9 @@ def test_a_renamed_table_is_distinguished_from_the_topic_that_it_was(topic: Topi
     before = contents(topic)
     foreign.rename_table(TABLE, ("default", "renamed"))
 
-    with pytest.raises(DamagedError, match=r"of the table default.orders .*`lake.repair\(...\)` of that topic names"):
+    with pytest.raises(
+        DamagedError, match=r"belongs to the table default.orders .*`lake.repair\(...\)` for that topic to name"
+    ):
         Lake(opened_anew(topic).warehouse).topic("renamed")
     with pytest.raises(UnknownTopicError):
         topic.append([Record(b"c", b"5", partition=1)])
@@ -355,7 +357,7 @@ def test_a_repair_names_a_renamed_topic_as_it_was(topic: Topic, foreign: Catalog
         then(foreign.load_table(renamed), foreign)
     lake = Lake(opened_anew(topic).warehouse)
 
-    with pytest.raises(RefusedError, match=r"its table is that of the topic orders.*`lake.repair\('orders'\)`"):
+    with pytest.raises(RefusedError, match=r"its table belongs to the topic orders.*`lake.repair\('orders'\)`"):
         lake.repair("renamed", repair=True)
     assert lake.repairable() == ("orders",)
     assert (foreign.table_exists(TABLE), foreign.table_exists(renamed)) == (False, True)
@@ -378,7 +380,7 @@ def test_a_topic_whose_kept_version_is_lost_is_not_recreated(topic: Topic, forei
     topic.append([Record(b"c", b"4", partition=1)])
     a_round(topic)
     before, state = contents(topic), topic.state()
-    assert re.search(rf"tag lithify-{kept} .*the newest one is whole", said(topic.sweep) or "")
+    assert re.search(rf"tag lithify-{kept} .*the newest version is whole", said(topic.sweep) or "")
 
     report = Lake(topic.warehouse).repair("orders", repair=True)
 

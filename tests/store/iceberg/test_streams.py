@@ -70,7 +70,7 @@ def test_a_catalog_without_properties_of_namespaces_has_streams_without_attribut
         lambda: place.store.create_stream("asia", {"ttl": "7"}),
         lambda: place.store.change_stream("eu", {"ttl": "7"}, []),
     ):
-        with pytest.raises(WarehouseError, match="stores no properties of namespaces"):
+        with pytest.raises(WarehouseError, match="does not store properties of namespaces"):
             call()
 
 

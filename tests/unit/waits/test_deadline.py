@@ -64,7 +64,7 @@ def test_so_many_hang_and_no_more(go: Event, monkeypatch: pytest.MonkeyPatch) ->
     for _ in range(3):
         with pytest.raises(TimeoutError):
             within(0.01, go.wait)
-    with pytest.raises(TimeoutError, match="3 requests without an answer"):
+    with pytest.raises(TimeoutError, match="3 requests are already waiting"):
         within(BOUND_S, lambda: 7)
     go.set()
     while hanging():

@@ -39,15 +39,15 @@ _READ_ONLY = "make it writable for this user, or use another warehouse; nothing 
 _FILE_ERRORS = {
     errno.ENOSPC: ("no space is left", _FULL),
     errno.EDQUOT: ("the quota is used up", _FULL),
-    errno.EFBIG: ("a file would get larger than this process may write", _FULL),
+    errno.EFBIG: ("a file would be larger than this process may write", _FULL),
     errno.EROFS: ("it is read-only", _READ_ONLY),
     errno.EACCES: ("it is not writable", _READ_ONLY),
     errno.EPERM: ("it is not writable", _READ_ONLY),
-    errno.ENOTDIR: ("a file stands where a folder has to be", "move the file away; nothing was changed"),
-    errno.ENAMETOOLONG: ("a path in it gets too long", "use a warehouse with a shorter path; nothing was changed"),
+    errno.ENOTDIR: ("a file is in the place of a folder", "move the file away; nothing was changed"),
+    errno.ENAMETOOLONG: ("a path in it would be too long", "use a warehouse with a shorter path; nothing was changed"),
 }
 
-_MOVED = "bring it back to where it was, or mount its disk, then try again; nothing was changed"
+_MOVED = "move it back, or mount its disk, then try again; nothing was changed"
 _NO_CATALOG = "restore a copy that is as new as the topics, or move it away: `lithify repair` recreates it from them"
 
 _SQLITE_ERRORS = {
@@ -56,11 +56,11 @@ _SQLITE_ERRORS = {
     sqlite3.SQLITE_READONLY_DBMOVED: ("its catalog.db was moved or deleted while it was used", _MOVED),
     sqlite3.SQLITE_PERM: _FILE_ERRORS[errno.EACCES],
     sqlite3.SQLITE_CANTOPEN: (
-        "its catalog.db is gone or cannot be opened",
+        "its catalog.db is missing or cannot be opened",
         "mount its disk, or make it readable and writable for this user; nothing was changed",
     ),
-    sqlite3.SQLITE_BUSY: ("its catalog.db stayed locked", "end the program that holds it, and try again"),
-    sqlite3.SQLITE_NOTADB: ("its catalog.db is no catalog", _NO_CATALOG),
+    sqlite3.SQLITE_BUSY: ("its catalog.db stayed locked", "stop the program that locks it, and try again"),
+    sqlite3.SQLITE_NOTADB: ("its catalog.db is not a catalog", _NO_CATALOG),
     sqlite3.SQLITE_CORRUPT: ("its catalog.db is damaged", _NO_CATALOG),
 }
 
@@ -75,9 +75,9 @@ _S3_ERROR = re.compile(r"AWS Error (?P<code>[^:]+?) during (?P<operation>\w+) op
 
 _S3_ERRORS = {
     "ACCESS_DENIED": ("access to it is refused", _CREDENTIALS),
-    "INVALID_ACCESS_KEY_ID": ("it does not know this access key", _CREDENTIALS),
-    "SIGNATURE_DOES_NOT_MATCH": ("the secret key is not that of the access key", _CREDENTIALS),
-    "NO_SUCH_BUCKET": ("there is no such bucket", "create it, or correct what the catalog's configuration says"),
+    "INVALID_ACCESS_KEY_ID": ("it does not accept this access key", _CREDENTIALS),
+    "SIGNATURE_DOES_NOT_MATCH": ("the secret key does not match the access key", _CREDENTIALS),
+    "NO_SUCH_BUCKET": ("there is no such bucket", "create it, or correct the catalog's configuration"),
 }
 
 _S3_AWAY = re.compile(r"curlCode: (7|28|52|55|56)\b|AWS Error (SLOW_DOWN|SERVICE_UNAVAILABLE)|HTTP status 50[234]")
@@ -146,7 +146,7 @@ def warehouse_error(where: str, error: Exception) -> WarehouseError:
         return WarehouseError(f"{where}: {what}", hint=hint)
     unreachable = WarehouseError(
         f"{where} cannot be reached: {reason_of(error)}",
-        hint="check that it runs, and its configuration; then try again",
+        hint="check that it runs, and check its configuration; then try again",
     )
     unreachable.is_outage = _is_outage(error)
     return unreachable

@@ -73,7 +73,7 @@ def check_lasting(location: str, name: TopicName, where: str) -> None:
     on_host = scheme.lower() == "file" and re.match("/(?!/|localhost/)", path)
     if not absolute or on_host or {".", ".."} & set(path.split("/")):
         raise WarehouseError(
-            f"{name}: {where} would put it into {location}, which is not the same place for every program",
+            f"{name}: {where} would put it into {location}, which is not the same place for all programs",
             hint="write its `warehouse` as an absolute path without '.' and '..', such as file:///DIR or "
             "s3://BUCKET/DIR; nothing was changed",
         )

@@ -85,19 +85,19 @@ class IcebergSalvage:
         if not places or not any(places.values()):
             raise UnknownTopicError(
                 f"{name}: neither the catalog nor a folder of the warehouse has such a topic",
-                hint="--folder says where its files are",
+                hint="give the folder of its files with --folder",
             )
         if len(places) > 1:
             raise RefusedError(
-                f"{name}: there are {len(places)} folders of it: {', '.join(sorted(places))}",
-                hint="--folder says which one; nothing was changed",
+                f"{name}: it has {len(places)} folders: {', '.join(sorted(places))}",
+                hint="select one with --folder; nothing was changed",
             )
         ((location, paths),) = places.items()
         its = owner(location, paths, self._metadata)
         if its is not None and its != name:
             raise RefusedError(
-                f"{name}: its table is that of the topic {its}, under another name",
-                hint=f"`lithify repair {its}` names it {its} again; nothing was changed",
+                f"{name}: its table belongs to the topic {its}, under another name",
+                hint=f"run `lithify repair {its}` to name it {its} again; nothing was changed",
             )
         remains = self._with_versions(Remains(location, name, entry, problem), name, paths, last, metadata)
         return self._with_unnamed(remains, paths)
@@ -133,7 +133,9 @@ class IcebergSalvage:
         """Other names of the topic first. Raises `ConflictError` if the catalog has changed meanwhile."""
         named = [*other_entries(self._tables, location, name), (name, was)]
         if not all(self._tables.forget(entry, file) for entry, file in named):
-            raise ConflictError(f"{name}: another program repaired, deleted or changed it meanwhile", hint="look again")
+            raise ConflictError(
+                f"{name}: another program repaired, deleted or changed it meanwhile", hint="check it again"
+            )
 
     def _entry(self, name: TopicName, *, chosen: bool) -> tuple[Entry, str, str]:
         """What the catalog has under the name, what is wrong with it, and where its metadata is.
@@ -141,7 +143,7 @@ class IcebergSalvage:
         If the metadata was `chosen`, an entry is wrong as well that lacks commits which the folder has.
         """
         if self._source.lost:
-            return Entry.GONE, "the catalog is gone", ""
+            return Entry.GONE, "the catalog is lost", ""
         last = dict(self._tables.metadata_files()).get(name) or ""
         try:
             table = self._tables.load(name)

@@ -220,9 +220,11 @@ class IcebergStore(TopicFolders):
         except UnknownTopicError:
             return None
         except LithifyError as error:
-            raise CommitUnknownError(f"{state.name}: a conflict, perhaps with itself: {error}") from error
+            raise CommitUnknownError(
+                f"{state.name}: the commit is in conflict, perhaps with itself: {error}"
+            ) from error
         if outcome is Landing.UNKNOWN and newest.identity == state.identity:
-            raise CommitUnknownError(f"{state.name}: a conflict, perhaps with itself")
+            raise CommitUnknownError(f"{state.name}: the commit is in conflict, perhaps with itself")
         return newest if outcome is Landing.LANDED else None
 
     def _newest(self, name: TopicName) -> tuple[TopicState, Mapping[str, str]]:

@@ -84,8 +84,8 @@ class TopicFolders:
         if other is not None:
             raise RefusedError(
                 f"{name}: {other.problem(claimed_version(table.metadata.properties))}; nothing was deleted",
-                hint="delete it through the catalog that has them; if none has, have this one name them: "
-                f"`lithify repair {name} --metadata {other.path} --yes`",
+                hint="delete it through the catalog that has these commits; if no catalog has them, take them over "
+                f"with `lithify repair {name} --metadata {other.path} --yes`",
             )
 
     def stored_files(self, state: TopicState) -> Iterator[StoredFile]:
@@ -165,7 +165,7 @@ class TopicFolders:
         for path in paths:
             relative = within(state.location, path)
             if relative is None or not layout.is_ours(relative):
-                raise ValueError(f"{path} is no file of {state.name}")
+                raise ValueError(f"{path} is not a file of {state.name}")
         with writing(str(state.name)):
             delete_files(paths, self._source.io_properties)
 

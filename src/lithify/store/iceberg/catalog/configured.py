@@ -167,13 +167,15 @@ class NamedCatalog:
         if described:
             return dict(described)
         known = sorted(config.get_known_catalogs())
-        there = f"it describes {', '.join(known[:SHOWN])}" if known else "it describes none"
+        there = f"it describes {', '.join(known[:SHOWN])}" if known else "it describes no catalogs"
         if len(known) > SHOWN:
             there += f" and {len(known) - SHOWN} more"
         variable = f"PYICEBERG_CATALOG__{self._name.upper()}__URI"
         raise WarehouseError(
-            f"PyIceberg's configuration describes no catalog {self._name}: {there}",
-            hint=nearest(self._name.lower(), known, f"describe it in ~/.pyiceberg.yaml, or with {variable} and so on"),
+            f"PyIceberg's configuration does not describe a catalog {self._name}: {there}",
+            hint=nearest(
+                self._name.lower(), known, f"describe it in ~/.pyiceberg.yaml, or in variables such as {variable}"
+            ),
         )
 
 
@@ -201,7 +203,7 @@ def _check_address(where: str, uri: str) -> None:
     except (ArgumentError, ValueError):
         raise WarehouseError(f"{where}: its uri cannot be read", hint=_FORM) from None
     if "@" in f"{url.host}{url.database}":
-        raise WarehouseError(f"{where}: its uri has two '@'", hint=_FORM)
+        raise WarehouseError(f"{where}: its uri has more than one '@'", hint=_FORM)
 
 
 def _is_database(uri: str) -> bool:

@@ -140,8 +140,8 @@ class EmbeddedCatalog:
                     with suppress(FileNotFoundError):
                         self._folder.stat()  # raises, for links in a circle
                     raise WarehouseError(
-                        f"{self.where} is a link to {self._folder.readlink()}, which is not there",
-                        hint="mount its disk, or make that directory",
+                        f"{self.where} is a link to {self._folder.readlink()}, which does not exist",
+                        hint="mount its disk, or create that directory",
                     )
                 return False
             if not self._has_nothing():
@@ -154,8 +154,8 @@ class EmbeddedCatalog:
                 )
                 raise WarehouseError(
                     f"{self.where} is not a warehouse: {what}, and it is not an empty directory",
-                    hint="name a warehouse, or a directory that is empty or not there yet; "
-                    "`lithify repair` finds topics whose catalog is lost",
+                    hint="use a warehouse, or a directory that is empty or does not exist yet; find topics whose "
+                    "catalog is lost with `lithify repair`",
                 )
             return False
 
@@ -163,14 +163,14 @@ class EmbeddedCatalog:
         """Raises `WarehouseError` for a path that URIs, or the metadata of tables, cannot hold."""
         if any(character in self.where for character in "?#%"):
             raise WarehouseError(
-                f"{self.where}: the path of a warehouse cannot have '?', '#' or '%' in it", hint="use another path"
+                f"{self.where}: the path of a warehouse cannot contain '?', '#' or '%'", hint="use another path"
             )
         try:
             self.where.encode()
         except UnicodeEncodeError:
             raise WarehouseError(
-                f"{self.where}: the path of a warehouse has to be UTF-8",
-                hint="use another path; if it is UTF-8, the locale is not: set LC_ALL=C.UTF-8",
+                f"{self.where}: the path of a warehouse must be UTF-8",
+                hint="use another path; if the path is UTF-8 but the locale is not, set LC_ALL=C.UTF-8",
             ) from None
 
     def _has_bytes(self) -> bool:
@@ -213,7 +213,9 @@ def catalog_source(warehouse: str | None, catalog: str | None) -> CatalogSource:
     Raises `WarehouseError` if it is not exactly one of the two, or not a local directory.
     """
     if (warehouse is None) == (catalog is None):
-        raise WarehouseError("name a warehouse or a catalog, one of the two", hint="--warehouse DIR or --catalog NAME")
+        raise WarehouseError(
+            "no warehouse and no catalog is given, or both are", hint="give either --warehouse DIR or --catalog NAME"
+        )
     if catalog is not None:
         from lithify.store.iceberg.catalog.configured import NamedCatalog  # imports what servers need
 
@@ -224,8 +226,8 @@ def catalog_source(warehouse: str | None, catalog: str | None) -> CatalogSource:
     path = local_path(warehouse) if "://" in warehouse or warehouse.startswith("file:/") else warehouse
     if path is None:
         raise WarehouseError(
-            f"{warehouse} is not a local directory, so no catalog can be embedded in it",
-            hint=f"describe a catalog in ~/.pyiceberg.yaml, such as `type: sql`, a `uri` of PostgreSQL and `warehouse: "
-            f"{warehouse}`, and name it with --catalog NAME",
+            f"{warehouse} is not a local directory, so it cannot contain a catalog",
+            hint="describe a catalog in ~/.pyiceberg.yaml, such as `type: sql`, a `uri` of PostgreSQL and "
+            f"`warehouse: {warehouse}`, and give it with --catalog NAME",
         )
     return EmbeddedCatalog(path)

@@ -75,7 +75,9 @@ def topic_state(name: TopicName, metadata: TableMetadata, file: str) -> TopicSta
     if snapshot != metadata.snapshot_by_name(MAIN_BRANCH):
         snapshot = None
     if snapshot is not None and metadata.next_sequence_number() <= (snapshot.sequence_number or 0):
-        raise DamagedError(f"{name}: {file}: the last sequence number is below that of main", hint=RESTORE)
+        raise DamagedError(
+            f"{name}: {file}: the last sequence number is lower than the sequence number of main", hint=RESTORE
+        )
     version, main = (None, "") if snapshot is None else (snapshot.sequence_number, ref_checksum(snapshot))
     return topic_codec.state_of(
         name,

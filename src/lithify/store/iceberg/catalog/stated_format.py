@@ -97,8 +97,8 @@ def state_format(source: CatalogSource, content: Mapping[str, Any]) -> None:
             catalog.update_namespace_properties(NAMESPACE, updates={PROPERTY: json.dumps(content, sort_keys=True)})
         except NotImplementedError as error:
             raise WarehouseError(
-                f"{source.where}: the catalog stores no properties of namespaces, where the format is kept",
-                hint="a catalog whose warehouse is a folder or bucket keeps it there; nothing was changed",
+                f"{source.where}: the catalog does not store properties of namespaces, which hold the format",
+                hint="use a catalog whose warehouse is a folder or bucket, which holds the format; nothing was changed",
             ) from error
 
 

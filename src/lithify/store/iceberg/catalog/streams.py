@@ -132,9 +132,9 @@ class CatalogStreams:
                 yield
             except NotImplementedError as error:
                 raise WarehouseError(
-                    f"{self._source.where}: the catalog stores no properties of namespaces, where attributes of "
-                    "streams are kept",
-                    hint="give topics their settings one by one, with `lithify topic alter`; nothing was changed",
+                    f"{self._source.where}: the catalog does not store properties of namespaces, which hold the "
+                    "attributes of streams",
+                    hint="set the settings of each topic with `lithify topic alter`; nothing was changed",
                 ) from error
 
     def _properties(self, catalog: Catalog, streams: Collection[str] | None) -> dict[str, dict[str, str]]:

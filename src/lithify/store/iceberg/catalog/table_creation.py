@@ -70,8 +70,8 @@ def _staged(
     given = staged.table_metadata.location
     if given != wanted and next(stored_files(given, source.io_properties), None) is not None:
         raise WarehouseError(
-            f"{name}: {source.where} puts it into {given}, which has files already",
-            hint="move them away, or let the catalog take the place that a table asks for; nothing was changed",
+            f"{name}: {source.where} would create it in {given}, which already has files",
+            hint="move them away, or configure the catalog to accept the requested location; nothing was changed",
         )
     create_folder(given)
     return staged

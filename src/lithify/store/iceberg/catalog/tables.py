@@ -122,8 +122,8 @@ class TopicTables:
             if table.metadata.table_uuid != uuid:
                 break
         raise ConflictError(
-            f"{name}: it was changed, or deleted and recreated, while it was to be deleted",
-            hint="look at what there is now before deleting it; nothing was changed",
+            f"{name}: it was changed, or deleted and recreated, while it was being deleted",
+            hint="check the topic as it is now before you delete it; nothing was changed",
         )
 
     def topics(self, stream: str | None = None) -> tuple[TopicName, ...]:

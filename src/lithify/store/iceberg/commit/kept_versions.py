@@ -76,7 +76,7 @@ def _tags_of(versions: Iterable[int]) -> list[str]:
 
 
 def view_gone(state: TopicState) -> DamagedError:
-    return _view_damage(state, f"the table has no branch {VIEW_BRANCH} as the last commit left it")
+    return _view_damage(state, f"the table does not have the branch {VIEW_BRANCH} that the last commit left")
 
 
 def check_view(state: TopicState, partitions: Iterable[int], segments: tuple[Segment, ...]) -> None:
@@ -88,14 +88,14 @@ def check_view(state: TopicState, partitions: Iterable[int], segments: tuple[Seg
         if volume != view.volume:
             raise _view_damage(
                 state,
-                f"of partition {partition} the branch {VIEW_BRANCH} has {volume.records} records in "
-                f"{volume.size_bytes} bytes, and not {view.volume.records} in {view.volume.size_bytes}",
+                f"the branch {VIEW_BRANCH} has {volume.records} records in {volume.size_bytes} bytes of partition "
+                f"{partition}, not {view.volume.records} in {view.volume.size_bytes}",
             )
 
 
 def _view_damage(state: TopicState, what: str) -> DamagedError:
     return DamagedError(
-        f"{state.name}: the compacted view of version {state.version} is gone: {what}",
+        f"{state.name}: the compacted view of version {state.version} is lost: {what}",
         hint=f"set the branch {VIEW_BRANCH} of the table back, or drop the view "
         "with `lithify topic uncompact --lose-trimmed`",
     )

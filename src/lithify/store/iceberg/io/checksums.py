@@ -74,7 +74,7 @@ class Stated:
         """The inverse of `str`. Raises `ValueError`."""
         size, _, checksum = text.partition(" ")
         if len(checksum) != CHECKSUM_DIGITS:
-            raise ValueError(f"{text!r} is no size and checksum")
+            raise ValueError(f"{text!r} is not a size and checksum")
         return Stated(int(size), checksum)
 
     def __str__(self) -> str:
@@ -101,7 +101,7 @@ class ManifestList:
             return ManifestList(path, None if text is None else Stated.parse(text))
         except ValueError as error:
             raise DamagedError(
-                f"{path}: what the snapshot says of the file is damaged: {error}", hint=RESTORE
+                f"{path}: the snapshot's data about the file is damaged: {error}", hint=RESTORE
             ) from error
 
 
@@ -160,15 +160,15 @@ def check(where: str, table: str, facts: TableFacts, *, needed: bool) -> None:
     if stated is None and refs is None and not needed:
         return
     if stated != _properties_checksum(facts.identity, properties):
-        raise _changed(where, "the table's properties are not those that the last commit left")
+        raise _changed(where, "the table's properties are not as the last commit left them")
     if properties.get(TABLE) != table:
         its = properties.get(TABLE)
         raise DamagedError(
-            f"{where}: the metadata is that of the table {its}",
-            hint=f"something other than Lithify renamed it: `lithify repair` of that topic names it {its} again",
+            f"{where}: the metadata belongs to the table {its}",
+            hint=f"something other than Lithify renamed it: run `lithify repair` for that topic to name it {its} again",
         )
     if refs is None or refs.get(MAIN_BRANCH) != facts.main:
-        raise _changed(where, "the snapshot of main is not the one that the last commit left")
+        raise _changed(where, "the snapshot of main is not as the last commit left it")
 
 
 def stands(metadata: TableMetadata, name: str) -> bool:
@@ -199,8 +199,9 @@ def not_as_left(where: str, ref: str) -> DamagedError:
         return _changed(where, what)
     return DamagedError(
         f"{where}: {what}",
-        hint="something other than Lithify removed or moved it: `lithify repair` sets it back if nothing was committed "
-        "since; else the retained version cannot be read until it expires, and the newest one is whole",
+        hint="something other than Lithify removed or moved it: run `lithify repair`, which sets it back if nothing "
+        "was committed since; otherwise the retained version cannot be read until it expires, but the newest version "
+        "is whole",
     )
 
 
@@ -221,5 +222,5 @@ def _summary(snapshot: Snapshot) -> Mapping[str, str]:
 def _changed(where: str, what: str) -> DamagedError:
     return DamagedError(
         f"{where}: {what}",
-        hint="`lithify repair` brings back what the last commit left; nothing was changed",
+        hint="run `lithify repair` to restore what the last commit left; nothing was changed",
     )

@@ -39,7 +39,7 @@ def probe(folder: str, file_name: str, properties: Mapping[str, str]) -> Trial:
     try:
         within(PROBE_S, partial(_run, trial, folder, file_name, properties))
     except TimeoutError as error:
-        hint = "check the endpoint, and that nothing on the way to it drops packets"
+        hint = "check the endpoint, and that no firewall on the way to it drops packets"
         trial.error = WarehouseError(str(error), hint=hint)
         if trial.step == "written to":  # it may have come through
             trial.left = f"{folder}/{file_name}"

@@ -176,7 +176,7 @@ class RemoteFile(PyArrowFile):
         if isinstance(self._filesystem.real, S3FileSystem) and not self._is_there(bucket):
             raise WarehouseError(
                 f"{self.location}: there is no bucket {bucket}",
-                hint="create it, or correct what the catalog's configuration says",
+                hint="create it, or correct the catalog's configuration",
             )
 
     def _is_there(self, bucket: str) -> bool:
@@ -223,7 +223,7 @@ class RemoteStream:
             except OSError:
                 # Arrow reports a file that was deleted since it was opened as a failure of the store.
                 if not self._is_there():
-                    raise FileNotFoundError(f"{self._location} is not there any more") from None
+                    raise FileNotFoundError(f"{self._location} no longer exists") from None
                 raise
 
     def _left(self, wanted: int | None) -> int:

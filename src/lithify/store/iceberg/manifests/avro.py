@@ -132,7 +132,7 @@ class _BoundedAvroFile(_AvroFile):
         data = packed if codec is None else _inflated(packed) if codec is DeflateCodec else codec.decompress(packed)
         last = len(self._content) - self.decoder.tell() == SYNC_SIZE
         if not (0 < records <= len(data) or (last and records == len(data) == 0)):
-            raise ValueError(f"a block of {len(data)} bytes with {records} records")
+            raise ValueError(f"a block of {len(data)} bytes has {records} records")
         self.block = Block(reader=self.reader, block_records=records, block_decoder=_BoundedDecoder(data))
         return records
 
@@ -140,9 +140,9 @@ class _BoundedAvroFile(_AvroFile):
         """Reads the end of a block that was read; whether it is the file's end."""
         assert isinstance(block.block_decoder, _BoundedDecoder)  # as `_read_block` made it
         if not block.block_decoder.at_end():
-            raise ValueError("a block with more than its records")
+            raise ValueError("a block has more than its records")
         if len(self._content) - self.decoder.tell() < SYNC_SIZE or self.decoder.read(SYNC_SIZE) != self.header.sync:
-            raise ValueError("a block does not end where it says")
+            raise ValueError("a block does not end where its header states")
         return bool(self.decoder.tell() == len(self._content))
 
 
@@ -171,7 +171,7 @@ class _BoundedDecoder(StreamingBinaryDecoder):
             shift += 7
             if not byte & 0x80:
                 return (number >> 1) ^ -(number & 1)
-        raise ValueError("a number that does not end")
+        raise ValueError("a number does not end")
 
     def at_end(self) -> bool:
         return self._left == 0
@@ -181,5 +181,5 @@ def _inflated(block: bytes) -> bytes:
     unpacking = zlib.decompressobj(-zlib.MAX_WBITS)
     data = unpacking.decompress(block, BLOCK_BYTES)
     if not unpacking.eof:
-        raise ValueError(f"a block that does not end, or unpacks to more than {BLOCK_BYTES} bytes")
+        raise ValueError(f"a block does not end, or unpacks to more than {BLOCK_BYTES} bytes")
     return data

@@ -22,7 +22,7 @@ class AvroFile:
     def of(content: bytes) -> AvroFile:
         """Raises any exception for other bytes."""
         if not content.startswith(_MAGIC):
-            raise ValueError("it is no Avro file")
+            raise ValueError("it is not an Avro file")
         header, at = {}, len(_MAGIC)
         pairs, at = _varint(content, at)
         while pairs:
@@ -32,7 +32,7 @@ class AvroFile:
             pairs, at = _varint(content, at)
         codec = header.get("avro.codec", "null")
         if codec not in _UNPACKED:
-            raise ValueError(f"it is compressed by {codec}")
+            raise ValueError(f"it is compressed with {codec}")
         return AvroFile(header, list(_blocks(content, at, _UNPACKED[codec])))
 
     @property
@@ -48,7 +48,7 @@ def _inflated(packed: bytes, most: int) -> bytes:
     inflater = zlib.decompressobj(-zlib.MAX_WBITS)
     data = inflater.decompress(packed, most + 1)
     if len(data) <= most and not inflater.eof:
-        raise ValueError("packed data that do not end")
+        raise ValueError("packed data does not end")
     return data
 
 
@@ -65,13 +65,13 @@ def _blocks(content: bytes, at: int, unpacked: Callable[[bytes, int], bytes]) ->
         size, at = _varint(content, at)
         end = at + size
         if rows < 0 or size < 0 or content[end : end + _SYNC_BYTES] != sync:
-            raise ValueError("a block does not end where it says")
+            raise ValueError("a block does not end where its header states")
         data = unpacked(content[at:end], left)
         left -= len(data)
         if left < 0:
             raise ValueError(f"it unpacks to more than {UNPACKED_BYTES} bytes")
         if rows > len(data):
-            raise ValueError(f"a block of {len(data)} bytes with {rows} entries")
+            raise ValueError(f"a block of {len(data)} bytes has {rows} entries")
         yield rows, data
         at = end + _SYNC_BYTES
 
@@ -90,5 +90,5 @@ def _varint(content: bytes, at: int) -> tuple[int, int]:
 def _text(content: bytes, at: int) -> tuple[str, int]:
     size, at = _varint(content, at)
     if not 0 <= size <= len(content) - at:
-        raise ValueError("a text that does not end")
+        raise ValueError("a text does not end")
     return content[at : at + size].decode(), at + size

@@ -60,7 +60,7 @@ class Columns:
         """The same of a column that every entry has. Raises `ValueError`."""
         numbers = self.number(name)
         if (numbers == MISSING).any():
-            raise ValueError(f"an entry without {name}")
+            raise ValueError(f"an entry has no {name}")
         return numbers
 
     def bound(self, name: Name, size: int) -> Ints:
@@ -71,7 +71,7 @@ class Columns:
         spans = self._spans(name)
         there = spans.start >= 0
         if not (spans.end - spans.start == size)[there].all():
-            raise ValueError(f"a bound {name} that has not {size} bytes")
+            raise ValueError(f"a bound {name} does not have {size} bytes")
         numbers = np.full(self.rows, MISSING, np.int64)
         at = spans.start[there][:, np.newaxis] + np.arange(size)
         numbers[there] = np.frombuffer(self.data, np.uint8)[at].view(f"<i{size}").reshape(-1)
@@ -80,7 +80,7 @@ class Columns:
     def bound_there(self, name: Name, size: int) -> Ints:
         """The same of a bound that every entry has."""
         if name not in self.spans or (self.spans[name].start < 0).any():
-            raise ValueError(f"an entry without {name}")
+            raise ValueError(f"an entry has no {name}")
         return self.bound(name, size)
 
     def bytes_of(self, name: Name) -> list[bytes | None]:
@@ -93,7 +93,7 @@ class Columns:
         """A column of texts that every entry has. Raises `ValueError`."""
         there = [text.decode() for text in self.bytes_of(name) if text is not None]
         if len(there) < self.rows:
-            raise ValueError(f"an entry without {name}")
+            raise ValueError(f"an entry has no {name}")
         return there
 
     def _spans(self, name: Name) -> Spans:
@@ -115,7 +115,7 @@ def columns_of(files: Sequence[AvroFile], wanted: frozenset[Name]) -> Columns:
         which = np.flatnonzero(rows > step)
         read(lanes, which, first[which] + step)
     if not (lanes.at == ends).all():
-        raise ValueError("a block with more or less than its entries")
+        raise ValueError("a block has more or less than its entries")
     return Columns(data, lanes.rows, lanes.numbers, lanes.spans)
 
 
@@ -138,7 +138,7 @@ class _Lanes:
         more, shift = np.flatnonzero(byte >= 0x80), 7
         while more.size:
             if shift >= _NUMBER_BITS:
-                raise ValueError("a number that does not end")
+                raise ValueError("a number does not end")
             byte = self.data[at[more]]
             at[more] += 1
             value[more] |= (byte & 0x7F).astype(np.uint64) << np.uint64(shift)
@@ -152,7 +152,7 @@ class _Lanes:
         start = self.at[which]
         end = start + sizes
         if (sizes < 0).any() or (end > len(self.data)).any():
-            raise ValueError("bytes that do not end")
+            raise ValueError("bytes do not end")
         self.at[which] = end
         return start, end
 
@@ -198,7 +198,7 @@ def _read_of(of: Any, name: Name, around: Name, wanted: Collection[Name]) -> _Re
             return _number(name, wanted)
         case "bytes" | "string":
             return _bytes(name, wanted)
-    raise ValueError(f"values of type {kind}")
+    raise ValueError(f"it has values of type {kind}")
 
 
 def _record(fields: Sequence[_Read]) -> _Read:
@@ -212,7 +212,7 @@ def _record(fields: Sequence[_Read]) -> _Read:
 def _optional(kinds: Sequence[Any], name: Name, around: Name, wanted: Collection[Name]) -> _Read:
     nothing, kind = kinds
     if nothing != "null":
-        raise ValueError(f"values of type {kinds}")
+        raise ValueError(f"it has values of type {kinds}")
     value = _read_of(kind, name, around, wanted)
 
     def read(lanes: _Lanes, which: Ints, rows: Ints) -> None:
@@ -231,7 +231,7 @@ def _array(item: Callable[[int], _Read]) -> _Read:
         while which.size:
             counts = lanes.longs(which)
             if (counts < 0).any():
-                raise ValueError("an array with the sizes of its parts")
+                raise ValueError("an array has the sizes of its parts")
             for before in range(int(counts.max())):
                 more = counts > before
                 item(index)(lanes, which[more], rows[more])

@@ -72,7 +72,7 @@ def mask_of(file: DataFile) -> MaskEntry:
 
 
 def other_deletes(path: str) -> DamagedError:
-    return DamagedError(f"{path}: deletes rows otherwise than Lithify does", hint=RESTORE)
+    return DamagedError(f"{path}: it deletes rows in another way than Lithify", hint=RESTORE)
 
 
 def masked(segments: Iterable[Segment], masks: Iterable[MaskEntry]) -> list[Segment]:
@@ -80,11 +80,11 @@ def masked(segments: Iterable[Segment], masks: Iterable[MaskEntry]) -> list[Segm
     by_segment: dict[str, Mask] = {}
     for entry in masks:
         if entry.segment in by_segment:
-            raise DamagedError(f"{entry.mask.path}: a second mask of {entry.segment}", hint=RESTORE)
+            raise DamagedError(f"{entry.mask.path}: it is a second mask of {entry.segment}", hint=RESTORE)
         by_segment[entry.segment] = entry.mask
     joined = [_with(segment, by_segment.pop(segment.path, None)) for segment in segments]
     for path, mask in by_segment.items():
-        raise DamagedError(f"{mask.path}: masks {path}, which the version does not name", hint=RESTORE)
+        raise DamagedError(f"{mask.path}: it masks {path}, which the version does not reference", hint=RESTORE)
     return joined
 
 

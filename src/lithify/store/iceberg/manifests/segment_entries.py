@@ -189,7 +189,7 @@ def _content(io: FileIO, path: str, stated: Stated | None) -> bytes:
             if stated is None:
                 check_small(path, size)
             elif size != stated.size_bytes:
-                raise not_written(path, f"it has {size} bytes, and {stated.size_bytes} were written")
+                raise not_written(path, f"it has {size} bytes, but {stated.size_bytes} were written")
             stream.seek(0)
             content = stream.read()
     if stated is not None:

@@ -15,7 +15,7 @@ from lithify.store.iceberg.io.file_cache import FILE_CACHE
 def check_written(path: str, content: bytes, stated: Stated) -> None:
     """Raises `DamagedError` if the whole content of a file is not what the file that names it states."""
     if len(content) != stated.size_bytes:
-        raise not_written(path, f"it has {len(content)} bytes, and {stated.size_bytes} were written")
+        raise not_written(path, f"it has {len(content)} bytes, but {stated.size_bytes} were written")
     if stated.checksum not in (None, checksum_of(content)):
         raise not_written(path, "its checksum differs")
 

@@ -92,8 +92,8 @@ def chosen(location: str, paths: Sequence[str], given: str | None) -> Sequence[s
         if matches := [path for path in files if spelt(path) == spelt(given)]:
             return matches
     raise RefusedError(  # of none at all the topic would be rebuilt
-        f"{given} is no file of the topic's folder {location}",
-        hint=f"give a file *.metadata.json in {location}/metadata; nothing was changed",
+        f"{given} is not a file of the topic's folder {location}",
+        hint=f"give a *.metadata.json file in {location}/metadata; nothing was changed",
     )
 
 

@@ -50,7 +50,7 @@ def replica_from_json(data: Mapping[str, Any] | None) -> ReplicaOf | None:
     numbers = (replica.version, replica.written_at, *(log.epoch for log in copied))
     flags = (replica.compact, replica.compacts)
     if {*map(type, texts)} != {str} or {*map(type, numbers)} != {int} or {*map(type, flags)} != {bool}:
-        raise ValueError(f"{replica!r} names no source")
+        raise ValueError(f"{replica!r} has no source")
     return replica
 
 

@@ -39,28 +39,28 @@ def check_writable(name: TopicName, metadata: TableMetadata) -> None:
 
 def _changes(name: TopicName, metadata: TableMetadata) -> Iterator[tuple[str, str]]:
     """What was changed, and how to undo it."""
-    back = f"`lithify repair {name}` sets it back"
+    back = f"restore it with `lithify repair {name}`"
     if metadata.format_version != ICEBERG_FORMAT:
         yield (
-            f"the table was upgraded to Iceberg's format version {metadata.format_version}, and Lithify writes "
+            f"the table was upgraded to Iceberg's format version {metadata.format_version}, but Lithify writes "
             f"version {ICEBERG_FORMAT}",
             back,
         )
     setting, value = NO_RETRIES
     if metadata.properties.get(setting) != value:
         yield (
-            f"the table property {setting} is not {value} any more, and retries would lose data",
+            f"the table property {setting} is no longer {value}, so that retries would lose data",
             f"set {setting}={value} on the table, or {back}",
         )
     for moved in moving(metadata.properties):
         yield (
-            f"the table property {moved} would send files elsewhere than to the topic's folder",
+            f"the table property {moved} would put files outside the topic's folder",
             f"unset it, or {back}",
         )
     for column in changed_columns(metadata.schema(), schema_of(settings_in(metadata.properties))):
-        yield f"the table's column {column} is not as Lithify made it any more", back
+        yield f"the table's column {column} is no longer as Lithify created it", back
     if metadata.spec().fields != PARTITION_SPEC.fields:
-        yield "the table's partition spec is not the one that Lithify gave it any more", back
+        yield "the table's partition spec is no longer as Lithify created it", back
 
 
 def moving(properties: Mapping[str, str]) -> tuple[str, ...]:

@@ -105,12 +105,13 @@ def check_format(name: TopicName, properties: Properties) -> None:
     """
     written = properties.get(_FORMAT)
     if written is None and not is_topic(properties):
-        raise UnknownTopicError(f"{name}: there is a table of that name, but Lithify did not create it")
+        raise UnknownTopicError(f"{name}: there is a table with this name, but Lithify did not create it")
     if written is None:
-        raise DamagedError(f"{name}: the table's properties do not say in which format it is", hint=RESTORE)
+        raise DamagedError(f"{name}: the table's properties do not have the topic's format", hint=RESTORE)
     if written not in map(str, range(1, NEWEST_FORMAT + 1)):
         raise UnsupportedFormatError(
-            f"{name}: written in format {written}, this version knows formats up to {NEWEST_FORMAT}",
+            f"{name}: it was written in format {written}, but this version of Lithify supports formats up to "
+            f"{NEWEST_FORMAT}",
             hint="use the newer Lithify that wrote it; nothing was changed",
         )
     check_known(str(name), _features(properties))
@@ -178,7 +179,7 @@ def state_of(name: TopicName, facts: TableFacts) -> TopicState:
     if version is None or str(facts.version) != version:
         raise DamagedError(
             f"{name}: something other than Lithify moved the table's main branch: it is not at version {version}",
-            hint=f"`lithify repair {name}` sets main back to version {version}",
+            hint=f"set main back to version {version} with `lithify repair {name}`",
         )
     where = f"{name}: {facts.file}"
     needed = int(properties[_FORMAT]) >= FIRST_FORMAT
@@ -279,7 +280,7 @@ def topic_location(name: TopicName, properties: Properties, location: str) -> st
     if normal_form(pinned) != normal_form(location):
         raise LocationChangedError(
             f"{name}: the location of its table was changed from {pinned} to {location}",
-            hint=f"`lithify repair {name}` sets it back; nothing was changed",
+            hint=f"set it back with `lithify repair {name}`; nothing was changed",
         )
     return pinned
 
