@@ -25,8 +25,8 @@ from support.servers.tcp_proxy import wait_until
 
 Conf = Mapping[str, str]
 NOW = 1_700_000_000_000
-PLAIN_TO_TLS = "it speaks TLS, and security.protocol is"
-TLS_TO_PLAIN = "it speaks plain text, and security.protocol is"
+PLAIN_TO_TLS = "it uses TLS, but security.protocol is"
+TLS_TO_PLAIN = "it uses plain text, but security.protocol is"
 
 
 def at(address: str, **conf: str) -> Conf:
@@ -48,9 +48,9 @@ WRONG: Mapping[str, tuple[str, Callable[[SecuredBroker], Conf]]] = {
     "TLS to a password": (f"{TLS_TO_PLAIN} SASL_SSL", lambda b: b.of_user_on_tls("alice") | at(b.password)),
     "no trust": ("its certificate is not trusted", lambda b: at(b.tls, security_protocol="SSL")),
     "no login": ("it closes connections without a login", lambda b: at(b.password)),
-    "a login for none": ("it has no login by PLAIN", lambda b: b.of_user("alice") | at(b.broker.address)),
+    "a login for none": ("it does not support login by PLAIN", lambda b: b.of_user("alice") | at(b.broker.address)),
     "another mechanism": (
-        "no login by SCRAM-SHA-256",
+        "not support login by SCRAM-SHA-256",
         lambda b: b.of_user("alice") | {"sasl.mechanism": "SCRAM-SHA-256"},
     ),
     "a wrong password": ("refuses this client its login", lambda b: b.of_user("alice", "wrong")),
@@ -96,7 +96,7 @@ def test_a_topic_that_is_not_there_is_left_to_the_ingest_if_another_is(secured: 
 
 def test_the_topic_that_a_mistyped_name_may_be_is_named(secured: SecuredBroker) -> None:
     topic = secured.broker.make_topic(1, "prices")
-    for mistyped, hint in {"pricse": f"did you mean {topic}?", "weather": "check name and cluster"}.items():
+    for mistyped, hint in {"pricse": f"did you mean {topic}?", "weather": "check the name and the cluster"}.items():
         with pytest.raises(UnknownSourceError, match=f"has no topic {mistyped}") as unknown:
             look(at(secured.broker.address), mistyped)
         assert unknown.value.hint == hint

@@ -382,7 +382,7 @@ def test_a_record_whose_header_has_a_name_of_no_text_is_named_and_does_not_stop_
     assert told.copy.ingest().error is None
     told.read_all()
     produce_raw(broker, topic, [RawRecord(b"b", b"2", now, bad), RawRecord(b"c", b"3", now)])
-    where = f"{topic}-0: the record at offset 1 has a header whose name is not UTF-8.*ingest.*copies it"
+    where = f"{topic}-0: the record at offset 1 has a header whose name is not UTF-8.*ingest.*copies the record"
     for reads in (told.hydrate, lambda: told.live.take(20), lambda: told.consumer("position").take(20)):
         with pytest.raises(InvalidRecordError, match=where):
             reads()

@@ -134,7 +134,7 @@ class DuckDbTable:
             if "Could not set lock" in text:
                 raise BusyError(f"another program has {self._path} open") from error
             if "not a valid DuckDB database file" in text:
-                raise RefusedError(f"{self._path} is not a DuckDB file", hint="name another file") from error
+                raise RefusedError(f"{self._path} is not a DuckDB file", hint="use another file") from error
             raise unusable(self._path, error) from error
 
 

@@ -53,7 +53,7 @@ class Turn:
                 if self.stops():
                     raise StopAsked from busy
                 if self.waits_ms is not None and self.clock.monotonic_ms() - since_ms >= self.waits_ms:
-                    raise UnusableEnvironmentError(str(busy), hint="end that program, or try again later") from busy
+                    raise UnusableEnvironmentError(str(busy), hint="stop that program, or try again later") from busy
             self.clock.sleep(WAIT_S)
 
 

@@ -81,11 +81,11 @@ def checked_where(to: str, lines: Lines | None, *, continuous: bool) -> Where:
     target = parse_target(to)
     if continuous and not target.keeps_position:
         raise RefusedError(
-            f"{to}: a file of JSON lines is written once, and cannot be kept up to date",
-            hint="leave --continuous out, or name a SQLite or DuckDB file: orders.db, orders.duckdb",
+            f"{to}: a file of JSON lines is written once and cannot be kept up to date",
+            hint="remove --continuous, or give a SQLite or DuckDB file, such as orders.db or orders.duckdb",
         )
     if lines is None and target.kind is Kind.LINES:
-        raise RefusedError(f"{to} is neither a SQLite nor a DuckDB file", hint="sqlite:PATH or duckdb:PATH")
+        raise RefusedError(f"{to} is neither a SQLite nor a DuckDB file", hint="write sqlite:PATH or duckdb:PATH")
     return Where(to, target, lines)
 
 
@@ -143,7 +143,7 @@ class Hydration:
 
     def _fill(self, filling: Filling, consumer_at: Callable[[StoredPosition], LakeAndLive], patience: Patience) -> None:
         path = self.where.target.path
-        hint = f"drop the table {self.name.topic} in {path}, and hydrate it again"
+        hint = f"drop the table {self.name.topic} in {path} and hydrate the topic again"
         start = StoredPosition({})
         if position := filling.table.position:
             start = filling.positions.parsed(position, str(path), hint)

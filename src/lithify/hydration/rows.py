@@ -68,20 +68,21 @@ class TableName:
         """
         if self.name.lower() in (POSITIONS, ORDERS):
             raise RefusedError(
-                f"{self.path}: a table {self.name} has what Lithify stores, and can have no topic of that name",
-                hint="name a file of JSON lines",
+                f"{self.path}: Lithify stores its own data in the table {self.name}, so it cannot hydrate a topic of "
+                "that name",
+                hint="use a file of JSON lines",
             )
         if not there:
             return None
         if row is None:
             raise RefusedError(
-                f"{self.path} has a table {self.name} that was not hydrated", hint="drop it, or name another file"
+                f"{self.path} has a table {self.name} that Lithify did not create", hint="drop it, or use another file"
             )
         if row[1] != self.strategy:
             raise RefusedError(
-                f"{self.path}: the table {self.name} was filled by compaction.strategy {row[1]}, and it is "
-                f"{self.strategy} now",
-                hint="drop the table, and hydrate it again",
+                f"{self.path}: the table {self.name} was filled with compaction.strategy {row[1]}, but the topic now "
+                f"has {self.strategy}",
+                hint="drop the table and hydrate the topic again",
             )
         if not isinstance(row[0], str):
             raise self.not_ours(POSITIONS, row[0])
@@ -108,20 +109,24 @@ class TableName:
         """Raises `UnusableEnvironmentError` unless the file that was `opened` is there: the table is stored in it."""
         if self.file() != opened:
             raise UnusableEnvironmentError(
-                f"{self.path} was removed or replaced while the table {self.name} was filled", hint="hydrate it again"
+                f"{self.path} was removed or replaced while the table {self.name} was filled",
+                hint="hydrate the topic again",
             )
 
     def not_ours(self, table: str, stored: object) -> RefusedError:
         shown = repr(stored)[:_SHOWN_CHARACTERS]
         return RefusedError(
-            f"{self.path}: {table} has {shown} of the table {self.name}, which Lithify did not write",
-            hint=f"drop the table {self.name}, and hydrate it again",
+            f"{self.path}: {table} has {shown} for the table {self.name}, which Lithify did not write",
+            hint=f"drop the table {self.name} and hydrate the topic again",
         )
 
     def check_no_other_run(self, position: str, change: Change) -> None:
         """Raises `ConflictError` if another run has stored a position meanwhile."""
         if position != change.before:
-            raise ConflictError(f"{self.path}: another run fills the table {self.name}", hint="leave it to that one")
+            raise ConflictError(
+                f"{self.path}: another run is filling the table {self.name}",
+                hint="let the other run continue, or stop it first",
+            )
 
 
 class StoredTable(Protocol):

@@ -76,11 +76,11 @@ class SqliteTable:
     def _check_may_have_tables(self) -> None:
         """Raises `RefusedError` for the catalog of a warehouse, and for names that SQLite keeps for itself."""
         if self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'iceberg_tables'").fetchone():
-            raise RefusedError(f"{self._path} is a catalog of Iceberg tables", hint="name another file")
+            raise RefusedError(f"{self._path} is a catalog of Iceberg tables", hint="use another file")
         if self._name.lower().startswith("sqlite_"):
             raise RefusedError(
-                f"{self._path}: SQLite has no table {self._name}: names with sqlite_ are its own",
-                hint="name a DuckDB file, or a file of JSON lines",
+                f"{self._path}: SQLite reserves names that begin with sqlite_, such as {self._name}",
+                hint="use a DuckDB file or a file of JSON lines",
             )
 
     def _prepare(self) -> str:
@@ -126,5 +126,5 @@ class SqliteTable:
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise BusyError(f"another program writes to {self._path}") from error
             if code == sqlite3.SQLITE_NOTADB:
-                raise RefusedError(f"{self._path} is not a SQLite file", hint="name another file") from error
+                raise RefusedError(f"{self._path} is not a SQLite file", hint="use another file") from error
             raise unusable(self._path, error) from error

@@ -51,16 +51,22 @@ def parse_target(text: str) -> Target:
     """Raises `RefusedError` for what cannot be one."""
     kind, path = _kind_and_path(text)
     if path == ":memory:":
-        raise RefusedError(f"{text!r} would be gone at the end", hint="name a file")
+        raise RefusedError(f"{text!r} would be lost at the end of the program", hint="give the path of a file")
     if path in ("", "-") or path.endswith("/") or "://" in path:
-        raise RefusedError(f"{text!r} names no file", hint="sqlite:PATH, duckdb:PATH, or the path of a file")
+        raise RefusedError(
+            f"{text!r} is not the path of a file",
+            hint="give sqlite:PATH, duckdb:PATH, or the path of a file of JSON lines",
+        )
     if kind is Kind.LINES and (other := _OTHER_SCHEME.match(path)):
-        hint = f"sqlite:PATH or duckdb:PATH; a file with such a name is ./{path}"
-        raise RefusedError(f"{path}: there are no tables in {other[0][:-1]}", hint=hint)
+        hint = f"give sqlite:PATH or duckdb:PATH; write the path of a file with such a name as ./{path}"
+        raise RefusedError(f"{path}: cannot write tables into {other[0][:-1]}", hint=hint)
     if kind is Kind.LINES and path.lower().endswith(_OTHER_ENDINGS):
         ending = Path(path).suffix
-        hint = "hydrate into DuckDB, which writes others: `COPY ... TO`; or name a file of JSON lines, as orders.jsonl"
-        raise RefusedError(f"{path}: no {ending} file can be written, only JSON lines, SQLite and DuckDB", hint=hint)
+        hint = (
+            "hydrate into DuckDB and export the table with `COPY ... TO`, or give a file of JSON lines, such as "
+            "orders.jsonl"
+        )
+        raise RefusedError(f"{path}: cannot write {ending} files, only JSON lines, SQLite and DuckDB", hint=hint)
     try:
         file = Path(os.path.realpath(path))
         if file.is_symlink():  # what is left of links in a circle, of which not every Python complains
@@ -68,15 +74,15 @@ def parse_target(text: str) -> Target:
         if kind is Kind.DUCKDB:
             str(file).encode()  # DuckDB opens no others
         if not file.parent.is_dir():
-            raise RefusedError(f"{path}: there is no folder {file.parent}", hint="create it first")
+            raise RefusedError(f"{path}: the folder {file.parent} does not exist", hint="create it first")
         if file.exists() and not file.is_file():
-            raise RefusedError(f"{path} is not a file", hint="name a file, or one that is not there yet")
+            raise RefusedError(f"{path} is not a file", hint="give a file, or a path that does not exist yet")
         if kind is Kind.LINES and file.exists() and not _has_lines(file):
-            hint = "name another file, or remove it; a database is named with sqlite: or duckdb:"
-            raise RefusedError(f"{path} is there and is no file of JSON lines", hint=hint)
+            hint = "use another file, or remove this one; write a database as sqlite:PATH or duckdb:PATH"
+            raise RefusedError(f"{path} exists and is not a file of JSON lines", hint=hint)
     except (OSError, ValueError) as error:  # of names that no file can have, too
         why = error.strerror if isinstance(error, OSError) else error
-        raise RefusedError(f"{path} cannot be a file: {why}", hint="name another one") from error
+        raise RefusedError(f"{path} cannot be a file: {why}", hint="use another path") from error
     return Target(kind, file)
 
 

@@ -22,9 +22,9 @@ def error_of(failure: KafkaError, conf: Mapping[str, Any], servers: str, topic: 
     k: Any = type(failure)
     where, code = f"Kafka at {servers}", failure.code()
     if code in (k.UNKNOWN_TOPIC_OR_PART, k._UNKNOWN_TOPIC, k._UNKNOWN_PARTITION):
-        return UnknownSourceError(f"{where} has no topic {topic}".rstrip(), hint="check name and cluster")
+        return UnknownSourceError(f"{where} has no topic {topic}".rstrip(), hint="check the name and the cluster")
     if code == k.TOPIC_EXCEPTION:
-        return UnknownSourceError(f"{topic!r} is not a name of a Kafka topic", hint="check the name")
+        return UnknownSourceError(f"{topic!r} is not a valid name of a Kafka topic", hint="check the name")
     what, hint = _refused(failure, conf, topic) if code in refusals(k) else _failed(failure, conf, servers)
     return BrokerError(f"{where} {what}", hint=hint)
 
@@ -77,16 +77,16 @@ def _refused(failure: KafkaError, conf: Mapping[str, Any], topic: str) -> tuple[
     match failure.code():
         case k.TOPIC_AUTHORIZATION_FAILED:
             user = conf.get("sasl.username", "this user")
-            hint = f"give {user} the right to Describe it, and to Read it for an ingest or to Write it to publish"
+            hint = f"give {user} the right to Describe it, and to Read it (for an ingest) or Write it (to publish)"
             return f"{refuses} access to topic {topic}".rstrip() + f": {why}", hint
         case k._AUTHENTICATION | k.SASL_AUTHENTICATION_FAILED if "mechanism handshake failed" in why:
             mechanism = conf.get("sasl.mechanism", conf.get("sasl.mechanisms", "GSSAPI"))
             hint = "check sasl.mechanism, security.protocol and the port in bootstrap.servers"
-            return f"{refuses}: it has no login by {mechanism} at this port: {why}", hint
+            return f"{refuses}: it does not support login by {mechanism} at this port: {why}", hint
         case k._AUTHENTICATION | k.SASL_AUTHENTICATION_FAILED:
             return f"{refuses} its login: {why}", "check user and password in sasl.jaas.config, and sasl.mechanism"
         case k._SSL if "certificate verify failed" in why:
-            hint = "name the certificate of its authority: ssl.truststore.type=PEM and ssl.truststore.location=FILE"
+            hint = "give the certificate of its authority: ssl.truststore.type=PEM and ssl.truststore.location=FILE"
             return f"{refuses} TLS: its certificate is not trusted: {why}", hint
         case k._SSL:
             return f"{refuses} TLS: {why}", "check ssl.truststore.*, ssl.keystore.* and ssl.key.password"
@@ -105,25 +105,28 @@ def _failed(failure: KafkaError, conf: Mapping[str, Any], servers: str) -> tuple
             return _not_connected(why, conf, servers, closed=failure.code() == k._ALL_BROKERS_DOWN)
         case k._BAD_MSG:
             hint = "check host and port in bootstrap.servers, and security.protocol"
-            return f"fails: what answers there is no Kafka broker: {why}", hint
+            return f"fails: the server at this address is not a Kafka broker: {why}", hint
         case _:
-            return f"fails: {why}", "check that it runs and can be reached from here; try again"
+            return f"fails: {why}", "check that it runs and can be reached from here, then try again"
 
 
 def _not_connected(why: str, conf: Mapping[str, Any], servers: str, *, closed: bool) -> tuple[str, str]:
     protocol = str(conf.get("security.protocol", "PLAINTEXT")).upper()
     # Of a handshake that was cut off the client only sometimes says that the other side may have no TLS.
     if "connecting to a PLAINTEXT" in why or ("SSL_HANDSHAKE" in why and not speaks_tls(servers)):
-        hint = f"set security.protocol to {_without_tls(protocol)}, or name its port for TLS"
-        return f"fails: it speaks plain text, and security.protocol is {protocol}", hint
+        hint = f"set security.protocol to {_without_tls(protocol)}, or use its port for TLS"
+        return f"fails: it uses plain text, but security.protocol is {protocol}", hint
     if closed and "SSL" not in protocol and speaks_tls(servers):
-        hint = f"set security.protocol to {_with_tls(protocol)}, or name its port for plain text"
-        return f"fails: it speaks TLS, and security.protocol is {protocol}", hint
+        hint = f"set security.protocol to {_with_tls(protocol)}, or use its port for plain text"
+        return f"fails: it uses TLS, but security.protocol is {protocol}", hint
     # Closed before the client could send its first request, or while it did.
     if protocol == "PLAINTEXT" and (closed or "Send failed: Broken pipe" in why):
-        hint = "check whether its port is for a login: security.protocol=SASL_PLAINTEXT or SASL_SSL"
+        hint = "if this port requires a login, set security.protocol to SASL_PLAINTEXT or SASL_SSL"
         return f"fails: it closes connections without a login: {why}", hint
-    return f"fails: {why}", "check host and port in bootstrap.servers, that it runs and can be reached; try again"
+    return (
+        f"fails: {why}",
+        "check host and port in bootstrap.servers, and that the broker runs and can be reached; then try again",
+    )
 
 
 def _with_tls(protocol: str) -> str:

@@ -75,7 +75,9 @@ class Cluster:
         self.conf = for_librdkafka(self.conf)
         keep(self.conf)
         if not self.servers:
-            raise InvalidSettingError(f"no {SERVERS} given", hint=f"{SERVERS}=HOST:PORT says where the cluster is")
+            raise InvalidSettingError(
+                f"{SERVERS} is missing", hint=f"give the address of the cluster as {SERVERS}=HOST:PORT"
+            )
 
     @property
     def servers(self) -> str:

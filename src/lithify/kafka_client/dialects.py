@@ -22,13 +22,13 @@ SERVERS = "bootstrap.servers"
 PROTOCOL = "security.protocol"
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 ENDPOINT = "ssl.endpoint.identification.algorithm"
-_AS_THEY_ARE = "keys and values are taken as they are"
+_AS_THEY_ARE = "keys and values are used unchanged"
 _SET_BY_US = {
     "auto.offset.reset": (
         "none",
-        "a copy continues where it ends, a consumer at its position; what is gone is an error",
+        "a copy continues at its end and a consumer at its position; missing records are an error",
     ),
-    "enable.auto.commit": ("false", "positions are stored with what was made of the records"),
+    "enable.auto.commit": ("false", "positions are stored together with the results"),
     "interceptor.classes": ("", _AS_THEY_ARE),
     "isolation.level": ("read_committed", "only committed records are read"),
     "key.deserializer": ("", _AS_THEY_ARE),
@@ -51,7 +51,7 @@ def refused_settings(conf: Mapping[str, Any]) -> Mapping[str, str]:
 def check_settings(conf: Mapping[str, Any]) -> None:
     """Raises `InvalidSettingError` for the first of the `refused_settings`."""
     for name, why in refused_settings(conf).items():
-        raise InvalidSettingError(f"{name}={conf[name]} cannot be set here: {why}", hint="leave it out")
+        raise InvalidSettingError(f"{name}={conf[name]} cannot be set here: {why}", hint="remove it")
 
 
 def for_java(conf: Mapping[str, Any]) -> dict[str, str]:
@@ -67,9 +67,9 @@ def for_java(conf: Mapping[str, Any]) -> dict[str, str]:
             settings |= {f"{TRUST}.type": "PEM", f"{TRUST}.location": str(value)}
         elif java not in JAVA and (name in LIBRDKAFKA or "_" in name):
             instead = JAVAS_INSTEAD.get(name)
-            hint = "leave it out" if instead is None else f"in Java's names: {instead}"
+            hint = "remove it" if instead is None else f"in Java's names, use {instead}"
             raise InvalidSettingError(
-                f"{name} is a setting of librdkafka, and Spark's Kafka client is Java's", hint=hint
+                f"{name} is a setting of librdkafka, but Spark's Kafka client is Java's", hint=hint
             )
         else:
             settings[java] = str(value)
@@ -109,17 +109,19 @@ def _check_values(conf: Mapping[str, Any]) -> None:
     for name, value in conf.items():
         if _NO_TEXT.search(f"{name}{value}"):
             raise InvalidSettingError(
-                f"{name!a}: a setting of Kafka's clients has neither a NUL nor half a character, which this one has",
+                f"{name!a} has a NUL or half a character, which settings of Kafka's clients cannot have",
                 hint="write it as UTF-8",
             )
     protocol = str(conf.get(PROTOCOL, _PROTOCOLS[0]))
     if protocol.upper() not in _PROTOCOLS:
-        hint = nearest(protocol.upper(), _PROTOCOLS, f"it is one of {', '.join(_PROTOCOLS)}")
-        raise InvalidSettingError(hidden(f"no Kafka client has {PROTOCOL}={protocol}", conf), hint=hint)
+        hint = nearest(protocol.upper(), _PROTOCOLS, f"use one of {', '.join(_PROTOCOLS)}")
+        raise InvalidSettingError(
+            hidden(f"{PROTOCOL}={protocol} is not a protocol of Kafka's clients", conf), hint=hint
+        )
     if conf.get(JAAS) and not str(conf[JAAS]).rstrip().endswith(";"):
         raise InvalidSettingError(f"{JAAS} is not a login: it does not end in a semicolon", hint=LOGIN_FORM)
     if any("@" in str(conf.get(name, "")) for name in (SERVERS, "metadata.broker.list")):
         raise InvalidSettingError(
-            f"{SERVERS} has an '@', which no address of a broker has",
-            hint=f"{SERVERS}=HOST:PORT,…; a login is {USER} and {PASSWORD}, or {JAAS}, in a file",
+            f"{SERVERS} has an '@', which the address of a broker cannot have",
+            hint=f"write {SERVERS}=HOST:PORT,…, and the login as {USER} and {PASSWORD}, or {JAAS}, in a file",
         )

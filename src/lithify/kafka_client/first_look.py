@@ -35,7 +35,7 @@ def look_first(
         cluster = Cluster(without_unknown(conf), ASKED_S)
         consumer = cluster.consumer()
     except (ConnectorError, InvalidSettingError) as error:
-        notes("not_asked", f"the cluster is asked only once Spark runs: {error}")
+        notes("not_asked", f"the cluster is not checked before Spark runs: {error}")
         return
     notes("asking", asking(cluster))
     try:
@@ -45,7 +45,7 @@ def look_first(
 
 
 def asking(cluster: Cluster) -> str:
-    return one_line(f"asking Kafka at {cluster.servers}", _SHOWN_CHARACTERS)
+    return one_line(f"querying Kafka at {cluster.servers}", _SHOWN_CHARACTERS)
 
 
 def look_at(cluster: Cluster, topic: str) -> None:

@@ -24,7 +24,7 @@ def headers_of(message: Message, hint: str) -> tuple[tuple[str, bytes | None], .
         return tuple((name, value) for name, value in headers)  # it may raise only when its list is used
     except (UnicodeDecodeError, SystemError):  # the latter where Python itself notices that the client has failed
         raise InvalidRecordError(
-            f"{message.topic()}-{message.partition()}: the record at offset {message.offset()} has a header whose name "
-            "is not UTF-8, which Kafka's client for Python does not read",
+            f"{message.topic()}-{message.partition()}: the record at offset {message.offset()} has a header whose "
+            "name is not UTF-8, which Kafka's client for Python cannot read",
             hint=hint,
         ) from None

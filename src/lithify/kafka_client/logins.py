@@ -10,7 +10,7 @@ from lithify.errors import InvalidSettingError
 
 JAAS = "sasl.jaas.config"
 MECHANISM = "sasl.mechanism"
-LOGIN_FORM = 'write MODULE required username="NAME" password="PASSWORD"; with the semicolon'
+LOGIN_FORM = 'write MODULE required username="NAME" password="PASSWORD"; including the semicolon'
 USER, PASSWORD = "sasl.username", "sasl.password"
 _MODULES = "org.apache.kafka.common.security"
 _TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"
@@ -79,8 +79,8 @@ def login_of_librdkafka(conf: Mapping[str, str]) -> dict[str, str]:
             return _present(settings)
         case module:
             raise InvalidSettingError(
-                f"{JAAS}: Kafka's client for Python has no login like {module}",
-                hint=f"it has PLAIN, SCRAM, Kerberos, and OAUTHBEARER with {_TOKEN_URL}",
+                f"{JAAS}: Kafka's client for Python does not support the login module {module}",
+                hint=f"use PLAIN, SCRAM, Kerberos, or OAUTHBEARER with {_TOKEN_URL}",
             )
 
 
@@ -89,10 +89,12 @@ def login_of_java(conf: Mapping[str, str]) -> dict[str, str]:
     user, password, mechanism = conf.get(USER), conf.get(PASSWORD), conf.get(MECHANISM, "")
     if user is None or password is None:
         missing = PASSWORD if password is None else USER
-        raise InvalidSettingError(f"there is no {missing}", hint=f"give {USER} and {PASSWORD}, or {JAAS}")
+        raise InvalidSettingError(f"{missing} is missing", hint=f"give {USER} and {PASSWORD}, or {JAAS}")
     module = "plain.PlainLoginModule" if mechanism.upper() == "PLAIN" else "scram.ScramLoginModule"
     if module.startswith("scram") and not mechanism.upper().startswith("SCRAM-"):
-        raise InvalidSettingError(f"{USER} is not for {MECHANISM} {mechanism or 'GSSAPI'}", hint=f"give {JAAS}")
+        raise InvalidSettingError(
+            f"{USER} cannot be used with {MECHANISM} {mechanism or 'GSSAPI'}", hint=f"give {JAAS}"
+        )
     return {JAAS: f"{_MODULES}.{module} required username={_quoted(user)} password={_quoted(password)};"}
 
 

@@ -147,7 +147,7 @@ def check_names(names: Iterable[str], *, strict: bool = False) -> tuple[str, ...
     for name in unknown:
         if strict or name.startswith(_SURELY_KAFKAS) or get_close_matches(name, known, n=1, cutoff=_MISTYPED):
             raise InvalidSettingError(
-                f"{name} is no setting of a Kafka client", hint=nearest(name, sorted(known), "leave it out")
+                f"{name} is not a setting of a Kafka client", hint=nearest(name, sorted(known), "remove it")
             )
     return tuple(unknown)
 

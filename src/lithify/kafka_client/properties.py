@@ -22,7 +22,7 @@ MOST_RESTS = 100
 
 A file of data by mistake, with lines of a thousand characters, took minutes.
 """
-_HINT = "name the client.properties of a Kafka client, in UTF-8"
+_HINT = "give the client.properties of a Kafka client, in UTF-8"
 
 
 def read_properties(path: Path) -> Mapping[str, str]:
@@ -34,10 +34,10 @@ def read_properties(path: Path) -> Mapping[str, str]:
         raise RefusedError(f"{path} cannot be read: {why}", hint=_HINT) from error
     settings = dict(_property(line) for line in _lines(text))
     if len(settings) > MOST_SETTINGS:
-        raise RefusedError(f"{path} has more than {MOST_SETTINGS} settings: it is no file of settings", hint=_HINT)
+        raise RefusedError(f"{path} has more than {MOST_SETTINGS} settings: it is not a file of settings", hint=_HINT)
     rests = [name for name, value in settings.items() if _may_be_of_a_value(name, value)]
     if len(rests) > MOST_RESTS:
-        raise RefusedError(f"{path} has {len(rests)} lines that name no setting: it is no file of settings", hint=_HINT)
+        raise RefusedError(f"{path} has {len(rests)} lines without a setting: it is not a file of settings", hint=_HINT)
     for rest in rests:
         keep_secret(rest)  # unknown names are shown
     return settings

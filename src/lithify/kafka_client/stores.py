@@ -24,7 +24,7 @@ def check_stores(conf: Mapping[str, str]) -> None:
     for store in (TRUST, KEYS):
         path, kind = conf.get(f"{store}.location"), _kind(conf, store)
         if path and _head(path, store).lstrip().startswith((b"-----BEGIN", b"Bag Attributes")) and kind != "PEM":
-            raise InvalidSettingError(f"{store}.location: {path} is PEM", hint=f"add {store}.type=PEM")
+            raise InvalidSettingError(f"{store}.location: {path} is a PEM file", hint=f"add {store}.type=PEM")
 
 
 def stores_of_librdkafka(conf: Mapping[str, str]) -> dict[str, str]:

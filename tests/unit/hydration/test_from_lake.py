@@ -108,7 +108,7 @@ def test_a_table_that_has_missed_a_delete_is_left_as_it_was(topic: Topic, tmp_pa
         topic.warehouse.clock.sleep(1)
     with pytest.raises(LogTruncatedError, match="delete") as raised:
         hydrate(topic, str(to))
-    assert raised.value.hint == f"drop the table t in {to}, and hydrate it again"
+    assert raised.value.hint == f"drop the table t in {to} and hydrate the topic again"
     assert stored_table(to, "t") == before
 
 

@@ -89,7 +89,7 @@ def test_of_two_that_fill_a_table_one_says_so(opened: Opened, tmp_path: Path) ->
     one, two = opened(), opened()
     one.apply(Change([row(b"a", 0)], [], {}, "", "p1"))
     one.release()
-    with pytest.raises(ConflictError, match="another run fills the table"):
+    with pytest.raises(ConflictError, match="another run is filling the table"):
         two.apply(Change([row(b"b", 1)], [], {}, "", "other"))
     two.close()
     assert [r[1] for r in rows_there(one, tmp_path / "file")] == [b"a"]
@@ -135,13 +135,15 @@ def test_a_table_that_was_dropped_is_new(opened: Opened, tmp_path: Path) -> None
 def test_what_is_not_ours_is_refused(opened: Opened, tmp_path: Path) -> None:
     table = opened("t")
     table.close()
-    with pytest.raises(RefusedError, match=r"was filled by compaction\.strategy offset, and it is header:v now"):
+    with pytest.raises(
+        RefusedError, match=r"was filled with compaction\.strategy offset, but the topic now has header:v"
+    ):
         opened("t", "header:v")
     connection = (sqlite3 if isinstance(table, SqliteTable) else duckdb).connect(tmp_path / "file")
     connection.execute("CREATE TABLE theirs (a INTEGER)")
     connection.commit()
     connection.close()
-    with pytest.raises(RefusedError, match="has a table Theirs that was not hydrated"):
+    with pytest.raises(RefusedError, match="has a table Theirs that Lithify did not create"):
         opened("Theirs")
     text = tmp_path / "text"
     text.write_text("no database, but a text of some length\n" * 100)
@@ -255,12 +257,12 @@ def _changed_outside(table: StoredTable, sql: str) -> None:
 @pytest.mark.parametrize("name", ["lithify_positions", "Lithify_Orders"])
 def test_a_topic_named_like_a_table_of_ours_is_refused(opened: Opened, name: str) -> None:
     opened()
-    with pytest.raises(RefusedError, match="name a file of JSON lines"):
+    with pytest.raises(RefusedError, match="use a file of JSON lines"):
         opened(name)
 
 
 def test_a_name_of_sqlites_own_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match="SQLite has no table sqlite_master"):
+    with pytest.raises(RefusedError, match="SQLite reserves names that begin with sqlite_, such as sqlite_master"):
         SqliteTable(TableName(tmp_path / "file", "sqlite_master", "offset"))
 
 

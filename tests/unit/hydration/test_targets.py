@@ -60,9 +60,16 @@ def test_what_can_be_no_file_is_refused(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        *(("parquet:orders", "no tables in parquet"), ("sqlite3:orders.jsonl", "no tables in sqlite3")),
-        *(("postgresql:shop", "no tables in postgresql"), ("delta:x", "no tables in delta")),
-        *(("orders.parquet", "no .parquet file"), ("orders.CSV", "no .CSV file"), ("./a/../orders.avro", "no .avro")),
+        *(
+            ("parquet:orders", "cannot write tables into parquet"),
+            ("sqlite3:orders.jsonl", "cannot write tables into sqlite3"),
+        ),
+        *(("postgresql:shop", "cannot write tables into postgresql"), ("delta:x", "cannot write tables into delta")),
+        *(
+            ("orders.parquet", "cannot write .parquet files"),
+            ("orders.CSV", "cannot write .CSV files"),
+            ("./a/../orders.avro", "cannot write .avro files"),
+        ),
     ],
 )
 def test_another_format_is_not_written_as_lines(
@@ -78,7 +85,7 @@ def test_another_format_is_not_written_as_lines(
 def test_a_file_of_something_else_is_not_replaced(tmp_path: Path, content: bytes) -> None:
     there = tmp_path / "shop.sqlitedb"
     there.write_bytes(content)
-    with pytest.raises(RefusedError, match="no file of JSON lines"):
+    with pytest.raises(RefusedError, match="not a file of JSON lines"):
         parse_target(str(there))
 
 

@@ -45,7 +45,7 @@ def test_a_login_with_tokens() -> None:
             **url,
         }.items()
     )
-    with pytest.raises(InvalidSettingError, match="no login like IAMLoginModule"):
+    with pytest.raises(InvalidSettingError, match="does not support the login module IAMLoginModule"):
         for_librdkafka({**SASL, "sasl.jaas.config": "software.amazon.msk.auth.iam.IAMLoginModule required;"})
 
 
@@ -87,7 +87,7 @@ def test_pem_in_the_settings_and_in_files(tmp_path: Path) -> None:
         "ssl.key.password": "p",
     }
     assert for_java({"ssl.ca.location": trust}) == files
-    with pytest.raises(InvalidSettingError, match=r"ca\.pem is PEM \(add ssl\.truststore\.type=PEM\)"):
+    with pytest.raises(InvalidSettingError, match=r"ca\.pem is a PEM file \(add ssl\.truststore\.type=PEM\)"):
         for_java({"ssl.truststore.location": trust})
 
 
@@ -127,7 +127,7 @@ def test_settings_of_other_names_and_of_one_client_alone() -> None:
     }
     for name, hint in (("ssl.key.location", "ssl.keystore.type=PEM"), ("queued.min.messages", "")):
         assert for_librdkafka({name: "1"}) == {name: "1"}
-        with pytest.raises(InvalidSettingError, match=rf"{name} is a setting of librdkafka, and .*{hint}"):
+        with pytest.raises(InvalidSettingError, match=rf"{name} is a setting of librdkafka, but .*{hint}"):
             for_java({name: "1"})
 
 
@@ -143,15 +143,20 @@ def test_settings_of_other_names_and_of_one_client_alone() -> None:
 )
 def test_a_name_that_is_mistyped_is_named_with_the_nearest(name: str, meant: str) -> None:
     for translate in (for_java, for_librdkafka):
-        with pytest.raises(InvalidSettingError, match=f"{name} is no setting of a Kafka client .did you mean {meant}"):
+        with pytest.raises(
+            InvalidSettingError, match=f"{name} is not a setting of a Kafka client .did you mean {meant}"
+        ):
             translate({"bootstrap.servers": "a:1", name: "x"})
 
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"security.protocol": "SASL_TLS"}, r"no Kafka client has security\.protocol=SASL_TLS .did you mean SASL_SSL"),
-        ({"security.protocol": "42"}, "it is one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
+        (
+            {"security.protocol": "SASL_TLS"},
+            r"security\.protocol=SASL_TLS is not a protocol of Kafka's clients .did you mean SASL_SSL",
+        ),
+        ({"security.protocol": "42"}, "use one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
         ({"sasl.jaas.config": 'a.PlainLoginModule required username="u" password="p"'}, "does not end in a semicolon"),
     ],
 )
@@ -168,7 +173,7 @@ def test_a_file_that_other_clients_share_is_taken_and_a_flag_is_not() -> None:
     assert check_names(shared) == tuple(shared)
     assert without_unknown({"acks": "1", **shared}) == {"acks": "1"}
     assert for_java(shared) == shared, "plug-ins have settings of their own"
-    with pytest.raises(InvalidSettingError, match=r"schema\.registry\.url is no setting"):
+    with pytest.raises(InvalidSettingError, match=r"schema\.registry\.url is not a setting"):
         check_names(shared, strict=True)
 
 
@@ -187,9 +192,9 @@ def test_the_names_are_those_of_the_client_that_is_installed() -> None:
     ("name", "value", "why"),
     [
         ("isolation.level", "read_uncommitted", "only committed records are read"),
-        ("auto.offset.reset", "earliest", "a copy continues where it ends"),
-        ("enable.auto.commit", True, "positions are stored with"),
-        ("value.deserializer", "org.example.Avro", "keys and values are taken"),
+        ("auto.offset.reset", "earliest", "a copy continues at its end"),
+        ("enable.auto.commit", True, "positions are stored together with"),
+        ("value.deserializer", "org.example.Avro", "keys and values are used unchanged"),
     ],
 )
 def test_a_setting_that_only_lithify_sets_is_refused_by_name(translate, name, value, why) -> None:
@@ -207,5 +212,7 @@ def test_the_value_that_lithify_sets_may_be_given() -> None:
 def test_what_is_no_text_is_no_setting(translate, text):
     """librdkafka's binding raised a SystemError."""
     for conf in ({"bootstrap.servers": text}, {"bootstrap.servers": "a:1", text: "1"}, {"client.id": text}):
-        with pytest.raises(InvalidSettingError, match=r"neither a NUL nor half a character|no Kafka client has"):
+        with pytest.raises(
+            InvalidSettingError, match=r"has a NUL or half a character|not a protocol of Kafka's clients"
+        ):
             translate({"bootstrap.servers": "a:1", **conf})

@@ -38,7 +38,7 @@ def plain_server() -> Iterator[str]:
 def test_a_broker_without_tls_is_named(plain_server: str, line: str) -> None:
     failure = KafkaError(KafkaError._TRANSPORT, line.format(plain_server))
     error = error_of(failure, {"security.protocol": "ssl"}, plain_server)
-    assert "it speaks plain text, and security.protocol is SSL" in error.message
+    assert "it uses plain text, but security.protocol is SSL" in error.message
     assert "set security.protocol to PLAINTEXT" in error.hint
 
 

@@ -37,13 +37,13 @@ def test_both_forms_of_kafkas_tool_are_read():
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("orders,0,12\n", "line 1, 'orders,0,12', is no position"),
-        (TABLE, "line 6, \"Consumer group 'search' has no active members.\", is no position"),
+        ("orders,0,12\n", "line 1, 'orders,0,12', is not a position"),
+        (TABLE, "line 6, \"Consumer group 'search' has no active members.\", is not a position"),
         ("billing,orders,0,-1\n", "line 1"),
         ("billing,orders,zero,1\n", "line 1"),
         ("billing,orders,0,9223372036854775808\n", "line 1"),
         (",orders,0,1\n", "line 1"),
-        ("billing,orders,0,1\nbilling,orders,0,2\n", "line 2: a second position of billing in orders-0"),
+        ("billing,orders,0,1\nbilling,orders,0,2\n", "line 2 has a second position of billing in orders-0"),
     ],
 )
 def test_anything_else_is_refused_by_its_line(text, told, tmp_path):
@@ -59,9 +59,9 @@ def test_a_file_without_positions_is_refused(tmp_path, text):
     """As the tool leaves it where it fails: without an error, groups would begin where their own settings say."""
     path = tmp_path / "positions"
     path.write_text(text)
-    with pytest.raises(RefusedError, match="it has no position of a group") as refused:
+    with pytest.raises(RefusedError, match="the file has no position of a group") as refused:
         read_positions(path)
-    assert "kafka-consumer-groups prints" in refused.value.hint
+    assert "with kafka-consumer-groups" in refused.value.hint
 
 
 def test_a_mark_of_utf_8_is_not_of_the_first_groups_name(tmp_path):
@@ -71,9 +71,9 @@ def test_a_mark_of_utf_8_is_not_of_the_first_groups_name(tmp_path):
 
 
 def test_positions_of_another_topic_or_partition_are_refused():
-    with pytest.raises(RefusedError, match=r"no position is one in payments, .* but in orders"):
+    with pytest.raises(RefusedError, match=r"no position is in payments, .* are in orders"):
         Groups((BILLING,)).of_topic("payments", range(2))
-    with pytest.raises(RefusedError, match="billing has a position in orders-0, of which there is no copy"):
+    with pytest.raises(RefusedError, match="billing has a position in orders-0, which was not copied"):
         Groups((BILLING,)).of_topic("orders", range(0))
     other = GroupOffset("billing", "payments", 0, 3)
     assert Groups((BILLING, other)).of_topic("orders", range(1)).exact_at == {0: [12]}

@@ -39,7 +39,7 @@ def test_a_topic_that_keeps_everything_gets_no_default_retention_with_a_policy_t
 def test_a_target_that_is_there_with_other_settings_is_refused() -> None:
     wanted = Wanted("t", {"retention.ms": "5"})
     wanted.check({"retention.ms": "5", "segment.ms": "1"})
-    with pytest.raises(RefusedError, match=r"Kafka's t is there already, with retention\.ms=6"):
+    with pytest.raises(RefusedError, match=r"Kafka's t exists already, with retention\.ms=6"):
         wanted.check({"retention.ms": "6"})
 
 

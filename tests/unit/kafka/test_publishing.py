@@ -172,7 +172,7 @@ def test_a_record_that_cannot_be_sent_is_found_among_others(wrong: Record) -> No
     topic = MemoryTopic()
     topic.append([Record(b"k%d" % number, b"v", 1, (("h", b"x"),)) for number in range(5)])
     topic.append([Record(b"k7", b"v", 1), wrong, Record(b"k8", b"v", 1)])
-    with pytest.raises(InvalidRecordError, match=r"at or behind offset 6|record at offset 6 has a header"):
+    with pytest.raises(InvalidRecordError, match=r"at or after offset 6|record at offset 6 has a header"):
         published(topic)
 
 

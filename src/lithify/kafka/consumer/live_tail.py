@@ -29,7 +29,7 @@ FETCHED_AT_ONCE = 10_000
 """Records of one fetch, at most. The id of the topic is requested once per fetch."""
 LOG_APPEND_TIME = 2
 """The client's `TIMESTAMP_LOG_APPEND_TIME`, without importing it for each record."""
-_COPIED = "`lithify kafka ingest` copies it, with � in that name; then start again, and it is read from the lake"
+_COPIED = "run `lithify kafka ingest`, which copies the record with � in that name; then start again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,14 +264,14 @@ def check_reachable(topic: str, partition: int, ends: tuple[int, int], offset: i
     match copy_continuation(offset, SourceLog(partition, *ends)):
         case NeverCopied(_, start):
             raise SourceLostError(
-                f"Kafka's {topic}-{partition} starts at {start} now: offsets [{offset}, {start}) are neither there "
+                f"Kafka's {topic}-{partition} starts at {start} now: offsets [{offset}, {start}) are neither in Kafka "
                 "nor in the lake",
                 hint="ingest records before Kafka's retention deletes them",
             )
         case SourceWentBack(_, end):
             raise SourceWentBackError(
                 f"Kafka's {topic}-{partition} ends at {end}, below offset {offset}, where this consumer continues",
-                hint="its topic was recreated or truncated, or it is another one",
+                hint="check whether its topic was recreated or truncated, or is another one",
             )
 
 
@@ -279,8 +279,8 @@ def cut_error(log: str, cut: Cut, offset: int) -> SourceWentBackError:
     """The error for a log, or a topic of which one has, that has lost records which were read (C72)."""
     where = f"below {offset}" if cut.offset is None else f"from offset {cut.offset} on"
     return SourceWentBackError(
-        f"Kafka's {log} has lost its records {where} and has others there now, as after an unclean "
-        f"leader election or a restore; those that were lost were read, up to {offset}",
+        f"Kafka's {log} has lost its records {where} and now has others there, as after an unclean leader "
+        f"election or a restore; this consumer had read the lost records up to {offset}",
         hint=COPY_AGAIN,
     )
 

@@ -31,7 +31,7 @@ from lithify.rules.lifecycle.copies.missed_deletes import (
     together,
 )
 
-HINT = "`lithify kafka ingest --resync` brings the copy up to date; then start again, from the beginning"
+HINT = "run `lithify kafka ingest --resync` to bring the copy up to date, then start again from the beginning"
 
 
 class TailWatch:

@@ -22,8 +22,8 @@ _LONGEST_LINE = 100_000
 _SHOWN_CHARACTERS = 200
 _COLUMNS = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET")
 _HINT = (
-    "write a line group,topic,partition,offset for each, as kafka-consumer-groups exports several groups; it leaves "
-    "the name out where it exports one"
+    "write a line group,topic,partition,offset for each position, as kafka-consumer-groups exports several groups; "
+    "for a single group it omits the name"
 )
 
 
@@ -49,8 +49,8 @@ def read_positions(path: Path) -> tuple[GroupOffset, ...]:
     except ValueError as error:
         raise RefusedError(f"{path}: {error}", hint=_HINT) from error
     if not positions:  # as after a tool that failed: groups would begin anywhere
-        hint = "kafka-consumer-groups prints the offsets of all groups; leave the file out if there are none"
-        raise RefusedError(f"{path}: it has no position of a group", hint=hint)
+        hint = "export the offsets of all groups with kafka-consumer-groups, or omit the file if there are no groups"
+        raise RefusedError(f"{path}: the file has no position of a group", hint=hint)
     return positions
 
 
@@ -73,7 +73,7 @@ def parse_positions(text: str) -> tuple[GroupOffset, ...]:
             where = position.group, position.topic, position.partition
             if where in positions:
                 named = f"{position.group[:_SHOWN_CHARACTERS]} in {position.topic[:_SHOWN_CHARACTERS]}"
-                raise ValueError(f"line {number}: a second position of {named}-{position.partition}")
+                raise ValueError(f"line {number} has a second position of {named}-{position.partition}")
             positions[where] = position
     return tuple(positions.values())
 
@@ -93,7 +93,7 @@ def _of_csv(line: str) -> Mapping[str, str]:
 
 def _position(row: Mapping[str, str], where: str) -> GroupOffset | None:
     if not row:
-        raise ValueError(f"{where} is no position of a group")
+        raise ValueError(f"{where} is not a position of a group")
     group, topic, partition, offset = (row[name] for name in _COLUMNS)
     if offset == "-" or partition == "-":
         return None
@@ -101,5 +101,5 @@ def _position(row: Mapping[str, str], where: str) -> GroupOffset | None:
         int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1 for text in (partition, offset)
     ]
     if not (group and topic) or min(numbers) < 0 or numbers[0] >= 2**31 or numbers[1] > _LARGEST:
-        raise ValueError(f"{where} is no position of a group")
+        raise ValueError(f"{where} is not a position of a group")
     return GroupOffset(group, topic, *numbers)

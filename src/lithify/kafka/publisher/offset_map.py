@@ -109,7 +109,7 @@ class OffsetMap:
         last = Run(0, 0, 0, 0)
         for gap, hole, jump, records in zip(*[iter(map(index, numbers))] * 4, strict=True):
             if min(gap, hole, jump, records - 1) < 0:
-                raise ValueError(f"no map of offsets: {numbers!r}")
+                raise ValueError(f"not a map of offsets: {numbers!r}")
             last = Run(last.end + gap, last.end + gap + hole, last.target_end + jump, records)
             runs.append(last)
         if last.end > published or last.target_end > end or (runs and last.target_end != end):

@@ -191,8 +191,8 @@ class _Run:
         self.config = target.config
         if target.created:
             how = ", ".join(f"{name}={value}" for name, value in sorted(target.config.items()))
-            groups = "are translated" if self.groups.positions else "of another cluster are none in it"
-            text = f"created with {how}; offsets are new there: positions of groups {groups}"
+            groups = "are translated" if self.groups.positions else "of another cluster are not valid in it"
+            text = f"created with {how}; its offsets are new: positions of groups {groups}"
             self.notes(KafkaNote("created", f"{self.topic.name} → {self.to}: {text}", self.topic.name, self.to))
 
     def _tell_progress(self, session: Session, state: TopicState, records: int) -> None:

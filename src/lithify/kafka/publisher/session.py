@@ -129,12 +129,12 @@ class Session:
         if any("\0" in name for name, _ in record.headers):
             raise InvalidRecordError(
                 f"{log}: the record at offset {record.offset} has a header whose name has a NUL, where Kafka's client "
-                "for Python would cut it",
-                hint="it cannot be published with its headers",
+                "for Python would end the name",
+                hint="this record cannot be published with its headers",
             )
         if record.key is None and self.target.compacts:
             raise InvalidRecordError(
-                f"{log}: the record at offset {record.offset} has no key, and a compacted topic takes none",
+                f"{log}: the record at offset {record.offset} has no key, which a compacted topic requires",
                 hint="publish into a topic with cleanup.policy=delete and retention.ms=-1",
             )
 
@@ -214,7 +214,7 @@ def _check_continues(cursor: Cursor, state: TopicState, partition: int) -> None:
             return
         case lost:
             log = LogId(state.name, partition)
-            raise lost_error(log, cursor, lost, "publish into a topic that is not there yet")
+            raise lost_error(log, cursor, lost, "publish into a topic that does not exist yet")
 
 
 def _check_not_source(warehouse: Warehouse, cluster: Cluster, state: TopicState, to: str) -> None:
@@ -224,7 +224,7 @@ def _check_not_source(warehouse: Warehouse, cluster: Cluster, state: TopicState,
         if source_id and cluster.topic_id(to) == source_id:
             raise RefusedError(
                 f"{state.name} was copied from Kafka's {to} itself",
-                hint="publish into another topic; one that is not there yet is created",
+                hint="publish into another topic; Lithify creates a topic that does not exist",
             )
 
 
@@ -237,6 +237,7 @@ def _check_timestamps(warehouse: Warehouse, state: TopicState) -> None:
 
 def _without_time(log: LogId, offset: int) -> InvalidRecordError:
     return InvalidRecordError(
-        f"{log}: the record at or behind offset {offset} has timestamp 0, which Kafka's client takes for now",
-        hint="it cannot be published with its timestamp",
+        f"{log}: the record at or after offset {offset} has timestamp 0, which Kafka's client would replace by the "
+        "current time",
+        hint="this record cannot be published with its timestamp",
     )

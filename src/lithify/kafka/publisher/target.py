@@ -55,7 +55,7 @@ class Wanted:
         other = [f"{name}={config.get(name)}" for name, value in wanted.items() if config.get(name) != value]
         if other:
             raise RefusedError(
-                f"Kafka's {self.to} is there already, with {', '.join(other)}",
+                f"Kafka's {self.to} exists already, with {', '.join(other)}",
                 hint="leave these settings out, or change the topic with kafka-configs",
             )
 
@@ -95,7 +95,7 @@ def find_or_make(cluster: Cluster, wanted: Wanted, partitions: int, source: Sour
     if there < partitions:
         raise RefusedError(
             f"Kafka's {to} has {plural(there, 'partition')}, fewer than the topic's {partitions}",
-            hint="records keep their partitions; give it more, or name a topic that is not there yet",
+            hint="add partitions to it, as records keep their partitions, or use a topic that does not exist yet",
         )
     config = _config(cluster, to)
     wanted.check(config)
@@ -145,8 +145,8 @@ def _check_keeps(wanted: Wanted, config: Mapping[str, str], source: Source) -> N
     limits = [f"{name}={config[name]}" for name in names if config.get(name, "-1") not in ("-1", taken.get(name))]
     if "delete" in policy and limits and not source.settings.deletes:
         raise RefusedError(
-            f"Kafka's {to} deletes old records ({', '.join(limits)}), which the topic keeps",
-            hint="set its cleanup.policy to compact, or these to -1",
+            f"Kafka's {to} deletes old records ({', '.join(limits)}), but the topic in the lake keeps them",
+            hint="set its cleanup.policy to compact, or these settings to -1",
         )
 
 
@@ -159,7 +159,7 @@ def check_only_ours(cluster: Cluster, to: str, ends: Mapping[int, int], clock: C
         while not tail.is_at_end(cluster.timeout_s):
             for record in tail.take(0):
                 raise RefusedError(
-                    f"Kafka's {to}-{record.partition} has a record at offset {record.offset} of another program",
+                    f"Kafka's {to}-{record.partition} has a record of another program at offset {record.offset}",
                     hint="publish to a topic that no other program writes to",
                 )
     finally:
@@ -190,14 +190,13 @@ def make(cluster: Cluster, wanted: Wanted, partitions: int, config: Mapping[str,
         except client().KafkaException as error:
             k = client().KafkaError
             hints = {
-                k.INVALID_CONFIG: "--config NAME=VALUE gives another value, and NAME= leaves out what the copied "
-                "topic had",
+                k.INVALID_CONFIG: "give another value with --config NAME=VALUE, or omit the copied value with NAME=",
                 k.INVALID_REPLICATION_FACTOR: "give a --replication-factor of at most the number of brokers",
             }
             hint = hints.get(error.args[0].code())
             if hint is None:
                 raise
-            raise RefusedError(f"Kafka does not create {to}: {error.args[0].str()}", hint=hint) from error
+            raise RefusedError(f"Kafka refused to create {to}: {error.args[0].str()}", hint=hint) from error
 
 
 def _config(cluster: Cluster, to: str) -> dict[str, str]:

@@ -209,8 +209,8 @@ class Transactions:
         """For a record that the client itself does not take."""
         return InvalidRecordError(
             f"{self._to}: the record at offset {record.offset} of partition {record.partition} in the lake is larger "
-            f"than {setting} lets Kafka's client send",
-            hint=f"leave {setting} out of the client's settings, or raise it",
+            f"than {setting} allows Kafka's client to send",
+            hint=f"remove {setting} from the client's settings, or raise it",
         )
 
     def _delivered(self, failure: KafkaError | None, sent: Message) -> None:
@@ -227,7 +227,7 @@ class Transactions:
             return InvalidRecordError(
                 f"Kafka's {self._to}-{sent.partition()} refuses the records from key {sent.key()!r} on: "
                 f"{failure.str()}",
-                hint="change the settings of that topic, which must allow the records",
+                hint="change the settings of that topic so that they allow the records",
             )
         return self._named(failure)
 
@@ -240,14 +240,14 @@ class Transactions:
                 failure = error.args[0]
         if failure.code() in (k._FENCED, k.PRODUCER_FENCED, k.INVALID_PRODUCER_EPOCH):
             return ConflictError(  # the brokers refuse both in the same way
-                f"{self._to}: another run publishes this topic into it, or this one was paused in a transaction for "
-                f"{PAUSE_S // 60} minutes or more",
-                hint="leave it to the other one, or start this one again: it continues after what was published",
+                f"{self._to}: another run is publishing this topic into it, or this run was paused in a transaction "
+                f"for {PAUSE_S // 60} minutes or more",
+                hint="let the other run continue, or start this one again: it continues after what was published",
             )
         named = self._cluster.named(failure, self._to)
         if failure.code() in (k.GROUP_AUTHORIZATION_FAILED, k.TRANSACTIONAL_ID_AUTHORIZATION_FAILED):
-            rights = "Read on the group, and Describe and Write on the transactional id,"
-            return BrokerError(named.message, hint=f"give this user the rights {rights} {self._owner}")
+            rights = "rights: Read on the group, and Describe and Write on the transactional id,"
+            return BrokerError(named.message, hint=f"give this user the {rights} {self._owner}")
         return named
 
     @contextmanager
@@ -272,4 +272,6 @@ def _stored(offset: int, metadata: str) -> Stored:
         cursor = Cursor.from_json({**fields, "offset": offset})
         return Stored(cursor, OffsetMap.from_json(fields.get("map", ()), offset, int(fields["end"])))
     except (ArithmeticError, KeyError, RecursionError, TypeError, ValueError) as error:
-        raise RefusedError(f"another program stored offsets: {metadata!r}", hint="publish to another topic") from error
+        raise RefusedError(
+            f"another program stored these offsets: {metadata!r}", hint="publish to another topic"
+        ) from error

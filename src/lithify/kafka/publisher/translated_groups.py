@@ -42,14 +42,15 @@ class Groups:
         if self.positions and not positions:
             topics = sorted({position.topic for position in self.positions})
             raise RefusedError(
-                f"no position is one in {topic}, whose records are published, but in {', '.join(topics[:10])}",
-                hint=f"name the topic as the source did: {topic}",
+                f"no position is in {topic}, the topic that is published; the positions are in "
+                f"{', '.join(topics[:10])}",
+                hint=f"write the topic in the positions as {topic}",
             )
         for position in positions:
             if position.partition not in partitions:
                 raise RefusedError(
-                    f"{position.group} has a position in {topic}-{position.partition}, of which there is no copy",
-                    hint=f"leave out positions in partitions from {len(partitions)} on",
+                    f"{position.group} has a position in {topic}-{position.partition}, which was not copied",
+                    hint=f"remove positions in partitions from {len(partitions)} on",
                 )
         return replace(self, positions=tuple(positions))
 
