@@ -179,7 +179,7 @@ def test_a_broker_that_does_not_tell_whether_it_compacts_is_a_note() -> None:
     cluster.topics[TOPIC].is_compacting = None
     report = a_round(cluster)
     assert report.changed and not report.failed
-    assert report.notes == (f"whether its broker compacts {TOPIC} itself right now is not known",)
+    assert report.notes == (f"it is unknown whether the broker compacts {TOPIC} itself at the moment",)
 
 
 def test_ledgers_of_another_compactor_that_are_left_are_deleted_too() -> None:

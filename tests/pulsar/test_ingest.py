@@ -256,7 +256,7 @@ def test_what_is_no_source_or_no_copy_is_refused(copy, session):
     assert report.refused
     copy.lake.create_topic("plain")
     report = copy.ingest(into="plain")
-    assert "message.ids=none, and a copy of a Pulsar topic keeps ids" in str(report.error)
+    assert "message.ids=none, but a copy of a Pulsar topic keeps ids" in str(report.error)
     assert report.refused
 
 

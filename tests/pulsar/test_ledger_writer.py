@@ -108,7 +108,7 @@ def test_more_bookies_than_there_are_is_an_error_that_says_so(pulsar_server):
 
 
 def test_a_metadata_store_that_is_not_there_is_an_error_in_bounded_time():
-    with pytest.raises(BrokerError, match="no client of BookKeeper"):
+    with pytest.raises(BrokerError, match="the client of BookKeeper cannot start"):
         LedgerJvm(java_parts(), "metadata-store:zk:127.0.0.1:1", "/ledgers", 2)
 
 

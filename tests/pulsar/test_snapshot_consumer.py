@@ -180,9 +180,9 @@ def test_what_is_trimmed_and_not_copied_is_named(copy):
         copy.produce(5, 9)
         trim(copy)
         copy.produce(9, 12)
-        with pytest.raises(SourceLostError, match=f"messages behind {at} may have been trimmed"):
+        with pytest.raises(SourceLostError, match=f"messages after {at} may have been trimmed"):
             taken(consumer)
-    with pytest.raises(SourceLostError, match=f"messages behind {at} may have been trimmed"):
+    with pytest.raises(SourceLostError, match=f"messages after {at} may have been trimmed"):
         PulsarSnapshotConsumer(copy.copy, copy.config)
 
 

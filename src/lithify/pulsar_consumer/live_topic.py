@@ -121,9 +121,9 @@ class PulsarTopic:
         match continuation(whole, known, self._last_id(partition)):
             case NeverCopied(_, start):
                 return SourceLostError(
-                    f"Pulsar's {name} starts at {start} now: messages behind {copied_to} may have been trimmed, "
-                    "and are not in the lake",
-                    hint="let `lithify pulsar ingest` run, and leave its subscription as it is",
+                    f"Pulsar's {name} starts at {start} now: messages after {copied_to} may have been trimmed, and "
+                    "are not in the lake",
+                    hint="run `lithify pulsar ingest` before messages are trimmed, and do not change its subscription",
                 )
             case SourceWentBack(_, end):
                 return SourceWentBackError(

@@ -43,7 +43,7 @@ class PulsarSnapshotConsumer(LakeAndLive):
     ) -> None:
         if not cluster.admin_url:
             raise InvalidSettingError(
-                "the admin URL of the Pulsar cluster is missing: only there a consumer sees what was trimmed",
+                "the admin URL of the Pulsar cluster is missing; a consumer needs it to find trimmed messages",
                 hint="give admin_url",
             )
         state = topic.state()
@@ -51,7 +51,9 @@ class PulsarSnapshotConsumer(LakeAndLive):
         copied = source_of(topic.warehouse.store, state)
         name = pulsar_topic or ("" if copied is None else copied.name)
         if not name:
-            raise RefusedError(f"{topic.name}: the lake does not say what it is a copy of", hint="give pulsar_topic")
+            raise RefusedError(
+                f"{topic.name}: the lake does not have the name of the Pulsar topic", hint="give pulsar_topic"
+            )
         file = None if position is None else PositionFile(Path(position), topic.topic_name.stored, name, "Pulsar")
         self._pulsar = PulsarTopic(cluster, name, state.identity, topic.warehouse.clock, skip_damaged=skip_damaged)
         super().__init__(topic.warehouse, topic.topic_name, self._pulsar, partitions, file)

@@ -11,6 +11,6 @@ def test_a_cluster_that_never_answers_is_said_and_given_up(lithify, monkeypatch)
     done = lithify("--debug", "pulsar", "ingest", TOPIC, "--service-url", "pulsar://127.0.0.1:1", code=1)
     waits = [line for line in done.err.splitlines() if "trying again for" in line]
     assert len(waits) == 1
-    assert waits[0].startswith("no broker is reached at 127.0.0.1:1: ")
+    assert waits[0].startswith("no broker can be reached at 127.0.0.1:1: ")
     assert "check the service URL" in waits[0]
     assert "Connection refused, for 2 s" in done.err

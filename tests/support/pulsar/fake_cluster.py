@@ -141,7 +141,7 @@ class FakePulsar:
     def is_compacting(self, partition: str) -> bool:
         found = self.topics[partition].is_compacting
         if found is None:
-            raise RefusedError(f"whether its broker compacts {partition} itself right now is not known")
+            raise RefusedError(f"it is unknown whether the broker compacts {partition} itself at the moment")
         return found
 
     def look(self, partition: str) -> TopicLook:
@@ -154,7 +154,7 @@ class FakePulsar:
                 self._serve(topic, *topic.acknowledged)
         served = None if topic.served not in self.views else self._looked(topic.served)
         if self.looks_fail_without_view and topic.served is not None and served is None:
-            raise DamagedError(f"{partition}: its compacted ledger is gone")
+            raise DamagedError(f"{partition}: its compacted ledger is lost")
         entries = topic.entries
         return TopicLook(
             tuple(

@@ -117,9 +117,9 @@ def test_partitions_that_cannot_be_are_an_error(count):
 
 ASTRAY = {
     "in a circle": (lambda request: request.send(307, Location=request.path), "redirects"),
-    "to no web server": (lambda request: request.send(307, Location="file:///etc/passwd"), "show the token"),
-    "to no host": (lambda request: request.send(307, Location="http://[::1"), "cannot be asked"),
-    "to a host that can be none": (lambda request: request.send(307, Location="http://a..b/"), "cannot be asked"),
+    "to no web server": (lambda request: request.send(307, Location="file:///etc/passwd"), "expose the token"),
+    "to no host": (lambda request: request.send(307, Location="http://[::1"), "cannot be queried"),
+    "to a host that can be none": (lambda request: request.send(307, Location="http://a..b/"), "cannot be queried"),
     "nowhere": (lambda request: request.send(307), "redirects"),
 }
 

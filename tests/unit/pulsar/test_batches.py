@@ -148,9 +148,9 @@ def test_indexes_out_of_order_are_found_damaged(kept):
 @pytest.mark.parametrize(("count", "found"), [(2, "more than 2"), (5, "4")])
 def test_a_batch_of_another_number_of_messages_is_found_damaged(count, found):
     raw = batch(1, 0, FOUR, num_messages_in_batch=count)
-    with pytest.raises(DamagedError, match=f"has {found} messages, and {count} by its metadata"):
+    with pytest.raises(DamagedError, match=f"has {found} messages, but its metadata has a count of {count}"):
         messages_of_batch(entry_of(raw))
-    with pytest.raises(DamagedError, match=f"has {found} messages, and {count} by its metadata"):
+    with pytest.raises(DamagedError, match=f"has {found} messages, but its metadata has a count of {count}"):
         list(messages_of([raw]))
 
 

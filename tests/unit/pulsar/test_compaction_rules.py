@@ -149,7 +149,7 @@ def test_messages_without_a_key_stay_if_the_broker_retains_them():
 
 
 def test_an_entry_that_comes_twice_is_refused():
-    with pytest.raises(InvalidInputError, match="entry 1:0 comes twice"):
+    with pytest.raises(InvalidInputError, match="entry 1:0 is given twice"):
         compact_entries([*topic("k=1"), *topic("k=1")])
 
 

@@ -74,7 +74,7 @@ def test_a_range_is_read_from_the_copys_last_entry_and_copied_behind_it(kind):
     assert list(whole.behind(iter([[first, NEXT], [NEXT]]))) == [[NEXT], [NEXT]]
     assert list(within.behind(iter([[first, NEXT]]))) == [[first, NEXT]]  # a truncated copy lacks a part of it
     assert list(whole.behind(iter([[NEXT]]))) == [[NEXT]]  # it was trimmed
-    with pytest.raises(SourceWentBackError, match="t has another message at 7:41 than when that was read"):
+    with pytest.raises(SourceWentBackError, match="t now has another message at 7:41 than the one that was read"):
         list(whole.behind(iter([[kind(LATER), NEXT]])))
 
 

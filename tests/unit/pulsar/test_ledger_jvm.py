@@ -24,9 +24,9 @@ GREETS = r"printf '\000\000\000\005\000LITH';"
             "no class .check that the jars in",
         ),
         ("echo Unrecognized option >&2; exit 1", UnusableEnvironmentError, "Unrecognized option"),
-        ("echo Hello, world", UnusableEnvironmentError, "something else than a greeting"),
+        ("echo Hello, world", UnusableEnvironmentError, "something other than a greeting"),
         (r"printf '\000\000\000\005\000LIMB'", UnusableEnvironmentError, "another version"),
-        (r"printf '\000\000\000\003\001no'", BrokerError, "no client of BookKeeper: no"),
+        (r"printf '\000\000\000\003\001no'", BrokerError, "the client of BookKeeper cannot start: no"),
         (r"printf '\000\000\000\005\000LI'", UnusableEnvironmentError, "it has died"),
     ],
 )
@@ -43,7 +43,7 @@ def test_a_jvm_that_does_not_start_is_an_error(jvm_script, script, kind, said):
         (
             "echo '12:55 - INFO  - [main] - os.arch=amd64' >&2; echo '12:55 - WARN - ill' >&2; exit 0",
             UnusableEnvironmentError,
-            "said: 12:55 - WARN - ill .*another one is started the next time",
+            "its last lines are: 12:55 - WARN - ill .*starts another JVM",
         ),
         (r"exec 0<&-; exec sleep 100", UnusableEnvironmentError, "it has died|does not answer"),
         (r"head -c 5 >/dev/null; printf '\377\377\377\377'", UnusableEnvironmentError, "a size of 4294967295 bytes"),
@@ -58,7 +58,7 @@ def test_a_jvm_that_fails_later_is_an_error_within_its_time(jvm_script, script, 
         jvm.ask(b"E", bytes(8 << 20) if "sleep" in script else b"")
     assert time.monotonic() - begun_s < 10
     jvm.end()
-    with pytest.raises(UnusableEnvironmentError, match="not there any more"):
+    with pytest.raises(UnusableEnvironmentError, match="has ended"):
         jvm.ask(b"E")
 
 

@@ -106,7 +106,7 @@ REFUSED = {
     "no token": ((200, {"expires_in": 5}), "without an access_token", BrokerError),
     "a token of two lines": (
         (200, {"access_token": f"{SECRET}\n", "expires_in": 5}),
-        "it is not one line",
+        "is not one line",
         BrokerError,
     ),
     "a redirect": ((302, {}), "answers 302", BrokerError),
@@ -149,6 +149,6 @@ def test_an_issuer_that_is_away_or_not_trusted_is_an_error(issuer, tmp_path):
 def test_credentials_that_are_none_are_not_sent(issuer, tmp_path, text):
     (file := tmp_path / "key.json").write_text(text)
     for url in (f"file:{file}", f"data:,{text}", "data:;base64,%%%", f"file:{tmp_path / 'none'}"):
-        with pytest.raises(BrokerError, match=r"has not both client_id|cannot be read"):
+        with pytest.raises(BrokerError, match=r"does not have both client_id|cannot be read"):
             config_of(issuer.parameters(url)).login()
     assert issuer.asked == []

@@ -200,10 +200,10 @@ def test_one_entry_is_asked_for_and_may_be_gone():
 @pytest.mark.parametrize("at", [(1, 1 << 63), (1 << 63, 1)])
 def test_an_id_that_is_no_number_of_pulsars_is_an_error(at):
     with a_fake_broker((1, 0, ENTRY), flow=lambda *_: message_frame(*at, ENTRY)) as broker:
-        with pytest.raises(BrokerError, match="an id that is none"):
+        with pytest.raises(BrokerError, match="an invalid id"):
             read(broker, outage_s=30)
         broker.last = at
-        with pytest.raises(BrokerError, match="a last id that is none"):
+        with pytest.raises(BrokerError, match="an invalid last id"):
             Cluster(config_of(broker)).last_id(TOPIC)
 
 
@@ -269,7 +269,7 @@ def test_redirects_in_a_circle_end():
     def redirect(broker: FakeBroker, received: object) -> bytes:
         return _located(received, broker.url, response=0)
 
-    with a_fake_broker(lookup_topic=redirect) as broker, pytest.raises(BrokerError, match="another one has the topic"):
+    with a_fake_broker(lookup_topic=redirect) as broker, pytest.raises(BrokerError, match="redirected to another one"):
         read(broker)
 
 
@@ -283,7 +283,7 @@ def test_a_proxy_is_asked_to_pass_on_to_the_owner():
 
 
 def test_an_owner_that_takes_no_plain_connections_is_named():
-    said = pytest.raises(BrokerError, match="takes no connections without TLS")
+    said = pytest.raises(BrokerError, match="does not accept connections without TLS")
     with a_fake_broker(lookup_topic=lambda _, received: _located(received, "")) as broker, said:
         read(broker)
 
@@ -346,7 +346,7 @@ def refusing(text: str) -> Callable[[FakeBroker, object], bytes]:
 def test_a_view_whose_last_entry_the_broker_cannot_open_is_not_asked_for_again():
     """Pulsar 4.2 cannot tell the last id of a view with an encrypted end, whenever it is asked."""
     with a_fake_broker((1, 0, ENTRY), get_last_message_id=refusing(SEALED_END)) as broker:
-        with pytest.raises(SealedEndError, match="until a message comes"):
+        with pytest.raises(SealedEndError, match="until the topic gets a message"):
             list(TopicReader(config_of(broker), TOPIC).read(None, END, compacted=True))
         assert len(broker.of("get_last_message_id")) == 1
         with Cluster(config_of(broker)).subscribe(TOPIC, "mine") as held:

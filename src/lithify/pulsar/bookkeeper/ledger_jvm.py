@@ -81,7 +81,7 @@ class LedgerJvm:
         """Raises `ConnectorError`, `UnusableEnvironmentError`, or `BrokerError` if there is no such cluster."""
         self._answer_s = answer_s
         self._failure = ""
-        self._hint = f"check that the jars in {parts.pulsar_jars} are whole, and all of one Pulsar"
+        self._hint = f"check that the jars in {parts.pulsar_jars} are complete and all of the same Pulsar version"
         self._last_lines: deque[str] = deque(maxlen=LAST_LINES)
         class_path = parts.class_path()
         with as_file(files(__package__) / "Ledgers.java") as source:
@@ -129,16 +129,16 @@ class LedgerJvm:
         deadline = Deadline(self._answer_s * 3)
         (size,) = _SIZE.unpack(self._read(4, deadline))
         if not 1 <= size <= ANSWER_BYTES:
-            raise self._broken(f"it printed something else than answers: a size of {size} bytes")
+            raise self._broken(f"it printed something other than answers: a size of {size} bytes")
         answer = self._read(size, deadline)
         if answer[0] != 0:
             reason = answer[1:].decode(errors="replace")
-            raise BrokerError(f"BookKeeper refused or did not answer: {reason}", hint="check that its bookies run")
+            raise BrokerError(f"BookKeeper refused or did not answer: {reason}", hint="check that the bookies run")
         return answer[1:]
 
     def end(self) -> None:
         """Ends it, in bounded time; what is on its way is given up."""
-        self._failure = self._failure or "it was ended"
+        self._failure = self._failure or "it was stopped"
         for pipe in (self._stdin, self._stdout):  # also if it waits for us to read more
             with suppress(OSError):
                 pipe.close()
@@ -152,14 +152,16 @@ class LedgerJvm:
     def _greeted(self, deadline: Deadline) -> None:
         (size,) = _SIZE.unpack(self._read(4, deadline))
         if not 1 <= size <= ANSWER_BYTES:
-            raise self._broken("it printed something else than a greeting")
+            raise self._broken("it printed something other than a greeting")
         greeting = self._read(size, deadline)
         if greeting[0] != 0:
-            hint = "check the metadata store's URL, and that it can be reached from here"
-            raise BrokerError(f"no client of BookKeeper: {greeting[1:].decode(errors='replace')}", hint=hint)
+            hint = "check the URL of the metadata store, and that it can be reached from here"
+            raise BrokerError(
+                f"the client of BookKeeper cannot start: {greeting[1:].decode(errors='replace')}", hint=hint
+            )
         if greeting[1:] != GREETING:
-            raise self._broken("it is of another version")
-        self._hint = "another one is started the next time"
+            raise self._broken("it has another version")
+        self._hint = "try again: that starts another JVM"
 
     def _write(self, data: memoryview, deadline: Deadline) -> None:
         self._must_be_there()
@@ -188,7 +190,7 @@ class LedgerJvm:
 
     def _must_be_there(self) -> None:
         if self._failure:
-            raise UnusableEnvironmentError(f"the JVM for BookKeeper is not there any more: {self._failure}")
+            raise UnusableEnvironmentError(f"the JVM for BookKeeper has ended: {self._failure}")
 
     def _wait(self, pipe: IO[bytes], event: int, deadline: Deadline) -> None:
         poll = select.poll()
@@ -207,7 +209,8 @@ class LedgerJvm:
         self._listener.join(END_S)
         lines = " / ".join(self._last_lines)
         return UnusableEnvironmentError(
-            f"the JVM for BookKeeper failed: {why}" + (f"; it said: {lines}" if lines else ""), hint=self._hint
+            f"the JVM for BookKeeper failed: {why}" + (f"; its last lines are: {lines}" if lines else ""),
+            hint=self._hint,
         )
 
     def _listen(self, errors: IO[bytes]) -> None:
@@ -221,8 +224,8 @@ class LedgerJvm:
 def _only(folder: Path, name: str, what: str) -> Path:
     jars = sorted(folder.glob(f"{name}-[0-9]*.jar"))
     if not jars:
-        hint = "name Pulsar's `lib` folder, or one that Maven fills with pulsar-metadata and what it depends on"
-        raise ConnectorError(f"{what} in {folder} have no {name}", hint=hint)
+        hint = "give Pulsar's `lib` folder, or one that Maven fills with pulsar-metadata and its dependencies"
+        raise ConnectorError(f"{what} in {folder} lack {name}", hint=hint)
     return jars[-1]
 
 

@@ -67,7 +67,9 @@ class TopicLedgers:
             exposing = runtime_configuration.get("exposingBrokerEntryMetadataToClientEnabled") == "true"
             transactions = runtime_configuration["transactionCoordinatorEnabled"] != "false"
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise BrokerError(f"the admin interface tells no ledgers as Lithify knows them: {error!r}") from error
+            raise BrokerError(
+                f"the admin interface reports ledgers in a form that Lithify does not support: {error!r}"
+            ) from error
         if offloaded or transactions or not listed:
             return None
         closed, newest = tuple(listed[:-1]), listed[-1][0]
@@ -78,7 +80,9 @@ class TopicLedgers:
     def between(self, start: MessageId, end: MessageId) -> Iterator[tuple[int, int, int]]:
         """Ledger, first and last entry of each part of a range, both inclusive. Raises `BrokerError` if it is newer."""
         if end.ledger > self.open:
-            raise BrokerError(f"entry {end} is in a ledger that is newer than those that the broker told", hint="retry")
+            raise BrokerError(
+                f"entry {end} is in a ledger that is newer than all ledgers that the broker reported", hint="try again"
+            )
         ledgers = [*self.closed, (self.open, end.entry + 1 if end.ledger == self.open else 0)]
         for ledger, entries in ledgers:
             first = start.entry if ledger == start.ledger else 0

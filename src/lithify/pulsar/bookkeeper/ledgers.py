@@ -58,7 +58,7 @@ class Replication:
         try:
             return cls(*(int(runtime_configuration[f"managedLedgerDefault{name}"]) for name in names))
         except (KeyError, ValueError, TypeError) as error:
-            raise BrokerError(f"the broker's configuration does not say its replication: {error}") from error
+            raise BrokerError(f"the broker's configuration does not have its replication: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class MetadataStore:
         own = internal_configuration.get("bookkeeperMetadataServiceUri")
         url = own or internal_configuration.get("metadataStoreUrl") or internal_configuration.get("zookeeperServers")
         if not isinstance(url, str):
-            raise BrokerError("the admin interface does not say where the metadata store is")
+            raise BrokerError("the admin interface does not report where the metadata store is")
         path = internal_configuration.get("ledgersRootPath")
         return cls.at(url, path if isinstance(path, str) and path else "/ledgers")
 
@@ -85,7 +85,9 @@ class MetadataStore:
             raise InvalidSettingError(f"{url!r} is not the URL of a metadata store")
         store = url.removeprefix(PREFIX)
         if store.startswith(OF_ONE_PROCESS):  # a client of ours would make another, empty one
-            hint = "a standalone Pulsar uses ZooKeeper if PULSAR_STANDALONE_USE_ZOOKEEPER=1 is set when it first starts"
+            hint = (
+                "set PULSAR_STANDALONE_USE_ZOOKEEPER=1 before a standalone Pulsar first starts: it then uses ZooKeeper"
+            )
             raise InvalidSettingError(f"the metadata store {store} cannot be reached by other programs", hint=hint)
         return cls(f"{PREFIX}{store}", ledgers_path)
 
@@ -267,5 +269,5 @@ def _horizon(listed: _Listed) -> MessageId:
     try:
         at = MessageIdData.FromString(listed.compacted_to)
     except DecodeError as error:
-        raise BrokerError(f"ledger {listed.ledger} does not say up to which entry it is compacted") from error
+        raise BrokerError(f"ledger {listed.ledger} does not have the entry up to which it is compacted") from error
     return MessageId(at.ledger_id, at.entry_id)

@@ -77,13 +77,13 @@ class Admin:
 
     def id_published_at(self, topic: str, publish_time_ms: int) -> tuple[int, int]:
         """Ledger and entry of the first entry of one partition that came at or after a time, or of the last one."""
-        what = f"{topic}: the id at a time"
+        what = f"{topic}: the message id at a time"
         message_id = _object(self.get(f"{_path(topic)}/messageid/{publish_time_ms}"), what)
         return _number(message_id.get("ledgerId"), what), _number(message_id.get("entryId"), what)
 
     def compaction_status(self, topic: str) -> dict[str, Any]:
         """`status` and `lastError` of the broker's own compaction of one partition."""
-        return _object(self.get(f"{_path(topic)}/compaction"), f"{topic}: the compaction's status")
+        return _object(self.get(f"{_path(topic)}/compaction"), f"{topic}: the status of its compaction")
 
     def subscription_properties(self, topic: str, subscription: str) -> dict[str, str]:
         """What is stored beside a subscription of one partition."""
@@ -135,7 +135,7 @@ class Admin:
             raise BrokerError(f"no TLS connection to the admin interface at {base}: {error}", hint=hint) from error
         except ValueError as error:  # of a host or a redirect, also those of `requests` that no other try changes
             raise BrokerError(
-                f"the admin interface at {base} cannot be asked: {error}", hint="check its URL"
+                f"the admin interface at {base} cannot be queried: {error}", hint="check its URL"
             ) from error
         except (requests.RequestException, TimeoutError, OSError) as error:
             hint = "check the admin URL, and that the cluster runs"
@@ -146,7 +146,7 @@ class Admin:
         try:
             return json.loads(body) if body.strip() else None
         except (ValueError, RecursionError) as error:
-            hint = "check the admin URL: is it that of a broker or proxy of Pulsar?"
+            hint = "check that the admin URL is the URL of a broker or proxy of Pulsar"
             raise BrokerError(f"{url} answers with something other than JSON", hint=hint) from error
 
     def _followed(self, method: str, url: str, content: object) -> tuple[int, bytes]:
@@ -168,7 +168,7 @@ class Admin:
                         return answer.status_code, bounded(answer, url)
                     other = urljoin(url, answer.headers.get("Location", ""))
                 if (urlsplit(url).scheme, urlsplit(other).scheme) not in _SAFE_STEPS:
-                    raise BrokerError(f"{url} redirects to {other}, which would show the token to others")
+                    raise BrokerError(f"{url} redirects to {other}, which would expose the token")
                 url = other
         raise BrokerError(f"{url}: more than {REDIRECTS_AT_MOST} redirects")
 
@@ -200,11 +200,11 @@ def _path(topic: str) -> str:
 
 def _object(answer: Any, what: str) -> dict[str, Any]:
     if not isinstance(answer, dict):
-        raise BrokerError(f"{what} that the admin interface tells is not an object")
+        raise BrokerError(f"{what}: the admin interface returned something that is not an object")
     return answer
 
 
 def _number(answer: Any, what: str) -> int:
     if not isinstance(answer, int) or isinstance(answer, bool):
-        raise BrokerError(f"{what}: the admin interface tells something that is not a number")
+        raise BrokerError(f"{what}: the admin interface returned something that is not a number")
     return answer

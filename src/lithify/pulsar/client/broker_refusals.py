@@ -70,6 +70,6 @@ def refusal(error: int, text: str, where: str) -> LithifyError:
     if name in ("AuthenticationError", "AuthorizationError"):
         return BrokerError(message, hint="check authPlugin and authParams, and the rights of this role on the topic")
     if text.startswith(SEALED_END) and not OF_BOOKIES.search(text.removeprefix(SEALED_END)):
-        hint = "readers of the compacted view fail as well, until a message comes; Pulsar 4.0 can open such a view"
+        hint = "readers of the compacted view fail too, until the topic gets a message; Pulsar 4.0 can open such a view"
         return SealedEndError(message, hint=hint)
     return TransientBrokerError(message) if name in PASSING else BrokerError(message)

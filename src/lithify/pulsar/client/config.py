@@ -73,8 +73,10 @@ class ClientConfig:
         keep_secret(self.token)
         for what, url in (("service", self.service_url), ("admin", self.admin_url)):
             if "@" in url:  # it would be shown wherever the URL is
-                hint = "leave it out of the URL; authPlugin and authParams of client.conf say who the client is"
-                raise InvalidSettingError(f"the {what} URL of the Pulsar cluster names a user or password", hint=hint)
+                hint = "remove it from the URL, and use authPlugin and authParams of client.conf"
+                raise InvalidSettingError(
+                    f"the {what} URL of the Pulsar cluster contains a user or password", hint=hint
+                )
         self.addresses()
         if self.admin_url:
             self.admin_urls()
@@ -93,7 +95,9 @@ class ClientConfig:
         check_no_stores(given, is_on=_flag(given, "useKeyStoreTls"))
         if "proxyServiceUrl" in given:
             hint = "remove it; if the proxy is Pulsar's own, give its address as brokerServiceUrl"
-            raise InvalidSettingError("proxyServiceUrl of client.conf: Lithify uses no such proxy", hint=hint)
+            raise InvalidSettingError(
+                "proxyServiceUrl of client.conf: Lithify does not support such a proxy", hint=hint
+            )
         if _flag(given, "useTls") and url.startswith("pulsar://"):
             url = "pulsar+ssl" + url.removeprefix("pulsar")
         config = cls(url, admin_url or given.get("webServiceUrl", ""), _tls_of(given))
@@ -102,7 +106,7 @@ class ClientConfig:
     def waiting(self, outage_s: float) -> ClientConfig:
         """The same, with no longer waits than this. Raises `InvalidSettingError`."""
         if not 0 < outage_s < inf:
-            raise InvalidSettingError(f"outage_s={outage_s} is no time to wait", hint="give seconds, more than 0")
+            raise InvalidSettingError(f"outage_s={outage_s} is not a time to wait", hint="give seconds, more than 0")
         return replace(self, outage_s=outage_s, answer_s=min(self.answer_s, outage_s))
 
     @property
@@ -141,7 +145,7 @@ class ClientConfig:
         if not (token.isascii() and token.isprintable()):  # no header can have it, and errors of libraries show it
             place = f"in {self.token_file}" if self.token_file else "of authParams"
             place = place if self.oauth2 is None else f"that {self.oauth2.issuer_url} has issued"
-            raise BrokerError(f"the token {place} is none: it is not one line of ASCII", hint="check authParams")
+            raise BrokerError(f"the token {place} is not one line of ASCII", hint="check authParams")
         if token:
             return "token", token.encode()
         return ("tls", b"") if self.tls.certificate_file else ("", b"")
@@ -161,8 +165,8 @@ def conf_of(file: Path) -> dict[str, str]:
         if not line or line[0] in "#!":
             continue
         if not _OWN_NAME.fullmatch(name.strip()) or not separator or value.endswith("\\"):
-            hint = "write name=value, without escapes and each in one line"
-            raise InvalidSettingError(f"{file}: line {number} is not understood", hint=hint)  # it may be a secret
+            hint = "write name=value, without escapes and on one line"
+            raise InvalidSettingError(f"{file}: line {number} is not a setting", hint=hint)  # it may be a secret
         conf[name.strip()] = value.strip()
     return conf
 
@@ -174,7 +178,7 @@ def _check_names(conf: Mapping[str, str]) -> None:
         spelled = _VERIFIES.lower() if "hostname" in name.lower() else name.lower()
         if name not in _READ and (meant := get_close_matches(spelled, missing, 1, _MISTYPED)):
             hint = f"did you mean {missing[meant[0]]}?"
-            raise InvalidSettingError(f"{name} of client.conf is no setting of a Pulsar client", hint=hint)
+            raise InvalidSettingError(f"{name} of client.conf is not a setting of a Pulsar client", hint=hint)
 
 
 def address_of(url: str) -> tuple[str, int]:
@@ -226,12 +230,12 @@ def _authenticated(config: ClientConfig, plugin: str, parameters: str) -> Client
         certificate, key = pairs.get("tlsCertFile", ""), pairs.get("tlsKeyFile", "")
         if not certificate:
             hint = "write tlsCertFile:/path/to/certificate,tlsKeyFile:/path/to/key"
-            raise InvalidSettingError("authParams names no certificate", hint=hint)
+            raise InvalidSettingError("authParams has no certificate", hint=hint)
         return replace(config, tls=replace(config.tls, certificate_file=certificate, key_file=key))
     if plugin == OAUTH2:
         return replace(config, oauth2=OAuth2.of(_json(parameters)))
     if plugin:
-        hint = f"Lithify knows {TOKEN}, {OAUTH2} and {CERTIFICATE}"
+        hint = f"use {TOKEN}, {OAUTH2} or {CERTIFICATE}"
         raise InvalidSettingError(f"the authPlugin {plugin} is not supported", hint=hint)
     return config
 

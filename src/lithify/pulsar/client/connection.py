@@ -214,7 +214,9 @@ class Connection:
         if answer.type == ERROR:
             raise refusal(answer.error.error, answer.error.message, self.where)
         if answer.type != CONNECTED:
-            raise BrokerError(f"{self.where} answers a login with command {answer.type}, which no broker does")
+            raise BrokerError(
+                f"{self.where} answers a login with command {answer.type}, which is not a command of a broker"
+            )
         if answer.connected.HasField("max_message_size"):
             self._frames.allow(answer.connected.max_message_size)
 
@@ -226,10 +228,10 @@ def _attempted(connect: Callable[[], socket.socket], where: str) -> socket.socke
         hint = "check tlsTrustCertsFilePath"
         raise BrokerError(f"the certificate of {where} is not trusted: {error.verify_message}", hint=hint) from error
     except ssl.SSLError as error:
-        hint = "check that this port speaks TLS, and the client's certificate"
+        hint = "check that this port uses TLS, and check the client's certificate"
         raise BrokerError(f"no TLS connection to {where}: {error.reason or error}", hint=hint) from error
     except ValueError as error:
         raise BrokerError(f"{where} is not the address of a broker: {error}", hint="check the service URL") from error
     except OSError as error:
         hint = "check the service URL, and that the cluster runs"
-        raise TransientBrokerError(f"no broker is reached at {where}: {error}", hint=hint) from error
+        raise TransientBrokerError(f"no broker can be reached at {where}: {error}", hint=hint) from error

@@ -60,7 +60,7 @@ def last_id(connection: Connection, topic: str) -> MessageId | None:
     if NOWHERE in (last.ledger_id, last.entry_id):
         return None
     if max(last.ledger_id, last.entry_id) > LARGEST:
-        raise BrokerError(f"{topic}: the broker tells a last id that is none: {last.ledger_id}:{last.entry_id}")
+        raise BrokerError(f"{topic}: the broker reports an invalid last id: {last.ledger_id}:{last.entry_id}")
     return MessageId(last.ledger_id, last.entry_id, last.batch_index)
 
 

@@ -49,7 +49,7 @@ class Frames:
     def allow(self, entry_bytes: int) -> None:
         """Entries may have this number of bytes from now on. Raises `BrokerError`."""
         if not 0 < entry_bytes <= ENTRY_BYTES_AT_MOST:
-            raise BrokerError(f"{self._where}: the broker has entries of {entry_bytes} bytes, which are too large")
+            raise BrokerError(f"{self._where}: the broker has entries of {entry_bytes} bytes, which is too large")
         self._limit = max(entry_bytes, ENTRY_BYTES) + PADDING_BYTES
 
     def receive(self, timeout_s: float) -> None:
@@ -84,12 +84,15 @@ class Frames:
                 frames.append((_parsed(data[begin + 8 : payload]), data[payload:end]))
                 begin = end
         except DecodeError as error:
-            raise BrokerError(f"{self._where} sends commands that are none of Pulsar's: {error}") from error
+            raise BrokerError(f"{self._where} sends commands that Pulsar does not have: {error}") from error
         del received[:begin]
         return frames
 
     def _checked(self, size: int, command_size: int) -> int:
         if 4 <= size <= self._limit and command_size <= size - 4:
             return size
-        hint = "check the service URL: is it the binary port of a broker or proxy, and with TLS if it is pulsar+ssl://?"
-        raise BrokerError(f"{self._where} does not speak Pulsar's protocol: a frame of {size} bytes", hint=hint)
+        hint = (
+            "check that the service URL is the binary port of a broker or proxy, with TLS if it begins with "
+            "pulsar+ssl://"
+        )
+        raise BrokerError(f"{self._where} does not use Pulsar's protocol: it sent a frame of {size} bytes", hint=hint)

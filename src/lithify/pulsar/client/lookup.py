@@ -61,7 +61,7 @@ def _owner_address(config: ClientConfig, first: Connection, topic: str) -> tuple
         url = answer.broker_service_url_tls if config.uses_tls else answer.broker_service_url
         if not url:
             kind = "with TLS" if config.uses_tls else "without TLS"
-            raise BrokerError(f"{topic}: the broker that has it takes no connections {kind}")
+            raise BrokerError(f"{topic}: the broker that serves it does not accept connections {kind}")
         host, port = address_of(url)
         address, broker = (
             ((host, port), "") if not answer.proxy_through_service_url else (first.address, f"{host}:{port}")
@@ -70,7 +70,7 @@ def _owner_address(config: ClientConfig, first: Connection, topic: str) -> tuple
             return address, broker
         with Connection(config, address, broker) as next_one:
             answer = _asked(next_one, topic, authoritative=answer.authoritative)
-    raise BrokerError(f"{topic}: more than {REDIRECTS_AT_MOST} brokers say that another one has the topic")
+    raise BrokerError(f"{topic}: more than {REDIRECTS_AT_MOST} brokers redirected to another one")
 
 
 def _asked(connection: Connection, topic: str, *, authoritative: bool) -> CommandLookupTopicResponse:

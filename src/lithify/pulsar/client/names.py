@@ -37,9 +37,9 @@ class TopicName:
             raise InvalidNameError(f"{name!r} is not the name of a Pulsar topic", hint=hint)
         domain, tenant, namespace, local = match.groups()
         if not {".", ".."}.isdisjoint((tenant, namespace, local)):  # another place, in the admin interface's URLs
-            raise InvalidNameError(f"{name!r} is not the name of a Pulsar topic: a part of it is no name")
+            raise InvalidNameError(f"{name!r} is not the name of a Pulsar topic: a part of it is . or ..")
         if domain != "persistent":
-            hint = "only persistent:// topics can be read and compacted: brokers store no entries of others"
+            hint = "use a persistent:// topic: brokers do not store the entries of others"
             raise InvalidNameError(f"{name} is not a persistent topic", hint=hint)
         return cls(tenant, namespace, local)
 
@@ -75,7 +75,9 @@ class TopicName:
 def checked_count(topic: str, partitions: int) -> int:
     """How many partitions a topic has by what a broker tells. Raises `BrokerError` for what cannot be."""
     if not 0 <= partitions <= PARTITIONS_AT_MOST:
-        raise BrokerError(f"{topic}: it would have {partitions} partitions, and at most {PARTITIONS_AT_MOST} are read")
+        raise BrokerError(
+            f"{topic}: it would have {partitions} partitions, but Lithify reads at most {PARTITIONS_AT_MOST}"
+        )
     return partitions
 
 

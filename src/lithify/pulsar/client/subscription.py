@@ -115,7 +115,7 @@ class Subscription:
                     return
                 silence = Deadline(LISTEN_S)
                 if any(frame.type == CLOSE_CONSUMER for frame, _ in frames):
-                    self._end("the broker closed it, as it does to move a topic")
+                    self._end("the broker closed it, as when it moves a topic")
 
     def _end(self, reason: str) -> None:
         self._lost = reason

@@ -127,7 +127,7 @@ class TopicReader:
         try:
             entries = int(stats["compactedLedger"]["entries"])
         except (LookupError, TypeError, ValueError) as error:
-            raise BrokerError(f"{self.topic}: its internal statistics are not as Pulsar has them: {error!r}") from error
+            raise BrokerError(f"{self.topic}: its internal statistics do not have Pulsar's form: {error!r}") from error
         with reading(self.config, self.topic, None, compacted=True) as connection:
             allow(connection, PERMITS)
             yield from islice(self._sent(connection, NOTHING_YET), entries)
@@ -154,7 +154,7 @@ class TopicReader:
         except TransientBrokerError as error:
             place = f"after entry {at[0]}:{at[1]}" if at[1] >= 0 else f"at the beginning of ledger {at[0]}"
             where = "at its first entry" if at == NOTHING_YET else place
-            hint = error.hint or "the broker's log says why, also where bookies have not got an entry, or damaged"
+            hint = error.hint or "see the broker's log; a bookie may lack an entry or have a damaged one"
             raise TransientBrokerError(f"{self.topic}: {where}: {error.message}", hint=hint) from error
 
     def _entries(self, frames: list[Frame]) -> list[RawEntry]:
@@ -165,14 +165,14 @@ class TopicReader:
                 at = command.message.message_id
                 entry = RawEntry(at.ledger_id, at.entry_id, data)
                 if max(entry[:2]) > LARGEST:
-                    raise BrokerError(f"{self.topic}: the broker sends an entry with an id that is none: {entry.place}")
+                    raise BrokerError(f"{self.topic}: the broker sent an entry with an invalid id: {entry.place}")
                 if data[:2] != CHECKSUM_MAGIC or data[2:6] != _stored(_crc32c(data[6:])):
                     entry_of(
                         entry, any_metadata=True
                     )  # says what is wrong, unless it has no checksum or has it behind other metadata
                 entries.append(entry)
             elif command.type == CLOSE_CONSUMER:
-                raise TransientBrokerError("the broker closed the reader, as it does to move a topic")
+                raise TransientBrokerError("the broker closed the reader, as when it moves a topic")
         return entries
 
 

@@ -47,7 +47,7 @@ def _in_order(entries: Iterable[tuple[int, int, bytes]]) -> list[RawEntry]:
     ordered = sorted((RawEntry(*entry) for entry in entries), key=lambda raw: raw[:2])
     for one, other in pairwise(ordered):
         if one[:2] == other[:2]:
-            raise InvalidInputError(f"entry {one.place} comes twice", hint="give each entry of the partition once")
+            raise InvalidInputError(f"entry {one.place} is given twice", hint="give each entry of the partition once")
     return ordered
 
 

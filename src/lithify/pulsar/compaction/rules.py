@@ -72,4 +72,4 @@ def order_of(name: str) -> Order:
         case "publish" | "event-time":
             return name
         case _:
-            raise InvalidSettingError(f"no such order of messages: {name!r}", hint="use publish or event-time")
+            raise InvalidSettingError(f"{name!r} is not an order of messages", hint="use publish or event-time")

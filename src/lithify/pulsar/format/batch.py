@@ -64,7 +64,7 @@ def messages_of_batch(entry: Entry) -> list[Message]:
         indexes = kept
     else:
         actual = f"more than {count}" if len(stored) > count else str(len(stored))
-        raise damaged(entry.raw, f"its batch has {actual} messages, and {count} by its metadata")
+        raise damaged(entry.raw, f"its batch has {actual} messages, but its metadata has a count of {count}")
     return [Message(index, *parts) for index, parts in zip(indexes, stored, strict=True)]
 
 
@@ -73,7 +73,7 @@ def kept_indexes(entry: Entry) -> list[int]:
     kept = list(entry.metadata.compacted_batch_indexes)
     bounded = [-1, *kept, entry.metadata.num_messages_in_batch]
     if not all(map(lt, bounded, bounded[1:])):
-        raise damaged(entry.raw, "the indexes of the messages that were kept of its batch are not in order")
+        raise damaged(entry.raw, "the indexes of the retained messages of its batch are not in order")
     return kept
 
 

@@ -37,7 +37,7 @@ def decompressed(codec: int, payload: bytes, size: int) -> bytes:
     if codec == NONE:
         return payload
     if size > PAYLOAD_LIMIT_BYTES:
-        raise CodecError(f"its payload would have {size} bytes, more than the {PAYLOAD_LIMIT_BYTES} that are read")
+        raise CodecError(f"its payload would have {size} bytes, but Lithify reads at most {PAYLOAD_LIMIT_BYTES}")
     if codec in _MOST_PER_BYTE and size > 64 + len(payload) * _MOST_PER_BYTE[codec]:
         raise CodecError(f"its payload of {len(payload)} bytes cannot become {size} bytes")
     try:
@@ -45,7 +45,7 @@ def decompressed(codec: int, payload: bytes, size: int) -> bytes:
     except (OSError, ValueError, zlib.error) as error:  # Arrow's errors are such
         raise CodecError(f"its payload cannot be decompressed: {error}") from error
     if len(data) != size or (codec == LZ4 and size and not _fills(payload, size)):
-        raise CodecError(f"its payload has not the {size} bytes that its metadata says")
+        raise CodecError(f"its payload does not have the {size} bytes that its metadata states")
     return data
 
 
@@ -64,7 +64,7 @@ def _inflated(payload: bytes, size: int) -> bytes:
 
 def _by_arrow(codec: int, payload: bytes, size: int) -> bytes:
     if codec == SNAPPY and _snappy_size(payload) != size:
-        raise CodecError("its payload is of another size than its metadata says")
+        raise CodecError("its payload does not have the size that its metadata states")
     return bytes(pa.Codec(_ARROW[codec]).decompress(payload, decompressed_size=size, asbytes=True))
 
 

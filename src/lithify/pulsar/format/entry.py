@@ -42,8 +42,10 @@ class RawEntry(NamedTuple):
 
 def damaged(raw: RawEntry, what: str) -> DamagedError:
     """The error for an entry whose bytes cannot be right."""
-    hint = "if its producer wrote it so, --skip-damaged keeps it whole; else read it from another bookie, or have the "
-    hint += "topic trimmed to after it"
+    hint = (
+        "if its producer wrote it so, keep it whole with --skip-damaged; otherwise read it from another bookie, or "
+        "have the topic trimmed to after it"
+    )
     return DamagedError(f"entry {raw.place} of the topic is damaged: {what}", hint=hint)
 
 
@@ -94,7 +96,7 @@ def metadata_of(raw: RawEntry, data: bytes, *, any_metadata: bool = False) -> Me
     except DecodeError:
         what = "its metadata is not a valid protobuf message"
     if not what and not metadata.IsInitialized():
-        what = "its metadata has not all of producer, sequence id and publish time"
+        what = "its metadata lacks a producer, a sequence id or a publish time"
     if what and any_metadata:
         return MessageMetadata(producer_name=b"", sequence_id=0, publish_time=0)
     if what:
@@ -141,5 +143,5 @@ def _verified(raw: RawEntry, data: bytes) -> bytes:
     (stored,) = _SIZE.unpack_from(data)
     actual = google_crc32c.value(data[4:])
     if stored != actual:
-        raise damaged(raw, f"its checksum is {stored:08x}, but that of its bytes is {actual:08x}")
+        raise damaged(raw, f"its checksum is {stored:08x}, but its bytes have the checksum {actual:08x}")
     return data[4:]

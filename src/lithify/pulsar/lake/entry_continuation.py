@@ -92,7 +92,7 @@ class Ledgers:
             noted = None if cursor is None else _noted(cursor["properties"])
             end = _place(stats["lastConfirmedEntry"])
         except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise BrokerError(f"the internal statistics of a topic are not understood: {error!r}") from error
+            raise BrokerError(f"the internal statistics of a topic do not have Pulsar's form: {error!r}") from error
         closed = {ledger: count for ledger, count in entries.items() if count and ledger < max(entries)}
         return cls(tuple(entries), place, noted, max(0, trimmed), end, closed)
 

@@ -51,6 +51,6 @@ def behind(
     if first[:2] != after.place:
         return entries
     if timestamp_of(first) not in (None, published_ms):
-        why = f"Pulsar's {topic} has another message at {after} than when that was read, as after a restore"
+        why = f"Pulsar's {topic} now has another message at {after} than the one that was read, as after a restore"
         raise SourceWentBackError(why, hint=hint)
     return entries[1:] if after.batch_index == NO_BATCH else entries

@@ -71,8 +71,8 @@ class LiveCluster:
             raise
         except BrokerError as error:
             raise RefusedError(
-                f"the broker does not tell by which rules it compacts: {error.message}",
-                hint="say --order, and --retain-null-key or --drop-null-key, as its broker.conf has them",
+                f"the broker does not report the rules of its compaction: {error.message}",
+                hint="give --order, and --retain-null-key or --drop-null-key, as in its broker.conf",
             ) from error
         retains = str(configuration.get("topicCompactionRetainNullKey", "false")).lower() == "true"
         by_event_time = str(configuration.get("compactionServiceFactoryClassName", "")).endswith(BY_EVENT_TIME)
@@ -93,7 +93,7 @@ class LiveCluster:
             raise
         except BrokerError as error:
             raise RefusedError(
-                f"whether its broker compacts {partition} itself right now is not known: {error.message}"
+                f"it is unknown whether the broker compacts {partition} itself at the moment: {error.message}"
             ) from error
 
     def look(self, partition: str) -> TopicLook:
@@ -104,8 +104,8 @@ class LiveCluster:
             if NO_LEDGER not in error.message:
                 raise
             raise DamagedError(
-                f"{partition}: its compacted ledger is gone, so the broker cannot tell about the topic",
-                hint="readers of the compacted view fail as well; `lithify pulsar uncompact` drops it",
+                f"{partition}: its compacted ledger is lost, so the broker cannot report on the topic",
+                hint="drop the compacted view with `lithify pulsar uncompact`: its readers fail too",
             ) from error
         cursors = stats.get("cursors")
         cursor = cursors.get(COMPACTION) if isinstance(cursors, dict) else None
@@ -113,7 +113,7 @@ class LiveCluster:
         try:
             return _looked(stats, cursor, last, unsettled)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise BrokerError(f"{partition}: its internal statistics are not as Pulsar has them: {error!r}") from error
+            raise BrokerError(f"{partition}: its internal statistics do not have Pulsar's form: {error!r}") from error
 
     def drop_view(self, partition: str) -> bool:
         admin = self._admin
@@ -141,7 +141,7 @@ class LiveCluster:
             return None if note is None else int(note)
         except ValueError as error:
             raise BrokerError(
-                f"{partition}: the property {NOTE} of {COMPACTION} is {note!r}, which is no ledger"
+                f"{partition}: the property {NOTE} of {COMPACTION} is {note!r}, which is not a ledger"
             ) from error
 
 
@@ -155,7 +155,7 @@ def _has_view(admin: Admin, partition: str) -> bool:
             raise
         return True
     except (LookupError, TypeError) as error:
-        raise BrokerError(f"{partition}: its internal statistics are not as Pulsar has them: {error!r}") from error
+        raise BrokerError(f"{partition}: its internal statistics do not have Pulsar's form: {error!r}") from error
 
 
 def _looked(

@@ -112,7 +112,7 @@ def write_view(
             stored, counts = filling.close().entries, writing.counts
             if stored != counts.entries_out:
                 raise EngineError(
-                    f"{view.partition}: ledger {ledger} has {stored} entries, {counts.entries_out} were written",
+                    f"{view.partition}: ledger {ledger} has {stored} entries, but {counts.entries_out} were written",
                     hint="nothing was changed; run it again",
                 )
         except BaseException as error:

@@ -74,17 +74,17 @@ class ViewWriting:
                 self._append(self._kept(messages, ~dead))
         if entries.view is not None and read.entries != entries.view.entries:
             raise DamagedError(
-                f"compacted ledger {entries.view.ledger}: {read.entries} entries were read, "
-                f"the broker says that it has {entries.view.entries}",
-                hint="nothing was changed; if that stays so, `lithify pulsar uncompact` drops the compacted view",
+                f"compacted ledger {entries.view.ledger}: {read.entries} entries were read, but the broker reports "
+                f"{entries.view.entries}",
+                hint="nothing was changed; try again, or drop the compacted view with `lithify pulsar uncompact`",
             )
         self.counts.entries_in += read.entries
         self.counts.bytes_in += read.size_bytes
         if expected is not None and read != expected:
             raise EngineError(
-                f"the entries up to {entries.end} are not those that the key pass has read: "
-                f"{read.entries} instead of {expected.entries}",
-                hint="the topic was trimmed or truncated meanwhile; nothing was changed, run it again",
+                f"the entries up to {entries.end} are not the ones that the key pass read: {read.entries} instead of "
+                f"{expected.entries}",
+                hint="run it again: the topic was trimmed or truncated meanwhile; nothing was changed",
             )
 
     def _kept(self, part: RoundMessages, alive: Flags) -> list[bytes]:

@@ -95,10 +95,10 @@ def jars_folder(given: str | None) -> Path:
     folder = given or os.environ.get(JARS_VARIABLE)
     if not folder:
         raise ConnectorError(
-            "Pulsar's jars, with which compacted views are written, are not named",
+            "Pulsar's jars, which write compacted views, are not given",
             hint=f"give --jars DIR, or set {JARS_VARIABLE}, to the `lib` folder of a Pulsar distribution",
         )
     path = local_folder(folder)
     if not path.is_dir():
-        raise ConnectorError(f"{path}, where Pulsar's jars should be, is not a folder", hint="check --jars")
+        raise ConnectorError(f"{path} is not a folder with Pulsar's jars", hint="check --jars")
     return path

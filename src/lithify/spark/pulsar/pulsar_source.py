@@ -92,7 +92,7 @@ class PulsarSource:
 
     def topics(self, pattern: str) -> tuple[str, ...]:
         """Raises `RefusedError`: topics of Pulsar are copied by name."""
-        raise RefusedError(f"{pattern}: topics of Pulsar are copied by name, not by a pattern")
+        raise RefusedError(f"{pattern}: topics of Pulsar are copied by name, not by pattern")
 
     def topic(self, name: str) -> SourceTopic:
         """Its id is when it was created, if the admin interface tells. Raises `UnknownSourceError` or `BrokerError`."""
@@ -107,8 +107,8 @@ class PulsarSource:
         """Subscribes, so that brokers keep what comes next. Raises `RefusedError` or `BrokerError`."""
         if copy.settings.message_ids != "pulsar":
             raise RefusedError(
-                f"{copy.name}: message.ids=none, and a copy of a Pulsar topic keeps ids",
-                hint="name another --into: a topic that is not there yet is created",
+                f"{copy.name}: message.ids=none, but a copy of a Pulsar topic keeps ids",
+                hint="use another --into: Lithify creates a topic that does not exist",
             )
         subscription = subscription_of(copy.identity)
         self._subscriptions[topic.name] = subscription
@@ -157,7 +157,7 @@ class PulsarSource:
         """The preset `pulsar`, with ids; what Pulsar has accepted is not refused. Raises `InvalidSettingError`."""
         given = "".join(f", {name}={value}" for name, value in config.items())
         name = self._request.target(topic)
-        text = f"{name}: created with the preset pulsar{given}; not with the retention or TTL of its namespace"
+        text = f"{name}: created with the preset pulsar{given}; the retention and TTL of its namespace are not copied"
         self._notes(IngestNote("settings", f"{text}, as a copy keeps its history", source=topic))
         return {**preset("pulsar"), "max.message.bytes": MOST_BYTES, **config, "message.ids": "pulsar"}
 

@@ -144,8 +144,8 @@ def _ranges(
     tally = key_results.tally
     if tally.compared != tally.dirty_keyed or len(key_results.read) != len(task.ranges):
         raise EngineError(
-            f"{task.view.partition}: {tally.dirty_keyed} messages have keys, {tally.compared} were compared",
-            hint="workers must run the same version of Lithify; nothing was changed",
+            f"{task.view.partition}: {tally.dirty_keyed} messages have keys, but {tally.compared} were compared",
+            hint="run the same version of Lithify on all workers; nothing was changed",
         )
     return (
         view_range(one, task.rules, key_results.of(one.number), key_results.read[one.number]) for one in task.ranges

@@ -58,17 +58,17 @@ class OAuth2:
         if unknown := sorted(name for name in given if name not in (*_KNOWN, *_IGNORED)):
             names = ", ".join(name for name in unknown if re.fullmatch(r"[A-Za-z]{1,40}", name)) or "a name"
             raise InvalidSettingError(
-                f"authParams of OAuth 2.0: {names} is not known", hint=f"known: {', '.join(_KNOWN)}"
+                f"authParams of OAuth 2.0: {names} is not supported", hint=f"supported: {', '.join(_KNOWN)}"
             )
         if given.get("type", "client_credentials") != "client_credentials":
-            raise InvalidSettingError("authParams: Lithify knows OAuth 2.0 with type client_credentials only")
+            raise InvalidSettingError("authParams: Lithify supports OAuth 2.0 only with type client_credentials")
         issuer, key, audience, scope, path, trusted = (str(given.get(name) or "").strip() for name in _KNOWN)
         if not _is_https(issuer):
-            hint = "write it as https://HOST; the credentials are sent to it"
-            raise InvalidSettingError("issuerUrl of authParams is missing, or no https:// URL", hint=hint)
+            hint = "write it as https://HOST, as the credentials are sent to it"
+            raise InvalidSettingError("issuerUrl of authParams is missing or is not an https:// URL", hint=hint)
         if not key.startswith(("file:", "data:")):
             hint = "write file:///path/to/credentials.json, or data:application/json;base64,..."
-            raise InvalidSettingError("privateKey of authParams is missing, or no file: or data: URL", hint=hint)
+            raise InvalidSettingError("privateKey of authParams is missing or is not a file: or data: URL", hint=hint)
         if key.startswith("data:"):
             keep_secret(key)
         return cls(issuer, key, audience, scope, path or METADATA, trusted)
@@ -84,7 +84,7 @@ class OAuth2:
                 what = file
                 text = read_given(file)
         except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not understood"
+            reason = error.strerror if isinstance(error, OSError) else "it is not valid"
             raise BrokerError(
                 f"the credentials cannot be read from {what}: {reason}", hint="check authParams"
             ) from None
@@ -94,8 +94,8 @@ class OAuth2:
         except (ValueError, LookupError, TypeError, RecursionError):
             client_id = secret = None
         if not (isinstance(client_id, str) and isinstance(secret, str) and client_id and secret):
-            hint = "it is the JSON file of a service account, with type client_credentials"
-            raise BrokerError(f"{what} has not both client_id and client_secret", hint=hint)
+            hint = "use the JSON file of a service account, with type client_credentials"
+            raise BrokerError(f"{what} does not have both client_id and client_secret", hint=hint)
         keep_secret(secret)
         return client_id, secret
 
@@ -126,7 +126,7 @@ def token_of(oauth2: OAuth2, answer_s: float) -> str:
     """
     if not _turn.acquire(timeout=2 * answer_s):
         raise TransientBrokerError(
-            f"{oauth2.issuer_url}, which issues tokens, does not answer another connection either"
+            f"{oauth2.issuer_url}, which issues tokens, has not answered another connection of this program"
         )
     try:
         token = _tokens.get(oauth2)
@@ -146,7 +146,7 @@ def _fetched(oauth2: OAuth2, answer_s: float) -> _Token:
     metadata = _answer(oauth2, answer_s, oauth2.issuer_url.rstrip("/") + oauth2.metadata_path, None)
     endpoint = metadata.get("token_endpoint")
     if not (isinstance(endpoint, str) and _is_https(endpoint)):
-        raise BrokerError(f"{oauth2.issuer_url} names no token_endpoint with https", hint="check issuerUrl")
+        raise BrokerError(f"{oauth2.issuer_url} has no token_endpoint with https", hint="check issuerUrl")
     form = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": secret}
     form |= {name: value for name, value in (("audience", oauth2.audience), ("scope", oauth2.scope)) if value}
     answer = _answer(oauth2, answer_s, endpoint, form)
@@ -181,7 +181,7 @@ def _answer(oauth2: OAuth2, answer_s: float, url: str, form: Mapping[str, str] |
     if re.fullmatch(rf"[a-z_]{{1,{_CODE_CHARACTERS}}}", code) and code not in (form or {}).values():
         message += f": {code}"
     raise (TransientBrokerError if status in (429, 500, 502, 503, 504) else BrokerError)(
-        message, hint="check issuerUrl, audience, scope, and the credentials that privateKey names"
+        message, hint="check issuerUrl, audience, scope, and the credentials in privateKey"
     )
 
 

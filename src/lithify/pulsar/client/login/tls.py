@@ -78,7 +78,7 @@ def check_no_stores(conf: Mapping[str, str], *, is_on: bool) -> None:
         if name in given or not given
     ]
     raise InvalidSettingError(
-        f"{what} of client.conf: Lithify reads certificates and keys as PEM, not stores of Java",
+        f"{what} of client.conf: Lithify reads certificates and keys as PEM, not from Java key stores",
         hint=f"remove it and useKeyStoreTls, and write PEM files: {'. '.join(steps)}",
     )
 
