@@ -179,7 +179,7 @@ def test_settings_come_along(tmp_path: Path, broker: KafkaBroker, session: Spark
     assert said.startswith("copy: created with Kafka's cleanup.policy=compact, min.compaction.lag.ms=60000, ")
     assert "and with min.cleanable.dirty.ratio=0.1 as given; " in said
     assert said.endswith(
-        "not with cleanup.policy=compact,delete, retention.ms=604800000, "
+        "not copied: cleanup.policy=compact,delete, retention.ms=604800000, "
         "as a copy keeps its history unless --config sets a limit"
     )
     place.ingest(notes=notes.append)
@@ -307,7 +307,7 @@ def test_a_topic_that_is_not_there(place: KafkaCopy) -> None:
 def test_a_broker_that_is_not_there(tmp_path: Path, session: SparkSession) -> None:
     kafka = {"bootstrap.servers": "127.0.0.1:1", "default.api.timeout.ms": "2000", "request.timeout.ms": "1000"}
     (report,) = lithify.open(str(tmp_path)).ingest(kafka, ["t"], spark=session)
-    assert "127.0.0.1:1 cannot be asked" in str(report.error)
+    assert "127.0.0.1:1 does not report" in str(report.error)
 
 
 def test_topics_that_come_to_match_a_pattern(tmp_path: Path, broker: KafkaBroker, session: SparkSession) -> None:

@@ -329,5 +329,5 @@ def test_where_every_folder_is_open_to_others_no_java_is_started(monkeypatch, tm
     shared.chmod(0o777)
     monkeypatch.setattr("tempfile.tempdir", str(shared))
     monkeypatch.setenv("XDG_CACHE_HOME", str(shared / "cache"))
-    with pytest.raises(JavaNotFoundError, match="others cannot change"):
+    with pytest.raises(JavaNotFoundError, match="other users cannot change"):
         java_home(Java(a_java(tmp_path / "j", 'openjdk version "21"'), 21, "PATH"))

@@ -88,7 +88,7 @@ def test_every_log_has_a_range_of_its_own(session, orders):
 
 
 REFUSED = [
-    ({"startingOffsets": "latest"}, "nothing would be read"),
+    ({"startingOffsets": "latest"}, "startingOffsets=latest would read nothing"),
     ({"startingOffsets": '{"orders":{"0":1}}'}, "orders-1: its offset is missing"),
     ({"endingOffsets": both(151)}, r"orders-0: offset 151 is outside of \[0, 150\]"),
     ({"columns": "key,keys"}, "there is no column 'keys'"),
@@ -279,7 +279,7 @@ def test_an_empty_topic_has_no_records(session, lake):
 def test_a_timestamp_that_spark_cannot_hold_is_named(session, lake):
     topic = lake.create_topic("t")
     topic.append([Record(b"k", b"v", 2**62, partition=0, offset=5)], keep_offsets=True)
-    with pytest.raises(PySparkException, match=r"t: a timestamp is beyond.*columns"):
+    with pytest.raises(PySparkException, match=r"t: a timestamp is outside the range.*columns"):
         read_by(session.read, "t").collect()
     assert read_by(session.read, "t", columns="offset").first().offset == 5
 

@@ -250,5 +250,5 @@ class TestGroup:
                     time.sleep(1)
 
     def test_a_batch_query_has_no_group(self, session, topic):
-        with pytest.raises(Exception, match="a batch query has no progress"):
+        with pytest.raises(Exception, match="a batch query does not report progress"):
             read_by(session.read, "t", group="g").collect()

@@ -130,15 +130,15 @@ REFUSED = [
     (["value"], {}, "refused: it has no key"),
     (["key", "value", "cast(null as string) as topic"], {"topic": None}, "a record has no topic"),
     (["key", "value"], {"topic": "nothing"}, "nothing"),
-    (["key", "value"], {"mode": "overwrite"}, "nothing is overwritten"),
+    (["key", "value"], {"mode": "overwrite"}, "never overwritten"),
     (["key", "value", "9 as partition"], {}, "there is no partition 9"),
 ]
 REFUSED_AT_ONCE = [
     ("key BINARY, value BINARY, colour STRING", {}, "column 'colour'.*taken: key, value"),
     ("key INT, value BINARY", {}, "the column key is int.*cast it to binary"),
-    ("key BINARY", {}, "no column value"),
-    ("key BINARY, value BINARY", {"topic": None}, "no topic to write to"),
-    ("key BINARY, value BINARY", {"queryId": "q"}, "queryId and batchId belong together"),
+    ("key BINARY", {}, "not have a column value"),
+    ("key BINARY, value BINARY", {"topic": None}, "no topic is given to write to"),
+    ("key BINARY, value BINARY", {"queryId": "q"}, "give both queryId and batchId, or neither"),
     ("key BINARY, value BINARY", {"acks": "all"}, "unknown option 'acks'"),
 ]
 """By the writer that Spark asks for before any task, in a process that ends with the error."""

@@ -128,7 +128,7 @@ class SparkRound:
         with job_errors(), watched(session, watch):
             outcomes, spent = collect_outcomes(rewritten(session, tasks, parts, self._dead))
         if sorted(outcomes) != list(range(len(every))):
-            raise EngineError(f"{len(every)} rewrites were to be done, {len(outcomes)} came back")
+            raise EngineError(f"{len(every)} rewrites were started, but {len(outcomes)} returned")
         for task in spent:
             self._tell(every[task.part][0], task)
         return tuple(outcomes[number] for number in range(len(every)))

@@ -200,7 +200,7 @@ def job_errors() -> Iterator[None]:
         kind = EngineError if raised else EngineUnavailableError
         raise kind(
             f"a Spark job failed: {why}",
-            hint="the log is as it was before; the traceback says more",
+            hint="see the traceback; the log is as it was before",
         ) from error
 
 

@@ -86,9 +86,9 @@ def schema_of(columns: Sequence[str] | None, *, include_headers: bool, include_m
         columns = [name for name in SCHEMA.names if name not in left_out]
     for name in columns:
         if name not in SCHEMA.names:
-            raise RefusedError(f"columns: there is no column {name!r}", hint=f"known: {', '.join(SCHEMA.names)}")
+            raise RefusedError(f"columns: there is no column {name!r}", hint=f"use one of: {', '.join(SCHEMA.names)}")
         if list(columns).count(name) > 1:
-            raise RefusedError(f"columns: {name!r} is named twice")
+            raise RefusedError(f"columns: {name!r} is given twice")
     return StructType([SCHEMA[name] for name in columns])
 
 
@@ -97,12 +97,13 @@ def check_schema(schema: StructType) -> None:
     for field in schema.fields:
         if field.name not in SCHEMA.names:
             raise RefusedError(
-                f"the schema has a column {field.name!r}, which there is not", hint=f"known: {', '.join(SCHEMA.names)}"
+                f"the schema has an unknown column {field.name!r}", hint=f"use one of: {', '.join(SCHEMA.names)}"
             )
         known = SCHEMA[field.name].dataType
         if field.dataType.simpleString() != known.simpleString():
             raise RefusedError(
-                f"the schema has {field.name} as {field.dataType.simpleString()}, it is {known.simpleString()}"
+                f"the schema has {field.name} as {field.dataType.simpleString()}, but its type is "
+                f"{known.simpleString()}"
             )
 
 
@@ -145,7 +146,8 @@ def _time(column: str) -> _Conversion:
             return pc.multiply_checked(table.column(column), 1000).cast(kind)
         except pa.ArrowInvalid:
             raise LithifyError(
-                f"{topic}: a timestamp is beyond what Spark's TIMESTAMP can hold, some 292,000 years from 1970",
+                f"{topic}: a timestamp is outside the range of Spark's TIMESTAMP, about 292,000 years before or after "
+                "1970",
                 hint=f"read without the column {column}: .option('columns', 'key,value,partition,offset')",
             ) from None
 

@@ -35,14 +35,14 @@ def number(given: Given, name: str) -> int | None:
     if text is None:
         return None
     if not re.fullmatch(r"\d{1,18}", text.strip()):
-        raise RefusedError(f"{name}={text}: give a whole number that is not below 0")
+        raise RefusedError(f"{name}={text}: give a whole number of 0 or more")
     return int(text)
 
 
 def positive(given: Given, name: str) -> int | None:
     limit = number(given, name)
     if limit == 0:
-        raise RefusedError(f"{name}=0: give a number above 0")
+        raise RefusedError(f"{name}=0: give a number greater than 0")
     return limit
 
 
@@ -56,5 +56,5 @@ def duration_ms(given: Given, name: str, *, default: int) -> int:
     except ValueError as error:
         raise RefusedError(f"{name}: {error}") from None
     if time_ms < 0:
-        raise RefusedError(f"{name}={text}: give a time that is not below 0")
+        raise RefusedError(f"{name}={text}: give a time of 0 or more")
     return time_ms

@@ -125,29 +125,31 @@ def check_batch(options: ReadOptions) -> None:
     if options.end_by == "endingOffsets":
         _check_reads_something("endingOffsets", options.end, "earliest", -2)
     if options.group is not None:
-        raise RefusedError("group: a batch query has no progress to report", hint="a stream has")
+        raise RefusedError("group: a batch query does not report progress", hint="remove it, or use a streaming query")
 
 
 def check_stream(options: ReadOptions) -> None:
     """Raises `RefusedError` for options that a stream cannot have."""
     if options.end is not None:
-        raise RefusedError(f"{options.end_by}: a stream has no end", hint="leave it out")
+        raise RefusedError(f"{options.end_by}: a stream has no end", hint="remove it")
     if options.as_of is not None:
-        raise RefusedError(f"{', '.join(POINTS)}: a stream reads no past state", hint="leave it out")
+        raise RefusedError(f"{', '.join(POINTS)}: a stream does not read past states", hint="remove it")
 
 
 def _check_reads_something(name: str, given: Bound | None, refused: str, number_of_it: int) -> None:
     match given:
         case Everywhere(position) if position == refused:
-            raise RefusedError(f"{name}={refused}: nothing would be read", hint="a batch query reads what there is now")
+            raise RefusedError(
+                f"{name}={refused} would read nothing", hint="remove it: a batch query reads the records that exist now"
+            )
         case PerLog(positions):
             for topic, logs in positions.items():
                 for partition, position in logs.items():
                     if position == refused:
                         raise RefusedError(
-                            f"{name}: {number_of_it} is the {refused}, and nothing would be read of partition"
-                            f" {partition} of {topic}",
-                            hint="leave partitions out with assign",
+                            f"{name}: {number_of_it} is the {refused}, which would read nothing of partition "
+                            f"{partition} of {topic}",
+                            hint="select partitions with assign",
                         )
 
 
@@ -156,9 +158,9 @@ def write_options(options: Options) -> WriteOptions:
     given = _known(options, (*PLACES, *WRITING))
     query, batch = given.get("queryId"), number(given, "batchId")
     if (query is None) != (batch is None):
-        raise RefusedError("queryId and batchId belong together: give both or none")
+        raise RefusedError("give both queryId and batchId, or neither")
     if "path" in given and "topic" in given:
-        raise RefusedError(f"the topic is named twice, {given['path']} and {given['topic']}")
+        raise RefusedError(f"two topics are given, {given['path']} and {given['topic']}")
     topic = given.get("topic", given.get("path"))
     return WriteOptions(
         topic=None if topic is None else topic_of(topic),
@@ -170,7 +172,7 @@ def place(options: Options) -> tuple[str | None, str | None]:
     """The given warehouse and catalog, at most one of which is not None. Raises `RefusedError` for both."""
     named = {name: find(options, name) for name in PLACES}
     if all(named.values()):
-        raise RefusedError("warehouse and catalog are given: give one of them")
+        raise RefusedError("give warehouse or catalog, not both")
     return named["warehouse"], named["catalog"]
 
 
@@ -179,14 +181,14 @@ def _known(options: Options, names: tuple[str, ...]) -> dict[str, str]:
     spelled = {name.lower(): name for name in names}
     given = {}
     if find(options, _OF_TABLES) is not None:
-        hint = "write CREATE TEMPORARY VIEW … USING lithify OPTIONS (…)"
+        hint = "use CREATE TEMPORARY VIEW … USING lithify OPTIONS (…)"
         raise RefusedError("a table of Spark's catalog cannot be of this format", hint=hint)
     for key, value in options.items():
         if key.lower() in _OF_SPARK or key.lower().startswith(_OF_KAFKAS_CLIENTS):
             continue
         if key.lower() not in spelled:
-            known = nearest(key, names, f"known: {', '.join(names)}")  # Spark hands over `key` in lower case
-            hint = "leave it out: records come from the warehouse" if key.lower().startswith("kafka.") else known
+            known = nearest(key, names, f"use one of: {', '.join(names)}")  # Spark hands over `key` in lower case
+            hint = "remove it: records come from the warehouse" if key.lower().startswith("kafka.") else known
             raise RefusedError(f"unknown option {key!r}", hint=hint)
         given[spelled[key.lower()]] = value
     return given
@@ -201,7 +203,7 @@ def _columns(given: Given) -> tuple[str, ...] | None:
 def _triggers(given: Given) -> Triggers:
     most, least = positive(given, "maxOffsetsPerTrigger"), positive(given, "minOffsetsPerTrigger")
     if most is not None and least is not None and least > most:
-        raise RefusedError(f"minOffsetsPerTrigger={least} is above maxOffsetsPerTrigger={most}")
+        raise RefusedError(f"minOffsetsPerTrigger={least} is greater than maxOffsetsPerTrigger={most}")
     return Triggers(most, least, duration_ms(given, "maxTriggerDelay", default=TRIGGER_DELAY_MS))
 
 

@@ -34,7 +34,7 @@ def subscription(given: Given) -> Subscription:
     """The topics to read."""
     if len(given.keys() & set(SUBSCRIPTIONS)) != 1:
         raise RefusedError(
-            "give subscribe (topics, by comma), subscribePattern, assign, or the topic in load(), one of the four"
+            "give one of subscribe (topics, separated by commas), subscribePattern, assign, or the topic in load()"
         )
     if "assign" in given:
         return Listed(tuple(topic_of(topic) for topic in assigned(given) or ()))
@@ -43,7 +43,7 @@ def subscription(given: Given) -> Subscription:
         try:
             re.compile(pattern)
         except re.error as error:
-            raise RefusedError(f"subscribePattern={pattern}: not a regular expression: {error}") from None
+            raise RefusedError(f"subscribePattern={pattern} is not a regular expression: {error}") from None
         return Matching(pattern)
     assert listed is not None
     return Listed(tuple(topic_of(name.strip()) for name in listed.split(",")))
@@ -58,7 +58,7 @@ def assigned(given: Given) -> Assigned | None:
     except (ValueError, TypeError, AttributeError, RecursionError):
         partitions = {}
     if not partitions or not all(partitions.values()):
-        raise RefusedError(f"assign={given['assign']}: not partitions by topic", hint='write {"topic":[0,1]}')
+        raise RefusedError(f"assign={given['assign']} does not give partitions by topic", hint='write {"topic":[0,1]}')
     return partitions
 
 
@@ -85,9 +85,7 @@ def point(given: Given) -> AsOf | None:
         return None
     beside = [name for name in (*named[1:], *STARTS, *ENDS) if name in given]
     if beside:
-        raise RefusedError(
-            f"{named[0]} and {beside[0]} are given: {named[0]} says what is read", hint="give one of them"
-        )
+        raise RefusedError(f"{named[0]} and {beside[0]} cannot be combined", hint="remove one of them")
     match named[0]:
         case "versionAsOf":
             version = number(given, "versionAsOf")
@@ -156,8 +154,9 @@ def _per_log(name: str, text: str, position: Callable[[object], Start]) -> PerLo
         )
     except (ValueError, TypeError, AttributeError, RecursionError):
         raise RefusedError(
-            f"{name}={text}: neither earliest nor latest, nor JSON",
-            hint='write {"topic":{"0":23,"1":-2}}; -2 is the earliest, -1 the latest, "1042:17" a message id',
+            f"{name}={text} is neither earliest, latest, nor JSON",
+            hint='write {"topic":{"0":23,"1":-2}}, with -2 for the earliest, -1 for the latest, or "1042:17" for a '
+            "message id",
         ) from None
     return PerLog(positions)
 
@@ -182,7 +181,7 @@ def _once(option: str, pairs: list[tuple[str, T]]) -> dict[str, T]:
     by_name = dict(pairs)
     if len(by_name) < len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-        raise RefusedError(f"{option} names {twice} twice", hint="name it once")
+        raise RefusedError(f"{option} has {twice} twice", hint="give it once")
     return by_name
 
 

@@ -63,7 +63,7 @@ class _TaskWriter:
 
     def __init__(self, connect: Connect, options: WriteOptions, schema: StructType, *, overwrite: bool) -> None:
         if overwrite:
-            raise RefusedError("records are appended to topics: nothing is overwritten", hint="use mode append")
+            raise RefusedError("records are only appended to topics, never overwritten", hint="use mode append")
         _check_schema(schema, options)
         warehouse = connect()
         self._connect, self._options, self._access = connect, options, warehouse.files.access
@@ -116,7 +116,7 @@ class _TaskWriter:
         stream_id = next((part.stream_id for part in parts if part.stream_id), "")
         if batch_id is None:
             return None if self._options.batch is None else WrittenBatch(*self._options.batch, stream_id)
-        assert stream_id, "Spark did not tell its tasks the id of the query"
+        assert stream_id, "Spark did not give its tasks the id of the query"
         return WrittenBatch(stream_id, batch_id)
 
 
@@ -163,7 +163,9 @@ def _check_schema(schema: StructType, options: WriteOptions) -> None:
         if field.name in _IGNORED:
             continue
         if field.name not in _ACCEPTED:
-            raise RefusedError(f"the records have a column {field.name!r}", hint=f"taken: {', '.join(_ACCEPTED)}")
+            raise RefusedError(
+                f"the records have an unknown column {field.name!r}", hint=f"use one of: {', '.join(_ACCEPTED)}"
+            )
         kind = field.dataType.simpleString()
         if kind not in _ACCEPTED[field.name]:
             cast = f'.withColumn("{field.name}", col("{field.name}").cast("{_ACCEPTED[field.name][0]}"))'
@@ -171,6 +173,6 @@ def _check_schema(schema: StructType, options: WriteOptions) -> None:
                 f"the column {field.name} is {kind}", hint=f"cast it to {_ACCEPTED[field.name][0]}: {cast}"
             )
     if VALUE not in schema.names:
-        raise RefusedError("the records have no column value")
+        raise RefusedError("the records do not have a column value")
     if options.topic is None and TOPIC not in schema.names:
-        raise RefusedError("no topic to write to", hint="give the option topic, or a column topic")
+        raise RefusedError("no topic is given to write to", hint="give the option topic, or a column topic")

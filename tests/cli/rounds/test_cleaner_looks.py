@@ -67,14 +67,14 @@ def test_a_database_that_cannot_be_asked_hides_no_topic(lithify, monkeypatch: py
 @pytest.mark.parametrize("as_json", [False, True])
 def test_what_jobs_wait_for_is_in_the_log_of_a_cleaner_once_at_each_end(lithify, monkeypatch, as_json):
     def run(_loop, *, once):
-        WAITS.warning("waiting for executors: yarn has given none yet")
+        WAITS.warning("waiting for executors: yarn has not provided any")
         WAITS.info("executors have registered, after 9.0 s", extra=OVER)
         return once
 
     lithify("topic", "create", "orders")
     monkeypatch.setattr("lithify.daemons.cleaner.loop.Loop.run", run)
     outcome = lithify("cleaner", "run", "--once", "--id", "c", *["--json"] * as_json)
-    said = [("waiting", "waiting for executors: yarn has given none yet")]
+    said = [("waiting", "waiting for executors: yarn has not provided any")]
     said += [("waited", "executors have registered, after 9.0 s")]
     if as_json:
         assert [(line["event"], line["text"], line["cleaner"]) for line in outcome.lines] == [

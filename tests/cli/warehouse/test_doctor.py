@@ -132,7 +132,7 @@ def test_pulsars_jars_are_looked_for(lithify, monkeypatch, tmp_path):
     done = lithify("doctor", "--json", code=3).json
     missing = the("Pulsar", done)
     assert (missing["ok"], missing["optional"]) == (False, False)
-    assert missing["detail"] == f"Pulsar's jars in {tmp_path} have no bookkeeper-server"
+    assert missing["detail"] == f"Pulsar's jars in {tmp_path} lack bookkeeper-server"
     for name in ("bookkeeper-server-4.17.1.jar", "pulsar-metadata-4.2.4.jar"):
         (tmp_path / name).touch()
     assert lithify("doctor", "--json").json["ok"] is True
@@ -250,4 +250,4 @@ def test_jars_of_another_spark_are_reported(lithify, monkeypatch, tmp_path):
     monkeypatch.setenv("LITHIFY_JARS", str(tmp_path))
     found = lithify("doctor", "--json", code=3).json
     (wrong,) = (check for check in found["checks"] if not check["ok"] and not check["optional"])
-    assert f"has {NEEDED[0]} 3.5.0, and Spark is" in wrong["detail"]
+    assert f"has {NEEDED[0]} 3.5.0, but Spark is" in wrong["detail"]

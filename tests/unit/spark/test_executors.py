@@ -45,7 +45,7 @@ def test_masters_with_limits_of_their_own_end_the_wait_themselves(master, told):
     looked = executors(master, [1] * (2 * LOOKS_WITHOUT))
     for _ in range(2 * LOOKS_WITHOUT):
         assert not looked.look()
-    assert told() == [("WARNING", f"waiting for executors: {master} has given none yet")]
+    assert told() == [("WARNING", f"waiting for executors: {master} has not provided any")]
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_a_wait_is_told_once_at_each_end(told):
     looked.look()
     began = (
         "WARNING",
-        "waiting for executors: spark://host:7077 has given none yet; the job ends after 300 s without",
+        "waiting for executors: spark://host:7077 has not provided any; the job ends after 300 s without executors",
     )
     assert told() == [began]
     for _ in range(3 + 1 + 2 * REPORTED_AFTER_LOOKS + 1):
@@ -98,7 +98,7 @@ def test_first_tasks_that_take_long_are_said_to_start_python_workers(told):
     for _ in range(2 * REPORTED_AFTER_LOOKS):
         PythonWorkers(context).look([stage(8, 8)])  # a later job has them already
     assert told() == [
-        ("INFO", "waiting for the first task to end: 2 of 8 tasks run and start Python workers"),
+        ("INFO", "waiting for the first task to end: 2 of 8 tasks are starting Python workers"),
         ("INFO", f"the first task has ended, after {REPORTED_AFTER_LOOKS + 2}.0 s"),
     ]
 

@@ -21,7 +21,9 @@ def test_those_that_spark_knows_pass(master: str) -> None:
 
 @pytest.mark.parametrize("master", ["", "localhost", "sprak://h:1", "spark://h", "spark://", "local[x]", "yarn-client"])
 def test_others_are_named_with_the_forms_there_are(master: str) -> None:
-    with pytest.raises(EngineUnavailableError, match=r"spark\.master=.* knows no such master .*spark://HOST:PORT"):
+    with pytest.raises(
+        EngineUnavailableError, match=r"spark\.master=.* does not support such a master .*spark://HOST:PORT"
+    ):
         check_master(master)
 
 
@@ -49,10 +51,13 @@ DRIVER, BLOCKS = "sparkDriver", "org.apache.spark.network.netty.NettyBlockTransf
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        (not_bound(TAKEN, DRIVER, "starting from 7001"), r"port 7001 is taken .set spark\.driver\.port to a free one"),
-        (not_bound(TAKEN, BLOCKS, "starting from 7001"), r"set spark\.driver\.blockManager\.port to a free one"),
+        (
+            not_bound(TAKEN, DRIVER, "starting from 7001"),
+            r"port 7001 is in use .set spark\.driver\.port to a free port",
+        ),
+        (not_bound(TAKEN, BLOCKS, "starting from 7001"), r"set spark\.driver\.blockManager\.port to a free port"),
         (not_bound(TAKEN, DRIVER, "on a random free port"), r"no port for spark\.driver\.port is free"),
-        ("java.net.BindException: Address already in use", r"Address already in use .a port is taken"),
+        ("java.net.BindException: Address already in use", r"Address already in use .a port is in use"),
         ("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.", "JVM ended while it st"),
         ("[Errno 111] Connection refused", "JVM ended while it started"),
         ("Error while sending or receiving", "JVM ended while it started"),
@@ -80,8 +85,11 @@ def test_an_address_of_another_machine_is_named_with_its_setting(why: str, monke
         ({}, "SPARK_LOCAL_IP", "203.0.113.1"),
     ):
         error = start_failure(RuntimeError(why), conf)
-        assert error.message == f"Spark did not start: this machine has no address {address} to listen at"
-        assert error.hint == f"{name} names it: set it to one of this machine's"
+        assert (
+            error.message
+            == f"Spark did not start: this machine does not have the address {address} at which it should listen"
+        )
+        assert error.hint == f"set {name} to an address of this machine"
     monkeypatch.delenv("SPARK_LOCAL_IP")
     assert "set spark.driver.bindAddress" in start_failure(RuntimeError(why), {}).hint
 
@@ -92,7 +100,7 @@ def test_the_port_of_the_web_interface_is_looked_at_where_the_jvm_says_nothing()
         port = str(server.getsockname()[1])
         conf = {"spark.ui.port": port, "spark.port.maxRetries": "0"}
         assert start_failure(ended, conf).message == (
-            f"Spark did not start: port {port} is taken, which its web interface is to have"
+            f"Spark did not start: port {port} of its web interface is in use"
         )
         for other in ({"spark.ui.enabled": "false"}, {"spark.port.maxRetries": "16"}, {"spark.ui.port": "0"}):
             assert "its JVM ended" in start_failure(ended, conf | other).message

@@ -28,7 +28,7 @@ def temporary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def test_a_temporary_folder_that_spark_takes_for_two_is_refused(temporary: Path) -> None:
     launch.begin_early({})
-    with pytest.raises(EngineUnavailableError, match=f"^{temporary}: Spark takes a folder with a comma"):
+    with pytest.raises(EngineUnavailableError, match=f"^{temporary}: Spark reads a folder with a comma"):
         launch.launched({})
     assert list(temporary.iterdir()) == []
 

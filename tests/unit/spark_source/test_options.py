@@ -111,44 +111,44 @@ def test_what_only_clients_of_a_broker_need_is_ignored():
 
 
 REFUSED = [
-    ({}, "give subscribe .* subscribePattern, assign, or the topic in load"),
-    ({**T, "subscribePattern": "o.*"}, "one of the four"),
-    ({**T, "path": "x"}, "one of the four"),
-    ({"subscribePattern": "("}, r"subscribePattern=\(: not a regular expression"),
+    ({}, "give one of subscribe .* subscribePattern, assign, or the topic in load"),
+    ({**T, "subscribePattern": "o.*"}, "give one of subscribe"),
+    ({**T, "path": "x"}, "give one of subscribe"),
+    ({"subscribePattern": "("}, r"subscribePattern=\( is not a regular expression"),
     ({"subscribe": "a,,b"}, "not a topic"),
     ({**T, "startingOffset": "1"}, r"unknown option 'startingOffset' \(did you mean startingOffsets\?\)"),
     ({**T, "includeheader": "true"}, r"unknown option 'includeheader' \(did you mean includeHeaders\?\)"),
     ({**T, "maxoffsetpertriggers": "1"}, r"\(did you mean maxOffsetsPerTrigger\?\)"),
-    ({**T, "acks": "1"}, r"unknown option 'acks' \(known: warehouse, catalog, "),
+    ({**T, "acks": "1"}, r"unknown option 'acks' \(use one of: warehouse, catalog, "),
     ({**T, "topic": "x"}, "unknown option 'topic'"),
     ({**T, "kafka.bootstrap.servers": "b"}, "kafka.bootstrap.servers.*records come from the warehouse"),
-    ({**T, "startingOffsets": "soon"}, "startingOffsets=soon: neither earliest nor latest"),
-    ({**T, "startingOffsets": '{"t":{"0":-3}}'}, "startingOffsets=.*-1 the latest"),
+    ({**T, "startingOffsets": "soon"}, "startingOffsets=soon is neither earliest, latest"),
+    ({**T, "startingOffsets": '{"t":{"0":-3}}'}, "startingOffsets=.*-1 for the latest"),
     ({**T, "startingOffsets": '{"t":{"0":true}}'}, "startingOffsets="),
     ({**T, "startingOffsets": '{"t":[1]}'}, "startingOffsets="),
-    ({**T, "startingOffsets": "5:1"}, "startingOffsets=5:1: .* a message id"),
+    ({**T, "startingOffsets": "5:1"}, "startingOffsets=5:1 .* a message id"),
     ({**T, "startingOffsets": '{"t":{"0":"5:"}}'}, "startingOffsets=.* a message id"),
     ({**T, "startingOffsets": '{"t":{"0":[5,1]}}'}, "startingOffsets="),
     ({**T, "startingOffsetsByTimestamp": '{"t":{"0":"5:1"}}'}, "startingOffsetsByTimestamp="),
     ({**T, "endingOffsets": "[]"}, "endingOffsets="),
     ({**T, "startingTimestamp": "yesterday"}, "startingTimestamp=yesterday: give a whole number"),
-    ({**T, "minPartitions": "0"}, "minPartitions=0: give a number above 0"),
+    ({**T, "minPartitions": "0"}, "minPartitions=0: give a number greater than 0"),
     ({**T, "maxOffsetsPerTrigger": "-5"}, "maxOffsetsPerTrigger=-5"),
-    ({**T, "maxOffsetsPerTrigger": "5", "minOffsetsPerTrigger": "6"}, "minOffsetsPerTrigger=6 is above .*=5"),
+    ({**T, "maxOffsetsPerTrigger": "5", "minOffsetsPerTrigger": "6"}, "minOffsetsPerTrigger=6 is greater than .*=5"),
     ({**T, "maxTriggerDelay": "soon"}, "maxTriggerDelay: 'soon' is not a duration"),
     ({**T, "maxTriggerDelay": "-1s"}, "maxTriggerDelay=-1s: give a time"),
-    ({**T, "maxRecordsPerPartition": "0"}, "maxRecordsPerPartition=0: give a number above 0"),
+    ({**T, "maxRecordsPerPartition": "0"}, "maxRecordsPerPartition=0: give a number greater than 0"),
     ({**T, "startingOffsetsByTimestampStrategy": "earliest"}, "Strategy=earliest: give error or latest"),
     ({**T, "startingTimestamp": "-3"}, "startingTimestamp=-3: give a whole number"),
     ({**T, "startingOffsetsByTimestamp": '{"t":{"0":-3}}'}, "startingOffsetsByTimestamp="),
-    ({"assign": "t"}, r"assign=t: .*write \{\"topic\":\[0,1\]\}"),
+    ({"assign": "t"}, r"assign=t .*write \{\"topic\":\[0,1\]\}"),
     ({"assign": '{"t":[]}'}, "assign="),
     ({"assign": '{"t":[-1]}'}, "assign="),
-    ({**T, "assign": '{"t":[0]}'}, "one of the four"),
+    ({**T, "assign": '{"t":[0]}'}, "give one of subscribe"),
     ({**T, "versionAsOf": "-1"}, "versionAsOf=-1: give a whole number"),
-    ({**T, "versionAsOf": "1", "at": "2"}, "versionAsOf and at are given.*give one of them"),
-    ({**T, "at": "1", "endingOffsets": "latest"}, "at and endingOffsets are given"),
-    ({**T, "timestampAsOf": "1", "startingTimestamp": "1"}, "timestampAsOf and startingTimestamp are given"),
+    ({**T, "versionAsOf": "1", "at": "2"}, "versionAsOf and at cannot be combined.*remove one of them"),
+    ({**T, "at": "1", "endingOffsets": "latest"}, "at and endingOffsets cannot be combined"),
+    ({**T, "timestampAsOf": "1", "startingTimestamp": "1"}, "timestampAsOf and startingTimestamp cannot be combined"),
     ({**T, "timestampAsOf": "2026-01-31 12:00:00"}, "has no time zone.*such as Z"),
     ({**T, "timestampAsOf": "2026-01-31"}, "has no time zone"),
     ({**T, "at": "yesterday"}, "at=yesterday: 'yesterday' is not a time"),
@@ -165,13 +165,13 @@ OF_LOGS = ("assign", "startingOffsets", "endingOffsets", "startingOffsetsByTimes
 def test_a_topic_that_is_named_twice_is_refused(name, other):
     """One of the two would be ignored: other records would be read, without an error."""
     one, two = ("[0]", "[1]") if name == "assign" else ('{"0":5}', '{"1":9}')
-    with pytest.raises(LithifyError, match=f"{name} names t twice"):
+    with pytest.raises(LithifyError, match=f"{name} has t twice"):
         read_options({**({} if name == "assign" else T), name: f'{{"t":{one},"{other}":{two}}}'})
 
 
 @pytest.mark.parametrize("name", OF_LOGS[1:])
 def test_a_partition_is_named_once_and_in_one_way(name):
-    with pytest.raises(LithifyError, match=f"{name} names 0 twice"):
+    with pytest.raises(LithifyError, match=f"{name} has 0 twice"):
         read_options({**T, name: '{"t":{"0":5,"0":9}}'})
     for other in ("00", "1_0", "٣", " 1", "-1", "1.0", ""):
         with pytest.raises(LithifyError, match=f"{name}="):
@@ -186,11 +186,11 @@ def test_json_that_is_deeper_than_any_stack_is_refused(name, nested):
 
 
 OF_BATCHES = [
-    ({"startingOffsets": "latest"}, "startingOffsets=latest: nothing would be read"),
-    ({"endingOffsets": "earliest"}, "endingOffsets=earliest: nothing would be read"),
+    ({"startingOffsets": "latest"}, "startingOffsets=latest would read nothing"),
+    ({"endingOffsets": "earliest"}, "endingOffsets=earliest would read nothing"),
     ({"startingOffsets": JSON}, "startingOffsets: -1 is the latest, .* partition 2 of t"),
     ({"endingOffsets": JSON}, "endingOffsets: -2 is the earliest, .* partition 1 of t"),
-    ({"group": "g"}, "a batch query has no progress"),
+    ({"group": "g"}, "a batch query does not report progress"),
 ]
 
 
@@ -232,10 +232,10 @@ def test_where_to_write():
     assert write_options({"path": "shop/b"}).topic == TopicName("shop", "b")
     assert write_options({"queryid": "q", "batchid": "3"}).batch == ("q", 3)
     for given, says in (
-        ({"batchId": "3"}, "belong together"),
+        ({"batchId": "3"}, "give both queryId and batchId"),
         ({"subscribe": "t"}, "unknown option 'subscribe'"),
         ({"batchid": "1", "queryid": "q", "topics": "t"}, r"unknown option 'topics' \(did you mean topic\?\)"),
-        ({"topic": "a", "path": "b"}, "the topic is named twice, b and a"),
+        ({"topic": "a", "path": "b"}, "two topics are given, b and a"),
     ):
         with pytest.raises(LithifyError, match=says):
             write_options(given)
@@ -244,7 +244,7 @@ def test_where_to_write():
 def test_one_place_at_most():
     assert place({}) == (None, None)
     assert place({"WAREHOUSE": "w"}) == ("w", None)
-    with pytest.raises(LithifyError, match="warehouse and catalog"):
+    with pytest.raises(LithifyError, match="give warehouse or catalog"):
         place({"warehouse": "w", "catalog": "c"})
 
 

@@ -34,8 +34,8 @@ def test_only_our_errors_hide_their_traceback_and_only_in_a_worker(error, in_wor
     ("options", "schema", "says"),
     [
         ({"subscribe": "t", "endingOffsets": "latest"}, SCHEMA, "endingOffsets: a stream has no end"),
-        ({"subscribe": "t", "warehouse": "a", "catalog": "b"}, SCHEMA, "warehouse and catalog are given"),
-        ({"subscribe": "t"}, StructType().add("keys", "binary"), "the schema has a column 'keys'"),
+        ({"subscribe": "t", "warehouse": "a", "catalog": "b"}, SCHEMA, "give warehouse or catalog, not both"),
+        ({"subscribe": "t"}, StructType().add("keys", "binary"), "the schema has an unknown column 'keys'"),
     ],
 )
 def test_a_stream_is_refused_by_its_reader_and_not_before_there_is_one(options, schema, says):

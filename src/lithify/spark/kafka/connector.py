@@ -75,12 +75,12 @@ def checked(connector: Connector) -> str:
     if connector.missing:
         raise ConnectorError(
             f"{connector.folder} has no {', no '.join(connector.missing)}",
-            hint=f"put the jars of {connector.package} and of what it depends on there",
+            hint=f"put the jars of {connector.package} and of its dependencies there",
         )
     version, spark = str(connector.version), pyspark.__version__
     if version.split(".")[:2] != spark.split(".")[:2]:
         raise ConnectorError(
-            f"{connector.folder} has {CONNECTOR} {version}, and Spark is {spark}",
+            f"{connector.folder} has {CONNECTOR} {version}, but Spark is {spark}",
             hint=f"put {connector.package} there instead",
         )
     return "" if version == spark else f"{connector.folder} has {CONNECTOR} {version} for Spark {spark}"
@@ -90,7 +90,7 @@ def missing_connector() -> ConnectorError:
     """The error for a session without Kafka's classes on its class path."""
     return ConnectorError(
         "this Spark session has no Kafka connector",
-        hint="name a folder with its jars with --jars, or give the session spark.jars.packages; see `lithify doctor`",
+        hint="give a folder with its jars with --jars, or give the session spark.jars.packages; see `lithify doctor`",
     )
 
 

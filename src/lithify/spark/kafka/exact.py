@@ -45,7 +45,7 @@ _TOO_LATE = re.compile(r"offset (\d+) has timestamp value (-?\d+) that overflows
 """What Spark's Kafka source says."""
 _RANGES = f"{PARTITION} int, start long, `end` long"
 _APART = (
-    "Spark reads it in a batch in which every record has a timestamp that Spark keeps: give --max-records-per-trigger"
+    "give --max-records-per-trigger, so that Spark reads the record in a batch without timestamps that it cannot keep"
 )
 TAKEN_AT_ONCE = 5_000
 WAIT_S = 60.0
@@ -100,8 +100,8 @@ class Ranges:
                 f"the record at offset {match[1]} has the timestamp {match[2]}" if match else "a record has a timestamp"
             )
             raise InvalidRecordError(
-                f"{self.topic}: {what}, which Spark's Kafka source does not keep; Kafka's client for Python reads it, "
-                f"which cannot be used: {error.message}",
+                f"{self.topic}: {what}, which Spark's Kafka source cannot keep; Kafka's client for Python, which can, "
+                f"cannot be used: {error.message}",
                 hint=error.hint,
             ) from None
         rows = [(p, start, end) for p, (start, end) in sorted(self.offsets.items()) if start < end]
@@ -145,7 +145,7 @@ def _tables(topic: str, config: Mapping[str, str], partition: int, start: int, e
             fetched = consumer.consume(TAKEN_AT_ONCE, SLICE_S)
             silent_s = 0.0 if fetched else silent_s + SLICE_S
             if silent_s >= WAIT_S:
-                raise BrokerError(f"{topic}-{partition}: Kafka sent nothing from {start} on for {WAIT_S:g} s")
+                raise BrokerError(f"{topic}-{partition}: Kafka sent no record from offset {start} on for {WAIT_S:g} s")
             taken = [m for m in fetched if m.error() is None and int(m.offset() or 0) < end]
             if taken:
                 yield _table(taken)

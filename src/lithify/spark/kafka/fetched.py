@@ -75,5 +75,5 @@ def _failed(package: str, reason: str) -> ConnectorError:
     command = f"spark-submit --packages {package} --conf {_IVY}=$PWD/{ivy} --class {_ENDS_AT_ONCE} spark-internal"
     return ConnectorError(
         f"Spark's Kafka connector {package} cannot be fetched from Maven: {reason}",
-        hint=f"where Maven can be reached, `{command}` fetches it; then name the folder {ivy}/jars with --jars",
+        hint=f"run `{command}` on a machine that can reach Maven, then give the folder {ivy}/jars with --jars",
     )

@@ -283,7 +283,7 @@ class KafkaCluster:
             return UnknownSourceError(f"{self.where} has no topic {what}", hint="check its name and the address")
         if any(kind.endswith(_REFUSED) for kind in kinds):
             return BrokerError(f"{self.where} refuses access to {what}: {why}", hint="check the credentials")
-        return BrokerError(f"{self.where} cannot be asked about {what}: {why}", hint="check the address and try again")
+        return BrokerError(f"{self.where} does not report {what}: {why}", hint="check the address and try again")
 
 
 def _epoch(of: Any) -> int | None:

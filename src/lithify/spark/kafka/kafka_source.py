@@ -205,4 +205,4 @@ def _taken_over(theirs: Mapping[str, str], mine: Mapping[str, object], config: M
     left = [f"{name}={theirs[name]}" for name in left if name in theirs and name not in config]
     if not left:
         return text
-    return f"{text}; not with {', '.join(left)}, as a copy keeps its history unless --config sets a limit"
+    return f"{text}; not copied: {', '.join(left)}, as a copy keeps its history unless --config sets a limit"

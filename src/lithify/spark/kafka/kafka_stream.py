@@ -220,15 +220,18 @@ def noted_ends(text: str, source: str, path: str) -> Mapping[int, int]:
             if isinstance(offsets, dict) and source in offsets:
                 return {int(partition): int(offset) for partition, offset in offsets[source].items()}
     raise EngineError(
-        f"{source}: {path} does not say up to which offsets the batch reads", hint="nothing was lost; start it again"
+        f"{source}: {path} does not have the offsets up to which the batch reads",
+        hint="nothing was lost; start it again",
     )
 
 
-_LOST = "Kafka has deleted records that were not copied yet, while they were to be read"
-_CHANGED = "Kafka's log ends before what was read of it, or lacks a partition that it had"
+_LOST = "Kafka deleted records before this stream had copied them"
+_CHANGED = "Kafka's log ends before the last record that was read, or lacks a partition that it had"
 _OURS: Mapping[type[LithifyError], str] = {SourceLostError: _LOST, SourceWentBackError: _CHANGED}
 """Spark's own text advises what the copy must not do: to continue without a message."""
-_WENT_BACK = "it was recreated, or has lost records, since this stream began; start again, and the copy is compared"
+_WENT_BACK = (
+    "start again, so that the copy is compared: since this stream began, the topic was recreated or has lost records"
+)
 _SIGNS: tuple[tuple[tuple[str, ...], type[LithifyError], str], ...] = (
     (
         (
@@ -244,12 +247,12 @@ _SIGNS: tuple[tuple[tuple[str, ...], type[LithifyError], str], ...] = (
     (
         ("OffsetOutOfRange", "FAIL_ON_DATA_LOSS", "failOnDataLoss", "may have been lost", "data loss"),
         SourceLostError,
-        "start it again: it names the offsets; --accept-loss continues after them",
+        "start it again to see the offsets, or continue after them with --accept-loss",
     ),
     (
         ("UnknownTopicOrPartition", "UnknownTopicId", "partitions were deleted"),
         UnknownSourceError,
-        "was it deleted?",
+        "check whether it was deleted",
     ),
     (
         ("TimeoutException", "Disconnect", "Authenti", "Authoriz"),

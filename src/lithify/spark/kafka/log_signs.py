@@ -38,6 +38,7 @@ def signs_between(
             return signs
     silent = next(iter(left))
     raise BrokerError(
-        f"Kafka has not told what {places[silent]} has at offset {ranges[silent][0]}, to compare it with the copy",
+        f"Kafka did not report what {places[silent]} has at offset {ranges[silent][0]}, which is compared with the "
+        "copy",
         hint="nothing was lost; start it again",
     )

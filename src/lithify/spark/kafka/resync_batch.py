@@ -94,9 +94,9 @@ class ResyncBatch:
         if any(self.starts[p] < end for p, end in self.read_to.items()):
             if copying.drops_keyless and self._with_keys(self.starts, _has_keyless):
                 raise PolicyError(
-                    f"{self.source}: it has new records without a key, and a resync gives deletes the offsets that "
-                    "no record of Kafka has, so that it cannot drop them",
-                    hint="--accept-loss in place of --resync continues without the deletes, and stores the range",
+                    f"{self.source}: it has new records without a key, which a resync cannot drop: it gives deletes "
+                    "the offsets that no record of Kafka has",
+                    hint="use --accept-loss instead of --resync to continue without the deletes and store the range",
                 )
             staged = copied_exactly(self.kafka(self.starts), lambda: self._ranges(self.starts), copying)
         logs = by_partition(staged)

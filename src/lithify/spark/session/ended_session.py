@@ -50,8 +50,8 @@ def ending_first(stops: Callable[[], bool]) -> Iterator[None]:
             return
         if isinstance(error, Py4JJavaError | EngineError):
             raise
-        hint = "nothing was lost: what is committed stays; start it again"
-        raise EngineError("Spark's process has ended: it was killed, or lacked memory", hint=hint) from error
+        hint = "start it again: nothing was lost, as committed data remains"
+        raise EngineError("Spark's process has ended: it was killed, or ran out of memory", hint=hint) from error
 
 
 def forget_dead_session() -> bool:

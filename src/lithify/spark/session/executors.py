@@ -49,15 +49,14 @@ class Executors:
             return True
         of_the_driver = 1
         there = bool(self._context._jsc.sc().getExecutorMemoryStatus().size() > of_the_driver)
-        limit = f"; the job ends after {LOOKS_WITHOUT} s without" if self._has_no_limit else ""
-        begins = f"waiting for executors: {self._master} has given none yet{limit}"
+        limit = f"; the job ends after {LOOKS_WITHOUT} s without executors" if self._has_no_limit else ""
+        begins = f"waiting for executors: {self._master} has not provided any{limit}"
         self._wait.look(begins, "executors have registered", over=there)
         if self._has_no_limit and self._wait.looks >= LOOKS_WITHOUT:
             raise EngineUnavailableError(
                 f"no executor has registered at this driver for {self._wait.looks} s, and the job was cancelled",
-                hint="they exit as soon as they start, or the cluster has no room: the web page of the master lists"
-                " them with their stderr, which says why (a Java option, a path, an address that they cannot reach);"
-                " nothing was changed",
+                hint="see their stderr, which the web page of the master lists: they exit at once (because of a Java "
+                "option, a path or an address), or the cluster has no room; nothing was changed",
             )
         return there
 
@@ -75,7 +74,7 @@ class PythonWorkers:
         running = sum(stage.numActiveTasks for stage in stages)
         over = any(stage.numCompletedTasks for stage in stages)
         if running or over:
-            begins = f"waiting for the first task to end: {running} of {_tasks(stages)} run and start Python workers"
+            begins = f"waiting for the first task to end: {running} of {_tasks(stages)} are starting Python workers"
             self._wait.look(begins, "the first task has ended", over=over, is_usual=True)
         if over:
             _warm.add(self._context)

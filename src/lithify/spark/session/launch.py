@@ -101,8 +101,8 @@ class Jvm:
             except TimeoutError:
                 self.end()
                 raise EngineUnavailableError(
-                    f"Spark did not start: its JVM has said nothing for {STARTS_WITHIN_S:.0f} s, and was ended",
-                    hint="run it again; if it hangs again, `lithify doctor` shows which Java it is",
+                    f"Spark did not start: its JVM was stopped after {STARTS_WITHIN_S:.0f} s without output",
+                    hint="run it again; if that fails too, check the version of Java with `lithify doctor`",
                 ) from None
         port, length = struct.unpack_from(">ii", content := said.read_bytes())
         said.unlink()
@@ -274,14 +274,14 @@ def _private_folders(conf: Mapping[str, str]) -> list[str]:
     """Creates a folder of mode 700 in each of Spark's local folders, as Spark's own are readable by all."""
     given = os.environ.get("SPARK_LOCAL_DIRS") or conf.get(LOCAL_FOLDERS)
     places = [place.strip() for place in given.split(",")] if given else [tempfile.gettempdir()]
-    hint = f"name another folder with --spark-conf {LOCAL_FOLDERS}=FOLDER"
+    hint = f"give another folder with --spark-conf {LOCAL_FOLDERS}=FOLDER"
     if "," in places[0]:
-        raise EngineUnavailableError(f"{places[0]}: Spark takes a folder with a comma in its name for two", hint=hint)
+        raise EngineUnavailableError(f"{places[0]}: Spark reads a folder with a comma in its name as two", hint=hint)
     try:
         folders = [tempfile.mkdtemp(prefix=_PREFIX, dir=place) for place in places]
     except OSError as error:
         raise EngineUnavailableError(
-            f"{error.filename}: Spark can keep nothing there: {error.strerror}", hint=hint
+            f"{error.filename}: Spark cannot write there: {error.strerror}", hint=hint
         ) from error
     for folder in folders:
         _delete_left(Path(folder))

@@ -19,12 +19,14 @@ def check_master(master: str) -> None:
     """Raises `EngineUnavailableError` for a text that is not a master, or a standalone one that cannot be reached."""
     known = _KNOWN.fullmatch(master.strip())
     if known is None:
-        raise EngineUnavailableError(f"spark.master={master}: Spark knows no such master", hint=f"give {_FORMS}")
+        raise EngineUnavailableError(
+            f"spark.master={master}: Spark does not support such a master", hint=f"give {_FORMS}"
+        )
     hosts = known["hosts"]
     if hosts and not any(_listens(address) for address in hosts.split(",")):
         raise EngineUnavailableError(
             f"spark.master={master}: no Spark master accepts connections there",
-            hint="check host and port, which the master's log and web page show, and that no firewall is between",
+            hint="check host and port (the master's log and web page show them), and firewalls in between",
         )
 
 

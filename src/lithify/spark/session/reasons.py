@@ -16,7 +16,7 @@ _ABORTED = "Job aborted"
 _MOST = 300
 _ENDED_BY_MASTER = ("Master removed our application", "stopped SparkContext", "SparkContext was shut down")
 """Spark's: what a job, and a call of a driver, say whose application the master has given up."""
-_DOCTOR = "`lithify doctor` shows what is missing"
+_DOCTOR = "run `lithify doctor` to see what is missing"
 
 _RETRIES = "spark.port.maxRetries"
 _NOT_BOUND = re.compile(r"Service '([^']+)' failed after \d+ retries \((?:starting from (\d+)|on a random free port)")
@@ -54,9 +54,11 @@ def ended_application(text: str) -> tuple[str, str] | None:
     if not any(sign in text for sign in _ENDED_BY_MASTER):
         return None
     return (
-        "the cluster's master ended the application, as its executors did not start or did not stay",
-        "why is in the log of a Spark worker, or in the stderr of the executors in its folder work/APPLICATION, to"
-        " which the master's web page links; nothing was changed",
+        "the cluster's master ended the application, as its executors did not start or ended",
+        (
+            "see the log of a Spark worker, or the stderr of the executors in its folder work/APPLICATION, which the "
+            "master's web page links; nothing was changed"
+        ),
     )
 
 
@@ -70,10 +72,10 @@ def start_failure(error: Exception, conf: Mapping[str, str]) -> EngineUnavailabl
     elif "BindException" in text:
         cause, hint = _port_taken(text, cause, conf)
     elif _ENDED in text and (port := _taken_by_another_ui(conf)):
-        cause = f"port {port} is taken, which its web interface is to have"
-        hint = f"set {_UI_PORT} to another one, {_RETRIES} to more than 0, or {_UI}=false"
+        cause = f"port {port} of its web interface is in use"
+        hint = f"set {_UI_PORT} to another port, {_RETRIES} to more than 0, or {_UI}=false"
     elif any(sign in text for sign in (*_ENDED_WITH_WORDS, _ENDED)):
-        cause, hint = "its JVM ended while it started", f"lines above may have its reason; {_DOCTOR}"
+        cause, hint = "its JVM ended while it started", f"see the lines above; {_DOCTOR}"
     elif MASTER in conf and not conf[MASTER].startswith("local["):
         hint = f"check {MASTER}={conf[MASTER]}, and that this machine may use it; {_DOCTOR}"
     else:
@@ -87,23 +89,29 @@ def _address_of_others(conf: Mapping[str, str]) -> tuple[str, str]:
     if _LOCAL_IP in os.environ:
         named.append((_LOCAL_IP, os.environ[_LOCAL_IP]))
     if not named:
-        return "this machine has no address that it is to listen at", f"set {_ADDRESSES[0]} to one of this machine's"
+        return (
+            "this machine does not have the address at which it should listen",
+            f"set {_ADDRESSES[0]} to an address of this machine",
+        )
     name, address = named[0]
-    return f"this machine has no address {address} to listen at", f"{name} names it: set it to one of this machine's"
+    return (
+        f"this machine does not have the address {address} at which it should listen",
+        f"set {name} to an address of this machine",
+    )
 
 
 def _port_taken(text: str, cause: str, conf: Mapping[str, str]) -> tuple[str, str]:
     """What happened, and the setting that names a port which another program has."""
     match = _NOT_BOUND.search(text)
-    more = f"raise {_RETRIES}, the number of ports after it that are tried"
+    more = f"raise {_RETRIES}, the number of further ports that are tried"
     if match is None:
-        return cause, f"a port is taken: set the port that it names to another one, or {more}"
+        return cause, f"a port is in use: set that port to another one, or {more}"
     service, port = match.groups()
     settings = _PORTS.get(service, (f"the port of {service}",))
     setting = next((name for name in settings if name in conf), settings[0])
     if port is None:
-        return f"no port for {setting} is free", f"set {setting} to a free one"
-    return f"port {port} is taken", f"set {setting} to a free one or to 0, which takes any, or {more}"
+        return f"no port for {setting} is free", f"set {setting} to a free port"
+    return f"port {port} is in use", f"set {setting} to a free port or to 0, which takes any, or {more}"
 
 
 def _taken_by_another_ui(conf: Mapping[str, str]) -> str | None:

@@ -88,15 +88,15 @@ def _wanting(text: str) -> str:
     if _OTHER_PYTHON in text:
         return "they have another Python"
     if no_program := _NO_PROGRAM.search(text):
-        return f"there is no Python to run at {no_program[1]}: {no_program[2].strip()}"
+        return f"there is no Python at {no_program[1]}: {no_program[2].strip()}"
     no_daemon = _NO_DAEMON.search(text)
     return f"they do not start: {no_daemon[1].strip().splitlines()[-1].strip()}" if no_daemon else ""
 
 
 def _unusable(what: str) -> EngineUnavailableError:
     return EngineUnavailableError(
-        f"the Python workers of this Spark session cannot run Lithify: {what}; the driver has Lithify"
-        f" {_version()} on Python {_python()}",
-        hint="install the same on every worker and set PYSPARK_PYTHON to that Python, or send an environment:"
-        " PYSPARK_DRIVER_PYTHON=python PYSPARK_PYTHON=./env/bin/python with --archives env.tar.gz#env",
+        f"the Python workers of this Spark session cannot run Lithify: {what}; the driver has Lithify {_version()} on "
+        f"Python {_python()}",
+        hint="install the same version on every worker and set PYSPARK_PYTHON to that Python, or send an "
+        "environment: PYSPARK_DRIVER_PYTHON=python PYSPARK_PYTHON=./env/bin/python with --archives env.tar.gz#env",
     )

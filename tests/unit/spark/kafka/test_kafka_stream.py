@@ -121,13 +121,13 @@ NOTE = """v1
 
 def test_spark_notes_up_to_where_a_batch_reads():
     assert noted_ends(NOTE, "t", "offsets/3") == {0: 12, 1: 7}
-    with pytest.raises(EngineError, match="u: offsets/3 does not say up to which offsets"):
+    with pytest.raises(EngineError, match="u: offsets/3 does not have the offsets up to which"):
         noted_ends(NOTE, "u", "offsets/3")
 
 
 @pytest.mark.parametrize("told", ["5", "[]", '{"0":null}', '{"0":[]}', '{"0":1e999}', '{"x":1}', "[" * 100_000])
 def test_a_note_that_was_damaged_says_nothing(told):
-    with pytest.raises(EngineError, match="t: offsets/3 does not say up to which offsets"):
+    with pytest.raises(EngineError, match="t: offsets/3 does not have the offsets up to which"):
         noted_ends(f'v1\n{{"t":{told}}}', "t", "offsets/3")
 
 
@@ -137,8 +137,8 @@ def test_records_that_go_while_they_are_read_are_told_without_sparks_advice_to_g
     error = spark_error(said, "orders", {})
     assert isinstance(error, SourceLostError) and "x.x." not in str(error)
     assert str(error) == (
-        "orders: Kafka has deleted records that were not copied yet, while they were to be read "
-        "(start it again: it names the offsets; accepts_loss=True continues after them)"
+        "orders: Kafka deleted records before this stream had copied them "
+        "(start it again to see the offsets, or continue after them with accepts_loss=True)"
     )
 
 
@@ -161,4 +161,4 @@ def test_a_source_that_changed_under_a_stream_is_not_one_whose_loss_can_be_accep
     error = spark_error(RuntimeError(text), "t", {})
     assert isinstance(error, SourceWentBackError)
     assert "failOnDataLoss" not in str(error)
-    assert error.hint is not None and "start again, and the copy is compared" in error.hint
+    assert error.hint is not None and "start again, so that the copy is compared" in error.hint
