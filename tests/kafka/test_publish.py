@@ -243,7 +243,7 @@ def test_a_target_with_records_of_others_is_refused(both, broker):
     producer = broker.producer()
     send(producer, to, [Record(b"theirs", b"1", NOW, partition=2)])
     producer.flush(30)
-    with pytest.raises(RefusedError, match=f"{to}-2 has a record at offset 0 of another program"):
+    with pytest.raises(RefusedError, match=f"{to}-2 has a record of another program at offset 0"):
         publish(both.topic, both.conf, to)
     assert published(broker, to, 0) == []
 

@@ -145,7 +145,7 @@ def test_a_topic_is_read_as_it_was(session, orders):
 
 
 def test_a_schema_that_does_not_fit_is_refused(session, orders):
-    for schema, says in [("key STRING", "key as string, it is binary"), ("nokey BINARY", "column 'nokey'")]:
+    for schema, says in [("key STRING", "key as string, but its type is binary"), ("nokey BINARY", "column 'nokey'")]:
         with pytest.raises(AnalysisException, match=says):
             session.read.format("lithify").schema(schema).option("subscribe", "orders").load().count()
 
