@@ -21,7 +21,9 @@ AFTER_A_DELETION_MS = 60_000
 AFTER_A_FREEZE_MS = 60_000
 """And so long what broke while a cleaner was frozen."""
 
-_GONE = re.compile(r"is missing|is gone|no longer exists|no such topic|does not exist|deleted and recreated|no file")
+_GONE = re.compile(
+    r"is missing|is gone|no longer exists|not there any more|no such topic|does not exist|deleted and recreated|no file"
+)
 _BROKEN = re.compile(r"cannot be reached|connection|timed? ?out|heartbeat|lease", re.IGNORECASE)
 
 

@@ -134,7 +134,7 @@ REFUSED = [
     (["key", "value", "9 as partition"], {}, "there is no partition 9"),
 ]
 REFUSED_AT_ONCE = [
-    ("key BINARY, value BINARY, colour STRING", {}, "column 'colour'.*taken: key, value"),
+    ("key BINARY, value BINARY, colour STRING", {}, "column 'colour'.*use one of: key, value"),
     ("key INT, value BINARY", {}, "the column key is int.*cast it to binary"),
     ("key BINARY", {}, "not have a column value"),
     ("key BINARY, value BINARY", {"topic": None}, "no topic is given to write to"),

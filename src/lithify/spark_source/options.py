@@ -140,7 +140,8 @@ def _check_reads_something(name: str, given: Bound | None, refused: str, number_
     match given:
         case Everywhere(position) if position == refused:
             raise RefusedError(
-                f"{name}={refused} would read nothing", hint="remove it: a batch query reads the records that exist now"
+                f"{name}={refused}: nothing would be read",
+                hint="remove it: a batch query reads the records that exist now",
             )
         case PerLog(positions):
             for topic, logs in positions.items():

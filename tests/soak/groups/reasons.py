@@ -33,7 +33,9 @@ _KINDS = (
     ("trimmed", re.compile(r"the log starts at")),
     ("truncated", re.compile(r"was truncated|the log ends at")),
 )
-_GONE = re.compile(r"is missing|is gone|no longer exists|no such topic|does not exist|deleted and recreated|no file")
+_GONE = re.compile(
+    r"is missing|is gone|no longer exists|not there any more|no such topic|does not exist|deleted and recreated|no file"
+)
 _START = re.compile(r"the log starts at (\d+)")
 _PARTITION = re.compile(r"-(\d+): ")
 

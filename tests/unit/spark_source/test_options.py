@@ -186,8 +186,8 @@ def test_json_that_is_deeper_than_any_stack_is_refused(name, nested):
 
 
 OF_BATCHES = [
-    ({"startingOffsets": "latest"}, "startingOffsets=latest would read nothing"),
-    ({"endingOffsets": "earliest"}, "endingOffsets=earliest would read nothing"),
+    ({"startingOffsets": "latest"}, "startingOffsets=latest: nothing would be read"),
+    ({"endingOffsets": "earliest"}, "endingOffsets=earliest: nothing would be read"),
     ({"startingOffsets": JSON}, "startingOffsets: -1 is the latest, .* partition 2 of t"),
     ({"endingOffsets": JSON}, "endingOffsets: -2 is the earliest, .* partition 1 of t"),
     ({"group": "g"}, "a batch query does not report progress"),
