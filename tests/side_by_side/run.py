@@ -33,7 +33,8 @@ from pathlib import Path
 from typing import Any
 
 from side_by_side.walks import LOOKS, START_MS, TOPIC, Step, walk
-from test_docs_commands import PAGES, blocks, commands
+from support.pages.text import PAGES, text_of
+from test_docs_commands import commands, typed_in
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = 12
@@ -155,13 +156,14 @@ def compare_pages(before: Checkout, now: Checkout, folder: Path, left_out: set[s
     """Types the commands of every page into both, on warehouses with a topic of the pages' name."""
     for page in PAGES:
         steps = [*walk(1, 4)]
-        for number, arguments in enumerate(one for block in blocks(page.read_text("utf-8")) for one in commands(block)):
+        for number, arguments in enumerate(one for block in typed_in(text_of(page)) for one in commands(block)):
             if arguments and not left_out & {*arguments}:
                 flags = [()] if "--json" in arguments else [(), ("--json",)]
                 steps += [Step(START_MS + 10**9 + number, (*arguments, *flag)) for flag in flags]
         for number, step in enumerate(steps):
-            found = [one.do(folder / page.stem / name, number, step) for one, name in ((before, "was"), (now, "now"))]
-            seen.same(f"pages: {page.name}: {' '.join(step.arguments)}", *found)
+            places = {before: folder / Path(page).stem / "was", now: folder / Path(page).stem / "now"}
+            found = [one.do(place, number, step) for one, place in places.items()]
+            seen.same(f"pages: {page}: {' '.join(step.arguments)}", *found)
 
 
 def compare_streams(before: Checkout, now: Checkout, folder: Path, seen: Comparison) -> None:

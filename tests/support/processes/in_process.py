@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from lithify.cli.main import run
 
@@ -63,8 +63,6 @@ class Program:
 @contextmanager
 def _streams(stdin: bytes) -> Iterator[tuple[Callable[[], str], Callable[[], str]]]:
     streams = [io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="\n") for data in (stdin, b"", b"")]
-    before = sys.stdin, sys.stdout, sys.stderr
-    sys.stdin, sys.stdout, sys.stderr = streams
 
     def written(stream: io.TextIOWrapper) -> Callable[[], str]:
         def text() -> str:
@@ -73,8 +71,17 @@ def _streams(stdin: bytes) -> Iterator[tuple[Callable[[], str], Callable[[], str
 
         return text
 
-    try:
+    with streams_replaced(*streams):
         yield written(streams[1]), written(streams[2])
+
+
+@contextmanager
+def streams_replaced(*streams: TextIO) -> Iterator[None]:
+    """Stdin, stdout and stderr."""
+    before = sys.stdin, sys.stdout, sys.stderr
+    sys.stdin, sys.stdout, sys.stderr = streams
+    try:
+        yield
     finally:
         sys.stdin, sys.stdout, sys.stderr = before
 
