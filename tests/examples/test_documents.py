@@ -1,4 +1,4 @@
-"""What README and tutorial show is what happens: their commands and programs are run as printed, in processes.
+"""What the README and some pages show is what happens: their commands and programs are run as printed, in processes.
 
 Sizes and times differ from run to run and are made alike before the comparison. `test_pages.py` runs other pages.
 """
@@ -35,24 +35,6 @@ def test_the_commands_of_the_readme_print_what_it_shows(tmp_path):
         result = run(["/bin/sh", "-c", f"{command} 2>&1"], tmp_path)
         assert result.returncode == 0, result.stdout
         assert alike(result.stdout) == alike(shown), command
-
-
-@pytest.mark.spark
-def test_the_program_of_the_tutorial_prints_what_it_shows(tmp_path):
-    parts = blocks("docs/start/first-steps-in-python.md")
-    program = "\n".join(part.text for part in parts if part.language == "python")
-    shown = "".join(part.text for part in parts if not part.language)
-    result = run([sys.executable, "-"], tmp_path, program)
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.splitlines() == shown.splitlines()
-
-
-@pytest.mark.spark
-def test_the_program_of_the_python_reference_runs(tmp_path):
-    program, *_ = [block.text for block in blocks("docs/reference/python.md") if block.language == "python"]
-    result = run([sys.executable, "-"], tmp_path, program)
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.splitlines()[:2] == ["2 records written", "1 left"]
 
 
 @pytest.mark.spark

@@ -12,7 +12,7 @@ import lithify
 from lithify.spark.session.start import session_factory
 from support.pages.lists import EMBEDDED
 from support.pages.shell import Shell, a_shell
-from support.pages.text import blocks
+from support.pages.text import Block, blocks
 from support.pages.walk import Walk
 
 pytestmark = pytest.mark.spark
@@ -66,3 +66,19 @@ def test_the_page_on_upgrades_prints_what_one_prints(shell: Shell, folder: Path)
     (folder / "lithify-warehouse" / ".lithify" / "format.json").unlink()
     walk = Walk("docs/operate/upgrade.md", shell)
     assert sum(walk.block(block, {}) for block in blocks(walk.page)) == 2
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("sh", "false\n"),
+        ("sh", "lithify topic info orders\n"),
+        ("sh", "lithify topic list | false\n"),
+        ("console", "$ echo one\ntwo\n"),
+        ("console", "$ false\n"),
+        ("python", "import lithify\n\nlithify.open('.').topic('orders').info()\n"),
+    ],
+)
+def test_what_does_not_run_would_be_seen(shell: Shell, language: str, text: str) -> None:
+    with pytest.raises((AssertionError, lithify.RefusedError)):
+        Walk("README.md", shell).block(Block(language, text), {})

@@ -28,7 +28,9 @@ EMBEDDED = (
     "docs/recover/fail-over.md",
     "docs/recover/repair.md",
     "docs/recover/replicas.md",
+    "docs/reference/python.md",
     "docs/reference/settings.md",
+    "docs/start/first-steps-in-python.md",
     "docs/understand/deletes.md",
     "docs/understand/side-by-side.md",
 )
@@ -55,8 +57,6 @@ RUN_BY: Mapping[tuple[str, str], str] = {
     ("docs/data-out/typed-table.md", "python"): "tests/examples/test_decode_values.py",
     ("docs/operate/profile-a-round.md", "python"): "tests/examples/test_documents.py",
     ("docs/operate/upgrade.md", "console"): "tests/examples/test_pages.py",
-    ("docs/reference/python.md", "python"): "tests/examples/test_documents.py",
-    ("docs/start/first-steps-in-python.md", "python"): "tests/examples/test_documents.py",
     ("docs/start/test-your-programs.md", "python"): "tests/examples/test_documents.py",
 }
 """Blocks of a language that a test of their own runs, by page."""

@@ -19,6 +19,7 @@ PAGES = tuple(str(page.relative_to(ROOT)) for page in [ROOT / "README.md", *sort
 RUNNABLE = ("sh", "console", "python", "sql")
 """Languages of what a reader runs."""
 _BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+_SHOWN = re.compile(r"\n\n```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CONSOLE = re.compile(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 _VARYING = [
     (r"\d{4}-\d\d-\d\dT[\d:.]+Z?", "TIME"),
@@ -33,10 +34,11 @@ _VARYING = [
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of code, and its language: empty for what programs print."""
+    """A block of code, its language, and what a block without a language right behind it shows that it prints."""
 
     language: str
     text: str
+    shown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,11 @@ def blocks(page: str) -> list[Block]:
 
 
 def blocks_of(text: str) -> list[Block]:
-    return [Block(language, textwrap.dedent(body)) for _, language, body in _BLOCK.findall(text)]
+    found = []
+    for block in _BLOCK.finditer(text):
+        behind = _SHOWN.match(text, block.end())
+        found.append(Block(block[2], textwrap.dedent(block[3]), behind[1] if behind else ""))
+    return found
 
 
 def section(text: str, anchor: str) -> str:

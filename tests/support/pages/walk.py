@@ -9,7 +9,9 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -77,8 +79,14 @@ class Walk:
         if block.language == "sql":
             self._query(block.text)
         elif block.language == "python":
-            exec(compile(self._here(block.text), self.page, "exec"), names)
+            self._program(block, names)
         return len(typed) or block.language in ("sql", "python")
+
+    def _program(self, block: Block, names: dict[str, Any]) -> None:
+        with redirect_stdout(StringIO()) as printed:
+            exec(compile(self._here(block.text), self.page, "exec"), names)
+        assert not block.shown or printed.getvalue().splitlines() == block.shown.splitlines()
+        print(printed.getvalue())
 
     def _command(self, command: Command) -> None:
         ended = self.shell(self._here(command.typed))
