@@ -255,20 +255,8 @@ def page() -> str:
     """The whole page."""
     defaults = to_config(TopicSettings())
     rows = (_row(setting, defaults[setting.name]) for setting in SETTINGS.values())
-    return "".join(
-        [
-            _OPENING,
-            *rows,
-            _PRESETS,
-            *_preset_rows(),
-            _DIFFERENCES,
-            _FROM_KAFKA,
-            *_table(_KAFKAS),
-            _PULSAR,
-            *_table(_PULSARS),
-            _CLOSING,
-        ]
-    )
+    between = (_DIFFERENCES, _FROM_KAFKA, *_table(_KAFKAS), _PULSAR, *_table(_PULSARS))
+    return "".join([_OPENING, *rows, _PRESETS, *_preset_rows(), *between, _CLOSING])
 
 
 def _preset_rows() -> Iterator[str]:
