@@ -59,7 +59,9 @@ def test_retain_takes_whole_segments_as_of_a_time_and_says_which(events, masked)
     )
     done = events("retain", "events", "--now", f"@{2 * DAY_MS + 1}")
     assert masked(done.out) == "PARTITION  START  SEGMENTS  RECORDS  BYTES\n        0  0 → 2  -1  -2  -SIZE\n"
-    assert masked(done.err) == "events: removed 2 records in 1 segment, version 5 (judged as of TIME, not of the clock)\n"
+    assert (
+        masked(done.err) == "events: removed 2 records in 1 segment, version 5 (judged as of TIME, not of the clock)\n"
+    )
     assert offsets(events, "events") == [2, 3]
     by_the_clock = events("retain", "events", "--json").json
     assert list(by_the_clock) == REPORT_KEYS

@@ -130,7 +130,9 @@ def test_refusals_say_what_would_be_taken(lithify):
     assert lithify.error(*create, "a b").startswith("'a b' is not a topic")
     assert lithify.error(*create, "non-persistent://a/b/c").endswith("there is nothing to compact")
     assert lithify.error(*create, "t", "--partitions", 0) == "partitions=0: a topic has 1 to 10000"
-    assert lithify.error(*create, "persistent://a/b/c-partition-1").startswith("persistent://a/b/c-partition-1 is a partition")
+    assert lithify.error(*create, "persistent://a/b/c-partition-1").startswith(
+        "persistent://a/b/c-partition-1 is a partition"
+    )
     assert [topic["topic"] for topic in lithify("topic", "list", "--json").lines] == ["orders"]
 
 

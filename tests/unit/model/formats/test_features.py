@@ -129,6 +129,7 @@ def test_rounds_write_masks_only_where_every_program_knows_them() -> None:
 
 def test_a_feature_that_is_not_known_is_named() -> None:
     check_known("orders", [COMPACTED_LOGS])
-    with pytest.raises(UnsupportedFormatError, match="orders: it has the feature fast-logs, which this version does "
-                                                     "not support"):
+    with pytest.raises(
+        UnsupportedFormatError, match="orders: it has the feature fast-logs, which this version does not support"
+    ):
         check_known("orders", ["fast-logs", COMPACTED_LOGS])
