@@ -258,7 +258,7 @@ def test_parquet_refusals_name_row_column_or_file(orders, tmp_path):
         "(nothing of its batch was written; 2 records of earlier batches were)\n"
     )
     assert orders.error("produce", "orders", "--format", "parquet") == (
-        "Parquet cannot be read from stdin (name a file)"
+        "Parquet cannot be read from stdin (pass the name of a file)"
     )
 
 
