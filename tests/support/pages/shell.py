@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TextIO, cast
 
+from lithify.cli.invocation import INTERRUPTED
 from lithify.cli.main import run
 from support.processes.in_process import signal_handlers, streams_replaced
 from support.processes.programs import end
@@ -97,7 +98,7 @@ class Shell:
             connection.send(str(code).encode())
 
     def _interrupted(self, command: str, printed: IO[str], word: str, seconds: float) -> int:
-        """0 if it ends because of Ctrl-C, as its user wants it to."""
+        """0 if it ends because of Ctrl-C, as its user wants it to; on a busy machine perhaps before it has begun."""
         process = _started(f"exec {command}", self.path.partition(os.pathsep)[2], printed)
         until_s = time.monotonic() + seconds
         try:
@@ -109,7 +110,7 @@ class Shell:
         finally:
             end(process)
             process.wait()
-        return 0 if code == 130 else code
+        return 0 if code in (INTERRUPTED, -signal.SIGINT) else code
 
 
 @contextmanager
