@@ -87,7 +87,7 @@ def test_positions_are_of_a_group_a_topic_and_a_warehouse(opened: Open) -> None:
 def test_a_file_that_is_not_there_is_no_database_in_which_named_groups_have_read_nothing(tmp_path: Path) -> None:
     """C61: a mistake in its path is told, rather than that all groups hold everything."""
     groups = SqlGroups(Transactions(engine_at(f"sqlite:///{tmp_path}/gruops.db")), SCOPE)
-    with pytest.raises(CoordinationError, match=r"there is no sqlite:///.*gruops\.db"):
+    with pytest.raises(CoordinationError, match=r"sqlite:///.*gruops\.db does not exist"):
         groups.positions_of(["g"])
     assert groups.positions_of([]) == ()
     assert list(tmp_path.iterdir()) == []
