@@ -31,7 +31,7 @@ def test_what_is_refused_before_anything_is_asked(lithify, arguments, said):
 def test_jars_that_are_missing_are_named_before_anything_is_asked(lithify, monkeypatch, tmp_path):
     monkeypatch.delenv("LITHIFY_PULSAR_JARS", raising=False)
     assert "--jars DIR" in lithify("pulsar", "compact", TOPIC, *URLS, code=1).err
-    assert "no bookkeeper-server" in lithify("pulsar", "compact", TOPIC, *URLS, "--jars", str(tmp_path), code=1).err
+    assert "lack bookkeeper-server" in lithify("pulsar", "compact", TOPIC, *URLS, "--jars", str(tmp_path), code=1).err
     assert "is not a folder" in lithify("pulsar", "compact", TOPIC, *URLS, "--jars", "/nowhere", code=1).err
 
 

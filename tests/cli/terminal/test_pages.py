@@ -51,10 +51,6 @@ def alike(text):
     return re.sub(r"[\d.]+ (B|KiB)|\d\.\d\d", "SIZE", " ".join(text.split()))
 
 
-def a_line(offset, key):
-    return json.dumps({"partition": 0, "offset": offset, "timestamp": 1, "key": key, "value": "v"})
-
-
 def test_a_compacted_view(lithify):
     page = "understand/side-by-side.md"
     states = []
@@ -77,23 +73,6 @@ def test_a_changed_topic(lithify):
     told = [outcome.err for _, outcome in outputs(lithify, page)]
     assert told[0] == blocks(page, "")[0]
     assert "  partitions  4 → 8\n" in told[1]
-
-
-def test_a_cut_log(lithify):
-    lithify("topic", "create", "orders")
-    for key, offsets in (("a", (0, 150)), ("b", (250, 950))):
-        lithify("produce", "orders", "--keep-offsets", stdin="\n".join(a_line(offset, key) for offset in offsets))
-    pages = ("retention-and-cuts.md", "plan-and-undo.md#Undo a round", "versions-and-space.md#The space: sweep")
-    for arguments, stdin in (command for page in pages for command in commands(f"operate/{page}")):
-        if arguments[0] == "versions":  # what comes before has cut where a round will have been
-            lithify("compact", "orders")
-            kept = lithify("versions", "orders", "--json").lines[0]["version"]
-        if arguments[0] == "verify":  # on Spark, elsewhere
-            continue
-        real = [str(kept) if argument == "12" else argument for argument in arguments]
-        lithify(*real, stdin=stdin, code=code_of(arguments))
-    assert [record["offset"] for record in lithify("consume", "orders").lines] == [250]
-    assert lithify("topic", "info", "orders", "--json").json["config"]["versions.kept"] == "3"
 
 
 def test_a_deleted_value_is_in_no_file(lithify):
