@@ -26,7 +26,7 @@ from support.topics.replicas import check_same
 pytestmark = pytest.mark.long
 ARCHIVES = sorted(Path(__file__).parent.glob("v*.zip"))
 JOURNAL = TopicName("default", "journal")
-ASKS = r"journal: it needs the feature compacted-logs, and .* of format 3 without it \(`lake.upgrade\(\)`"
+ASKS = r"journal: it needs the feature compacted-logs, but .* has format 3 without it \(run `lake.upgrade\(\)`"
 
 
 class Sides:
