@@ -216,7 +216,7 @@ def test_another_format_is_refused_by_name(iceberg: Place, foreign: Catalog) -> 
         newer.set_properties({"lithify.format-version": str(topic_codec.NEWEST_FORMAT + 1)})
 
     today = topic_codec.NEWEST_FORMAT
-    refused = rf"orders: written in format {today + 1}, .* up to {today} \(use the newer"
+    refused = rf"orders: it was written in format {today + 1}, .* up to {today} \(use the newer"
     for call in (
         lambda: iceberg.store.load(ORDERS),
         lambda: iceberg.store.commit(state, TopicEdit("run", NOW_MS, {})),
