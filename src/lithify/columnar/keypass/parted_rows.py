@@ -116,7 +116,8 @@ class PartedRows:
     @property
     def _most_rows(self) -> int:
         """Of one part that are copied and compared at once."""
-        return max(BLOCK_ROWS, HOT * self.rows // PARTS)
+        parts = np.count_nonzero(self._arrived)  # few in a range that was narrowed
+        return max(BLOCK_ROWS, HOT * self.rows // max(1, int(parts)))
 
     def _parts(self) -> Iterator[list[Rows]]:
         """Removes all rows, and yields the pieces of each part, or the only one there is if all rows still wait."""
