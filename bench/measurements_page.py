@@ -29,6 +29,11 @@ ABOUT = {
         "Rounds of new records with random keys over a large clean log in which each key has one record: "
         "warm, commit included, with an index of keys and without.",
     ),
+    "many_rounds.py": (
+        "Many rounds of few new records",
+        "Rounds of new records over all keys of a clean log, one after the other: masks, merges and rewrites "
+        "included. `read` is a full read of the log after them, `rewritten read` the same once all is written anew.",
+    ),
     "get.py": (
         "Lookups of one key",
         "`topic.get` of one key, with an index of keys in the segments and without. Each key is in one of 20 "
