@@ -218,7 +218,7 @@ def test_what_was_appended_is_not_appended_again(topic):
     for again in (MESSAGES[2:4], MESSAGES[:1]):
         with pytest.raises(InvalidRecordError, match="the log has everything up to 5:1:1"):
             topic.append(again)
-    with pytest.raises(InvalidRecordError, match="message id 5:1 comes"):  # all of an entry that is there in part
+    with pytest.raises(InvalidRecordError, match="message id 5:1 arrived"):  # all of an entry that is there in part
         topic.append([MESSAGES[6]._replace(envelope=Envelope(MessageId(5, 1), passed_through=True))])
     topic.append(MESSAGES[3:])
     assert offsets(topic) == list(range(8))
