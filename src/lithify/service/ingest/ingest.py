@@ -78,6 +78,8 @@ class _Copies:
         self._streams: list[CopyStreams] = []
         self._reports: list[IngestReport] = []
         self._known: set[str] = set()
+        self._told: set[str] = set()
+        """Topics that have failed while others continued, and were reported."""
         self._looked_ms = warehouse.clock.monotonic_ms()
 
     @property
@@ -99,6 +101,10 @@ class _Copies:
     def look(self) -> None:
         for streams in self._streams:
             streams.look()
+            copy, error = streams.copy, streams.error
+            if error is not None and copy.topic not in self._told and self.go_on:
+                self._told.add(copy.topic)
+                self._narration.failed(copy.topic, str(copy.name), error)
 
     def look_for_new(self) -> None:
         """Starts copies of new topics that match, looked for as often as the source's own clients do."""

@@ -6,6 +6,7 @@ begins ─► batches ─► waiting, at most once in `QUIET_MS` for each topic
 
 from __future__ import annotations
 
+from lithify.errors import LithifyError
 from lithify.model.sources.source import IngestRequest
 from lithify.ports.clock import Clock
 from lithify.ports.source import Source
@@ -47,6 +48,10 @@ class Narration:
     def copied(self, batch: IngestBatch) -> None:
         """After a batch."""
         self._waits(batch.source, batch.topic, batch.logs)
+
+    def failed(self, source: str, topic: str, error: LithifyError) -> None:
+        """While others continue; what the last one ends with is in its report."""
+        self._notes(IngestNote("failed", f"{source} → {topic}: error[{error.code}]: {error}", source, topic))
 
     def look(self) -> None:
         """Asks whether the source answers, often enough."""
