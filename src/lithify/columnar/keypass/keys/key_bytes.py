@@ -41,7 +41,7 @@ def _equal_of_size(keys: pa.Array, rows: Integers, others: pa.Array, numbers: In
         some = slice(start, start + step)
         ours, theirs = keys.take(pa.array(rows[some])), others.take(pa.array(numbers[some]))
         if ours.type != theirs.type:  # keys of one size, and others
-            ours, theirs = ours.cast(pa.binary()), theirs.cast(pa.binary())
+            ours, theirs = _of_any_size(ours), _of_any_size(theirs)
         same[some] = equal(ours, theirs)
     return same
 
@@ -51,7 +51,7 @@ def joined_keys(some: Sequence[pa.Array]) -> pa.Array:
     some = [keys for keys in some if len(keys)]
     if some and all(keys.type == some[0].type for keys in some):
         return pa.concat_arrays(some)
-    return pa.concat_arrays([pa.array([], pa.binary()), *(keys.cast(pa.binary()) for keys in some)])
+    return pa.concat_arrays([pa.array([], pa.binary()), *map(_of_any_size, some)])
 
 
 def comparable(keys: pa.Array) -> pa.Array:
@@ -63,6 +63,16 @@ def comparable(keys: pa.Array) -> pa.Array:
     if not width or ends[-1] - ends[0] != width * len(keys) or (np.diff(ends) != width).any():
         return keys
     return pa.Array.from_buffers(pa.binary(width), len(keys), [None, keys.buffers()[2].slice(int(ends[0]))])
+
+
+def _of_any_size(keys: pa.Array) -> pa.Array:
+    """The same keys as a binary array, not copied; a cast would copy the whole buffer of which they are a slice."""
+    if keys.type == pa.binary():
+        return keys
+    width = keys.type.byte_width
+    ends = pa.array(np.arange(len(keys) + 1) * width, pa.int32())  # an error beyond 2 GiB
+    data = keys.buffers()[1].slice(keys.offset * width)
+    return pa.Array.from_buffers(pa.binary(), len(keys), [None, ends.buffers()[1], data])
 
 
 def _sizes(keys: pa.Array, rows: Integers) -> Integers:
