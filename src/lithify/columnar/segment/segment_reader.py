@@ -32,9 +32,6 @@ from lithify.columnar.segment.writer import HEADER_KEY_PATH
 from lithify.errors import DamagedError
 from lithify.model.segment import Segment
 
-LENGTH_BYTES = 4
-"""Of a key in Parquet, before it."""
-
 
 class SegmentReader:
     """Reads row groups of one segment. A context manager, which holds the file open. Raises `DamagedError`.
