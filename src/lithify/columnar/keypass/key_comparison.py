@@ -16,6 +16,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -197,9 +198,12 @@ class KeyComparison:
         """The rows of this part. What is only asked has no ordinals; its rank is -1, below all others."""
         keys = self._source.keys(portion, wanted)
         batches = pieces(one_ahead(keys) if self._ahead else keys, self._memory_bytes // PIECES)
-        hashed = (Rows.of(batch, self._part, self._hashes) for batch in batches)
-        for rows in one_ahead(hashed) if self._ahead else hashed:
-            yield rows if portion not in ONLY_ASKED else replace(rows, ranks=np.full(rows.count, -1))
+        hashed = map(partial(self._hashed, portion), batches)  # which keeps none while the next is read
+        return one_ahead(hashed) if self._ahead else hashed
+
+    def _hashed(self, portion: Portion, batch: pa.RecordBatch) -> Rows:
+        rows = Rows.of(batch, self._part, self._hashes)
+        return rows if portion not in ONLY_ASKED else replace(rows, ranks=np.full(rows.count, -1))
 
 
 def _refuse(_: PartedRows) -> None:

@@ -121,6 +121,10 @@ class ScannedRows:
         if rules.values_expire_before_ms is not None:
             self.ranks |= (self.past & ~self.tombstones) * PAST_BIT
 
+    @property
+    def held_bytes(self) -> int:
+        return int(self._keys.nbytes)
+
     def ordinals(self, wanted: Flags) -> Integers:
         return self._ordinals[wanted]
 

@@ -32,6 +32,10 @@ from lithify.rules.compaction.survivor_rules import SurvivorRules
 PIECE_BYTES = 4 * 2**20
 """Bytes per piece of keys: small, so that `dirty_read` is precise when memory is full."""
 
+LARGE_BYTES = 8 * 2**20
+"""After a row group with so many bytes of keys memory is given back to the system, as Arrow's allocator would keep it.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class LogScan:
@@ -122,13 +126,20 @@ class KeyScan:
             self._take(segment.mask_bytes)
             with SegmentReader(self._access, segment) as reader:
                 for rows in self._rows(reader, scanned, ordinal, wanted):
-                    if self._settles:
-                        self._settle(rows, portion)
-                    before = self._dirty_rows
-                    for batch in pieces(rows.to_compare(), PIECE_BYTES):
-                        self._dirty_rows += batch.num_rows * (portion is Portion.DIRTY)
-                        yield batch
-                    self._dirty_rows = before + rows.count * (portion is Portion.DIRTY)
+                    yield from self._settled(rows, portion)
+                    is_large = rows.held_bytes >= LARGE_BYTES
+                    del rows  # so that memory does not hold two row groups while the next is read
+                    if is_large:
+                        pa.default_memory_pool().release_unused()
+
+    def _settled(self, rows: ScannedRows, portion: Portion) -> Iterator[pa.RecordBatch]:
+        if self._settles:
+            self._settle(rows, portion)
+        before = self._dirty_rows
+        for batch in pieces(rows.to_compare(), PIECE_BYTES):
+            self._dirty_rows += batch.num_rows * (portion is Portion.DIRTY)
+            yield batch
+        self._dirty_rows = before + rows.count * (portion is Portion.DIRTY)
 
     def _rows(
         self, reader: SegmentReader, scanned: ScannedSegment, ordinal: int, wanted: pa.Array | None
@@ -142,9 +153,9 @@ class KeyScan:
                 continue
             columns = [name for name in scanned.columns() if name != HEADERS or reader.has_headers(group)]
             self._take(reader.compressed_bytes(group, columns))
-            table = reader.read(group, columns)
-            yield ScannedRows(table, scanned, np.arange(ordinal, ordinal + table.num_rows))
-            ordinal += table.num_rows
+            ordinals = np.arange(ordinal, ordinal + reader.records(group))
+            yield ScannedRows(reader.read(group, columns), scanned, ordinals)
+            ordinal += len(ordinals)
 
     def _take(self, size_bytes: int) -> None:
         self._acquire(size_bytes)

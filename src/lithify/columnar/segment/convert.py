@@ -106,10 +106,10 @@ def pieces(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[pa.Re
     """The same rows in batches of at most `most_bytes`, or of a single larger row."""
     for batch in batches:
         pending = [batch]
+        del batch  # no reference stays here while the next is made
         while pending:
-            piece = pending.pop()
-            if piece.nbytes <= most_bytes or piece.num_rows == 1:
-                yield piece
+            if pending[-1].nbytes <= most_bytes or pending[-1].num_rows == 1:
+                yield pending.pop()
             else:
-                half = piece.num_rows // 2
-                pending += [piece.slice(half), piece.slice(0, half)]
+                half = pending[-1].num_rows // 2
+                pending += [pending[-1].slice(half), pending.pop().slice(0, half)]

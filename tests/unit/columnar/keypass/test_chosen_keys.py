@@ -17,7 +17,10 @@ import pytest
 from lithify.columnar.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass import winners
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan
+from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.winners import WinnerFinder
+from lithify.columnar.segment import writer
+from lithify.columnar.segment.segment_reader import SegmentReader
 from lithify.errors import EngineError
 from lithify.model.record import Record
 from lithify.model.settings.table import order_of_strategy
@@ -125,6 +128,19 @@ def test_memory_is_bounded_whatever_the_keys(sized):
     assert found == sorted({key: offset for offset, key in enumerate(keys)}.values())
     row_group = min(64 * 2**20, sum(map(len, keys)))
     assert grown_bytes < 6 * (row_group + MEMORY_BYTES + max(map(len, keys)))
+
+
+def test_one_row_group_is_held_at_a_time(tmp_path, monkeypatch):
+    """C38: keys of a kilobyte have row groups of 64 MiB."""
+    held, read = [], SegmentReader.read
+    monkeypatch.setattr(writer, "ROW_GROUP_RECORDS", 1000)
+    monkeypatch.setattr(SegmentReader, "read", lambda *given: held.append(pa.total_allocated_bytes()) or read(*given))
+    topic = StoredTopic(tmp_path)
+    topic.append(0, [Record(b"%01000d" % n, b"v") for n in range(4000)])
+    for batch in KeyScan(ACCESS, LogScan(some_rules(4000), (), topic.segments[0]), settles=True).keys(Portion.DIRTY):
+        del batch
+    assert len(held) == 4
+    assert max(held) - held[0] < 1000 * 1000 / 2
 
 
 def measured(log: LogScan) -> tuple[list[int], int]:
