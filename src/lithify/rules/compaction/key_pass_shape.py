@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heapreplace
 
 from lithify.model.segment import Segment
@@ -208,6 +208,8 @@ def _shape(load: KeyLoad, task_memory_bytes: int, tasks: int, *, ahead: bool = F
     multiple = max(1, min(most, load.keys // LEAST_RECORDS))
     least = max(1, math.ceil(load.needed_bytes * DISTINCT / memory_bytes))
     ranges = -(-least // multiple) * multiple
+    if ranges > MAX_READS and load.alone:  # what is shuffled is held in half of the memory
+        return _shape(replace(load, alone=False), task_memory_bytes, tasks, ahead=ahead)
     may_exceed = ranges * memory_bytes < load.most_bytes
     return KeyPassShape(ranges, shuffled=ranges > MAX_READS, may_exceed=may_exceed, ahead=ahead)
 
