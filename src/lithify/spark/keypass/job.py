@@ -117,7 +117,9 @@ class _Reading:
     pace: TaskPace
 
     def range_tasks(self, log: LogWork) -> list[RangeTask]:
-        finder = self._finder(log)
+        ahead, alone = log.shape.ahead, is_alone(log.plan)
+        memory_bytes = winners_memory(self.limits.task_memory_bytes, alone=alone, ahead=ahead)
+        finder = replace(self.finder, compare=partial(KeyComparison, ahead=ahead), memory_bytes=memory_bytes)
         return [
             RangeTask(
                 unit=log.unit,
@@ -148,16 +150,11 @@ class _Reading:
         ]
 
     def blocks_tasks(self, log: LogWork) -> list[BlocksTask]:
-        starts, finder = ordinal_starts(log.plan.scanned), self._finder(log)
+        starts = ordinal_starts(log.plan.scanned)
         return [
-            BlocksTask(log.unit, log.first_segment, log.plan.rules, starts, hash_range, finder, self.pace)
+            BlocksTask(log.unit, log.first_segment, log.plan.rules, starts, hash_range, self.finder, self.pace)
             for hash_range in log.ranges
         ]
-
-    def _finder(self, log: LogWork) -> WinnerFinder:
-        ahead, alone = log.shape.ahead, is_alone(log.plan)
-        memory_bytes = winners_memory(self.limits.task_memory_bytes, alone=alone, ahead=ahead)
-        return replace(self.finder, compare=partial(KeyComparison, ahead=ahead), memory_bytes=memory_bytes)
 
 
 def _cost(log: LogWork) -> int:
