@@ -23,6 +23,13 @@ HERE = Path(__file__).parent
 ARCHIVES = sorted(HERE.glob("v*.zip"))
 
 
+PRINTED = {
+    '"mapr.%2Fdata%2Feu/clicks"': '"/data/eu:clicks"',
+    "whole segments can go: ": "whole segments are past retention: ",
+}
+"""What was printed otherwise when the archives were made."""
+
+
 @pytest.fixture(params=ARCHIVES, ids=lambda archive: archive.stem)
 def archive(request: pytest.FixtureRequest) -> Path:
     return request.param
@@ -39,7 +46,9 @@ def test_there_is_a_warehouse_of_the_version_that_is_written_now():
 
 def test_everything_is_read_as_it_was_when_it_was_written(archive, lake):
     told = archive.with_suffix(".json").read_text("utf-8")
-    expected = json.loads(told.replace('"mapr.%2Fdata%2Feu/clicks"', '"/data/eu:clicks"'))  # how its name was printed
+    for printed, now in PRINTED.items():
+        told = told.replace(printed, now)
+    expected = json.loads(told)
     found = json.loads(json.dumps(reading(lake, expected["now_ms"])))
     assert known(found, expected) == expected
 
