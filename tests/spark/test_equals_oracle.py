@@ -32,7 +32,7 @@ DAY_MS = 86_400_000
 def shape(request, monkeypatch):
     """The ways in which a key pass is cut; a test that takes this runs those with several ranges."""
     forced = SHAPES[request.param]
-    monkeypatch.setattr("lithify.spark.engine.key_pass_shapes", lambda plans, *_: [forced] * len(plans))
+    monkeypatch.setattr("lithify.spark.engine.key_pass_shapes", lambda plans, *_, **__: [forced] * len(plans))
     return forced
 
 
@@ -175,7 +175,9 @@ def test_skewed_keys(shape, engine, topic):
 
 def test_ranges_whose_tasks_leave_their_results_in_spark(engine, topic, monkeypatch):
     """As those of large logs do: few results come to the driver, and the others of these tests are few."""
-    monkeypatch.setattr("lithify.spark.engine.key_pass_shapes", lambda plans, *_: [SHAPES["three ranges"]] * len(plans))
+    monkeypatch.setattr(
+        "lithify.spark.engine.key_pass_shapes", lambda plans, *_, **__: [SHAPES["three ranges"]] * len(plans)
+    )
     monkeypatch.setattr("lithify.spark.keypass.job.FULL_RECORDS", 1)
     random = Random(3)
     for _ in range(2):
@@ -203,7 +205,7 @@ def test_logs_cut_in_different_ways_in_one_run(engine, topic, monkeypatch):
         2: KeyPassShape(2, shuffled=True),
     }
     monkeypatch.setattr(
-        "lithify.spark.engine.key_pass_shapes", lambda plans, *_: [shapes[plan.partition] for plan in plans]
+        "lithify.spark.engine.key_pass_shapes", lambda plans, *_, **__: [shapes[plan.partition] for plan in plans]
     )
     random = Random(9)
     for _ in range(2):
@@ -268,7 +270,7 @@ def test_small_neighbours_without_losers_merge_in_order(engine, topic):
 def test_a_range_that_does_not_fit_is_cut(engine, topic, monkeypatch):
     random = Random(8)
     whole = KeyPassShape(1, shuffled=False)
-    monkeypatch.setattr("lithify.spark.engine.key_pass_shapes", lambda plans, *_: [whole] * len(plans))
+    monkeypatch.setattr("lithify.spark.engine.key_pass_shapes", lambda plans, *_, **__: [whole] * len(plans))
     for _ in range(2):
         topic.append(0, [Record(random.randbytes(200), b"v") for _ in range(60_000)])
     outcome = topic.round(engine, limits=RunLimits(task_memory_bytes=1))[0]

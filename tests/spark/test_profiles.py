@@ -65,7 +65,7 @@ def test_each_task_tells_what_it_read_wrote_and_took(profiled, profile, two_logs
 
 def test_tasks_that_send_keys_tell_it_too(profiled, profile, two_logs, monkeypatch):
     forced = KeyPassShape(3, shuffled=True)
-    monkeypatch.setattr("lithify.spark.engine.key_pass_shapes", lambda plans, *_: [forced] * len(plans))
+    monkeypatch.setattr("lithify.spark.engine.key_pass_shapes", lambda plans, *_, **__: [forced] * len(plans))
     outcomes = two_logs.round(profiled)
     assert sorted(spent.part for _, spent in told(profile, "send")) == [0, 1, 2, 3]
     assert sorted((log.partition, spent.part) for log, spent in told(profile, "find")) == [

@@ -44,7 +44,7 @@ def topic_of_three(topic):
 @pytest.fixture(params=["read by ranges", "shuffled"])
 def way(request, monkeypatch):
     forced = KeyPassShape(2, shuffled=request.param == "shuffled")
-    monkeypatch.setattr("lithify.spark.engine.key_pass_shapes", lambda plans, *_: [forced] * len(plans))
+    monkeypatch.setattr("lithify.spark.engine.key_pass_shapes", lambda plans, *_, **__: [forced] * len(plans))
 
 
 def open_round(engine, topic, run_id="run"):

@@ -117,7 +117,7 @@ def test_a_branch_that_a_stranger_moved_is_missed_by_name(
     for _ in range(3):
         newest = place.store.load(ORDERS)
         for look in (lambda: place.store.view(newest), lambda: place.cover(newest)):  # noqa: B023 - called at once
-            with pytest.raises(DamagedError, match=r"orders: the compacted view .* is gone.*branch compacted"):
+            with pytest.raises(DamagedError, match=r"orders: the compacted view .* is lost.*branch compacted"):
                 look()
         newest = place.append(newest, some_records("e"))
         assert place.records(newest)[-1].offset == newest.log(0).log_end_offset - 1
@@ -205,7 +205,7 @@ def test_a_kept_view_that_is_gone_is_missed_and_the_newest_one_is_there(
     place = an_iceberg_place(tmp_path / "warehouse", iceberg.clock)
     past = place.store.load_version(ORDERS, kept)
 
-    with pytest.raises(DamagedError, match=f"compacted view of version {kept} is gone"):
+    with pytest.raises(DamagedError, match=f"compacted view of version {kept} is lost"):
         place.store.view(past)
 
     assert [r.offset for r in place.records(past)] == [0, 1, 2, 3]
