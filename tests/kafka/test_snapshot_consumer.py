@@ -318,7 +318,7 @@ def test_a_topic_that_is_not_there_is_named_and_not_made(both, broker):
 
 def test_a_topic_with_too_few_partitions_is_another_one(both, broker):
     other = broker.make_topic(1)
-    with pytest.raises(UnknownSourceError, match=f"{other} has 1 partition, {both.name} in the lake 2"):
+    with pytest.raises(UnknownSourceError, match=f"{other} has 1 partition, but {both.name} in the lake has 2"):
         SnapshotConsumer(both.topic, both.conf, kafka_topic=other)
     with pytest.raises(UnknownSourceError, match=r"not \[5\]"):
         SnapshotConsumer(both.topic, both.conf, partitions=[5])

@@ -49,7 +49,7 @@ def test_what_entries_do_not_have_is_missing(manifests: list[bytes]) -> None:
     for ask in (Columns.there, Columns.texts, lambda c, n: Columns.bound_there(c, n, 8)):
         with pytest.raises(ValueError, match="an entry has no"):
             ask(columns, (108, 99))
-    with pytest.raises(ValueError, match="has not 3 bytes"):
+    with pytest.raises(ValueError, match="does not have 3 bytes"):
         columns_of(files, frozenset({(125, 2)})).bound((125, 2), 3)
 
 
