@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -48,7 +49,7 @@ def test_it_ends_quietly_where_nobody_reads_more() -> None:
         assert started.stdout is not None
         started.stdout.close()
         _, said = started.communicate()
-    assert said in (b"", b"6 files; farther away: none\n")  # as stdout is flushed at each line or at the end
+    assert re.fullmatch(rb"(\d+ files; farther away: none\n)?", said)  # as stdout is flushed at each line or at the end
 
 
 def test_imports_are_found_wherever_they_stand() -> None:
