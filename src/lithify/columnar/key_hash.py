@@ -146,7 +146,7 @@ class HashRange:
 
     @property
     def is_first(self) -> bool:
-        """Whether no other range of the same log has the first part of the first range."""
+        """Whether it has the first part of the first range, which one range of a log has."""
         return self.index == self.first == 0
 
     def cut(self, parts: int) -> list[HashRange]:

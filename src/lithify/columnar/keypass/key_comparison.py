@@ -110,7 +110,7 @@ class KeyComparison:
         threads, worthwhile = (2, WORTHWHILE_AHEAD) if self._ahead else (1, WORTHWHILE)
         held, enough = PartedRows(self._memory_bytes, _highest, threads), EARLY_ROWS
         for rows in self._batches(Portion.DIRTY):
-            held.add(rows.of_parts(self._part))  # hashed ahead
+            held.add(rows.of_parts(self._part) if self._results.left else rows)  # it may have been hashed before
             full = held.needed_bytes > self._memory_bytes
             if full or held.rows >= enough:
                 before = held.rows

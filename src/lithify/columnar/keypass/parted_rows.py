@@ -96,7 +96,8 @@ class PartedRows:
         at_once = np.where(self._in_parts > self._most_rows, BLOCK_ROWS, self._in_parts)
         compared = int(np.sort(at_once)[-self._threads :].sum())
         copied = compared * self._held_bytes // max(1, self.rows)
-        return _needed_bytes(self._held_bytes, self._key_bytes) + PART_BYTES * compared + copied
+        held = max(int(self._held_bytes * (1 + SPARE)), 2 * self._key_bytes)  # Arrow joins at most 2 GiB of keys
+        return held + PART_BYTES * compared + copied
 
     @property
     def arrived(self) -> int:
@@ -111,7 +112,7 @@ class PartedRows:
     def reduce(self) -> None:
         """Keeps what is kept of each part."""
         self._sort()
-        self._keep(list(self.take()))
+        self._hold(list(self.take()))
 
     @property
     def _most_rows(self) -> int:
@@ -148,9 +149,9 @@ class PartedRows:
         self._arrived[others] = 0
         for index in others:
             self._reduced[index] = self._reduced[index].take(_NONE)
-        self._keep(self._reduced)
+        self._hold(self._reduced)
 
-    def _keep(self, reduced: list[Rows]) -> None:
+    def _hold(self, reduced: list[Rows]) -> None:
         self._reduced = reduced
         self.rows = sum(rows.count for rows in reduced)
         self._held_bytes = sum(rows.held_bytes for rows in reduced)
@@ -182,8 +183,3 @@ def _blocks(pieces: list[Rows], most_rows: int) -> Iterator[list[Rows]]:
             yield block
             block, rows = [], 0
     yield block
-
-
-def _needed_bytes(held_bytes: int, key_bytes: int) -> int:
-    """At most half is keys, since Arrow puts no more than 2 GiB of them together."""
-    return max(int(held_bytes * (1 + SPARE)), 2 * key_bytes)
