@@ -109,14 +109,14 @@ def _batches(chance: np.random.Generator, shape: Shape, first: int, count: int) 
         value[:, half:] = np.frombuffer(_TEXT[: shape.value_bytes - half], np.uint8)
         offsets = np.arange(start, start + records)
         keys = _KEYS[shape.written](_numbers(chance, shape, offsets))
-        values = pc.if_else(pa.array(chance.random(records) < shape.tombstones), None, _binary(value))
+        values = pc.if_else(pa.array(chance.random(records) < shape.tombstones), None, binary(value))
         yield pa.Table.from_arrays(
             [
                 pa.repeat(pa.scalar(0, pa.int32()), records),
                 pa.array(offsets),
                 pa.array(1_700_000_000_000 + offsets),
                 pa.repeat(pa.scalar(0, pa.int32()), records),
-                _binary(keys),
+                binary(keys),
                 values,
                 pc.binary_length(values).cast(pa.int32()),
                 pa.nulls(records, HEADERS_TYPE),
@@ -127,7 +127,7 @@ def _batches(chance: np.random.Generator, shape: Shape, first: int, count: int) 
 
 def keys_of(numbers: np.ndarray) -> pa.Array:
     """The keys of the records with these numbers."""
-    return _binary(_digits(numbers))
+    return binary(_digits(numbers))
 
 
 def _numbers(chance: np.random.Generator, shape: Shape, offsets: np.ndarray) -> np.ndarray:
@@ -175,8 +175,8 @@ def _long(numbers: np.ndarray) -> np.ndarray:
 _KEYS = {"digits": _digits, "uuid": _uuids, "long": _long}
 
 
-def _binary(rows: np.ndarray) -> pa.Array:
-    """Each row of bytes as one value."""
+def binary(rows: np.ndarray) -> pa.Array:
+    """Each row of bytes, (records, width), as one value."""
     count, width = rows.shape
     ends = np.arange(0, (count + 1) * width, width, dtype=np.int32)
     return pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(ends), pa.py_buffer(rows)])

@@ -3,7 +3,7 @@
     python bench/many_rounds.py --data FOLDER [--records 4000000] [--rounds 50] [--percent 1]
 
 A first round covers a log of which 20 % of the records have keys of their own. Then each round is of new records, warm,
-masks, merges and rewrites included. At the end the log is read whole, in turns with a copy that was written anew.
+masks, merges and rewrites included. At the end the log is read whole, and again once it is written anew.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from keyed_segments import Shape, keyed_segments, keys_of, topic_of
+from keyed_segments import Shape, binary, keyed_segments, keys_of, topic_of
 from lithify.api.topic import Topic
 from lithify.columnar.segment.segment_reader import read_segment
 from lithify.spark.session.start import session_factory
@@ -47,8 +47,8 @@ def main() -> None:
     rounds_s, written, new = [], 0, 0
     for _ in range(asked.rounds):
         before = _stored_bytes(topic)
-        values = chance.bytes(VALUE_BYTES * count)
-        topic.append(pa.table({"key": keys_of(chance.integers(0, keys, count)), "value": _values(values, count)}))
+        values = binary(chance.integers(0, 256, (count, VALUE_BYTES), dtype=np.uint8))
+        topic.append(pa.table({"key": keys_of(chance.integers(0, keys, count)), "value": values}))
         new += _stored_bytes(topic) - before
         seconds, bytes_written, _ = _round(topic, session)
         rounds_s.append(seconds)
@@ -83,11 +83,6 @@ def _round(topic: Topic, session: object) -> tuple[float, int, int]:
 
 def _stored_bytes(topic: Topic) -> int:
     return sum(segment.size_bytes for segment in topic.warehouse.store.segments(topic.state(), [0]))
-
-
-def _values(data: bytes, count: int) -> pa.Array:
-    ends = np.arange(0, (count + 1) * VALUE_BYTES, VALUE_BYTES, dtype=np.int32)
-    return pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(ends), pa.py_buffer(data)])
 
 
 def _read_s(topic: Topic) -> float:
