@@ -20,20 +20,15 @@ import concept_pictures
 import lifetime_pictures
 import lithify
 import settings_reference
+from support.pages.text import anchor_of, blocks_of, prose, section, text_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def prose(text: str) -> str:
-    """A page without its code blocks."""
-    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
-
-
 def anchors(text: str) -> set[str]:
     """The anchors of a page's headings, as Git forges make them."""
-    headings = re.findall(r"^#+ +(.+)$", prose(text), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return set(map(anchor_of, re.findall(r"^#+ +(.+)$", prose(text), re.MULTILINE)))
 
 
 def dead_links(page: Path) -> list[str]:
@@ -48,14 +43,10 @@ def dead_links(page: Path) -> list[str]:
     return dead
 
 
-def command_under(heading: str) -> str:
-    """The first code block under a heading of the README, which must be one line."""
-    readme = (ROOT / "README.md").read_text("utf-8")
-    section = readme.partition(f"\n## {heading}\n")[2]
-    block = re.search(r"^```\w*\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
-    assert block is not None, heading
-    lines = block[1].splitlines()
-    assert len(lines) == 1, f"{heading}: {lines}"
+def command_under(anchor: str) -> str:
+    """The first code block of a section of the README, which must be one line."""
+    lines = blocks_of(section(text_of("README.md"), anchor))[0].text.splitlines()
+    assert len(lines) == 1, f"{anchor}: {lines}"
     return lines[0]
 
 
@@ -97,14 +88,14 @@ def test_the_changelog_goes_back_to_the_first_version():
 
 
 def test_the_readme_has_one_command_to_run_and_one_to_test():
-    assert command_under("Run it").endswith("lithify demo")
-    assert command_under("Test it")
+    assert command_under("run-it").endswith("lithify demo")
+    assert command_under("test-it")
 
 
 def test_ci_runs_what_the_readme_says():
     ran = [line for line in (ROOT / ".ci" / "run").read_text("utf-8").splitlines() if line and line[0] not in "#"]
     options = " ".join(f"--{name}" for name in check.BY_NAME)
-    assert (len(ran), ran[-1]) == (5, f"{command_under('Test it')} {options}")
+    assert (len(ran), ran[-1]) == (5, f"{command_under('test-it')} {options}")
     assert f"CI runs `just check-all {options}`" in (ROOT / "README.md").read_text("utf-8")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -15,18 +14,15 @@ import lithify
 from lithify.ports.store import Warehouse
 from lithify.service.round.compact import RunRequest, compact
 from lithify.testing.oracle_engine import OracleEngine
+from support.pages.text import programs
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "data-out" / "query-the-latest.md"
+PAGE = "docs/data-out/query-the-latest.md"
 DUCKDB_PYTHON = Path(sys.prefix) / "engines" / "bin" / "python"
 
 
-def program(heading: str) -> str:
-    """The first Python program under a heading of the page."""
-    section = PAGE.read_text("utf-8").partition(f"\n## {heading}\n")[2]
-    block = re.search(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
-    assert block is not None, heading
-    return block[1]
+def program(anchor: str) -> str:
+    """The first Python program of a section of the page."""
+    return programs(PAGE, anchor)[0]
 
 
 def printed(python: Path, source: str, folder: Path) -> list[str]:
@@ -60,10 +56,10 @@ def orders(tmp_path: Path) -> lithify.Topic:
 
 
 def test_pyiceberg_reads_records_with_their_offsets(orders, tmp_path):
-    before = printed(Path(sys.executable), program("All records in PyIceberg"), tmp_path)
+    before = printed(Path(sys.executable), program("all-records-in-pyiceberg"), tmp_path)
     assert before == ["10 records", "3 b'o-2' b'paid'", "4 b'o-4' None"]
     a_round(orders.warehouse, orders)
-    after = printed(Path(sys.executable), program("All records in PyIceberg"), tmp_path)
+    after = printed(Path(sys.executable), program("all-records-in-pyiceberg"), tmp_path)
     assert after == ["7 records", "3 b'o-2' b'paid'", "4 b'o-4' None"]
 
 
@@ -71,9 +67,9 @@ def test_pyiceberg_reads_records_with_their_offsets(orders, tmp_path):
 def test_duckdb_finds_the_latest_value_of_every_key(orders, tmp_path):
     assert DUCKDB_PYTHON.exists(), "run `scripts/setup dev`"
     latest = ["o-0 placed", "o-1 ", "o-2 paid", "o-3 placed", "o-5 placed"]
-    assert printed(DUCKDB_PYTHON, program("One query in DuckDB"), tmp_path) == latest
+    assert printed(DUCKDB_PYTHON, program("one-query-in-duckdb"), tmp_path) == latest
     a_round(orders.warehouse, orders)
-    assert printed(DUCKDB_PYTHON, program("One query in DuckDB"), tmp_path) == latest
+    assert printed(DUCKDB_PYTHON, program("one-query-in-duckdb"), tmp_path) == latest
     ours = orders.table().sort_by("key").select(["key", "value"]).to_pylist()
     assert [f"{row['key'].decode()} {row['value'].decode()}" for row in ours] == latest
 
@@ -87,14 +83,14 @@ def latest(orders) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("heading", "python"),
+    ("anchor", "python"),
     [
-        pytest.param("DuckDB", DUCKDB_PYTHON, marks=pytest.mark.engines),
-        ("PyIceberg", Path(sys.executable)),
+        pytest.param("duckdb", DUCKDB_PYTHON, marks=pytest.mark.engines),
+        ("pyiceberg", Path(sys.executable)),
     ],
 )
-def test_a_view_of_the_latest_has_them_before_and_after_a_round(heading, python, orders, latest, tmp_path):
-    source = program(heading)
+def test_a_view_of_the_latest_has_them_before_and_after_a_round(anchor, python, orders, latest, tmp_path):
+    source = program(anchor)
     assert printed(python, source, tmp_path) == latest
     a_round(orders.warehouse, orders)
     assert printed(python, source, tmp_path) == latest
@@ -109,13 +105,13 @@ spark.catalog.dropTempView("orders_latest")
 
 @pytest.mark.spark
 def test_a_view_in_a_session_of_spark_has_them_before_and_after_a_round(latest, tmp_path):
-    source = program("Spark SQL")
+    source = program("spark-sql")
     assert printed(Path(sys.executable), source + A_ROUND_IN_BETWEEN + source, tmp_path) == latest * 2
 
 
 @pytest.mark.engines
 def test_duckdb_reads_every_column_as_it_was_written(orders, tmp_path):
-    everything = program("One query in DuckDB").partition("latest = ")[0] + (
+    everything = program("one-query-in-duckdb").partition("latest = ")[0] + (
         'rows = connection.sql(f"SELECT partition, \\"offset\\", timestamp_type, key, value, value_size, '
         "headers FROM iceberg_scan('{metadata}') ORDER BY 1, 2\").fetchall()\n"
         "print(*rows, sep='\\n')\n"

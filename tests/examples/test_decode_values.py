@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -20,9 +19,10 @@ import pytest
 
 import lithify
 from support.kafka.jars import Module, fetched
+from support.pages.text import programs
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "data-out" / "typed-table.md"
+PAGE = "docs/data-out/typed-table.md"
 # Of a version that the repository has: 4.2.0 of this one is not published everywhere.
 SPARK_AVRO = Module("org.apache.spark", "spark-avro_2.13", "4.1.1", alone=True)
 FIRST, SECOND = 7, 70_000
@@ -90,13 +90,6 @@ def registry() -> Iterator[str]:
         thread.join()
 
 
-def programs(heading: str) -> list[str]:
-    """Under a heading of the page."""
-    section = re.split(rf"^#+ {heading}\n", PAGE.read_text("utf-8"), flags=re.MULTILINE)[1]
-    section = re.split(r"^#+ [A-Z]", section, flags=re.MULTILINE)[0]
-    return re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
-
-
 WAIT = "query.processAllAvailable()"
 APPEND = """
 import lithify
@@ -110,22 +103,22 @@ print("TABLE", [tuple(row.values()) for row in table.refresh().scan().to_arrow()
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("heading", "encode"),
+    ("anchor", "encode"),
     [
-        ("JSON", as_json),
-        ("Avro with a schema registry", as_avro),
-        ("Protobuf with a schema registry", as_protobuf),
+        ("json", as_json),
+        ("avro-with-a-schema-registry", as_avro),
+        ("protobuf-with-a-schema-registry", as_protobuf),
     ],
 )
 def test_a_topic_becomes_a_typed_table(
-    heading: str, encode: Encode, registry: str, tmp_path: Path, run: Callable[[str], list[str]]
+    anchor: str, encode: Encode, registry: str, tmp_path: Path, run: Callable[[str], list[str]]
 ) -> None:
     topic = lithify.open(str(tmp_path / "lithify-warehouse")).create_topic("orders")
     topic.append([lithify.Record(b"o-1", encode("placed", 0)), lithify.Record(b"o-2", encode("placed", 0))])
     topic.append([lithify.Record(b"o-1", encode("paid", 1250)), lithify.Record(b"o-2", None)])
     topic.append([lithify.Record(b"o-3", encode("placed", 0))])
-    definitions, batch, stream = programs("Batch and stream")
-    parts = [*programs(heading), *programs("The table"), definitions, batch, SHOW]
+    definitions, batch, stream = programs(PAGE, "batch-and-stream")
+    parts = [*programs(PAGE, anchor), *programs(PAGE, "the-table"), definitions, batch, SHOW]
     parts += [stream, WAIT, SHOW, f"value = {encode('placed', 99)!r}", APPEND, WAIT, SHOW, "query.stop()"]
     source = "\n".join(parts).replace("http://localhost:8081", registry)
     for relative, absolute in {

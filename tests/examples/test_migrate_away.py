@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 import lithify
-
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "data-out" / "migrate-away.md"
+from support.pages.text import programs
 
 
 def test_the_table_has_nothing_of_lithifys_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,7 +20,7 @@ def test_the_table_has_nothing_of_lithifys_left(tmp_path: Path, monkeypatch: pyt
     topic.truncate(0, 1)  # keeps the version before it
     table = SqlCatalog("lithify", uri="sqlite:///lithify-warehouse/catalog.db").load_table("default.orders")
     assert len(table.refs()) > 1
-    (program,) = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    (program,) = programs("docs/data-out/migrate-away.md")
     exec(program, {})
     table.refresh()
     assert list(table.refs()) == ["main"]

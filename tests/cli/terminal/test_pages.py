@@ -7,24 +7,19 @@ import re
 import shlex
 import sqlite3
 from contextlib import closing
-from pathlib import Path
 
 import duckdb
 import pytest
 
-pytestmark = pytest.mark.usefixtures("plain_rounds")
+from support.pages.text import programs
 
-PAGES = Path(__file__).resolve().parents[3] / "docs"
+pytestmark = pytest.mark.usefixtures("plain_rounds")
 
 
 def blocks(page, language):
-    """The code of a page, or of the section of it that `PAGE#HEADING` names."""
-    name, _, heading = page.partition("#")
-    text = (PAGES / name).read_text("utf-8")
-    if heading:
-        text = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    found = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return [text for name, text in found if name == language]
+    """The code of a page of `docs`, or of the section of it that `PAGE#ANCHOR` names."""
+    name, _, anchor = page.partition("#")
+    return programs(f"docs/{name}", anchor, language)
 
 
 def commands(page):
@@ -69,10 +64,34 @@ def test_a_changed_topic(lithify):
     for version in range(2, 12):  # as many as it takes to be at the version that the page shows
         line = json.dumps({"partition": version % 4, "key": "k", "value": "v"})
         lithify("produce", "orders", stdin=line)
-    page = "operate/settings-and-streams.md#Change a topic that has data"
+    page = "operate/settings-and-streams.md#change-a-topic-that-has-data"
     told = [outcome.err for _, outcome in outputs(lithify, page)]
     assert told[0] == blocks(page, "")[0]
     assert "  partitions  4 → 8\n" in told[1]
+
+
+def test_a_cut_log(lithify):
+    lithify("topic", "create", "orders")
+    for key, value in (
+        ("o-1", "placed"),
+        ("o-2", "placed"),
+        ("o-1", "paid"),
+        ("o-3", "placed"),
+        ("o-2", None),
+        ("o-1", "sent"),
+    ):
+        lithify("produce", "orders", stdin=json.dumps({"key": key, "value": value}))
+    pages = ("retention-and-cuts.md", "plan-and-undo.md#undo-a-round", "versions-and-space.md#the-space-sweep")
+    for arguments, stdin in (command for page in pages for command in commands(f"operate/{page}")):
+        if arguments[0] == "versions":  # what comes before has cut where a round will have been
+            lithify("compact", "orders")
+            kept = lithify("versions", "orders", "--json").lines[0]["version"]
+        if arguments[0] == "verify":  # on Spark, elsewhere
+            continue
+        real = [str(kept) if argument == "3" else argument for argument in arguments]
+        lithify(*real, stdin=stdin, code=code_of(arguments))
+    assert [record["offset"] for record in lithify("consume", "orders").lines] == [2, 3, 4]
+    assert lithify("topic", "info", "orders", "--json").json["config"]["versions.kept"] == "3"
 
 
 def test_a_deleted_value_is_in_no_file(lithify):

@@ -19,6 +19,7 @@ PAGES = tuple(str(page.relative_to(ROOT)) for page in [ROOT / "README.md", *sort
 RUNNABLE = ("sh", "console", "python", "sql")
 """Languages of what a reader runs."""
 _BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+_HEADING = re.compile(r"^(#+) +(.+)$", re.MULTILINE)
 _SHOWN = re.compile(r"\n\n```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CONSOLE = re.compile(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 _VARYING = [
@@ -65,12 +66,24 @@ def blocks_of(text: str) -> list[Block]:
     return found
 
 
+def anchor_of(heading: str) -> str:
+    """Of the text of a heading, as on GitHub."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
 def section(text: str, anchor: str) -> str:
-    """From the heading of an anchor on; all of it if the anchor is empty."""
-    for heading in re.finditer(r"^#+ +(.+)$", text, re.MULTILINE):
-        if re.sub(r"[^\w\- ]", "", heading[1].lower()).replace(" ", "-") == anchor or not anchor:
-            return text[heading.start() :]
+    """From the heading of an anchor to the next one that is not below it; all of it if the anchor is empty."""
+    headings = list(_HEADING.finditer(_BLOCK.sub(lambda block: " " * len(block[0]), text)))
+    for number, heading in enumerate(headings):
+        if not anchor or anchor_of(heading[2]) == anchor:
+            behind = (one.start() for one in headings[number + 1 :] if len(one[1]) <= len(heading[1]))
+            return text[heading.start() : next(behind, len(text))]
     raise LookupError(f"no heading has the anchor {anchor}")
+
+
+def programs(page: str, anchor: str = "", language: str = "python") -> list[str]:
+    """The blocks of a language of a page, or of the section that an anchor names."""
+    return [block.text for block in blocks_of(section(text_of(page), anchor)) if block.language == language]
 
 
 def prose(text: str) -> str:
