@@ -80,7 +80,7 @@ def _last_record(log: _Log) -> Problems:
     last = _last(log.segments, stored)
     actual = last_readable(last, log.state.log_start_offset)
     if stored != actual:
-        yield f"the last record is {stored} in the metadata, but the segments end at {last}", None
+        yield f"the last record is {stored} in the metadata, but {actual} in the segments", None
 
 
 def _last(segments: tuple[Segment, ...], stored: LastRecord | None) -> LastRecord | None:
