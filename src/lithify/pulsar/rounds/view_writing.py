@@ -76,7 +76,8 @@ class ViewWriting:
             raise DamagedError(
                 f"compacted ledger {entries.view.ledger}: {read.entries} entries were read, but the broker reports "
                 f"{entries.view.entries}",
-                hint="nothing was changed; try again, or drop the compacted view with `lithify pulsar uncompact`",
+                hint="nothing was changed; try again, and if the error remains, drop the compacted view with `lithify "
+                "pulsar uncompact`",
             )
         self.counts.entries_in += read.entries
         self.counts.bytes_in += read.size_bytes
