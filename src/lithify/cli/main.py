@@ -111,7 +111,7 @@ def _failed(error: Exception, invocation: Invocation, done: int) -> int:
             kind, text, hint, code = error.code, error.message, error.hint, error.exit_code
         case OSError() if _is_of_printing(error):
             text = f"stdout: the output cannot be written: {error.strerror}"
-            hint = "free space or print elsewhere; the command itself has completed"
+            hint = "free space or print elsewhere; changes that the command has made remain"
             kind, code = UnusableEnvironmentError("").code, done or 1
         case _:  # a defect, or an unexpected failure of the machine
             kind = (UnusableEnvironmentError if isinstance(error, OF_THE_MACHINE) else DefectError)("").code

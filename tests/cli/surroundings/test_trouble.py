@@ -311,7 +311,7 @@ def test_output_that_cannot_be_written_is_said_and_not_committed(orders, own_pro
     assert failed.returncode == 1
     (said,) = failed.stderr.splitlines()
     assert said.startswith("error[UnusableEnvironment]: stdout: the output cannot be written: No space left")
-    assert "free space or print elsewhere" in said
+    assert "free space or print elsewhere; changes that the command has made remain" in said
     if "--group" in command:
         assert orders("group", "list", "--json").lines == []
 
