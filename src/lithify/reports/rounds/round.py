@@ -187,7 +187,7 @@ def _removed(log: LogReport) -> str:
     if log.missed_by:
         notes.append(f"tombstones were removed that {named_groups(log.missed_by)} had not read")
     if log.tombstones_unversioned:
-        notes.append(f"{plural(log.tombstones_unversioned, 'tombstone')} lost without an order")
+        notes.append(f"{plural(log.tombstones_unversioned, 'tombstone')} without an order superseded")
     if log.segments_waiting:
         notes.append(f"{plural(log.segments_waiting, 'segment')} to rewrite next")
     held = "" if log.horizon_limited_by == "log end" else f" (horizon held by {log.horizon_limited_by})"
