@@ -99,12 +99,16 @@ class _Copies:
             self._streams.append(streams)  # not one that was stopped before it began
 
     def look(self) -> None:
+        """Reports, once, each topic that has failed, if others continue after all were looked at."""
         for streams in self._streams:
             streams.look()
-            copy, error = streams.copy, streams.error
-            if error is not None and copy.topic not in self._told and self.go_on:
-                self._told.add(copy.topic)
-                self._narration.failed(copy.topic, str(copy.name), error)
+        if not self.go_on:
+            return
+        ended = (streams.report(stopped=False) for streams in self._streams if not streams.goes_on)
+        for report in (*self._reports, *ended):
+            if report.error is not None and report.source not in self._told:
+                self._told.add(report.source)
+                self._narration.failed(report)
 
     def look_for_new(self) -> None:
         """Starts copies of new topics that match, looked for as often as the source's own clients do."""

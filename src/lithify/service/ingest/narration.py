@@ -6,11 +6,18 @@ begins ─► batches ─► waiting, at most once in `QUIET_MS` for each topic
 
 from __future__ import annotations
 
-from lithify.errors import LithifyError
 from lithify.model.sources.source import IngestRequest
 from lithify.ports.clock import Clock
 from lithify.ports.source import Source
-from lithify.reports.ingest import IngestBatch, IngestedEntries, IngestedLog, IngestNote, TellNote, lag_text
+from lithify.reports.ingest import (
+    IngestBatch,
+    IngestedEntries,
+    IngestedLog,
+    IngestNote,
+    IngestReport,
+    TellNote,
+    lag_text,
+)
 from lithify.service.ingest.system_outages import Outages, Seldom, WarehouseOutages, begins_text
 
 LOOK_MS = 1_000
@@ -49,9 +56,10 @@ class Narration:
         """After a batch."""
         self._waits(batch.source, batch.topic, batch.logs)
 
-    def failed(self, source: str, topic: str, error: LithifyError) -> None:
+    def failed(self, report: IngestReport) -> None:
         """While others continue; what the last one ends with is in its report."""
-        self._notes(IngestNote("failed", f"{source} → {topic}: error[{error.code}]: {error}", source, topic))
+        text = f"{report.source} → {report.topic}: error[{report.error_code}]: {report.error}"
+        self._notes(IngestNote("failed", text, report.source, report.topic))
 
     def look(self) -> None:
         """Asks whether the source answers, often enough."""

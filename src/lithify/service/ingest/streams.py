@@ -46,11 +46,6 @@ class CopyStreams:
     def goes_on(self) -> bool:
         return self._stream is not None or self._again_ms is not None
 
-    @property
-    def error(self) -> LithifyError | None:
-        """What the copy has ended with."""
-        return None if self.goes_on else self._error
-
     def begin(self) -> None:
         """Starts a stream where the copy ends, or takes note of why it cannot."""
         self._again_ms, self._begun_ms, self._batches = None, self.clock.monotonic_ms(), self.copy.batches

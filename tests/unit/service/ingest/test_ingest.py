@@ -211,28 +211,6 @@ def test_new_topics_are_looked_for_also_once_a_clock_that_was_ahead_is_set_right
     assert {report.source for report in reports} == {"orders", "later"}
 
 
-class FollowedSource(ListedSource):
-    """The streams of topics that do not fail stay active."""
-
-    def stream(self, *given):
-        stream = super().stream(*given)
-        stream.is_active = stream.failure is None
-        return stream
-
-
-@pytest.mark.parametrize(("topics", "failed"), [(("bad", "good"), ["bad"]), (("bad",), [])])
-def test_a_topic_that_fails_is_reported_while_others_continue(warehouse, topics, failed):
-    """Once. If no other continues, the ingest ends with its error."""
-    records = {"bad": {0: [Record(None, b"v", 1_000, partition=0, offset=0)]}, "good": {0: some(0, 1)}}
-    source, notes, looks = FollowedSource(warehouse, records), [], iter(range(9))
-    request = IngestRequest({}, topics=topics, continuous=True)
-    reports = ingest(warehouse, source, request, lambda _: None, lambda: next(looks, None) is None, notes.append)
-    told = [note for note in notes if note.event == "failed"]
-    assert [note.source for note in told] == failed
-    assert all("bad → bad: error[" in note.text and "it has no key" in note.text for note in told)
-    assert "it has no key" in {report.source: report.error for report in reports}["bad"]
-
-
 def test_a_new_topic_without_a_place_stops_no_other(warehouse):
     """C50: as one that cannot be copied, it ends with its error, told once."""
     later = {"a-partition-3": {0: some(0, 1)}, "b": {0: some(0, 1)}}
