@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lithify.errors import BrokerError, EngineError, LithifyError
+from lithify.errors import BrokerError, EngineError, LithifyError, UnknownOutcomeError
 from lithify.ports.clock import Clock
 from lithify.ports.source import Source, SourceStream
 from lithify.reports.ingest import IngestReport
@@ -82,7 +82,8 @@ class CopyStreams:
         self._error = error
         if error is None:
             return
-        if self.continuous and error.is_outage:
+        # A copy continues where its log ends, so the outcome of its last commit need not be known.
+        if self.continuous and (error.is_outage or isinstance(error, UnknownOutcomeError)):
             self.copy.narration.warehouse.away(error)
             self._again_ms = self.clock.monotonic_ms() + AGAIN_MS
             return

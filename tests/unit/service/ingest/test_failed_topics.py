@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.errors import BrokerError, EngineError, WarehouseError
+from lithify.model.names import TopicName
 from lithify.model.record import Record
+from lithify.model.segment import volume_of
 from lithify.model.sources.source import IngestRequest
+from lithify.ports.store import CommitUnknownError
 from lithify.service.ingest.ingest import ingest
 from support.topics.listed_source import ListedSource
 from support.topics.memory_topic import a_warehouse
@@ -100,3 +106,41 @@ def test_a_topic_that_is_reported_as_failed_has_ended(scripts, looks):
     assert failed == {topic: str(source.last[topic]) for topic in failed}
     assert sorted(note.source for note in notes) == sorted(failed)
     assert all(note.text.endswith(f": {failed[note.source]}") for note in notes)
+
+
+class GoneStore:
+    """The catalog goes away while it answers a commit, which landed or did not, and is back after a minute."""
+
+    def __init__(self, warehouse, *, lands):
+        self.real, self.clock, self.lands = warehouse.store, warehouse.clock, lands
+        self.back_ms = None
+
+    def __getattr__(self, name):
+        call = getattr(self.real, name)
+        return partial(self._called, name, call) if callable(call) else call
+
+    def _called(self, name, call, *args, **kwargs):
+        if self.back_ms is not None and self.clock.monotonic_ms() < self.back_ms:
+            raise AWAY
+        if name == "commit" and self.back_ms is None and args[1].add:
+            if self.lands:
+                call(*args, **kwargs)
+            self.back_ms = self.clock.monotonic_ms() + 60_000
+            raise CommitUnknownError("the connection is lost")
+        return call(*args, **kwargs)
+
+
+@pytest.mark.parametrize("lands", [False, True])
+def test_a_copy_whose_commit_lost_its_answer_continues_once_the_catalog_answers(lands):
+    """A copy continues where its log ends: nothing is lost or copied twice, and the topic has not failed."""
+    warehouse = a_warehouse()
+    source = FollowedSource(warehouse, {"orders": GOOD, "others": GOOD})
+    gone = replace(warehouse, store=GoneStore(warehouse, lands=lands))
+    asked, notes = iter(range(2_000)), []
+    request = IngestRequest({}, topics=("orders", "others"), continuous=True)
+    reports = ingest(gone, source, request, lambda _: None, lambda: next(asked, None) is None, notes.append)
+    assert [report.error for report in reports] == [None, None]
+    assert [note.event for note in notes if note.event in {"outage", "recovered", "failed"}] == ["outage", "recovered"]
+    for topic in source.records:
+        state = warehouse.store.load(TopicName("default", topic))
+        assert volume_of(warehouse.store.segments(state)).records == 1
