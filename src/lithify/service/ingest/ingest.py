@@ -99,7 +99,7 @@ class _Copies:
             self._streams.append(streams)  # not one that was stopped before it began
 
     def look(self) -> None:
-        """Reports, once, each topic that has failed, if others continue after all were looked at."""
+        """Checks all streams; reports each topic that has failed, once, if others continue."""
         for streams in self._streams:
             streams.look()
         if not self.go_on:
