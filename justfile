@@ -86,6 +86,6 @@ wire:
 lock *ARGS:
     {{compile}} {{ARGS}} --group build -o requirements-build.lock
     {{compile}} {{ARGS}} pyproject.toml -o requirements.lock
-    {{compile}} {{ARGS}} pyproject.toml --extra kafka --extra postgres -c requirements.lock -o requirements-deploy.lock
+    {{compile}} {{ARGS}} pyproject.toml --extra gateway --extra kafka --extra postgres -c requirements.lock -o requirements-deploy.lock
     {{compile}} {{ARGS}} pyproject.toml --group dev -c requirements.lock -c requirements-build.lock -o requirements-dev.lock
     {{compile}} {{ARGS}} --group engines -o requirements-engines.lock
