@@ -79,6 +79,20 @@ def cleaner_group() -> None:
 
 
 @click.group(
+    "gateway",
+    cls=Nouns,
+    verbs={
+        "run": "gateway.run:run",
+    },
+)
+def gateway_group() -> None:
+    """Compaction as a service.
+
+    A gateway is a cleaner with an HTTP API.
+    """
+
+
+@click.group(
     "quarantine",
     cls=Nouns,
     verbs={
@@ -192,6 +206,7 @@ SUBJECTS: Mapping[str, Mapping[str, str | click.Command]] = {
         "history": "rounds.history:history",
         "verify": "rounds.verify:verify",
         "cleaner": cleaner_group,
+        "gateway": gateway_group,
         "throttle": "cleaner.throttle:throttle",
         "quarantine": quarantine_group,
     },

@@ -4,66 +4,27 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
-from lithify.cli import parameters
+from lithify.cli.cleaner.options import cleaner_options
+from lithify.cli.cleaner.voice import CleanerVoice
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.parameters import DurationType
-from lithify.cli.terminal.drawing import accented
 from lithify.cli.terminal.progress import waits_noted
 from lithify.cli.terminal.starting import TellBeginning, begun, on_signals
 from lithify.errors.defects import as_lithify_error
-from lithify.ports.leases import LEAST_LEASE_MS
-from lithify.reports.events import EventKind
 
 if TYPE_CHECKING:
     from lithify.daemons.stop import Stop
-    from lithify.reports.events import CleanerEvent
 
 
 @verb("run")
-@click.option(
-    "--threads",
-    type=click.IntRange(1, 64),
-    metavar="N",
-    default=1,
-    show_default=True,
-    help="Number of batches of rounds that run at once.",
-)
-@click.option(
-    "--interval",
-    "interval_ms",
-    type=DurationType(),
-    default="15s",
-    show_default=True,
-    help="Time between checks for work.",
-)
 @click.option("--once", is_flag=True, help="Run what is due now, then end; sweep only where versions expire.")
 @click.option("--id", "cleaner_id", metavar="ID", help="Unique id of this process. Default: host name and process id.")
-@parameters.coordination_url
-@click.option(
-    "--lease",
-    "lease_ms",
-    type=DurationType(LEAST_LEASE_MS),
-    default="30s",
-    show_default=True,
-    help="How long a cleaner may be silent before others take over its logs.",
-)
-@click.option(
-    "--sweep-interval",
-    "sweep_interval_ms",
-    type=DurationType(),
-    default="1h",
-    show_default=True,
-    help="Time between two sweeps of a topic that changes.",
-)
-@parameters.rates("rounds")
-@parameters.task_memory
-@parameters.spark_conf
+@cleaner_options
 def run(invocation: Invocation, once: bool, **given: Any) -> int:
     """Compact all topics of the catalog continuously.
 
@@ -83,26 +44,12 @@ def run(invocation: Invocation, once: bool, **given: Any) -> int:
       lithify cleaner run --catalog prod --id cleaner-1 --json >> cleaner.log
       lithify cleaner run --once
     """
-    failed: list[EventKind] = []
-
-    def tell(event: CleanerEvent) -> None:
-        if event.kind in (EventKind.FAILED, EventKind.QUARANTINED, EventKind.TROUBLE):
-            failed[:] = [event.kind]
-        invocation.tell(event, accented(event.line()), endless=not once)
-
-    def tell_fact(kind: str, facts: Mapping[str, Any]) -> None:
-        from lithify.api.wiring import machine
-        from lithify.api.wiring.system_clock import SystemClock
-        from lithify.reports.events import CleanerEvent
-
-        known = {"last_look_ms": None, **facts} if kind == EventKind.STOPPED else facts
-        tell(CleanerEvent(EventKind(kind), SystemClock().now_ms(), given["cleaner_id"] or machine(), facts=known))
-
-    loop = begun_daemon(lambda: invocation.open_lake().cleaner(**given, tell=tell), tell_fact, once=once)
+    voice = CleanerVoice(invocation, given["cleaner_id"], endless=not once)
+    loop = begun_daemon(lambda: invocation.open_lake().cleaner(**given, tell=voice.tell), voice.tell_fact, once=once)
     if loop is None:
         return 0
-    with waits_noted(lambda kind, text: tell_fact(kind, {"text": text})):
-        return run_to_end(invocation, loop, once=once, failed=lambda: once and bool(failed))
+    with waits_noted(lambda kind, text: voice.tell_fact(kind, {"text": text})):
+        return run_to_end(invocation, loop, once=once, failed=lambda: once and voice.has_failed)
 
 
 class Daemon(Protocol):

@@ -1,0 +1,1 @@
+"""A lake behind a gateway."""

@@ -1,0 +1,31 @@
+"""Consumer groups and their positions."""
+
+from __future__ import annotations
+
+from lithify.gateway.access.roles import Role
+from lithify.gateway.operations.operation import Operation, Target
+
+_GROUP = Target.GROUP
+
+OPERATIONS = (
+    Operation("list_groups", Target.LAKE, "groups", "GET /groups", Role.LOOK, "groups:GroupInfo", many=True),
+    Operation(
+        "describe_group",
+        _GROUP,
+        "describe",
+        "GET /groups/{group}",
+        Role.LOOK,
+        "groups:GroupLag",
+        ("topic",),
+        many=True,
+    ),
+    Operation(
+        "plan_reset_group",
+        _GROUP,
+        "plan_reset",
+        "GET /groups/{group}/reset",
+        Role.CONSUME,
+        "groups:GroupReset",
+        ("topic", "to", "partition"),
+    ),
+)

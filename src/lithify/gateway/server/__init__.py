@@ -1,0 +1,1 @@
+"""The HTTP server of a gateway, made of the table of operations."""

@@ -1,0 +1,48 @@
+"""One process of a gateway: a cleaner in the main thread, the server beside it, and a Spark session that is warm.
+
+main    the cleaner's loop: looks, rounds, chores, leases      ──► ends by a signal, and all with it
+http    requests; short ones on a pool of threads
+jobs    long ones, on threads of their own
+warm    starts Spark once, so that the first round need not
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Thread
+
+from lithify.daemons.cleaner.loop import Loop
+from lithify.daemons.stop import Stop
+from lithify.errors import LithifyError
+from lithify.gateway.server.jobs import Jobs
+from lithify.gateway.server.serving import Serving
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayDaemon:
+    """Runs until it is stopped."""
+
+    loop: Loop
+    serving: Serving
+    jobs: Jobs
+    warm: Callable[[], None]
+
+    @property
+    def stop(self) -> Stop:
+        return self.loop.stop
+
+    def run(self, *, once: bool = False) -> bool:
+        """Runs until a request to stop; returns whether all threads have ended. Raises what the cleaner raises."""
+        self.serving.start()
+        Thread(target=self._warm, name="warm", daemon=True).start()
+        try:
+            return self.loop.run(once=once)
+        finally:
+            self.jobs.close()
+            self.serving.close()
+
+    def _warm(self) -> None:
+        with suppress(LithifyError):  # the first round says what is wrong
+            self.warm()

@@ -1,0 +1,156 @@
+"""Long work as jobs: they run on threads of their own, and outlive the request that began them.
+
+    begin ─► queued ─► running ─► done | failed | cancelled        the last ones are kept, a bounded number
+                          │
+                          └─ events: progress, notes; the latest are kept for those who follow
+
+A job that is cancelled ends at its next report of progress, as a round that is interrupted does: what it has committed
+remains.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from enum import StrEnum
+from threading import Lock
+from typing import Any
+
+from lithify.errors import LithifyError, RefusedError, RoundAbandonedError, RoundsFailedError
+from lithify.errors.defects import as_lithify_error
+from lithify.gateway.server.problems import error_json
+from lithify.ports.clock import Clock
+
+QUEUED_AT_MOST = 100
+KEPT = 500
+"""Jobs that have ended, the latest."""
+EVENTS_KEPT = 200
+"""Of each job; the report and the error are kept beside them."""
+
+
+class JobState(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+ENDED = (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
+
+
+@dataclass(slots=True)
+class Job:
+    """Changed by its thread, read by any."""
+
+    id: str
+    operation: str
+    topic: str | None
+    who: str
+    begun_ms: int
+    state: JobState = JobState.QUEUED
+    ended_ms: int | None = None
+    report: Mapping[str, Any] | None = None
+    error: Mapping[str, Any] | None = None
+    cancelled: bool = False
+    events: deque[tuple[int, Mapping[str, Any]]] = field(default_factory=lambda: deque(maxlen=EVENTS_KEPT))
+    """With their numbers."""
+    _told: int = 0
+
+    def tell(self, event: str, **facts: Any) -> None:
+        """One more event."""
+        self._told += 1
+        self.events.append((self._told, {"event": event, **facts}))
+
+    def progress(self, phase: str, done: int, total: int) -> None:
+        """What the work calls as it proceeds. Raises `RoundAbandonedError` once the job is cancelled."""
+        if self.cancelled:
+            raise RoundAbandonedError("the job was cancelled")
+        event = {"event": "progress", "phase": phase, "done": done, "total": total}
+        if not self.events or self.events[-1][1] != event:
+            self._told += 1
+            self.events.append((self._told, event))
+
+    def since(self, number: int) -> list[tuple[int, Mapping[str, Any]]]:
+        """The events after that number which are still kept."""
+        return [event for event in list(self.events) if event[0] > number]
+
+    def to_json(self) -> dict[str, Any]:
+        last = next((event for _, event in reversed(list(self.events)) if event["event"] == "progress"), None)
+        return {
+            "job": self.id,
+            "operation": self.operation,
+            "topic": self.topic,
+            "who": self.who,
+            "state": self.state.value,
+            "begun_ms": self.begun_ms,
+            "ended_ms": self.ended_ms,
+            "progress": None if last is None else {name: last[name] for name in ("phase", "done", "total")},
+            "report": self.report,
+            "error": self.error,
+        }
+
+
+Work = Callable[[Job], Any]
+"""What a job does; returns its report as JSON."""
+
+
+class Jobs:
+    """The jobs of one gateway."""
+
+    def __init__(self, clock: Clock, threads: int) -> None:
+        self._clock = clock
+        self._pool = ThreadPoolExecutor(threads, "job")
+        self._jobs: dict[str, Job] = {}
+        self._lock = Lock()
+
+    def begin(self, operation: str, topic: str | None, who: str, work: Work) -> Job:
+        """Queues a job. Raises `RefusedError` if too many wait."""
+        job = Job(self._clock.new_id(), operation, topic, who, self._clock.now_ms())
+        with self._lock:
+            waiting = sum(one.state is JobState.QUEUED for one in self._jobs.values())
+            if waiting >= QUEUED_AT_MOST:
+                raise RefusedError(f"{waiting} jobs wait already", hint="try again when some have ended")
+            ended = [one for one in self._jobs.values() if one.state in ENDED]
+            for old in ended[: max(0, len(ended) - KEPT + 1)]:
+                del self._jobs[old.id]
+            self._jobs[job.id] = job
+        self._pool.submit(self._run, job, work)
+        return job
+
+    def job(self, job_id: str) -> Job | None:
+        return self._jobs.get(job_id)
+
+    def all(self) -> list[Job]:
+        """The newest first."""
+        with self._lock:
+            return [*reversed(self._jobs.values())]
+
+    def cancel(self, job: Job) -> None:
+        """It ends at its next report of progress, or before it begins."""
+        job.cancelled = True
+
+    def close(self) -> None:
+        """Cancels all, and waits for none: the process ends."""
+        for job in self.all():
+            self.cancel(job)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _run(self, job: Job, work: Work) -> None:
+        state = JobState.CANCELLED
+        try:
+            if not job.cancelled:
+                job.state = JobState.RUNNING
+                job.report = work(job)
+                state = JobState.DONE
+        except RoundsFailedError as error:
+            job.report, job.error, state = error.report.to_json(), error_json(error), JobState.FAILED
+        except Exception as error:
+            told: LithifyError = as_lithify_error(error, job.operation)
+            stopped = job.cancelled and isinstance(told, RoundAbandonedError)
+            job.error, state = error_json(told), JobState.CANCELLED if stopped else JobState.FAILED
+        finally:
+            job.ended_ms = self._clock.now_ms()
+            job.state = state  # last: who follows it reads the report and the error after this

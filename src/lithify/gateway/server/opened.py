@@ -1,0 +1,51 @@
+"""A gateway of a lake, made but not running yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lithify.api.lake import Lake
+from lithify.api.wiring import FAIR, tasks_at_once
+from lithify.api.wiring.spark_choice import SparkChoice
+from lithify.gateway.server.app import Gateway, application
+from lithify.gateway.server.daemon import GatewayDaemon
+from lithify.gateway.server.jobs import Jobs
+from lithify.gateway.server.serving import Serving, listen
+
+JOBS_AT_ONCE = 4
+"""Beside the cleaner's rounds: they share Spark's slots."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where it listens, and with which certificate."""
+
+    host: str
+    port: int
+    cert: str | None = None
+    key: str | None = None
+
+
+def open_gateway(lake: Lake, name: str, address: Address, **cleaner: Any) -> tuple[GatewayDaemon, str]:
+    """The daemon, and where it listens; `cleaner` are the arguments of `Lake.cleaner`.
+
+    Raises `UnusableEnvironmentError` for an address in use, and what `Lake.cleaner` raises.
+    """
+    listening = listen(address.host, address.port)
+    try:
+        loop = lake.cleaner(cleaner_id=name, **cleaner)
+    except BaseException:
+        listening.taken.close()
+        raise
+    jobs = Jobs(lake.warehouse.clock, JOBS_AT_ONCE)
+    app = application(Gateway(name, lake, jobs))
+    serving = Serving(app, listening, cert=address.cert, key=address.key)
+    choice = SparkChoice(conf={**FAIR, **(cleaner.get("spark_conf") or {})})
+
+    def warm() -> None:
+        from lithify.spark.session.warm import warm
+
+        warm(choice.factory(), tasks_at_once())
+
+    return GatewayDaemon(loop, serving, jobs, warm), listening.where

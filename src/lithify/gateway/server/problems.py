@@ -1,0 +1,62 @@
+"""Errors as problem details (RFC 9457), with what the JSON of the command line has for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import JSONResponse
+
+from lithify.errors import (
+    ConflictError,
+    CoordinationError,
+    FencedError,
+    InsufficientSpaceError,
+    LithifyError,
+    NothingToUndoError,
+    RefusedError,
+    TopicExistsError,
+    UnknownGroupError,
+    UnknownStreamError,
+    UnknownTopicError,
+    UnknownVersionError,
+    UnusableEnvironmentError,
+    WarehouseError,
+)
+
+_STATUS: tuple[tuple[tuple[type[LithifyError], ...], int], ...] = (
+    ((UnknownTopicError, UnknownStreamError, UnknownGroupError, UnknownVersionError), 404),
+    ((TopicExistsError, FencedError, NothingToUndoError, ConflictError), 409),
+    ((RefusedError,), 400),
+    ((WarehouseError, CoordinationError, UnusableEnvironmentError), 503),
+    ((InsufficientSpaceError,), 507),
+)
+"""The first that fits."""
+
+
+def status_of(error: LithifyError) -> int:
+    """The status of HTTP for an error."""
+    return next((status for kinds, status in _STATUS if isinstance(error, kinds)), 500)
+
+
+def error_json(error: LithifyError, **place: Any) -> dict[str, Any]:
+    """As the command line prints it with `--json`."""
+    where = {name: value for name, value in place.items() if value is not None}
+    return {
+        "code": error.code,
+        "message": error.message,
+        "hint": error.hint or None,
+        "exit_code": error.exit_code,
+        **where,
+    }
+
+
+def problem(status: int, title: str, detail: str, **more: Any) -> JSONResponse:
+    """A response that is a problem."""
+    body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **more}
+    return JSONResponse(body, status, media_type="application/problem+json")
+
+
+def problem_of(error: LithifyError, **place: Any) -> JSONResponse:
+    """The response for an error."""
+    told = error_json(error, **place)
+    return problem(status_of(error), error.code, told.pop("message"), **told)

@@ -1,0 +1,142 @@
+"""A route for each operation: arguments in, the method of the Python API called on a thread, its report out.
+
+short   200 with the report, or a page of a list: {"items": [...], "total": n, "next": "/api/v1/...?offset=100"}
+job     202 with the job and its place, or with `Accept: text/event-stream` its events, the last of which is its end
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from lithify.api.lake import Lake
+from lithify.errors import InvalidInputError
+from lithify.errors.defects import as_lithify_error
+from lithify.gateway.operations.operation import Operation, Target
+from lithify.gateway.operations.table import OPERATIONS
+from lithify.gateway.server.arguments import arguments_type, of_body, of_query
+from lithify.gateway.server.following import events_of
+from lithify.gateway.server.jobs import Job, Jobs
+from lithify.gateway.server.problems import problem_of
+
+PAGE = 1_000
+"""Items of a list in one response, at most and by default."""
+_PAGING = ("offset", "limit")
+
+
+def routes(lake: Lake, jobs: Jobs) -> list[Route]:
+    """The routes of all operations."""
+    return [_Endpoint(one, arguments_type(one), lake, jobs).route() for one in OPERATIONS]
+
+
+@dataclass(frozen=True, slots=True)
+class _Endpoint:
+    """One operation as HTTP has it."""
+
+    operation: Operation
+    arguments: type[msgspec.Struct]
+    lake: Lake
+    jobs: Jobs
+
+    def route(self) -> Route:
+        return Route(self.operation.path, self.answer, methods=[self.operation.method], name=self.operation.name)
+
+    async def answer(self, request: Request) -> Response:
+        place = {name: value.replace("%2F", "/") for name, value in request.path_params.items()}
+        try:
+            given = await self._arguments(request)
+            if self.operation.is_job:
+                return self._begun(request, place, given)
+            result = await run_in_threadpool(self._called, place, given)
+            return self._response(request, result)
+        except Exception as error:
+            told = as_lithify_error(error, self.operation.name)
+            return problem_of(told, topic=place.get("topic"))
+
+    async def _arguments(self, request: Request) -> dict[str, Any]:
+        query = request.query_params
+        if self.operation.changes:
+            return of_body(self.arguments, await request.body())
+        if self.operation.many:
+            query = type(query)([(name, value) for name, value in query.multi_items() if name not in _PAGING])
+        return of_query(self.arguments, query)
+
+    def _called(self, place: Mapping[str, str], given: Mapping[str, Any], job: Job | None = None) -> Any:
+        """What the method returns."""
+        function = getattr(self._target(place), self.operation.call)
+        rest = {name: value for name, value in place.items() if name in self.operation.accepts or name == "name"}
+        told = {} if job is None else _listeners(function, job)
+        return function(**rest, **given, **told)
+
+    def _target(self, place: Mapping[str, str]) -> Any:
+        match self.operation.of:
+            case Target.LAKE:
+                return self.lake
+            case Target.TOPIC:
+                return self.lake.topic(place["topic"])
+            case Target.STREAM:
+                return self.lake.stream(place["stream"])
+            case Target.GROUP:
+                return self.lake.group(place["group"])
+
+    def _begun(self, request: Request, place: Mapping[str, str], given: Mapping[str, Any]) -> Response:
+        job = self.jobs.begin(
+            self.operation.name,
+            place.get("topic"),
+            getattr(request.state, "who", ""),
+            lambda job: to_json(self._called(place, given, job)),
+        )
+        where = {"Location": f"/api/v1/jobs/{job.id}"}
+        if "text/event-stream" in request.headers.get("accept", ""):
+            return events_of(job, where)
+        return JSONResponse(job.to_json(), 202, where)
+
+    def _response(self, request: Request, result: Any) -> Response:
+        if not self.operation.many:
+            return JSONResponse(to_json(result))
+        return JSONResponse(page_of(result, request))
+
+
+def _listeners(function: Any, job: Job) -> dict[str, Any]:
+    """What a method tells of its work."""
+    takes = inspect.signature(function).parameters
+    listeners = {"progress": job.progress, "notes": lambda text: job.tell("note", text=text)}
+    return {name: listener for name, listener in listeners.items() if name in takes}
+
+
+def to_json(result: Any) -> Any:
+    """A report as JSON; of what is made, its info."""
+    if hasattr(result, "to_json"):
+        return result.to_json()
+    if hasattr(result, "info"):
+        return result.info().to_json()
+    return {"items": [to_json(one) for one in result]} if isinstance(result, tuple) else result
+
+
+def page_of(items: Sequence[Any], request: Request) -> dict[str, Any]:
+    """A part of a list. Raises `InvalidInputError`."""
+    offset, limit = (_number(request, name, default) for name, default in (("offset", 0), ("limit", PAGE)))
+    end = offset + min(limit, PAGE)
+    rest = [(name, value) for name, value in request.query_params.multi_items() if name not in _PAGING]
+    after = f"{request.url.path}?{urlencode([*rest, ('offset', end), ('limit', limit)])}"
+    return {
+        "items": [to_json(one) for one in items[offset:end]],
+        "total": len(items),
+        "next": after if end < len(items) else None,
+    }
+
+
+def _number(request: Request, name: str, default: int) -> int:
+    given = request.query_params.get(name, str(default))
+    if not (given.isascii() and given.isdecimal() and len(given) < 10):
+        raise InvalidInputError(f"{name} {given[:20]!r} is not a number", hint="use 0 or more")
+    return int(given)

@@ -1,0 +1,62 @@
+"""A gateway of a lake in memory, served on a free port."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import requests
+
+import lithify
+from lithify.api.lake import Lake
+from lithify.gateway.server.app import Gateway, application
+from lithify.gateway.server.jobs import Jobs
+from lithify.gateway.server.serving import Serving, listen
+from lithify.testing import memory_lake
+
+ENOUGH_S = 30
+
+
+@dataclass
+class Served:
+    """Requests to a gateway."""
+
+    lake: Lake
+    url: str
+    session: requests.Session = field(default_factory=requests.Session)
+
+    def ask(self, method: str, path: str, **more: Any) -> requests.Response:
+        return self.session.request(method, self.url + path, timeout=ENOUGH_S, **more)
+
+    def ended(self, job: str) -> dict[str, Any]:
+        """The job once it has ended."""
+        deadline = time.monotonic() + ENOUGH_S
+        while time.monotonic() < deadline:
+            told: dict[str, Any] = self.ask("GET", f"/api/v1/jobs/{job}").json()
+            if told["ended_ms"] is not None:
+                return told
+            time.sleep(0.01)
+        raise TimeoutError(job)
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    lake = memory_lake()
+    jobs = Jobs(lake.warehouse.clock, 2)
+    listening = listen("127.0.0.1", 0)
+    serving = Serving(application(Gateway("g1", lake, jobs)), listening)
+    serving.start()
+    asked = Served(lake, f"http://{listening.where}")
+    try:
+        yield asked
+    finally:
+        asked.session.close()
+        jobs.close()
+        serving.close()
+
+
+def orders(lake: Lake) -> None:
+    """A topic in which one of three records is superseded."""
+    topic = lake.create_topic("shop/orders")
+    topic.append([lithify.Record(key=key, value=value) for key, value in ((b"a", b"1"), (b"a", b"2"), (b"b", b"3"))])

@@ -1,0 +1,118 @@
+"""The API says what the Python API says, for every operation of its table."""
+
+import inspect
+import json
+
+import pytest
+
+from gateway.conftest import Served, orders
+from lithify.gateway.operations.operation import Target
+from lithify.gateway.operations.table import OPERATIONS
+from lithify.gateway.server.arguments import arguments_type, schema
+
+ORDERS = "/api/v1/topics/shop%2Forders"
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
+def test_an_operation_is_a_method_that_takes_what_it_accepts(operation):
+    takes = inspect.signature(operation.function()).parameters
+    in_path = {name.strip("{}") for name in operation.path.split("/") if name.startswith("{")}
+    assert set(operation.accepts) <= set(takes)
+    assert not in_path - {"topic", "stream", "group", *takes}
+    assert schema(arguments_type(operation))
+    assert operation.report == "" or schema(operation.report_class())
+
+
+def test_operations_have_different_names_and_places():
+    assert len({one.name for one in OPERATIONS}) == len(OPERATIONS)
+    assert len({one.http for one in OPERATIONS}) == len(OPERATIONS)
+    assert len({(one.of, one.call) for one in OPERATIONS}) == len(OPERATIONS)
+
+
+def test_reports_are_those_of_the_python_api(served: Served):
+    orders(served.lake)
+    topic = served.lake.topic("shop/orders")
+    assert served.ask("GET", ORDERS).json() == json.loads(json.dumps(topic.info().to_json()))
+    listed = served.ask("GET", "/api/v1/topics").json()
+    assert (listed["total"], listed["next"]) == (1, None)
+    assert listed["items"] == [json.loads(json.dumps(one.to_json())) for one in served.lake.topic_infos()]
+    status = served.ask("GET", f"{ORDERS}/status", params={"now_ms": 1}).json()
+    assert status == json.loads(json.dumps(topic.status(now_ms=1).to_json()))
+
+
+def test_a_round_is_a_job_with_events_and_a_report(served: Served):
+    orders(served.lake)
+    begun = served.ask("POST", f"{ORDERS}/rounds", json={"partitions": [0]})
+    assert begun.status_code == 202
+    job = served.ended(begun.json()["job"])
+    assert (job["state"], job["error"]) == ("done", None)
+    assert job["report"]["logs"][0]["records_out"] == 2
+    history = served.ask("GET", f"{ORDERS}/rounds").json()["items"]
+    assert [one["run_id"] for one in history] == [job["report"]["run_id"]]
+    events = served.ask("GET", begun.headers["Location"] + "/events").text
+    assert "event: progress\n" in events
+    assert json.loads(events.rpartition("data: ")[2]) == job
+
+
+def test_the_events_of_a_round_can_be_its_response(served: Served):
+    orders(served.lake)
+    events = served.ask("POST", f"{ORDERS}/rounds", json={}, headers={"Accept": "text/event-stream"})
+    last = json.loads(events.text.rpartition("data: ")[2])
+    assert last["report"]["logs"][0]["records_out"] == 2
+    assert events.headers["Location"] == f"/api/v1/jobs/{last['job']}"
+
+
+def test_a_job_that_fails_has_the_error(served: Served):
+    orders(served.lake)
+    job = served.ask("POST", f"{ORDERS}/rounds", json={"partitions": [7]}).json()["job"]
+    told = served.ended(job)
+    assert (told["state"], told["report"]) == ("failed", None)
+    assert told["error"]["code"] == "UnknownTopic"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "more", "status", "code"),
+    [
+        ("GET", "/api/v1/topics/none", {}, 404, "UnknownTopic"),
+        ("GET", f"{ORDERS}/truncate", {"params": {"partition": 0, "to": 99}}, 400, "OffsetOutOfRange"),
+        ("GET", f"{ORDERS}/truncate", {"params": {"partition": 0}}, 400, "InvalidInput"),
+        ("GET", f"{ORDERS}/status", {"params": {"now_ms": 10**30}}, 400, "InvalidInput"),
+        ("GET", f"{ORDERS}/status", {"params": {"later": 1}}, 400, "InvalidInput"),
+        ("GET", "/api/v1/topics", {"params": {"limit": -1}}, 400, "InvalidInput"),
+        ("POST", f"{ORDERS}/rounds", {"data": "{"}, 400, "InvalidInput"),
+        ("POST", "/api/v1/topics", {"json": {"name": "shop/orders"}}, 409, "TopicExists"),
+        ("POST", "/api/v1/topics", {"json": {"name": "x", "config": {"no.setting": 1}}}, 400, "InvalidSetting"),
+    ],
+)
+def test_errors_are_problems_with_the_codes_of_the_command_line(served: Served, method, path, more, status, code):
+    orders(served.lake)
+    answer = served.ask(method, path, **more)
+    told = answer.json()
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert (answer.status_code, told["status"], told["code"]) == (status, status, code)
+    assert told["detail"]
+    assert told["exit_code"] == 2
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/api/v1/topics/a/b/c", "/api/v1//topics", "/api/v1/jobs/none"])
+def test_paths_that_there_are_not_are_problems(served: Served, path):
+    answer = served.ask("GET", path)
+    assert (answer.status_code, answer.headers["Content-Type"]) == (404, "application/problem+json")
+
+
+def test_a_list_is_sent_in_pages(served: Served):
+    for name in "abcde":
+        served.lake.create_topic(name)
+    names, place = [], "/api/v1/topics?limit=2"
+    while place:
+        page = served.ask("GET", place).json()
+        names += [one["topic"] for one in page["items"]]
+        place = page["next"]
+    assert names == ["a", "b", "c", "d", "e"]
+
+
+def test_the_description_names_every_operation(served: Served):
+    told = served.ask("GET", "/openapi.json").json()
+    there = {(path, method) for path, methods in told["paths"].items() for method in methods}
+    assert there >= {(one.path, one.method.lower()) for one in OPERATIONS}
+    assert {one.of for one in OPERATIONS} == set(Target)
