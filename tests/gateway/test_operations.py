@@ -116,3 +116,8 @@ def test_the_description_names_every_operation(served: Served):
     there = {(path, method) for path, methods in told["paths"].items() for method in methods}
     assert there >= {(one.path, one.method.lower()) for one in OPERATIONS}
     assert {one.of for one in OPERATIONS} == set(Target)
+
+
+def test_a_method_that_a_path_has_not_names_those_that_it_has(served: Served):
+    answer = served.ask("DELETE", "/api/v1/status")
+    assert (answer.status_code, set(answer.headers["Allow"].split(", "))) == (405, {"GET", "HEAD"})

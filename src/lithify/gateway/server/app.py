@@ -50,7 +50,8 @@ def application(gateway: Gateway) -> ASGIApp:
 async def _http_problem(_request: Request, error: Exception) -> Response:
     """No such path, or another method."""
     assert isinstance(error, HTTPException)
-    return problem(error.status_code, error.detail, "GET /openapi.json describes what there is")
+    hint = "GET /openapi.json describes what there is"
+    return problem(error.status_code, error.detail, hint, headers=error.headers)
 
 
 async def _openapi(_request: Request) -> Response:

@@ -18,7 +18,7 @@ from enum import StrEnum
 from threading import Lock
 from typing import Any
 
-from lithify.errors import LithifyError, RefusedError, RoundAbandonedError, RoundsFailedError
+from lithify.errors import LithifyError, RoundAbandonedError, RoundsFailedError
 from lithify.errors.defects import as_lithify_error
 from lithify.gateway.server.problems import error_json
 from lithify.ports.clock import Clock
@@ -106,13 +106,13 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
         self._lock = Lock()
 
-    def begin(self, operation: str, topic: str | None, who: str, work: Work) -> Job:
-        """Queues a job. Raises `RefusedError` if too many wait."""
+    def begin(self, operation: str, topic: str | None, who: str, work: Work) -> Job | None:
+        """Queues a job; None if too many wait."""
         job = Job(self._clock.new_id(), operation, topic, who, self._clock.now_ms())
         with self._lock:
             waiting = sum(one.state is JobState.QUEUED for one in self._jobs.values())
             if waiting >= QUEUED_AT_MOST:
-                raise RefusedError(f"{waiting} jobs wait already", hint="try again when some have ended")
+                return None
             ended = [one for one in self._jobs.values() if one.state in ENDED]
             for old in ended[: max(0, len(ended) - KEPT + 1)]:
                 del self._jobs[old.id]

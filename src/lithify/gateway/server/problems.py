@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.responses import JSONResponse
@@ -50,10 +51,12 @@ def error_json(error: LithifyError, **place: Any) -> dict[str, Any]:
     }
 
 
-def problem(status: int, title: str, detail: str, **more: Any) -> JSONResponse:
+def problem(
+    status: int, title: str, detail: str, *, headers: Mapping[str, str] | None = None, **more: Any
+) -> JSONResponse:
     """A response that is a problem."""
     body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **more}
-    return JSONResponse(body, status, media_type="application/problem+json")
+    return JSONResponse(body, status, headers, media_type="application/problem+json")
 
 
 def problem_of(error: LithifyError, **place: Any) -> JSONResponse:

@@ -25,8 +25,8 @@ from lithify.gateway.operations.operation import Operation, Target
 from lithify.gateway.operations.table import OPERATIONS
 from lithify.gateway.server.arguments import arguments_type, of_body, of_query
 from lithify.gateway.server.following import events_of
-from lithify.gateway.server.jobs import Job, Jobs
-from lithify.gateway.server.problems import problem_of
+from lithify.gateway.server.jobs import QUEUED_AT_MOST, Job, Jobs
+from lithify.gateway.server.problems import problem, problem_of
 
 PAGE = 1_000
 """Items of a list in one response, at most and by default."""
@@ -95,6 +95,9 @@ class _Endpoint:
             getattr(request.state, "who", ""),
             lambda job: to_json(self._called(place, given, job)),
         )
+        if job is None:
+            later = f"{QUEUED_AT_MOST} jobs wait already: try again when some have ended"
+            return problem(503, "Busy", later, headers={"Retry-After": "5"})
         where = {"Location": f"/api/v1/jobs/{job.id}"}
         if "text/event-stream" in request.headers.get("accept", ""):
             return events_of(job, where)
