@@ -158,6 +158,8 @@ class IngestNote:
     topic: str | None = None
     logs: tuple[IngestedLog | IngestedEntries, ...] = ()
     """Where the copy is, in notes about one topic that say so."""
+    error_code: str | None = None
+    """Of the error that ended the copy of a topic."""
 
     @property
     def lag(self) -> int | None:

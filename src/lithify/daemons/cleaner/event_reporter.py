@@ -15,7 +15,7 @@ from lithify.ports.clock import Clock
 from lithify.reports.changed_settings import AlterReport
 from lithify.reports.cut import CutReport
 from lithify.reports.events import CleanerEvent, EventKind
-from lithify.reports.rounds.round import RoundReport
+from lithify.reports.rounds.round import CAUSES, RoundReport
 
 LOOKS = "checks of the topics"
 """What a cleaner tries again and again, as texts name it."""
@@ -72,6 +72,7 @@ class EventReporter:
             records_in=sum(log.records_in for log in done),
             records_out=sum(log.records_out for log in done),
             removed=sum(log.losers.total for log in done),
+            removed_by_cause={cause: sum(getattr(log.losers, cause) for log in done) for cause in CAUSES},
             bytes_read=sum(log.bytes_read for log in done),
             bytes_written=sum(log.bytes_written for log in done),
             overdue_ms=overdue_ms,

@@ -30,7 +30,10 @@ class Losers:
 
     @property
     def total(self) -> int:
-        return sum(getattr(self, f.name) for f in fields(self))
+        return sum(getattr(self, cause) for cause in CAUSES)
+
+
+CAUSES = tuple(f.name for f in fields(Losers))
 
 
 @dataclass(frozen=True, slots=True)

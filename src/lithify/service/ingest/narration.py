@@ -59,7 +59,7 @@ class Narration:
     def failed(self, report: IngestReport) -> None:
         """While others continue; what the last one ends with is in its report."""
         text = f"{report.source} → {report.topic}: error[{report.error_code}]: {report.error}"
-        self._notes(IngestNote("failed", text, report.source, report.topic))
+        self._notes(IngestNote("failed", text, report.source, report.topic, error_code=report.error_code))
 
     def look(self) -> None:
         """Asks whether the source answers, often enough."""

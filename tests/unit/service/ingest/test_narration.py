@@ -58,6 +58,7 @@ def test_where_a_copy_begins_and_how_far_it_is_behind() -> None:
         "source": "orders",
         "topic": "copy",
         "logs": [{"partition": 0, "log_end_offset": 5, "source_end_offset": 6, "records": 0, "lag": 1}],
+        "error_code": None,
     }
 
 
