@@ -74,6 +74,7 @@ format:
 docs:
     {{python}} scripts/settings_reference.py
     {{python}} scripts/guarantees_index.py
+    {{python}} scripts/metrics_reference.py
     {{python}} scripts/compaction_picture.py
     {{python}} scripts/concept_pictures.py
     {{python}} bench/figure_pages.py

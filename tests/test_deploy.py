@@ -59,7 +59,9 @@ def test_a_mistake_would_be_found(name: str, right: str, wrong: str, tmp_path: P
 
 
 def test_each_file_has_a_linter() -> None:
-    assert sorted(file.name for file in DEPLOY.iterdir()) == sorted(LINTERS)
+    """But for what has a test of its own: `unit/metrics/test_alerts_and_dashboard.py`."""
+    others = ["alerts.yaml", "grafana-dashboard.json"]
+    assert sorted(file.name for file in DEPLOY.iterdir()) == sorted([*LINTERS, *others])
 
 
 def test_the_image_has_the_version_of_the_program() -> None:

@@ -19,7 +19,9 @@ import compaction_picture
 import concept_pictures
 import lifetime_pictures
 import lithify
+import metrics_reference
 import settings_reference
+from lithify.metrics.table import METRICS
 from support.pages.text import anchor_of, blocks_of, prose, section, text_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -101,6 +103,11 @@ def test_ci_runs_what_the_readme_says():
 
 def test_the_page_of_settings_is_current():
     assert settings_reference.PAGE.read_text("utf-8") == settings_reference.page(), "run `just docs`"
+
+
+def test_the_page_of_metrics_is_current():
+    assert metrics_reference.PAGE.read_text("utf-8") == metrics_reference.page(), "run `just docs`"
+    assert metrics_reference.page().count("| `lithify_") == len(METRICS)
 
 
 def test_the_settings_that_the_page_names_for_those_of_pulsar_are_there():

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from lithify.cli.invocation import Invocation
+from lithify.cli.metrics_options import MetricsAsked, in_turn
 from lithify.cli.terminal.output import print_page, say, say_json
 from lithify.cli.terminal.progress import Bar, later_progress, record_progress
 from lithify.cli.terminal.starting import begun
@@ -58,20 +59,33 @@ def run_ingest(invocation: Invocation, copy: Callable[..., tuple[IngestReport, .
             lake.warehouse.store.topics()
         return lake
 
-    beginning = begun_copy(invocation, open_lake, waits=continuous)
-    if beginning is None:
-        return 0
-    lake, stopped = beginning
-    invocation.standing = "what was copied is committed, and the same command continues there"
-    with telling(invocation, continuous=continuous) as says:
-        reports = copy(lake, **given, tell=says.batch, notes=says.note, stops=stopped.is_set)
-    return ended(invocation, reports, stopped=stopped.is_set())
+    asked: MetricsAsked = given["metrics"]
+    how = {name: value for name, value in given.items() if name != "metrics"}
+    with asked.served() as meter:
+        from lithify.metrics.copy_metrics import IngestMetrics
+
+        measured = IngestMetrics(meter)
+        beginning = begun_copy(invocation, open_lake, waits=continuous, notes=measured.note)
+        if beginning is None:
+            return 0
+        lake, stopped = beginning
+        invocation.standing = "what was copied is committed, and the same command continues there"
+        with telling(invocation, continuous=continuous) as says:
+            tell, notes = in_turn(measured.batch, says.batch), in_turn(measured.note, says.note)
+            reports = copy(lake, **how, tell=tell, notes=notes, stops=stopped.is_set)
+        return ended(invocation, reports, stopped=stopped.is_set())
 
 
-def begun_copy(invocation: Invocation, begin: Callable[[], T], *, waits: bool) -> tuple[T, Event] | None:
+def begun_copy(
+    invocation: Invocation,
+    begin: Callable[[], T],
+    *,
+    waits: bool,
+    notes: Callable[[IngestNote], object],
+) -> tuple[T, Event] | None:
     """What `begin` returns, and what is set once the copy is to stop; None if a signal came before.
 
-    If it `waits`, `begin` is called again for as long as what it needs is away.
+    If it `waits`, `begin` is called again for as long as what it needs is away. `notes` gets its notes too.
     """
 
     def tell(kind: str, facts: Mapping[str, Any]) -> None:
@@ -79,7 +93,7 @@ def begun_copy(invocation: Invocation, begin: Callable[[], T], *, waits: bool) -
         from lithify.reports.ingest import IngestNote
 
         text = f"{facts['reason']}: ended before it began" if kind == "stopped" else event_text(EventKind(kind), facts)
-        noted(invocation)(IngestNote("outage" if kind == "trouble" else kind, text))
+        in_turn(notes, noted(invocation))(IngestNote("outage" if kind == "trouble" else kind, text))
 
     return begun(lambda: (begin(), stop_on_signals()), tell, waits=waits)
 

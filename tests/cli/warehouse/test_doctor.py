@@ -13,7 +13,7 @@ from lithify.cli.doctor import doctor
 from lithify.errors.extras import KAFKA, POSTGRES
 from lithify.spark.kafka.connector import NEEDED
 
-PARTS = ["Python", "Java", "Spark", "libraries", "executors", "Kafka", "Pulsar", "PostgreSQL"]
+PARTS = ["Python", "Java", "Spark", "libraries", "executors", "Kafka", "Pulsar", "PostgreSQL", "gateway"]
 NAMES = [*PARTS, "catalog", "warehouse", "free space"]
 
 

@@ -13,6 +13,7 @@ import click
 from lithify.cli.cleaner.options import cleaner_options
 from lithify.cli.cleaner.voice import CleanerVoice
 from lithify.cli.invocation import Invocation, verb
+from lithify.cli.metrics_options import MetricsAsked, in_turn, metrics_options
 from lithify.cli.terminal.progress import waits_noted
 from lithify.cli.terminal.starting import TellBeginning, begun, on_signals
 from lithify.errors.defects import as_lithify_error
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 @click.option("--once", is_flag=True, help="Run what is due now, then end; sweep only where versions expire.")
 @click.option("--id", "cleaner_id", metavar="ID", help="Unique id of this process. Default: host name and process id.")
 @cleaner_options
-def run(invocation: Invocation, once: bool, **given: Any) -> int:
+@metrics_options
+def run(invocation: Invocation, once: bool, metrics: MetricsAsked, **given: Any) -> int:
     """Compact all topics of the catalog continuously.
 
     Every interval it checks all topics. It compacts topics past max.compaction.lag.ms first, then the
@@ -42,14 +44,21 @@ def run(invocation: Invocation, once: bool, **given: Any) -> int:
       lithify cleaner run
       lithify cleaner run --threads 4 --read-rate 100MB/s
       lithify cleaner run --catalog prod --id cleaner-1 --json >> cleaner.log
+      lithify cleaner run --metrics-port 9464
       lithify cleaner run --once
     """
     voice = CleanerVoice(invocation, given["cleaner_id"], endless=not once)
-    loop = begun_daemon(lambda: invocation.open_lake().cleaner(**given, tell=voice.tell), voice.tell_fact, once=once)
-    if loop is None:
-        return 0
-    with waits_noted(lambda kind, text: voice.tell_fact(kind, {"text": text})):
-        return run_to_end(invocation, loop, once=once, failed=lambda: once and voice.has_failed)
+    with metrics.served() as meter:
+        from lithify.metrics.cleaner_metrics import CleanerMetrics
+
+        measured = CleanerMetrics(meter, given["interval_ms"])
+        tell = in_turn(measured.event, voice.tell)
+        loop = begun_daemon(lambda: invocation.open_lake().cleaner(**given, tell=tell), voice.tell_fact, once=once)
+        if loop is None:
+            return 0
+        measured.watch(loop.figures)
+        with waits_noted(lambda kind, text: voice.tell_fact(kind, {"text": text})):
+            return run_to_end(invocation, loop, once=once, failed=lambda: once and voice.has_failed)
 
 
 class Daemon(Protocol):

@@ -1,14 +1,16 @@
-"""What only topics of Kafka and Pulsar need. It is optional as long as nothing that is set names it."""
+"""What only some verbs need. It is optional as long as nothing that is set names it."""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
 from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
 
 from lithify.cli.doctor.check import Check
 from lithify.errors import ConnectorError, LithifyError
-from lithify.errors.extras import KAFKA, POSTGRES, POSTGRES_DRIVERS
+from lithify.errors.extras import GATEWAY, KAFKA, POSTGRES, POSTGRES_DRIVERS
 
 
 def kafka() -> Check:
@@ -43,6 +45,15 @@ def postgres() -> Check:
             return Check("PostgreSQL", True, f"{driver} {import_module(driver).__version__}")
     detail = f"{POSTGRES_DRIVERS[0]} is not installed, which only catalogs and leases in PostgreSQL need"
     return Check("PostgreSQL", False, detail, POSTGRES, optional=True)
+
+
+def gateway() -> Check:
+    """What a gateway and `--metrics-port` need."""
+    missing = [module for module in ("starlette", "uvicorn", "prometheus_client") if find_spec(module) is None]
+    if not missing:
+        return Check("gateway", True, f"Starlette {version('starlette')}, uvicorn {version('uvicorn')}")
+    detail = f"{', '.join(missing)} not installed, which only gateways and `--metrics-port` need"
+    return Check("gateway", False, detail, GATEWAY, optional=True)
 
 
 def pulsars_jars() -> Check:

@@ -9,6 +9,7 @@ from lithify.cli import parameters
 from lithify.cli.ingests import counted, noted
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.kafka.settings import kafka_options, kafka_settings, settings_used, wait_option
+from lithify.cli.metrics_options import MetricsAsked, in_turn, metrics_options
 from lithify.cli.records.encodings import Encodings, encodings
 from lithify.cli.records.hydrate import begun_table, continuous_option, print_hydrated, to_option
 from lithify.cli.records.lines import format_json
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 @continuous_option
 @wait_option
 @encodings
+@metrics_options
 def hydrate(
     invocation: Invocation,
     topic_name: str,
@@ -51,25 +53,26 @@ def hydrate(
           --to orders.jsonl --encoding base64
     """
     from lithify.kafka import hydrate as hydrate_table
+    from lithify.metrics.copy_metrics import hydrate_metrics
 
+    metrics: MetricsAsked = kafka.pop("metrics")
     conf = settings_used(kafka_settings(**kafka))
-    beginning = begun_table(invocation, lambda: _opened(invocation, topic_name), continuous=continuous)
-    if beginning is None:
-        return
-    (topic, kafka_topic), stopped = beginning
-    with counted(f"{topic.name} → {to}", stopped) as (tell, stops):
-        report = hydrate_table(
-            topic,
-            conf,
-            to,
-            kafka_topic=kafka_topic,
-            continuous=continuous,
-            timeout_s=timeout_ms / 1000,
-            lines=partial(format_json, encodings=encodings, topic=topic.name),
-            tell=tell,
-            notes=noted(invocation),
-            stops=stops,
-        )
+    with metrics.served() as meter:
+        measured = hydrate_metrics(meter, topic_name)
+        begin, notes = partial(_opened, invocation, topic_name), measured.note
+        beginning = begun_table(invocation, begin, continuous=continuous, notes=notes)
+        if beginning is None:
+            return
+        (topic, kafka_topic), stopped = beginning
+        lines = partial(format_json, encodings=encodings, topic=topic.name)
+        fill = partial(hydrate_table, topic, conf, to, kafka_topic=kafka_topic, continuous=continuous, lines=lines)
+        with counted(f"{topic.name} → {to}", stopped) as (tell, stops):
+            report = fill(
+                timeout_s=timeout_ms / 1000,
+                tell=in_turn(measured.records, tell),
+                notes=in_turn(measured.note, noted(invocation)),
+                stops=stops,
+            )
     if not invocation.printed(report):
         print_hydrated(report)
 

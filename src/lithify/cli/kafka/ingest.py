@@ -13,6 +13,7 @@ from lithify.cli.completing import names
 from lithify.cli.ingests import run_ingest
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.kafka.settings import kafka_options, kafka_settings
+from lithify.cli.metrics_options import metrics_options
 from lithify.cli.parameters import DurationType
 
 
@@ -72,6 +73,7 @@ from lithify.cli.parameters import DurationType
     "continues from them.",
 )
 @parameters.spark_conf
+@metrics_options
 def ingest(
     invocation: Invocation,
     bootstrap_servers: str | None,

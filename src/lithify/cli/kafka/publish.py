@@ -11,6 +11,7 @@ from lithify.cli.ingests import counted, noted, stop_on_signals
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.kafka.groups import AskedGroups, ended, group_lines, group_options
 from lithify.cli.kafka.settings import kafka_options, kafka_settings, settings_used, wait_option
+from lithify.cli.metrics_options import MetricsAsked, in_turn, metrics_options
 from lithify.cli.parameters import DurationType, pairs
 from lithify.cli.terminal.drawing import columns
 from lithify.cli.terminal.output import say, show
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     help="With --continuous, time between checks for new records.",
 )
 @wait_option
+@metrics_options
 def publish(invocation: Invocation, topic_name: str, to: str, continuous: bool, **given: Any) -> int:
     """Publish a compacted topic into a Kafka topic.
 
@@ -72,15 +74,20 @@ def publish(invocation: Invocation, topic_name: str, to: str, continuous: bool, 
           --translate-groups positions.csv
     """
     from lithify.kafka import publish as publish_topic
+    from lithify.metrics.copy_metrics import publish_metrics
 
     asked = AskedGroups.taken(given)
+    metrics: MetricsAsked = given.pop("metrics")
     timing = {"interval_ms": given.pop("interval_ms"), "timeout_s": given.pop("timeout_ms") / 1000}
     target = {name: given.pop(name) for name in ("config", "replication_factor")}
     conf = settings_used(kafka_settings(**given))
-    topic = invocation.open_whole_topic(topic_name)
-    how = {**target, **timing, **asked.for_topic(topic), "continuous": continuous, "notes": noted(invocation)}
-    with counted(f"{topic.name} → {to}", stop_on_signals() if continuous else None) as (tell, stops):
-        report = publish_topic(topic, conf, to, **how, tell=tell, stops=stops)
+    with metrics.served() as meter:
+        topic = invocation.open_whole_topic(topic_name)
+        measured = publish_metrics(meter, topic.name)
+        notes = in_turn(measured.note, noted(invocation))
+        how = {**target, **timing, **asked.for_topic(topic), "continuous": continuous, "notes": notes}
+        with counted(f"{topic.name} → {to}", stop_on_signals() if continuous else None) as (tell, stops):
+            report = publish_topic(topic, conf, to, **how, tell=in_turn(measured.records, tell), stops=stops)
     asked.export_from(report)
     if not invocation.printed(report):
         _print(report)

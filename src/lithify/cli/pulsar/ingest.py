@@ -11,6 +11,7 @@ from lithify.cli import parameters
 from lithify.cli.completing import names
 from lithify.cli.ingests import run_ingest
 from lithify.cli.invocation import Invocation, verb
+from lithify.cli.metrics_options import metrics_options
 from lithify.cli.parameters import DurationType
 from lithify.cli.pulsar.pulsar_settings import cluster_config, cluster_options, skip_damaged
 
@@ -48,6 +49,7 @@ from lithify.cli.pulsar.pulsar_settings import cluster_config, cluster_options, 
 @skip_damaged
 @parameters.pairs("--config", "A setting of the topics that are created. Repeatable.")
 @parameters.spark_conf
+@metrics_options
 def ingest(
     invocation: Invocation,
     service_url: str,

@@ -12,6 +12,7 @@ import click
 from lithify.cli import parameters
 from lithify.cli.ingests import begun_copy, counted, noted
 from lithify.cli.invocation import Invocation, verb
+from lithify.cli.metrics_options import MetricsAsked, in_turn, metrics_options
 from lithify.cli.records.encodings import Encodings, encodings
 from lithify.cli.records.lines import format_json
 from lithify.cli.terminal.drawing import columns
@@ -21,6 +22,7 @@ from lithify.reports.page.wording import count
 
 if TYPE_CHECKING:
     from lithify.hydration import HydrateReport
+    from lithify.reports.ingest import IngestNote
 
 T = TypeVar("T")
 
@@ -37,7 +39,10 @@ continuous_option = click.option(
 @to_option
 @continuous_option
 @encodings
-def hydrate(invocation: Invocation, topic_name: str, to: str, continuous: bool, encodings: Encodings) -> None:
+@metrics_options
+def hydrate(
+    invocation: Invocation, topic_name: str, to: str, continuous: bool, encodings: Encodings, metrics: MetricsAsked
+) -> None:
     """Fill a table with the latest record of every live key.
 
     It reads only the lake: `lithify kafka hydrate` also reads what only Kafka has so far. The table has a row for
@@ -54,31 +59,37 @@ def hydrate(invocation: Invocation, topic_name: str, to: str, continuous: bool, 
       lithify hydrate orders --to orders.jsonl --encoding base64
     """
     from lithify.hydration import hydrate as hydrate_table
+    from lithify.metrics.copy_metrics import hydrate_metrics
 
-    beginning = begun_table(invocation, lambda: invocation.open_whole_topic(topic_name), continuous=continuous)
-    if beginning is None:
-        return
-    topic, stopped = beginning
-    with counted(f"{topic.name} → {to}", stopped) as (tell, stops):
-        report = hydrate_table(
-            topic,
-            to,
-            continuous=continuous,
-            lines=partial(format_json, encodings=encodings, topic=topic.name),
-            tell=tell,
-            notes=noted(invocation),
-            stops=stops,
-        )
+    with metrics.served() as meter:
+        measured = hydrate_metrics(meter, topic_name)
+        begin, notes = partial(invocation.open_whole_topic, topic_name), measured.note
+        beginning = begun_table(invocation, begin, continuous=continuous, notes=notes)
+        if beginning is None:
+            return
+        topic, stopped = beginning
+        with counted(f"{topic.name} → {to}", stopped) as (tell, stops):
+            report = hydrate_table(
+                topic,
+                to,
+                continuous=continuous,
+                lines=partial(format_json, encodings=encodings, topic=topic.name),
+                tell=in_turn(measured.records, tell),
+                notes=in_turn(measured.note, noted(invocation)),
+                stops=stops,
+            )
     if not invocation.printed(report):
         print_hydrated(report)
 
 
-def begun_table(invocation: Invocation, begin: Callable[[], T], *, continuous: bool) -> tuple[T, Event | None] | None:
+def begun_table(
+    invocation: Invocation, begin: Callable[[], T], *, continuous: bool, notes: Callable[[IngestNote], object]
+) -> tuple[T, Event | None] | None:
     """What `begin` returns; of a table that is kept up to date also what is set once that is to end.
 
-    Such a one waits for as long as the catalog is away; None if a signal came before.
+    Such a one waits for as long as the catalog is away, which `notes` gets to know; None if a signal came before.
     """
-    return begun_copy(invocation, begin, waits=True) if continuous else (begin(), None)
+    return begun_copy(invocation, begin, waits=True, notes=notes) if continuous else (begin(), None)
 
 
 def print_hydrated(report: HydrateReport) -> None:

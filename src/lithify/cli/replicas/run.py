@@ -10,6 +10,7 @@ import click
 from lithify.cli import parameters
 from lithify.cli.cleaner.run import begun_daemon, run_to_end
 from lithify.cli.invocation import Invocation, verb
+from lithify.cli.metrics_options import MetricsAsked, in_turn, metrics_options
 from lithify.cli.parameters import DurationType
 from lithify.cli.terminal.drawing import accented
 from lithify.ports.leases import LEAST_LEASE_MS
@@ -47,7 +48,8 @@ if TYPE_CHECKING:
     help="How long a daemon may be silent before others take over its topics.",
 )
 @parameters.coordination_url
-def run(invocation: Invocation, once: bool, coordination_url: str | None, **given: Any) -> int:
+@metrics_options
+def run(invocation: Invocation, once: bool, coordination_url: str | None, metrics: MetricsAsked, **given: Any) -> int:
     """Keep the replicas of the warehouse up to date, continuously.
 
     Every interval it checks what has changed, and copies it: files first, then one commit that makes the
@@ -77,8 +79,17 @@ def run(invocation: Invocation, once: bool, coordination_url: str | None, **give
         name = given["daemon_id"] or machine()
         tell(ReplicaEvent(ReplicaEventKind(kind), SystemClock().now_ms(), name, facts=facts))
 
-    def begin() -> ReplicaDaemon:
-        return invocation.open_lake().replicas(coordination_url=coordination_url).daemon(**given, tell=tell)
+    with metrics.served() as meter:
+        from lithify.metrics.replica_metrics import ReplicaMetrics
 
-    daemon = begun_daemon(begin, tell_beginning, once=once)
-    return 0 if daemon is None else run_to_end(invocation, daemon, once=once, failed=lambda: daemon.failed)
+        measured = ReplicaMetrics(meter)
+
+        def begin() -> ReplicaDaemon:
+            replicas = invocation.open_lake().replicas(coordination_url=coordination_url)
+            return replicas.daemon(**given, tell=in_turn(measured.event, tell))
+
+        daemon = begun_daemon(begin, tell_beginning, once=once)
+        if daemon is None:
+            return 0
+        measured.watch(daemon.figures)
+        return run_to_end(invocation, daemon, once=once, failed=lambda: daemon.failed)

@@ -143,6 +143,11 @@ class LeaseKeeper:
             held = self._held.get(name)
             return held is not None and not self._doubtful(held)
 
+    def held(self) -> int:
+        """How many this process certainly holds, as `holds` has it."""
+        with self._lock:
+            return sum(not self._doubtful(held) for held in self._held.values())
+
     def watched(self) -> dict[str, Watched]:
         """The leases of other processes, by name, as of the last `observe`."""
         with self._lock:

@@ -80,6 +80,12 @@ class Cleaner:
         """Grows while looks make progress."""
         return self.looks + self.finder.watch.steps
 
+    @property
+    def running_topics(self) -> int:
+        """Topics whose rounds are under way."""
+        with self._lock:
+            return len(self._busy)
+
     def step(self, *, looks: bool = True, works: bool = True) -> Did | Waits:
         """Does a look if the caller `looks`, or a chore or a batch of rounds if it `works`."""
         action = self._next(looks, works)

@@ -30,6 +30,7 @@ from lithify.daemons.outages import LEASES
 from lithify.daemons.stop import Stop
 from lithify.daemons.supervisor import HEARTBEATS_PER_LEASE, Looks, Step, Supervisor, joined
 from lithify.errors import ConflictError, CoordinationError, LithifyError
+from lithify.metrics.figures import CleanerFigures
 from lithify.ports.engine import RewriteEngine
 from lithify.ports.leases import Coordination
 from lithify.ports.store import Warehouse
@@ -74,6 +75,17 @@ class Loop:
         supervisor.watch(workers, looks)
         self.stop.ask("there is nothing left to do")
         return supervisor.end(partial(joined, workers), self._leave, self._report_stopped)
+
+    def figures(self) -> CleanerFigures:
+        """What it knows now, from memory."""
+        cleaner = self.cleaner
+        return CleanerFigures(
+            looked_ms=cleaner.last_look_ms,
+            topics=cleaner.finder.figures.all(),
+            running_topics=cleaner.running_topics,
+            held_leases=self.leases.held(),
+            cleaners=self.leases.cleaners(),
+        )
 
     def _tell_defect(self, error: LithifyError) -> None:
         self.reporter.error(None, error)

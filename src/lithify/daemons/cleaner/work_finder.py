@@ -9,13 +9,14 @@ It keeps one small entry for each topic in memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from lithify.daemons.cleaner.event_reporter import EventReporter
 from lithify.daemons.cleaner.failures import Failures
 from lithify.daemons.cleaner.inherited_settings import Inheritance
+from lithify.daemons.cleaner.look_figures import LookFigures, topic_figures
 from lithify.daemons.outages import GROUPS
 from lithify.errors import Blame, LithifyError, UnknownTopicError, UnknownVersionError
 from lithify.model.failure import LogFailure
@@ -59,6 +60,7 @@ class WorkFinder:
     reporter: EventReporter
     inheritance: Inheritance = field(init=False)
     watch: CatalogWatch[WorkOrFailure] = field(init=False)
+    figures: LookFigures = field(default_factory=LookFigures)
     _reported: dict[TopicName, tuple[Finding[WorkOrFailure], int]] = field(default_factory=dict)
     """Findings that replace the watch's findings at the next check, and when they were made."""
     _failed: dict[TopicName, LogFailure] = field(default_factory=dict)
@@ -88,6 +90,7 @@ class WorkFinder:
         with self._lock:  # other threads report failures meanwhile
             self._failed = {name: failure for name, failure in self._failed.items() if name in self.watch.known}
             self._resting = {name: logs for name, logs in self._resting.items() if name in self.watch.known}
+        self.figures.keep(self.watch.known.keys())
         findings = [known.finding.value for known in self.watch.known.values()]
         work = tuple(value for value in findings if isinstance(value, TopicWork))
         return Look(len(findings), reads.metadata, reads.manifests, work)
@@ -121,7 +124,7 @@ class WorkFinder:
         """
         state = topic.state
         if not topic.damaged and not any(assessment.verdict.due for assessment in topic.assessments.values()):
-            return self._without_resting(state, required_work(state, topic.assessments, {}, now_ms), now_ms)
+            return self._required(topic, {}, now_ms)
         failures = self.failures.of(state)
         for partition, error in topic.damaged.items():
             if self.failures.is_gone(state, error):
@@ -131,7 +134,16 @@ class WorkFinder:
                 self.reporter.log_failed(LogId(state.name, partition), error, failure)
         if topic.damaged:
             failures = self.failures.of(state)
-        return self._without_resting(state, required_work(state, topic.assessments, failures, now_ms), now_ms)
+        return self._required(topic, failures, now_ms)
+
+    def _required(self, topic: AssessedTopic, failures: Mapping[int, LogFailure], now_ms: int) -> RequiredWork:
+        state = topic.state
+        required = required_work(state, topic.assessments, failures, now_ms)
+        required = self._without_resting(state, required, now_ms)
+        with self._lock:
+            resting = frozenset(self._resting.get(state.name, ()))
+        self.figures.note(state.name, topic_figures(topic, failures, resting, now_ms))
+        return required
 
     def _without_resting(self, state: TopicState, required: RequiredWork, now_ms: int) -> RequiredWork:
         with self._lock:
@@ -166,6 +178,7 @@ class WorkFinder:
         """Reports the error of a topic that could not be read (`Watcher`)."""
         if isinstance(error, UnknownVersionError):  # another commit came meanwhile: the next look finds it
             return Finding(None, now_ms)
+        self.figures.unreadable(name)
         self.reporter.error(name, error)
         known = self.watch.known.get(name)
         before = None if known is None else known.finding.value

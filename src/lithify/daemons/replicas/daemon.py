@@ -29,6 +29,7 @@ from lithify.daemons.stop import Stop
 from lithify.daemons.supervisor import HEARTBEATS_PER_LEASE, TICK_S, Looks, Supervisor
 from lithify.errors import CoordinationError
 from lithify.errors.defects import as_lithify_error
+from lithify.metrics.figures import ReplicaFigures
 from lithify.model.cleaner_note import CleanerNote
 from lithify.model.names import TopicName
 from lithify.model.replicas.definition import ReplicaDefinition
@@ -57,6 +58,7 @@ class ReplicaDaemon:
         self._current: dict[str, ReplicaDefinition] = {}
         self._throttles: dict[tuple[str, int], SharedThrottle] = {}
         self._looks, self._last_error = 0, ""
+        self._looked_ms: int | None = None
         self._started_ms = self._noted_ms = clock.now_ms()
         self._lock = Lock()
 
@@ -84,6 +86,16 @@ class ReplicaDaemon:
         for worker in self._all_workers():
             worker.end()
         return self._supervisor.end(self._idle_within, self._leave, self._report_stopped)
+
+    def figures(self) -> ReplicaFigures:
+        """What it knows now, from memory."""
+        topics, failed, behind = 0, 0, dict[str, int]()
+        for worker in self._all_workers():
+            topics += len(worker.outcome.wanted)
+            failed += len(worker.outcome.failed)
+            for (_, name), since_ms in dict(worker.behind_ms).items():
+                behind[str(name)] = min(since_ms, behind.get(str(name), since_ms))
+        return ReplicaFigures(self._looked_ms, topics, failed, behind)
 
     def _leave(self) -> None:
         with suppress(CoordinationError):
@@ -151,6 +163,7 @@ class ReplicaDaemon:
             return False
         self._reporter.well(LOOKS)
         self._looks, self._last_error = self._looks + 1, ""
+        self._looked_ms = self._clock.now_ms()
         return True
 
     def _look(self, ignores_waits: bool) -> None:

@@ -79,7 +79,8 @@ class TargetWorker:
         self._running: dict[Key, Thread] = {}
         self._seen: dict[Key, tuple[Asked, Tokens]] = {}
         self._tokens: dict[Key, Tokens] = {}
-        self._behind_ms: dict[Key, int] = {}
+        self.behind_ms: dict[Key, int] = {}
+        """Since when each topic has lacked something."""
         self._groups = TargetGroups()
 
     def offer(self, offer: Offer) -> None:
@@ -147,9 +148,9 @@ class TargetWorker:
             if not is_due(seen, tokens, noted, now_ms) and not (offer.ignores_waits if waits else has_due):
                 continue
             if seen is None or seen.source != tokens.source:
-                self._behind_ms.setdefault(key, _behind_since_ms(noted, now_ms))
+                self.behind_ms.setdefault(key, _behind_since_ms(noted, now_ms))
             self._tokens[key] = tokens
-            due.append(Item(definition, key[1], key[1] not in there, self._behind_ms.get(key, now_ms), positions))
+            due.append(Item(definition, key[1], key[1] not in there, self.behind_ms.get(key, now_ms), positions))
         due.sort(key=lambda item: (item.behind_since_ms, item.key))
         with self._changed:
             self._queue = [] if self._ended else due
@@ -207,7 +208,7 @@ class TargetWorker:
         for key, definition in wanted:
             noted = parts.notes.of(key)
             if noted is None or is_due(None, Tokens(None, None), noted, now_ms) or offer.ignores_waits:
-                behind_ms = self._behind_ms.setdefault(key, _behind_since_ms(noted, now_ms))
+                behind_ms = self.behind_ms.setdefault(key, _behind_since_ms(noted, now_ms))
                 failed.append(failure_of(Item(definition, key[1], False, behind_ms), noted, error, parts))
         parts.notes.note(failed)
         self.outcome.failed.update(key for key, _ in wanted)
@@ -261,7 +262,7 @@ class TargetWorker:
         del self._running[key]
         if caught_up:
             self._seen[key] = (_asked(item.definition), self._tokens[key])
-            self._behind_ms.pop(key, None)
+            self.behind_ms.pop(key, None)
             self.outcome.caught_up.add(key)
             self.outcome.failed.discard(key)
             if item.positions is not None and item.positions.error is not None:
@@ -278,7 +279,7 @@ class TargetWorker:
             self.outcome.caught_up &= wanted
             self.outcome.failed &= wanted
             self.outcome.without_positions &= wanted
-            for known in (self._seen, self._tokens, self._behind_ms):
+            for known in (self._seen, self._tokens, self.behind_ms):
                 for key in [key for key in known if key not in wanted and key not in self._running]:
                     del known[key]
 
