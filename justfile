@@ -79,6 +79,10 @@ docs:
     {{python}} scripts/concept_pictures.py
     {{python}} bench/figure_pages.py
 
+# The documents as a site that needs no network, in `site`; `just site --openapi FILE` with a page of a gateway's HTTP API
+site *ARGS:
+    @PYTHONPATH=src {{python}} scripts/build_site.py {{ARGS}}
+
 # Write the code that reads and writes Pulsar's protobuf messages
 wire:
     cd src && {{python}} -m grpc_tools.protoc -I. --python_out=. --pyi_out=. lithify/pulsar/format/wire.proto lithify/pulsar/client/commands.proto
@@ -90,3 +94,4 @@ lock *ARGS:
     {{compile}} {{ARGS}} pyproject.toml --extra gateway --extra kafka --extra postgres -c requirements.lock -o requirements-deploy.lock
     {{compile}} {{ARGS}} pyproject.toml --group dev -c requirements.lock -c requirements-build.lock -o requirements-dev.lock
     {{compile}} {{ARGS}} --group engines -o requirements-engines.lock
+    {{compile}} {{ARGS}} --group site -o requirements-site.lock

@@ -448,7 +448,13 @@ def test_every_rule_that_the_code_cites_is_in_the_guarantees():
     assert sorted(f"{path} {rule}" for rule, path in cited if rule not in promised) == []
 
 
-LOCKS = ("requirements.lock", "requirements-dev.lock", "requirements-build.lock", "requirements-engines.lock")
+LOCKS = (
+    "requirements.lock",
+    "requirements-dev.lock",
+    "requirements-build.lock",
+    "requirements-engines.lock",
+    "requirements-site.lock",
+)
 
 
 @pytest.mark.parametrize("lock", LOCKS)
@@ -471,6 +477,7 @@ def test_the_lock_files_fit_what_the_project_asks_for():
         "requirements-dev.lock": project["project"]["dependencies"] + project["dependency-groups"]["dev"],
         "requirements-build.lock": project["dependency-groups"]["build"],
         "requirements-engines.lock": project["dependency-groups"]["engines"],
+        "requirements-site.lock": project["dependency-groups"]["site"],
     }
     for lock, requirements in asked.items():
         versions: dict[str, list[str]] = {}
