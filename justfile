@@ -79,7 +79,7 @@ docs:
     {{python}} scripts/concept_pictures.py
     {{python}} bench/figure_pages.py
 
-# The documents as a site that needs no network, in `site`; `just site --openapi FILE` with a page of a gateway's HTTP API
+# The documents as a site that needs no network, in `site`; `just site --out FOLDER`
 site *ARGS:
     @PYTHONPATH=src {{python}} scripts/build_site.py {{ARGS}}
 

@@ -27,6 +27,7 @@ from pathlib import Path
 import lithify
 from docs_site import html_check, http_api, llms, python_classes
 from docs_site.pages import CONTENTS, ROOT, Entry, assets, contents, place_of, site_pages, title_of
+from lithify.gateway.server.openapi import description
 
 OUT = ROOT / "site"
 ENVIRONMENT = ROOT / ".venv" / "site"
@@ -36,12 +37,10 @@ ADDED_TO = "Reference"
 """The section of the contents to which generated pages belong."""
 
 
-def build(out: Path = OUT, openapi: Path | None = None) -> list[str]:
+def build(out: Path = OUT) -> list[str]:
     """Builds this version into a folder of `out`. What is wrong with it is returned; then `out` is as before."""
     pages = site_pages()
-    generated = {python_classes.PLACE: python_classes.page()}
-    if openapi is not None:
-        generated[http_api.PLACE] = http_api.page(json.loads(openapi.read_text("utf-8")))
+    generated = {python_classes.PLACE: python_classes.page(), http_api.PLACE: http_api.page(description())}
     entries = contents(pages) + [Entry(ADDED_TO, place, title_of(text)) for place, text in generated.items()]
     pages |= generated
     with tempfile.TemporaryDirectory() as work:
@@ -72,8 +71,9 @@ def toctrees(pages: Mapping[str, str], entries: Sequence[Entry]) -> dict[str, st
         folder_page = posixpath.join(posixpath.dirname(place), "index.md")
         below.setdefault(folder_page if folder_page in pages and place != folder_page else "index.md", []).append(place)
     trees = {place: _toctree(places) for place, places in below.items()}
-    trees["index.md"] = _toctree([contents_place, *below.get("index.md", ())])
+    trees["index.md"] = _toctree([contents_place])
     trees["index.md"] += "".join(_toctree(places, section) for section, places in sections.items())
+    trees["index.md"] += _toctree(below.get("index.md", []), "More")
     return {place.removesuffix(".md"): tree for place, tree in trees.items()}
 
 
@@ -157,10 +157,9 @@ def _plain(title: str, body: str, head: str = "") -> str:
 def main() -> int:
     """Builds what the command line asks for; returns the exit code."""
     parser = argparse.ArgumentParser(description="Builds the documents as a site.")
-    parser.add_argument("--openapi", type=Path, help="the OpenAPI description of a gateway, for a page of its HTTP API")
     parser.add_argument("--out", type=Path, default=OUT, help="the folder of the site; by default `site`")
     arguments = parser.parse_args()
-    wrong = build(arguments.out.resolve(), arguments.openapi)
+    wrong = build(arguments.out.resolve())
     print("\n".join(wrong) or arguments.out / VERSION / "index.html")
     return 1 if wrong else 0
 

@@ -16,9 +16,18 @@ def page(document: Schema) -> str:
     info = document["info"]
     said = f"\n{info['description'].strip()}\n" if info.get("description") else ""
     opening = f"# The HTTP API\n\nMade from `/openapi.json` of a gateway, version {info['version']}.\n{said}"
-    schemas = document.get("components", {}).get("schemas", {})
-    values = "".join(_schema(name, schemas[name]) for name in sorted(schemas))
+    schemas = {**document.get("components", {}).get("schemas", {}), **dict(_definitions(document))}
+    values = "".join(_schema(name, schemas[name]) for name in sorted(schemas, key=str.lower))
     return opening + "".join(_operations(document)) + (f"\n## Values\n{values}" if values else "")
+
+
+def _definitions(place: object) -> Iterator[tuple[str, Schema]]:
+    """Schemas that stand beside their use, by name."""
+    if isinstance(place, Mapping):
+        yield from place.get("$defs", {}).items()
+    if isinstance(place, Mapping | list):
+        for one in place.values() if isinstance(place, Mapping) else place:
+            yield from _definitions(one)
 
 
 def _operations(document: Schema) -> Iterator[str]:
@@ -77,6 +86,10 @@ def _type(schema: Schema) -> str:
         return ", ".join(f"`{value}`" for value in schema["enum"])
     if schema.get("type") == "array":
         return f"list of {_type(schema.get('items', {}))}"
+    if fields := schema.get("properties"):
+        return "object of " + ", ".join(f"`{name}` ({_type(one)})" for name, one in fields.items())
+    if isinstance(schema.get("additionalProperties"), Mapping) and schema["additionalProperties"]:
+        return f"object with values: {_type(schema['additionalProperties'])}"
     kind = schema.get("type", "")
     return " or ".join(kind) if isinstance(kind, list) else str(kind)
 

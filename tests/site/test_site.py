@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from pathlib import Path
@@ -11,15 +10,18 @@ import pytest
 
 import build_site
 from docs_site import html_check, http_api, pages
+from lithify.gateway.operations.table import OPERATIONS
 from support.pages.text import ROOT, prose
 
+BODY = {"body": {"type": "object", "properties": {"of": {"type": "object", "properties": {"a": {"type": "string"}}}}}}
 OPENAPI = {
     "openapi": "3.1.0",
     "info": {"title": "A gateway", "version": "1"},
     "paths": {
         "/api/v1/topics/{name}": {
-            "get": {
+            "put": {
                 "summary": "What there is of a topic.",
+                "requestBody": {"content": {"application/json": {"schema": {"$ref": "#/$defs/body", "$defs": BODY}}}},
                 "parameters": [{"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}],
                 "responses": {
                     "200": {
@@ -49,13 +51,12 @@ OPENAPI = {
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of all versions, one of which was built with a page of a gateway's HTTP API."""
+    """The folder of all versions."""
     folder = tmp_path_factory.mktemp("site")
-    (folder / "openapi.json").write_text(json.dumps(OPENAPI))
     for earlier in ("0.1", "not-a-version"):
-        build_site.write(folder / "out" / earlier, {"index.html": earlier})
-    assert build_site.build(folder / "out", folder / "openapi.json") == []
-    return folder / "out"
+        build_site.write(folder / earlier, {"index.html": earlier})
+    assert build_site.build(folder) == []
+    return folder
 
 
 @pytest.fixture
@@ -106,14 +107,24 @@ def test_classes_have_their_signatures_docstrings_and_links_to_rules(built: Path
     assert 'id="topic-append"' in (built / "reference" / "classes.html").read_text("utf-8")
 
 
-def test_the_http_api_is_a_page_if_its_description_is_given(built: Path) -> None:
+def test_the_http_api_is_a_page(built: Path) -> None:
     text = (built / "reference" / "http-api.md").read_text("utf-8")
-    assert "\n## GET /api/v1/topics/{name}\n\nWhat there is of a topic.\n" in text
+    assert "\n## GET /api/v1/status\n\nThe state of every topic" in text
+    assert [one.path for one in OPERATIONS if f" {one.path}\n" not in text] == []
+
+
+def test_a_page_of_an_http_api_has_parameters_bodies_answers_and_values() -> None:
+    text = http_api.page(OPENAPI)
+    assert "\n## PUT /api/v1/topics/{name}\n\nWhat there is of a topic.\n" in text
     assert "| `name` | path | string |  |\n" in text
+    assert "Body: `application/json` [body](#body).\n" in text
     assert "| 200 | `application/json` [TopicInfo](#topicinfo) | The topic |\n" in text
+    assert (
+        "\n### body\n\n| field | type | |\n| --- | --- | --- |\n| `of` | object of `a` (string), optional |  |\n"
+        in text
+    )
     assert "| `logs` | list of [Log](#log), optional |  |\n" in text
     assert "| `offset` | integer or null, optional | a\\|b |\n" in text
-    assert http_api.PLACE in (built / "llms.txt").read_text("utf-8")
 
 
 def test_versions_stand_beside_each_other_and_the_newest_is_the_latest(site: Path) -> None:
