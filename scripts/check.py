@@ -54,7 +54,7 @@ SPARK = ("classes", "spark", "examples", "engines", "cluster")
 """Before the others, what makes their JVMs start sooner."""
 KAFKA = (*CODE, "kafka")
 """After what ends soon if it fails."""
-TOGETHER = ("formats", "cli", "mutated", "examples", "engines", "cluster", "shells", "site", "wheels", "tidy")
+TOGETHER = ("formats", "cli", "mutated", "examples", "engines", "cluster", "shells", "site", "trial", "wheels", "tidy")
 """In one process also by themselves: they share a session or a cluster, or are too short to split."""
 BY_FILE = ("kafka", "pulsar")
 """By themselves each process takes whole files, as these have brokers of their own, which start for seconds; and takes

@@ -89,7 +89,10 @@ class KafkaBroker:
         proxied: tuple[int, str] | None = None,
         joins: KafkaBroker | None = None,
     ) -> None:
-        """`proxied` is one more port, and the address of the proxy in front of it; `joins` has the controller."""
+        """`proxied` is one more port, and the address of the proxy in front of it; `joins` has the controller.
+
+        In `settings` `{port}` and `{controller}` stand for its ports.
+        """
         self.folder, self._jvm = folder, options(ARCHIVE) if jvm is None else jvm
         self.port = free_port()
         self._controller_port: int = free_port() if joins is None else joins._controller_port
@@ -115,7 +118,11 @@ class KafkaBroker:
             "log.dirs": str(self.data),
             **(settings or {}),
         }
-        self._properties.write_text("".join(f"{name}={value}\n" for name, value in every.items()))
+        text = "".join(f"{name}={value}\n" for name, value in every.items())
+        ports = {"{port}": self.port, "{controller}": self._controller_port}
+        for name, port in ports.items():
+            text = text.replace(name, str(port))
+        self._properties.write_text(text)
         self._format(every["node.id"])
         self.start()
 

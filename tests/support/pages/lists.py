@@ -63,6 +63,7 @@ RUN_BY: Mapping[tuple[str, str], str] = {
 
 NOT_RUN: Mapping[str, str] = {
     r"git clone|scripts/setup|export PATH=|\bpip |requirements-\w+\.lock|docker build": "it installs packages",
+    r"docker compose|localhost:7660": "containers; tests/trial/test_trial.py runs the same programs without them",
     r"--catalog |open\(catalog=|load_catalog\(| --to prod ": "a catalog of the reader's; tests/backends has several",
     r"spark-submit|spark-class|spark\.master=spark:|^# lithify_job\.py": "a cluster; tests/cluster has one",
     r"\blithify\.(default|shop)\.": "Trino, or a Spark for which Iceberg has a runtime",
