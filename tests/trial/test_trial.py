@@ -152,6 +152,7 @@ def produce(trial: Trial, *records: tuple[str, str]) -> None:
     producer.flush()
 
 
+@pytest.mark.timeout(900)
 def test_a_topic_of_kafka_is_copied_compacted_and_queried(
     trial: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
