@@ -1,7 +1,7 @@
 """Pulsar's own compactor, on a topic with the same records, in batches of up to a thousand.
 
-Its broker is that of the tests, as it comes. Its times of events are offsets: they show which record is which. An empty
-payload is a delete, which the compactor drops.
+Its broker is that of the tests, with 4 GB of heap. Its times of events are offsets: they show which record is which.
+An empty payload is a delete, which the compactor drops.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from support.pulsar.server import PulsarServer, a_pulsar  # type: ignore[import-
 from way import KEPT, OfFiles
 
 BATCH = 1000
+HEAP = ("-Xmx4g", "-XX:MaxDirectMemorySize=1g")
+"""The compactor has all keys on the heap: 512 MB are too few for 4 M."""
 
 
 class PulsarCompactor(OfFiles):
@@ -34,7 +36,7 @@ class PulsarCompactor(OfFiles):
 
     @cached_property
     def server(self) -> PulsarServer:
-        return self._open.enter_context(a_pulsar(jvm=()))
+        return self._open.enter_context(a_pulsar(jvm=HEAP))
 
     def prepare(self, log: Log, out: Path) -> None:
         super().prepare(log, out)

@@ -15,7 +15,7 @@ import json
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -50,24 +50,34 @@ def _command(words: Sequence[str]) -> str:
     return shlex.join(["just", "bench", *kept])
 
 
-def compared(size: Size, every: Sequence[Case], names: Sequence[str], data: Path) -> list[dict[str, Any]]:
-    """The rows of all turns: those of fast ways on all cases, then those of the others, beside ours, on some."""
+def compared(size: Size, every: Sequence[Case], left_out: dict[str, str], data: Path) -> list[dict[str, Any]]:
+    """The rows of all turns: those of fast ways on all cases, then those of the others, beside ours, on some.
+
+    A way whose process ends is added to those that are left out.
+    """
+    names = [name for name in WAYS if name not in left_out]
     fast = [name for name in names if WAYS[name].everywhere]
     slow = [name for name in names if not WAYS[name].everywhere]
-    rows = list(_shown(fast, every, range(size.turns), data))
+    rows = _shown(fast, every, range(size.turns), left_out, data)
     if slow:
         some = [case for case in every if case.name in SLOW_CASES]
-        rows += _shown([OURS, *slow], some, range(size.turns, size.turns + size.slow_turns), data)
+        rows += _shown([OURS, *slow], some, range(size.turns, size.turns + size.slow_turns), left_out, data)
     return rows
 
 
-def _shown(names: Sequence[str], every: Sequence[Case], turns: range, data: Path) -> Iterator[dict[str, Any]]:
+def _shown(
+    names: Sequence[str], every: Sequence[Case], turns: range, left_out: dict[str, str], data: Path
+) -> list[dict[str, Any]]:
     """The rows of some ways, which are also printed as they come."""
+    rows = []
     with processes(names) as ways, tempfile.TemporaryDirectory(dir=data) as scratch:
         for case in every:
             for row in in_turns(case, case.log(data), ways, turns, Path(scratch)):
                 print(json.dumps(row), file=sys.stderr, flush=True)
-                yield row
+                rows.append(row)
+            for name in (name for name in names if name not in ways):
+                left_out.setdefault(name, f"its process ended in the case {case.name}")
+    return rows
 
 
 def _at_least_one(text: str) -> int:
@@ -100,7 +110,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         data = Path(asked.data or temporary)
         data.mkdir(parents=True, exist_ok=True)
-        rows = compared(size, every, [name for name in wanted if name not in left_out], data)
+        unwanted = {name: "" for name in WAYS if name not in wanted}
+        ended: dict[str, str] = {**unwanted, **left_out}
+        rows = compared(size, every, ended, data)
+        left_out = {name: why for name, why in ended.items() if why}
     result = {
         "command": _command(sys.argv[1:]),
         "date": f"{datetime.now(UTC):%Y-%m-%d}",

@@ -17,7 +17,7 @@ import subprocess
 import sys
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,10 @@ from process_tree import measured
 from ways import WAYS
 
 HERE = Path(__file__).resolve().parent
+
+
+class WayEndedError(Exception):
+    """The process of a way has ended; its own output says why."""
 
 
 class WayProcess:
@@ -42,16 +46,18 @@ class WayProcess:
 
     def ask(self, **told: Any) -> dict[str, Any]:
         assert self._process.stdin is not None and self._process.stdout is not None
-        print(json.dumps(told), file=self._process.stdin, flush=True)
+        with suppress(BrokenPipeError):
+            print(json.dumps(told), file=self._process.stdin, flush=True)
         answer = self._process.stdout.readline()
         if not answer:
-            raise SystemExit(f"{self._process.args!r} ended with {self._process.wait()}")
+            raise WayEndedError(f"its process ended with {self._process.wait()}")
         figures: dict[str, Any] = json.loads(answer)
         return figures
 
     def end(self) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.close()
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
         self._process.wait()
 
 
@@ -71,30 +77,44 @@ def in_turns(
 ) -> Iterator[dict[str, Any]]:
     """A row of figures for each way and turn, by the numbers of `turns`.
 
-    Ends the program where two ways keep different records.
+    A way whose process ends is taken out of `ways`: the others go on. Ends the program where two ways keep different
+    records.
     """
     names = [name for name in ways if WAYS[name].fits(case)]
     kept: dict[str, dict[str, Any]] = {}
     for turn in (turns.start - 1, *turns):
         for name in names if turn % 2 else names[::-1]:
+            if name not in ways:
+                continue
             out = scratch / f"{name}-{turn}"
-            ways[name].ask(do="prepare", log=b64encode(pickle.dumps(log)).decode(), out=str(out))
-            os.sync()
-            before = _bytes_in(out)
-            with measured(ways[name].id) as used:
-                figures = ways[name].ask(do="run")
-            files = (
-                {"files_bytes": grown} if (grown := _bytes_in(out) - before) else {}
-            )  # brokers have theirs elsewhere
-            if turn == turns.start:
-                kept[name] = ways[name].ask(do="kept")
-            shutil.rmtree(out)
-            if turn >= turns.start:
-                yield {"case": case.name, "way": name, "turn": turn, **figures, **files, **asdict(used)}
+            try:
+                row = _turn(ways[name], log, out)
+                if turn == turns.start:
+                    kept[name] = ways[name].ask(do="kept")
+            except WayEndedError as error:
+                print(f"{name} is left out from {case.name} on: {error}", file=sys.stderr)
+                del ways[name]
+            else:
+                if turn >= turns.start:
+                    yield {"case": case.name, "way": name, "turn": turn, **row}
+            finally:
+                shutil.rmtree(out, ignore_errors=True)
     if any(
         len({left[name] for left in kept.values() if name in left}) > 1 for name in ("records", "digest", "tombstones")
     ):
         raise SystemExit(f"{case.name}: the ways do not keep the same records: {json.dumps(kept)}")
+
+
+def _turn(way: WayProcess, log: Log, out: Path) -> dict[str, Any]:
+    """What one run takes."""
+    way.ask(do="prepare", log=b64encode(pickle.dumps(log)).decode(), out=str(out))
+    os.sync()
+    before = _bytes_in(out)
+    with measured(way.id) as used:
+        figures = way.ask(do="run")
+    grown = _bytes_in(out) - before
+    files = {"files_bytes": grown} if grown else {}  # brokers have theirs elsewhere
+    return {**figures, **files, **asdict(used)}
 
 
 def _bytes_in(folder: Path) -> int:

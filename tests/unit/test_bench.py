@@ -18,7 +18,7 @@ from cases import BASE, Log, cases
 from figures import summaries
 from keyed_segments import Shape, keyed_segments
 from process_tree import SAMPLE_SECONDS, measured
-from turns import in_turns
+from turns import WayEndedError, in_turns
 from ways import WAYS
 
 SMALL = Shape(4000, 800, 2, 20, 0.25)
@@ -103,6 +103,27 @@ def test_ways_that_keep_different_records_are_not_compared(tmp_path):
     ways = {"lithify": Told("a"), "duckdb": Told("b")}
     with pytest.raises(SystemExit, match="base: the ways do not keep the same records"):
         list(in_turns(cases(20_000)[0], Log((), ()), ways, range(1), tmp_path))
+
+
+class Ended(Told):
+    """One whose process ends in its third run."""
+
+    def ask(self, **told):
+        if told["do"] == "run" and self.told.count("run") == 2:
+            raise WayEndedError("its process ended with 1")
+        return super().ask(**told)
+
+
+def test_a_way_whose_process_ends_leaves_the_others_their_rows(tmp_path, capsys):
+    ways = {"lithify": Told("a"), "duckdb": Ended("a")}
+    rows = list(in_turns(cases(20_000)[0], Log((), ()), ways, range(3), tmp_path))
+    assert [(row["turn"], row["way"]) for row in rows] == [
+        *((0, "duckdb"), (0, "lithify")),
+        *((1, "lithify"), (2, "lithify")),
+    ]
+    assert list(ways) == ["lithify"]
+    assert "duckdb is left out from base on: its process ended with 1" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_every_way_is_on_the_page():

@@ -157,8 +157,8 @@ class PulsarServer:
             wait_until(lambda: takes_connections(self._zookeeper_port), "ZooKeeper does not start", START_S)
         self._broker = self._spawn(
             "broker",
-            *(usual if self._jvm is None else self._jvm),
             *("-Xmx512m", "-XX:MaxDirectMemorySize=384m"),
+            *(usual if self._jvm is None else self._jvm),
             *JVM,
             "org.apache.pulsar.PulsarStandaloneStarter",
             *("--config", str(self.folder / "standalone.conf"), "--metadata-url", self.metadata_url),
@@ -272,7 +272,7 @@ def _path(topic: str) -> str:
 
 @contextmanager
 def a_pulsar(jvm: Sequence[str] | None = None, **settings: str) -> Iterator[PulsarServer]:
-    """Started. What is measured wants `jvm=()`, a broker's JVM as it comes."""
+    """Started. What is measured wants `jvm=()`, a broker's JVM as it comes, or with other options than the tests'."""
     with tempfile.TemporaryDirectory(prefix="pulsar") as folder:
         server = PulsarServer(Path(folder), settings, jvm)
         try:
