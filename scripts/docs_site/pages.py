@@ -4,7 +4,7 @@
     docs/README.md        contents.md          all pages, by what a reader wants to do
     docs/start/x.md       start/x.md
     docs/f/README.md      f/index.md
-    deploy/*              deploy.md            each file under a heading of its own
+    deploy/*              deploy.md            each file under a heading of its own, but JSON and pictures as they are
 
 In the repository and on the site each relative link leads to the same text.
 """
@@ -23,9 +23,9 @@ PLACES = {OPENING: "index.md", CONTENTS: "contents.md"}
 OTHER_PAGES = (OPENING, "CHANGELOG.md", "CONTRIBUTING.md", "bench/README.md")
 SHOWN = ("deploy", "examples", "LICENSE")
 """What documents link to and is no page: a folder becomes one with each of its files, a file one with its text."""
-LANGUAGES = {".py": "python", ".yaml": "yaml", ".json": "json", ".service": "ini", ".sql": "sql", ".env": "ini"}
+LANGUAGES = {".py": "python", ".yaml": "yaml", ".service": "ini"}
 ASSETS = (".svg", ".png", ".json")
-"""Of the documents, what is beside the pages."""
+"""What is beside the pages, as it is."""
 
 _FENCED = r"^( *)(`{3,}).*?^\1\2$"
 _CODE = re.compile(_FENCED, re.MULTILINE | re.DOTALL)
@@ -70,7 +70,8 @@ def assets() -> dict[str, bytes]:
     """Pictures and the like, by their place."""
     return {
         place_of(str(file.relative_to(ROOT))): file.read_bytes()
-        for file in sorted((ROOT / "docs").rglob("*"))
+        for folder in ("docs", *SHOWN)
+        for file in sorted((ROOT / folder).rglob("*"))
         if file.suffix in ASSETS
     }
 
@@ -123,7 +124,7 @@ def first_sentence(text: str) -> str:
 
 def _destination(path: str, anchor: str) -> tuple[str, str]:
     """The page of the site, and the anchor in it, for a path that a document links to."""
-    if path.endswith(".md") or (path.startswith("docs/") and path.endswith(ASSETS)):
+    if path.endswith((".md", *ASSETS)):
         return place_of(path), anchor
     shown, _, inside = path.partition("/")
     if shown not in SHOWN:
@@ -141,7 +142,8 @@ def _file_blocks(folder: str) -> Iterator[str]:
     for file in sorted((ROOT / folder).rglob("*")):
         if file.is_file() and "__pycache__" not in file.parts:
             name = str(file.relative_to(ROOT / folder))
-            yield f"\n## {name}\n\n{_block(file)}"
+            shown = f"[{name}]({folder}/{name})\n" if file.suffix in ASSETS else _block(file)
+            yield f"\n## {name}\n\n{shown}"
 
 
 def _block(file: Path) -> str:

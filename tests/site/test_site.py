@@ -71,6 +71,13 @@ def test_every_document_is_a_page_and_markdown_beside_it(built: Path) -> None:
     assert [place for place in places if not (place.is_file() and place.with_suffix(".html").is_file())] == []
 
 
+def test_files_of_other_folders_are_shown_in_a_page_and_json_is_beside_it(built: Path) -> None:
+    page = (built / "deploy.md").read_text("utf-8")
+    assert f"\n## cleaner.yaml\n\n````yaml\n{(ROOT / 'deploy' / 'cleaner.yaml').read_text('utf-8')}````\n" in page
+    assert "[grafana-dashboard.json](deploy/grafana-dashboard.json)\n" in page
+    assert (built / "deploy" / "grafana-dashboard.json").is_file()
+
+
 def test_links_of_the_markdown_lead_somewhere(built: Path) -> None:
     dead = []
     for page in sorted(built.rglob("*.md")):
