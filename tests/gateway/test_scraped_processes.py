@@ -80,7 +80,8 @@ def test_a_cleaner_is_scraped_and_agrees_with_its_events_and_with_status(warehou
         assert shown[f"{P}compaction_read_bytes_total{{topic=orders}}"] == event["bytes_read"] > 0
         assert shown[f"{P}compaction_logs_total{{topic=orders}}"] == 2
         status = orders.status()
-        assert shown[f"{P}topics"] == 1
+        assert shown[f"{P}topics"] == shown[f"{P}cleaners"] == 1
+        assert shown[f"{P}held_leases"] >= 1  # of its id
         assert shown[f"{P}max_dirty_ratio"] == max(log.dirty_ratio for log in status.logs) == 0
         assert shown[f"{P}build_info{{version={lithify.__version__}}}"] == 1
         assert shown["process_cpu_seconds_total"] > 0

@@ -18,7 +18,17 @@ from lithify.cli.main import run
 code = run(sys.argv[1:])
 sys.stderr.write("\\n" + json.dumps([code, sorted(sys.modules)]))
 """
-ROOMS = ("spark", "spark_source", "kafka", "kafka_client", "pulsar_consumer", "replicas", "hydration", "proof")
+ROOMS = (
+    "spark",
+    "spark_source",
+    "kafka",
+    "kafka_client",
+    "pulsar_consumer",
+    "replicas",
+    "hydration",
+    "proof",
+    "metrics",
+)
 """Those of which no small command has a module."""
 
 

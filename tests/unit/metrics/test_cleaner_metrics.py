@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lithify.daemons.cleaner.cleaner_options import CleanerOptions
 from lithify.daemons.cleaner.loop import make_loop
@@ -96,6 +98,41 @@ def test_gauges_are_as_the_last_check_has_found_the_topics_and_as_status_tells(l
     assert measured["max_compaction_lag_seconds"] == 3 * DAY_MS / 1000 + INTERVAL_MS / 1000
     assert measured["max_dirty_ratio"] == 1 and measured["log_cleaner_max_dirty_percent"] == 100
     assert measured["log_cleaner_max_compaction_delay_secs"] == measured["max_overdue_seconds"]
+
+
+AGES_MS = (0, DAY_MS, 5 * DAY_MS)
+TOPICS = st.lists(
+    st.tuples(
+        st.sampled_from((0.2, 0.5, 1)), st.sampled_from((2 * DAY_MS, None)), st.sampled_from(AGES_MS), st.booleans()
+    ),
+    max_size=4,
+)
+
+
+@given(TOPICS)
+@settings(max_examples=40, deadline=None)
+def test_each_topic_is_told_as_status_tells_it(drawn):
+    lake = CleanerLake(now_ms=100 * DAY_MS)
+    measured = Measured(lake, topics=10)
+    made = []
+    for number, (ratio, longest_ms, age_ms, _) in enumerate(drawn):
+        limits = {} if longest_ms is None else {"max_compaction_lag_ms": longest_ms}
+        made.append(lake.topic(f"t{number}", min_cleanable_dirty_ratio=ratio, **limits))
+        lake.append(made[-1], "a=1 b=1 c=1 a=2", age_ms=age_ms)
+    measured.work()
+    for name, (_, _, age_ms, grows) in zip(made, drawn, strict=True):
+        if grows:
+            lake.append(name, "a=3", age_ms=age_ms)
+    measured.looks()
+    shown = measured.shown()
+    for topic in StatusWatch(lake.warehouse).overview().topics:
+
+        def of(what, name=topic.topic):
+            return shown[f"{P}topic_{what}{{topic={name}}}"]
+
+        assert of("dirty_ratio") == topic.dirty_ratio
+        assert of("overdue_seconds") == topic.overdue_ms / 1000
+        assert of("due_logs") == (topic.state in (Standing.DUE, Standing.OVERDUE))
 
 
 def test_after_the_rounds_nothing_is_dirty_but_what_only_deletes_has(lake):
