@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import socket
 from collections.abc import Iterator
 
 import click
@@ -36,6 +37,8 @@ NASTY = {
     "invisible": "a\u200bb\ufeff\U000e0041",
 }
 ALL = "".join(NASTY.values())
+TAKEN = socket.create_server(("127.0.0.1", 0))
+"""Where a gateway cannot listen, so that it ends."""
 NAME = "persistent://t/n/orders"
 NOT_IN_A_NAME = str.maketrans({"\n": None, "/": None, "\u2028": None, "\u2029": None, "\x85": None, "\r": None})
 
@@ -58,7 +61,9 @@ def needed(command: click.Command, topic: str) -> list[str]:
             given.append(topic if "TOPIC" in str(parameter.metavar) else ALL)
         elif parameter.required:
             given += [parameter.opts[0], "0" if isinstance(parameter.type, click.types.IntParamType) else ALL]
-    return given + (["--once"] if any("--once" in p.opts for p in command.params) else [])
+    flags = {name for p in command.params for name in p.opts}
+    once = ["--once"] if "--once" in flags else []
+    return given + once + (["--listen", f"127.0.0.1:{TAKEN.getsockname()[1]}"] if "--listen" in flags else [])
 
 
 def lines_of_command(words: tuple[str, ...], topic: str) -> Iterator[list[str]]:
