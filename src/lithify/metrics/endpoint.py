@@ -38,7 +38,7 @@ def served(host: str, port: int, render: Render) -> Iterator[int]:
         reason = error.strerror or str(error)
         raise UnusableEnvironmentError(
             f"metrics cannot be served at {address_text(host, port)}: {reason}",
-            hint="another process may listen there; choose another address with --metrics-port",
+            hint="another process may listen there; choose another address",
         ) from error
     thread = Thread(target=server.serve_forever, args=(POLL_S,), daemon=True)
     thread.start()

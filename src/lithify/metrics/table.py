@@ -158,7 +158,7 @@ _LAG = "How far all topics are behind: offsets, or entries of Pulsar. Missing un
 METRICS: tuple[Metric, ...] = (
     _sum(Group.PROCESS, "build_info", "1, with the version of Lithify", "version"),
     _counter(Group.PROCESS, "errors", "Errors of events, by their code", ("error_code",)),
-    _sum(Group.PROCESS, "unlabelled_topics", "Topics beyond the number of `--metrics-per-topic`"),
+    _sum(Group.PROCESS, "unlabelled_topics", "Topics beyond the number of those with labels"),
     *_ROUNDS,
     *_CHORES,
     *_CATALOG,

@@ -45,7 +45,7 @@ def listen(host: str, port: int) -> Listening:
         taken.close()
         raise UnusableEnvironmentError(
             f"{host}:{port} cannot be listened on: {error.strerror or error}",
-            hint="choose another address with --listen",
+            hint="choose another address",
         ) from None
     return Listening(host, taken.getsockname()[1], taken)
 
