@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,20 @@ def test_a_page_runs_in_its_order(page: str, shell: Shell, session: SparkSession
     assert Walk(page, shell, places).run()
     for view in session.catalog.listTables():
         session.catalog.dropTempView(view.name)
+
+
+def test_the_end_of_a_pipeline_may_ask_first() -> None:
+    def left(_arguments: Sequence[str]) -> int:
+        print("a line", flush=True)
+        return 0
+
+    def right(_arguments: Sequence[str]) -> int:
+        print(f"got {sys.stdin.read()}")
+        return 3
+
+    with a_shell({"left": left, "right": right}) as shell:
+        ended = shell("(sleep 0.5; left) | right")
+    assert (ended.code, ended.printed) == (3, "got a line\n\n")
 
 
 def test_the_program_of_the_readme_shows_its_topic(

@@ -56,6 +56,37 @@ class Ended:
     printed: str
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Request:
+    """A program that a shell has started: one of a pipeline may be the first to ask, and the last to have input."""
+
+    connection: socket.socket
+    name: str
+    arguments: list[str]
+    streams: list[TextIO]
+
+    @classmethod
+    def accepted(cls, listener: socket.socket) -> _Request:
+        connection, _ = listener.accept()
+        request, descriptors, *_ = socket.recv_fds(connection, 1 << 20, 3)
+        name, *arguments = json.loads(request)
+        opened = [os.fdopen(fd, mode, encoding="utf-8") for fd, mode in zip(descriptors, "rww", strict=True)]
+        return cls(connection, name, arguments, cast("list[TextIO]", opened))
+
+    def has_input(self) -> bool:
+        """Whether its input has something, or has ended."""
+        return bool(select.select([self.streams[0]], [], [], 0)[0])
+
+    def close_streams(self) -> None:
+        for stream in self.streams:
+            with suppress(BrokenPipeError):
+                stream.close()
+
+    def close(self) -> None:
+        self.close_streams()
+        self.connection.close()
+
+
 @dataclass(frozen=True, slots=True)
 class Shell:
     """Runs commands in the current folder. `programs` are functions of arguments that return exit codes, by name."""
@@ -74,28 +105,30 @@ class Shell:
     def _served(self, command: str, printed: IO[str]) -> int:
         process = _started(command, self.path, printed)
         until_s = time.monotonic() + ENDS_WITHIN_S
+        asked: list[_Request] = []
         try:
             while process.poll() is None:
                 assert time.monotonic() < until_s, f"it does not end: {command}"
                 if select.select([self.listener], [], [], 0.005)[0]:
-                    self._serve()
+                    asked.append(_Request.accepted(self.listener))
+                if (ready := next(filter(_Request.has_input, asked), None)) is not None:
+                    asked.remove(ready)
+                    self._serve(ready)
         finally:
+            for request in asked:
+                request.close()
             end(process)
             process.wait()
         return process.returncode
 
-    def _serve(self) -> None:
-        connection, _ = self.listener.accept()
-        with connection:
-            request, descriptors, *_ = socket.recv_fds(connection, 1 << 20, 3)
-            name, *arguments = json.loads(request)
-            opened = [os.fdopen(fd, mode, encoding="utf-8") for fd, mode in zip(descriptors, "rww", strict=True)]
-            with streams_replaced(*cast("list[TextIO]", opened)), signal_handlers():
-                code = self.programs[name](arguments)
-            for stream in opened:
-                with suppress(BrokenPipeError):
-                    stream.close()
-            connection.send(str(code).encode())
+    def _serve(self, request: _Request) -> None:
+        try:
+            with streams_replaced(*request.streams), signal_handlers():
+                code = self.programs[request.name](request.arguments)
+        finally:
+            request.close_streams()
+        request.connection.send(str(code).encode())
+        request.close()
 
     def _interrupted(self, command: str, printed: IO[str], word: str, seconds: float) -> int:
         """0 if it ends because of Ctrl-C, as its user wants it to; on a busy machine perhaps before it has begun."""
@@ -132,6 +165,7 @@ def _started(command: str, path: str, printed: IO[str]) -> subprocess.Popen[str]
     return subprocess.Popen(
         ["/bin/bash", "-o", "pipefail", "-c", command],
         env={**os.environ, "PATH": path},
+        stdin=subprocess.DEVNULL,
         stdout=printed,
         stderr=printed,
         text=True,
