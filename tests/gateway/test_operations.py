@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 
 import pytest
 
@@ -121,3 +122,15 @@ def test_the_description_names_every_operation(served: Served):
 def test_a_method_that_a_path_has_not_names_those_that_it_has(served: Served):
     answer = served.ask("DELETE", "/api/v1/status")
     assert (answer.status_code, set(answer.headers["Allow"].split(", "))) == (405, {"GET", "HEAD"})
+
+
+def test_every_reference_of_the_description_is_to_something_in_it(served: Served):
+    told = served.ask("GET", "/openapi.json").json()
+    references = set(re.findall(r'"\$ref": "([^"]+)"', json.dumps(told)))
+    assert len(references) > 20
+    for reference in references:
+        place = told
+        for name in reference.removeprefix("#/").split("/"):
+            place = place[name]
+    used = {reference.rpartition("/")[2] for reference in references}
+    assert used == told["components"]["schemas"].keys()

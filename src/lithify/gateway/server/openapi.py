@@ -11,55 +11,61 @@ import msgspec
 import lithify
 from lithify.gateway.operations.operation import Operation
 from lithify.gateway.operations.table import OPERATIONS
-from lithify.gateway.server.arguments import any_value, arguments_type, schema
+from lithify.gateway.server.arguments import any_value, arguments_type
 
 _REF = "#/components/schemas/{name}"
 
 
 def description() -> dict[str, Any]:
     """The document, as `/openapi.json` serves it."""
-    types = [kind for one in OPERATIONS for kind in (arguments_type(one), one.report_class()) if kind is not None]
-    distinct = list(dict.fromkeys(types))
+    arguments = {one: arguments_type(one) for one in OPERATIONS}
+    reports = [kind for one in OPERATIONS if (kind := one.report_class()) is not None]
+    distinct = list(dict.fromkeys([*arguments.values(), *reports]))
     schemas, components = msgspec.json.schema_components(distinct, schema_hook=any_value, ref_template=_REF)
     schema_of = dict(zip(distinct, schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
-    for one in OPERATIONS:
-        paths.setdefault(one.path, {})[one.method.lower()] = _described(one, schema_of, components)
+    for one, kind in arguments.items():
+        in_body = one.changes and bool(msgspec.structs.fields(kind))
+        fields = {} if in_body else components.pop(kind.__name__)["properties"]
+        described = _described(one, schema_of, schema_of[kind] if in_body else None)
+        if parameters := [*_in_path(one), *_in_query(kind, fields)]:
+            described["parameters"] = parameters
+        paths.setdefault(one.path, {})[one.method.lower()] = described
     return {
         "openapi": "3.1.0",
         "info": {"title": "Lithify gateway", "version": lithify.__version__},
         "paths": paths,
-        "components": {
-            "schemas": components,
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-        },
-        "security": [{"token": []}],
+        "components": {"schemas": components},
     }
 
 
-def _described(one: Operation, schema_of: Mapping[Any, Any], components: Mapping[str, Any]) -> dict[str, Any]:
-    kind = arguments_type(one)
-    in_path = [name.strip("{}") for name in one.path.split("/") if name.startswith("{")]
-    parameters: list[dict[str, Any]] = [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in in_path
+def _in_path(one: Operation) -> list[dict[str, Any]]:
+    names = [name.strip("{}") for name in one.path.split("/") if name.startswith("{")]
+    return [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
+
+
+def _in_query(kind: type[msgspec.Struct], schemas: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"name": field.name, "in": "query", "required": field.required, "schema": schemas[field.name]}
+        for field in msgspec.structs.fields(kind)
+        if field.name in schemas
     ]
+
+
+def _described(one: Operation, schema_of: Mapping[Any, Any], body: Any) -> dict[str, Any]:
     told: dict[str, Any] = {
         "operationId": one.name,
         "summary": (inspect.getdoc(one.function()) or "").partition("\n")[0],
-        "description": f"Needs the role `{one.role}`.",
-        "responses": {"202" if one.is_job else "200": {"description": "Done." if not one.is_job else "A job."}},
+        "responses": {"202": {"description": "A job."}} if one.is_job else {"200": {"description": "Done."}},
     }
-    fields = msgspec.structs.fields(kind)
-    if one.changes and fields:
-        told["requestBody"] = {"content": {"application/json": {"schema": schema(kind)}}}
-    elif fields:
-        parameters += [
-            {"name": field.name, "in": "query", "required": field.required, "schema": schema(field.type)}
-            for field in fields
-        ]
-    if (report := one.report_class()) is not None and not one.is_job:
+    if body is not None:
+        told["requestBody"] = {"content": {"application/json": {"schema": body}}}
+    if (report := one.report_class()) is not None:
         answer = schema_of[report]
         if one.many:
             answer = {"type": "object", "properties": {"items": {"type": "array", "items": answer}}}
-        told["responses"]["200"]["content"] = {"application/json": {"schema": answer}}
-    return {**told, "parameters": parameters} if parameters else told
+        if one.is_job:
+            answer = {"type": "object", "properties": {"job": {"type": "string"}, "report": answer}}
+        (response,) = told["responses"].values()
+        response["content"] = {"application/json": {"schema": answer}}
+    return told
