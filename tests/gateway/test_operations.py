@@ -80,6 +80,7 @@ def test_a_job_that_fails_has_the_error(served: Served):
         ("GET", f"{ORDERS}/status", {"params": {"now_ms": 10**30}}, 400, "InvalidInput"),
         ("GET", f"{ORDERS}/status", {"params": {"later": 1}}, 400, "InvalidInput"),
         ("GET", "/api/v1/topics", {"params": {"limit": -1}}, 400, "InvalidInput"),
+        ("GET", "/api/v1/jobs", {"params": {"offset": "x"}}, 400, "InvalidInput"),
         ("POST", f"{ORDERS}/rounds", {"data": "{"}, 400, "InvalidInput"),
         ("POST", "/api/v1/topics", {"json": {"name": "shop/orders"}}, 409, "TopicExists"),
         ("POST", "/api/v1/topics", {"json": {"name": "x", "config": {"no.setting": 1}}}, 400, "InvalidSetting"),

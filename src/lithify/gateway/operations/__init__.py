@@ -1,1 +1,1 @@
-"""What can be asked of a gateway: one table, of which the server, its OpenAPI description and the client are made."""
+"""What can be requested of a gateway: one table, of which the server and its OpenAPI description are made."""

@@ -2,8 +2,7 @@
 
     Operation("compact", TOPIC, "compact", "POST /topics/{topic}/rounds", Role.TOPIC, "rounds.round:RoundReport", ...)
 
-    server   POST /api/v1/topics/orders/rounds {"partitions": [0]}  ─►  lake.topic("orders").compact(partitions=[0])
-    client   RemoteTopic.compact(partitions=[0])                    ─►  POST /api/v1/topics/orders/rounds ...
+    POST /api/v1/topics/orders/rounds {"partitions": [0]}  ─►  lake.topic("orders").compact(partitions=[0])
 
 The signature of the method gives names, types and defaults of the arguments, its docstring the description.
 """
@@ -66,5 +65,5 @@ class Operation:
         return resolve_name(f"lithify.reports.{self.report}") if self.report else None
 
     def function(self) -> Any:
-        """The method of the Python API. Imports it, which a client does not need."""
+        """The method of the Python API. Imports it."""
         return resolve_name(f"lithify.api.{self.of}.{self.call}")

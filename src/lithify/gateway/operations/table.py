@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lithify.gateway.operations import cuts, groups, rounds, topics
-from lithify.gateway.operations.operation import Operation, Target
+from lithify.gateway.operations.operation import Operation
 
 OPERATIONS: tuple[Operation, ...] = (
     *topics.OPERATIONS,
@@ -11,6 +11,3 @@ OPERATIONS: tuple[Operation, ...] = (
     *cuts.OPERATIONS,
     *groups.OPERATIONS,
 )
-
-BY_CALL: dict[tuple[Target, str], Operation] = {(one.of, one.call): one for one in OPERATIONS}
-"""By the method of the Python API."""

@@ -14,12 +14,13 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from lithify.api.lake import Lake
+from lithify.errors import LithifyError
 from lithify.gateway.server.following import events_of
 from lithify.gateway.server.jobs import Job, Jobs
 from lithify.gateway.server.openapi import description
 from lithify.gateway.server.paths import EncodedSlashes
-from lithify.gateway.server.problems import problem
-from lithify.gateway.server.routes import page_of, routes
+from lithify.gateway.server.problems import problem, problem_of
+from lithify.gateway.server.routes import page_of, routes, whole_number
 
 NO_JOB = "there is no such job here: it has ended long ago, or another gateway ran it"
 
@@ -42,7 +43,7 @@ def application(gateway: Gateway) -> ASGIApp:
             Route("/openapi.json", _openapi),
             Route("/healthz", _healthy),
         ],
-        exception_handlers={HTTPException: _http_problem},
+        exception_handlers={HTTPException: _http_problem, LithifyError: _error_problem},
     )
     return EncodedSlashes(app)
 
@@ -54,7 +55,13 @@ async def _http_problem(_request: Request, error: Exception) -> Response:
     return problem(error.status_code, error.detail, hint, headers=error.headers)
 
 
-async def _openapi(_request: Request) -> Response:
+async def _error_problem(_request: Request, error: Exception) -> Response:
+    """An error of a request that is not of an operation."""
+    assert isinstance(error, LithifyError)
+    return problem_of(error)
+
+
+def _openapi(_request: Request) -> Response:
     return JSONResponse(_description())
 
 
@@ -74,15 +81,14 @@ def _job_routes(jobs: Jobs) -> list[Route]:
             raise HTTPException(404, NO_JOB)
         return job
 
-    async def all_jobs(request: Request) -> Response:
+    def all_jobs(request: Request) -> Response:
         return JSONResponse(page_of(jobs.all(), request))
 
     async def one(request: Request) -> Response:
         return JSONResponse(job_of(request).to_json())
 
     async def follow(request: Request) -> Response:
-        given = request.headers.get("last-event-id", "0")
-        return events_of(job_of(request), {}, int(given) if given.isdecimal() and len(given) < 10 else 0)
+        return events_of(job_of(request), {}, whole_number(request.headers.get("last-event-id", "")) or 0)
 
     async def cancel(request: Request) -> Response:
         job = job_of(request)

@@ -68,10 +68,9 @@ class Job:
         """What the work calls as it proceeds. Raises `RoundAbandonedError` once the job is cancelled."""
         if self.cancelled:
             raise RoundAbandonedError("the job was cancelled")
-        event = {"event": "progress", "phase": phase, "done": done, "total": total}
-        if not self.events or self.events[-1][1] != event:
-            self._told += 1
-            self.events.append((self._told, event))
+        reached = {"phase": phase, "done": done, "total": total}
+        if not self.events or self.events[-1][1] != {"event": "progress", **reached}:
+            self.tell("progress", **reached)
 
     def since(self, number: int) -> list[tuple[int, Mapping[str, Any]]]:
         """The events after that number which are still kept."""

@@ -56,8 +56,7 @@ class _Endpoint:
             given = await self._arguments(request)
             if self.operation.is_job:
                 return self._begun(request, place, given)
-            result = await run_in_threadpool(self._called, place, given)
-            return self._response(request, result)
+            return await run_in_threadpool(self._response, request, place, given)
         except Exception as error:
             told = as_lithify_error(error, self.operation.name)
             return problem_of(told, topic=place.get("topic"))
@@ -73,7 +72,7 @@ class _Endpoint:
     def _called(self, place: Mapping[str, str], given: Mapping[str, Any], job: Job | None = None) -> Any:
         """What the method returns."""
         function = getattr(self._target(place), self.operation.call)
-        rest = {name: value for name, value in place.items() if name in self.operation.accepts or name == "name"}
+        rest = place if self.operation.of is Target.LAKE else {}
         told = {} if job is None else _listeners(function, job)
         return function(**rest, **given, **told)
 
@@ -103,10 +102,9 @@ class _Endpoint:
             return events_of(job, where)
         return JSONResponse(job.to_json(), 202, where)
 
-    def _response(self, request: Request, result: Any) -> Response:
-        if not self.operation.many:
-            return JSONResponse(to_json(result))
-        return JSONResponse(page_of(result, request))
+    def _response(self, request: Request, place: Mapping[str, str], given: Mapping[str, Any]) -> Response:
+        result = self._called(place, given)
+        return JSONResponse(page_of(result, request) if self.operation.many else to_json(result))
 
 
 def _listeners(function: Any, job: Job) -> dict[str, Any]:
@@ -140,6 +138,11 @@ def page_of(items: Sequence[Any], request: Request) -> dict[str, Any]:
 
 def _number(request: Request, name: str, default: int) -> int:
     given = request.query_params.get(name, str(default))
-    if not (given.isascii() and given.isdecimal() and len(given) < 10):
+    if (number := whole_number(given)) is None:
         raise InvalidInputError(f"{name} {given[:20]!r} is not a number", hint="use 0 or more")
-    return int(given)
+    return number
+
+
+def whole_number(text: str) -> int | None:
+    """A number that a request has as text; None if it is not one from 0 to 999,999,999."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None

@@ -1,1 +1,0 @@
-"""A lake behind a gateway."""
