@@ -10,35 +10,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from lithify.cli.addresses import AddressType
 from lithify.errors import UnusableEnvironmentError
 from lithify.errors.extras import GATEWAY
 
 if TYPE_CHECKING:
     from lithify.metrics.meter import Meter
 
-LOOPBACK = "127.0.0.1"
 MOST_TOPICS = 100_000
 
 T = TypeVar("T")
-
-
-class AddressType(click.ParamType[tuple[str, int]]):
-    """`9464`, which is of this machine alone, `0.0.0.0:9464` or `[::1]:9464`."""
-
-    name = "PORT|HOST:PORT"
-
-    def convert(
-        self, value: str | tuple[str, int], param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, int]:
-        if not isinstance(value, str):
-            return value
-        host, colon, port = value.rpartition(":")
-        host = host.removeprefix("[").removesuffix("]") if colon else LOOPBACK
-        if not host:
-            self.fail(f"{value}: name a host, such as 0.0.0.0{value} for all addresses of this machine", param, ctx)
-        if not (port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 2**16):
-            self.fail(f"{value}: the port must be a number from 1 to 65535", param, ctx)
-        return host, int(port)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +49,7 @@ class MetricsAsked:
         from lithify.metrics.endpoint import served
 
         registry = Registry(lithify.__version__, SystemClock().now_ms, self.topics)
-        with served(*self.address, registry.render):
+        with served(*self.address, registry.render, option="--metrics-port"):
             yield registry
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from lithify.errors import UnusableEnvironmentError
 from lithify.errors.defects import as_lithify_error
+from lithify.model.settings.units import format_address
 
 PATH = "/metrics"
 DEADLINE_S = 10.0
@@ -27,18 +28,18 @@ Render = Callable[[str], tuple[bytes, str]]
 
 
 @contextmanager
-def served(host: str, port: int, render: Render) -> Iterator[int]:
+def served(host: str, port: int, render: Render, *, option: str = "") -> Iterator[int]:
     """Serves meanwhile what `render` returns; gives the port, which is chosen if it is 0.
 
-    Raises `UnusableEnvironmentError` if it cannot listen there.
+    Raises `UnusableEnvironmentError` if it cannot listen there; `option` is what chose the address.
     """
     try:
         server = _Server(host, port, render)
     except OSError as error:
         reason = error.strerror or str(error)
         raise UnusableEnvironmentError(
-            f"metrics cannot be served at {address_text(host, port)}: {reason}",
-            hint="another process may listen there; choose another address",
+            f"metrics cannot be served at {format_address(host, port)}: {reason}",
+            hint=f"another process may listen there; choose another address{option and f' with {option}'}",
         ) from error
     thread = Thread(target=server.serve_forever, args=(POLL_S,), daemon=True)
     thread.start()
@@ -47,10 +48,6 @@ def served(host: str, port: int, render: Render) -> Iterator[int]:
     finally:
         server.shutdown()
         server.server_close()
-
-
-def address_text(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 class _Server(ThreadingMixIn, TCPServer):

@@ -5,6 +5,7 @@ Every verb there is, with every option it has, over a topic with nasty names and
 
 from __future__ import annotations
 
+import atexit
 import io
 import json
 import re
@@ -39,6 +40,7 @@ NASTY = {
 ALL = "".join(NASTY.values())
 TAKEN = socket.create_server(("127.0.0.1", 0))
 """Where a gateway cannot listen, so that it ends."""
+atexit.register(TAKEN.close)
 NAME = "persistent://t/n/orders"
 NOT_IN_A_NAME = str.maketrans({"\n": None, "/": None, "\u2028": None, "\u2029": None, "\x85": None, "\r": None})
 

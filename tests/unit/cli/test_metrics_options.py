@@ -8,7 +8,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from lithify.cli.metrics_options import AddressType, MetricsAsked, in_turn, metrics_options
+from lithify.cli.addresses import AddressType
+from lithify.cli.metrics_options import MetricsAsked, in_turn, metrics_options
 from lithify.errors import UnusableEnvironmentError
 from lithify.metrics.cleaner_metrics import CleanerMetrics
 from support.scrapes import scraped
@@ -38,6 +39,13 @@ def test_what_is_no_port_is_refused(text):
 def test_all_addresses_are_named_and_not_left_out():
     with pytest.raises(click.BadParameter, match=r"name a host, such as 0\.0\.0\.0:9464 for all addresses"):
         AddressType().convert(":9464", None, None)
+
+
+@pytest.mark.parametrize("text", ["7660", ":7660", "h:65536", "h:" + "1" * 5000, "h:٣", "h:", "h:-1"])
+def test_an_address_that_needs_a_host_is_refused_without_one(text):
+    with pytest.raises(click.BadParameter, match=r"must be a number from 0 to 65535|name a host, such as 0\.0\.0\.0:"):
+        AddressType(host=None, least_port=0).convert(text, None, None)
+    assert AddressType(host=None, least_port=0).convert("[::1]:0", None, None) == ("::1", 0)
 
 
 @metrics_options

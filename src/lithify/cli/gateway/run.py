@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lithify.cli.addresses import AddressType
 from lithify.cli.cleaner.options import cleaner_options
 from lithify.cli.cleaner.run import begun_daemon, run_to_end
 from lithify.cli.cleaner.voice import CleanerVoice
@@ -19,27 +20,10 @@ if TYPE_CHECKING:
     from lithify.gateway.server.daemon import GatewayDaemon
 
 
-class AddressType(click.ParamType[tuple[str, int]]):
-    """`HOST:PORT`."""
-
-    name = "HOST:PORT"
-
-    def convert(
-        self, value: str | tuple[str, int], param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, int]:
-        if isinstance(value, tuple):
-            return value
-        host, _, port = value.rpartition(":")
-        host = host.removeprefix("[").removesuffix("]")
-        if not host or not (port.isascii() and port.isdecimal()) or int(port) > 65535:
-            self.fail(f"{value!r} is not HOST:PORT", param, ctx)
-        return host, int(port)
-
-
 @verb("run")
 @click.option(
     "--listen",
-    type=AddressType(),
+    type=AddressType(host=None, least_port=0),
     metavar="HOST:PORT",
     default="127.0.0.1:7660",
     show_default=True,
@@ -74,7 +58,9 @@ def run(invocation: Invocation, listen: tuple[str, int], name: str | None, **giv
         from lithify.gateway.server.opened import Address, open_gateway
 
         lake = invocation.open_lake()
-        daemon, where = open_gateway(lake, name or machine(), Address(*listen), tell=voice.tell, **given)
+        daemon, where = open_gateway(
+            lake, name or machine(), Address(*listen, option="--listen"), tell=voice.tell, **given
+        )
         invocation.note("listening", f"listening on http://{where}", url=f"http://{where}")
         return daemon
 

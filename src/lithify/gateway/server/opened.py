@@ -23,6 +23,8 @@ class Address:
 
     host: str
     port: int
+    option: str = ""
+    """What chose it, for an error."""
     cert: str | None = None
     key: str | None = None
 
@@ -32,7 +34,7 @@ def open_gateway(lake: Lake, name: str, address: Address, **cleaner: Any) -> tup
 
     Raises `UnusableEnvironmentError` for an address in use, and what `Lake.cleaner` raises.
     """
-    listening = listen(address.host, address.port)
+    listening = listen(address.host, address.port, option=address.option)
     try:
         loop = lake.cleaner(cleaner_id=name, **cleaner)
     except BaseException:

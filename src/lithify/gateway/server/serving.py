@@ -11,6 +11,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from lithify.errors import UnusableEnvironmentError
+from lithify.model.settings.units import format_address
 
 BACKLOG = 512
 IDLE_S = 75
@@ -29,12 +30,12 @@ class Listening:
 
     @property
     def where(self) -> str:
-        """`127.0.0.1:7660`, or `[::1]:7660`."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        """Its address, as URLs have it."""
+        return format_address(self.host, self.port)
 
 
-def listen(host: str, port: int) -> Listening:
-    """Binds the address; port 0 takes a free one. Raises `UnusableEnvironmentError`."""
+def listen(host: str, port: int, *, option: str = "") -> Listening:
+    """Binds the address, which `option` chose; port 0 takes a free one. Raises `UnusableEnvironmentError`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     taken = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -44,8 +45,8 @@ def listen(host: str, port: int) -> Listening:
     except OSError as error:
         taken.close()
         raise UnusableEnvironmentError(
-            f"{host}:{port} cannot be listened on: {error.strerror or error}",
-            hint="choose another address",
+            f"{format_address(host, port)} cannot be listened on: {error.strerror or error}",
+            hint=f"choose another address{option and f' with {option}'}",
         ) from None
     return Listening(host, taken.getsockname()[1], taken)
 

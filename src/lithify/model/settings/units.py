@@ -77,6 +77,11 @@ def format_second(epoch_ms: int) -> str:
     return text if text.startswith("@") else f"{text[:19]}Z"
 
 
+def format_address(host: str, port: int) -> str:
+    """`127.0.0.1:7660`, or `[::1]:7660`."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def format_bytes(count: int) -> str:
     """Bytes for people: three significant figures, binary units."""
     size = float(count)
