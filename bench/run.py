@@ -50,12 +50,13 @@ def _command(words: Sequence[str]) -> str:
     return shlex.join(["just", "bench", *kept])
 
 
-def compared(size: Size, every: Sequence[Case], left_out: dict[str, str], data: Path) -> list[dict[str, Any]]:
+def compared(
+    size: Size, every: Sequence[Case], names: Sequence[str], left_out: dict[str, str], data: Path
+) -> list[dict[str, Any]]:
     """The rows of all turns: those of fast ways on all cases, then those of the others, beside ours, on some.
 
     A way whose process ends is added to those that are left out.
     """
-    names = [name for name in WAYS if name not in left_out]
     fast = [name for name in names if WAYS[name].everywhere]
     slow = [name for name in names if not WAYS[name].everywhere]
     rows = _shown(fast, every, range(size.turns), left_out, data)
@@ -110,10 +111,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         data = Path(asked.data or temporary)
         data.mkdir(parents=True, exist_ok=True)
-        unwanted = {name: "" for name in WAYS if name not in wanted}
-        ended: dict[str, str] = {**unwanted, **left_out}
-        rows = compared(size, every, ended, data)
-        left_out = {name: why for name, why in ended.items() if why}
+        rows = compared(size, every, [name for name in wanted if name not in left_out], left_out, data)
     result = {
         "command": _command(sys.argv[1:]),
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
