@@ -18,6 +18,7 @@ from lithify.errors import LithifyError
 from lithify.gateway.server.following import events_of
 from lithify.gateway.server.jobs import Job, Jobs
 from lithify.gateway.server.openapi import description
+from lithify.gateway.server.own_pages import OwnPages
 from lithify.gateway.server.paths import EncodedSlashes
 from lithify.gateway.server.problems import problem, problem_of
 from lithify.gateway.server.routes import page_of, routes, whole_number
@@ -32,6 +33,8 @@ class Gateway:
     name: str
     lake: Lake
     jobs: Jobs
+    loopback: bool = True
+    """Whether it listens on this machine alone."""
 
 
 def application(gateway: Gateway) -> ASGIApp:
@@ -45,7 +48,7 @@ def application(gateway: Gateway) -> ASGIApp:
         ],
         exception_handlers={HTTPException: _http_problem, LithifyError: _error_problem},
     )
-    return EncodedSlashes(app)
+    return OwnPages(EncodedSlashes(app), loopback=gateway.loopback)
 
 
 async def _http_problem(_request: Request, error: Exception) -> Response:

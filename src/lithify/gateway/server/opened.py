@@ -11,6 +11,7 @@ from lithify.api.wiring.spark_choice import SparkChoice
 from lithify.gateway.server.app import Gateway, application
 from lithify.gateway.server.daemon import GatewayDaemon
 from lithify.gateway.server.jobs import Jobs
+from lithify.gateway.server.own_pages import is_loopback
 from lithify.gateway.server.serving import Serving, listen
 
 JOBS_AT_ONCE = 4
@@ -41,7 +42,7 @@ def open_gateway(lake: Lake, name: str, address: Address, **cleaner: Any) -> tup
         listening.taken.close()
         raise
     jobs = Jobs(lake.warehouse.clock, JOBS_AT_ONCE)
-    app = application(Gateway(name, lake, jobs))
+    app = application(Gateway(name, lake, jobs, loopback=is_loopback(address.host)))
     serving = Serving(app, listening, cert=address.cert, key=address.key)
     choice = SparkChoice(conf={**FAIR, **(cleaner.get("spark_conf") or {})})
 

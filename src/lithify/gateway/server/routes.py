@@ -30,6 +30,7 @@ from lithify.gateway.server.problems import problem, problem_of
 
 PAGE = 1_000
 """Items of a list in one response, at most and by default."""
+BODY_BYTES = 2**20
 _PAGING = ("offset", "limit")
 
 
@@ -64,7 +65,7 @@ class _Endpoint:
     async def _arguments(self, request: Request) -> dict[str, Any]:
         query = request.query_params
         if self.operation.changes:
-            return of_body(self.arguments, await request.body())
+            return of_body(self.arguments, await _body(request))
         if self.operation.many:
             query = type(query)([(name, value) for name, value in query.multi_items() if name not in _PAGING])
         return of_query(self.arguments, query)
@@ -105,6 +106,16 @@ class _Endpoint:
     def _response(self, request: Request, place: Mapping[str, str], given: Mapping[str, Any]) -> Response:
         result = self._called(place, given)
         return JSONResponse(page_of(result, request) if self.operation.many else to_json(result))
+
+
+async def _body(request: Request) -> bytes:
+    """Raises `InvalidInputError` for one that is longer than any arguments."""
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > BODY_BYTES:
+            raise InvalidInputError(f"the body of the request has more than {BODY_BYTES} bytes", hint="send arguments")
+    return bytes(body)
 
 
 def _listeners(function: Any, job: Job) -> dict[str, Any]:
