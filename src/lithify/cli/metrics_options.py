@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from lithify.cli.addresses import AddressType
+from lithify.cli.parameters import AddressType
 from lithify.errors import UnusableEnvironmentError
 from lithify.errors.extras import GATEWAY
 

@@ -1,4 +1,4 @@
-"""Values on the command line: times, durations, start offsets, `NAME=VALUE`, and options of several verbs."""
+"""Values on the command line: times, durations, start offsets, addresses, `NAME=VALUE`, options of several verbs."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from lithify.model.settings.units import (
 )
 from lithify.ports.leases import LEAST_LEASE_MS
 
+LOOPBACK = "127.0.0.1"
 Function = Callable[..., Any]
 Option = Callable[[Function], Function]
 
@@ -144,6 +145,31 @@ def _offset(kind: click.ParamType[Any], value: str, param: click.Parameter | Non
     if len(value) > MOST_DIGITS:
         kind.fail(f"a number of {len(value)} digits is not an offset: offsets have at most 64 bits", param, ctx)
     return int(value)
+
+
+class AddressType(click.ParamType[tuple[str, int]]):
+    """`9464`, which is of this machine alone, `0.0.0.0:9464` or `[::1]:9464`; without a default host only the latter.
+
+    Port 0 is any that is free.
+    """
+
+    def __init__(self, *, host: str | None = LOOPBACK, least_port: int = 1) -> None:
+        self.name = "HOST:PORT" if host is None else "PORT|HOST:PORT"
+        self.host, self.least_port = host, least_port
+
+    def convert(
+        self, value: str | tuple[str, int], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        if not isinstance(value, str):
+            return value
+        host, colon, port = value.rpartition(":")
+        host = host.removeprefix("[").removesuffix("]") if colon else self.host or ""
+        if not host:
+            given = value if colon else f":{value}"
+            self.fail(f"{value}: name a host, such as 0.0.0.0{given} for all addresses of this machine", param, ctx)
+        if not (port.isascii() and port.isdigit() and len(port) <= 5 and self.least_port <= int(port) < 2**16):
+            self.fail(f"{value}: the port must be a number from {self.least_port} to 65535", param, ctx)
+        return host, int(port)
 
 
 class PairType(click.ParamType[tuple[str, str]]):

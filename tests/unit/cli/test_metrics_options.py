@@ -8,8 +8,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from lithify.cli.addresses import AddressType
 from lithify.cli.metrics_options import MetricsAsked, in_turn, metrics_options
+from lithify.cli.parameters import AddressType
 from lithify.errors import UnusableEnvironmentError
 from lithify.metrics.cleaner_metrics import CleanerMetrics
 from support.scrapes import scraped

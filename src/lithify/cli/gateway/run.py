@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lithify.cli.addresses import AddressType
 from lithify.cli.cleaner.options import cleaner_options
 from lithify.cli.cleaner.run import begun_daemon, run_to_end
 from lithify.cli.cleaner.voice import CleanerVoice
 from lithify.cli.invocation import Invocation, verb
+from lithify.cli.parameters import AddressType
 from lithify.cli.terminal.progress import waits_noted
 from lithify.errors import RefusedError, UnusableEnvironmentError
 from lithify.errors.extras import GATEWAY
