@@ -291,6 +291,7 @@ def printed_of_other_places() -> dict[str, tuple[type, ...]]:
     from lithify.hydration.hydrating import HydrateReport
     from lithify.kafka.publisher.reports import PublishedLog, PublishReport, TranslatedPosition
     from lithify.reports import groups, ingest, quarantine, replicas
+    from lithify.reports.jobs import StandingJobInfo
     from lithify.reports.pulsar import leftovers, rounds
     from lithify.reports.replicas.status import ReplicaInfo, ReplicaStatus
     from lithify.service.snapshot.consumer_narration import FollowedLog, KafkaNote
@@ -299,6 +300,7 @@ def printed_of_other_places() -> dict[str, tuple[type, ...]]:
         "group list": (groups.GroupInfo,),
         "group describe": (groups.GroupLag,),
         "group reset": (groups.GroupReset, groups.ChangedPosition),
+        "gateway job list": (StandingJobInfo,),
         "quarantine list": (quarantine.FailingLog,),
         "quarantine release": (quarantine.ReleaseReport,),
         "hydrate": (HydrateReport, FollowedLog, KafkaNote),
@@ -321,6 +323,8 @@ def test_every_key_of_the_json_is_in_the_reference():
     from lithify.model.replicas.replica_progress import ReplicaStanding
     from lithify.reports.events import EventKind
     from lithify.reports.ingest import IngestReport
+    from lithify.reports.jobs import JobStanding
+    from lithify.reports.jobs.job_events import JobEventKind
     from lithify.reports.overview import Standing
     from lithify.reports.replicas.replica_events import ReplicaEventKind
 
@@ -338,6 +342,7 @@ def test_every_key_of_the_json_is_in_the_reference():
         if f"`{field.name}`" not in told["kafka ingest"] + told["pulsar ingest"]
     ]
     words = [("verify", told, FindingKind), ("cleaner run", told, EventKind), ("replica run", told, ReplicaEventKind)]
+    words += [("gateway job list", told, JobEventKind), ("gateway job list", verbs_told, JobStanding)]
     words += [("status", verbs_told, Standing), ("replica status", verbs_told, ReplicaStanding)]
     missing += [f"{where}: {word}" for where, texts, kind in words for word in kind if f"`{word}`" not in texts[where]]
     assert missing == []
@@ -396,6 +401,7 @@ def test_every_parameter_of_a_public_method_is_in_the_reference():
     from lithify.api.groups import Group
     from lithify.api.lake import Lake, Topic
     from lithify.api.replicas import LakeReplicas
+    from lithify.api.standing_jobs import LakeStandingJobs
     from lithify.kafka import SnapshotConsumer, hydrate, publish
     from lithify.pulsar_consumer import PulsarSnapshotConsumer
     from lithify.spark_source import register
@@ -406,9 +412,8 @@ def test_every_parameter_of_a_public_method_is_in_the_reference():
         name, _, parameters = signature.partition("(")
         told.setdefault(name, set()).update(part.partition("=")[0].strip() for part in parameters.split(","))
     public = [SnapshotConsumer, PulsarSnapshotConsumer, publish, hydrate, register]
-    public += [
-        method for kind in (Lake, Topic, Group, LakeReplicas) for name, method in vars(kind).items() if name[0] != "_"
-    ]
+    kinds = (Lake, Topic, Group, LakeReplicas, LakeStandingJobs)
+    public += [method for kind in kinds for name, method in vars(kind).items() if name[0] != "_"]
     missing = [
         f"{call.__name__}: {name}"
         for call in public

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from lithify.api.groups import Group
     from lithify.api.replicas import LakeReplicas
+    from lithify.api.standing_jobs import LakeStandingJobs
     from lithify.daemons.cleaner.loop import Loop
     from lithify.pulsar.client import ClientConfig
     from lithify.reports.groups import GroupInfo
@@ -269,6 +270,12 @@ class Lake(WholeWarehouse):
         from lithify.api.replicas import LakeReplicas
 
         return LakeReplicas(self.warehouse, coordination_url)
+
+    def standing_jobs(self, *, coordination_url: str | None = None) -> LakeStandingJobs:
+        """The command lines that gateways run all the time, or again and again; in the database that `groups` uses."""
+        from lithify.api.standing_jobs import LakeStandingJobs
+
+        return LakeStandingJobs(self.warehouse, coordination_url)
 
     def delete_topic(self, name: str) -> tuple[str, ...]:
         """Deletes a topic and its files, irreversibly; returns files of other programs in its folder, which it does not

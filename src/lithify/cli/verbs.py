@@ -79,16 +79,36 @@ def cleaner_group() -> None:
 
 
 @click.group(
+    "job",
+    cls=Nouns,
+    verbs={
+        "add": "gateway.jobs:add",
+        "list": "gateway.jobs:list_jobs",
+        "pause": "gateway.jobs:pause",
+        "resume": "gateway.jobs:resume",
+        "remove": "gateway.jobs:remove",
+    },
+)
+def job_group() -> None:
+    """Add, list, pause and remove standing jobs.
+
+    A standing job is a command line, such as a continuous ingest, that one of the gateways of a warehouse runs. If
+    this gateway fails, another one takes it over.
+    """
+
+
+@click.group(
     "gateway",
     cls=Nouns,
     verbs={
         "run": "gateway.run:run",
+        "job": job_group,
     },
 )
 def gateway_group() -> None:
     """Compaction as a service.
 
-    A gateway is a cleaner with an HTTP API.
+    A gateway is a cleaner with an HTTP API, and runs standing jobs.
     """
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from html import escape
@@ -131,6 +131,19 @@ def redacted(text: str) -> str:
     """Any text without the secrets that are known, or that look like some."""
     text = _UP_TO_AT.sub(_without_password, KNOWN_SECRETS.hidden(text))
     return _BEARER.sub(rf"\1 {HIDDEN}", _FIELD.sub(rf"\1{HIDDEN}", _PARAMETER.sub(rf"\1{HIDDEN}", text)))
+
+
+def redacted_json(value: Any) -> Any:
+    """A JSON value without secrets in its texts."""
+    match value:
+        case str():
+            return redacted(value)
+        case Mapping():
+            return {name: redacted_json(one) for name, one in value.items()}
+        case list() | tuple():
+            return [redacted_json(one) for one in value]
+        case _:
+            return value
 
 
 def error_text(text: str, most: int = LONGEST) -> str:

@@ -24,6 +24,7 @@ EMBEDDED = (
     "docs/operate/retention-and-cuts.md",
     "docs/operate/settings-and-streams.md",
     "docs/operate/spark-clusters.md",
+    "docs/operate/standing-jobs.md",
     "docs/operate/versions-and-space.md",
     "docs/recover/fail-over.md",
     "docs/recover/repair.md",

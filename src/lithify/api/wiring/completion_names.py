@@ -34,6 +34,7 @@ _SPACES = "SELECT DISTINCT namespace FROM iceberg_namespace_properties WHERE pro
 _IDENTITY = "SELECT property_value FROM iceberg_namespace_properties WHERE property_key = 'lithify.warehouse-id'"
 _GROUPS = "SELECT DISTINCT consumer_group FROM lithify_positions WHERE scope = ?"
 _REPLICAS = "SELECT name FROM lithify_replicas WHERE scope = ?"
+_JOBS = "SELECT name FROM lithify_standing_jobs WHERE scope = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,16 @@ class CompletionNames:
             return {one.name for one in replicas_of(self._opened(), self._database()).definitions()}
 
         return self._names(lambda folder: _of_scope(folder, _REPLICAS), ask, shared=True)
+
+    def standing_jobs(self) -> list[str]:
+        def ask() -> Iterable[str]:
+            from lithify.api.wiring.replicas import shared_place
+            from lithify.coordination.leases.jobs_sql import open_standing_jobs
+
+            jobs = open_standing_jobs(*shared_place(self._opened(), self._database(), makes=False))
+            return {stored.job.name for stored in jobs.jobs()}
+
+        return self._names(lambda folder: _of_scope(folder, _JOBS), ask, shared=True)
 
     def _names(
         self, read: Callable[[Path], Iterable[str]], ask: Callable[[], Iterable[str]], *, shared: bool = False

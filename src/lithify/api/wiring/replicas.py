@@ -16,28 +16,41 @@ from lithify.api.wiring import COORDINATION_VARIABLE, groups_of, open_warehouse
 from lithify.api.wiring.scopes import database_of, scope_of, scope_of_place, source_of
 from lithify.daemons.replicas.context import Place, ReplicaContext
 from lithify.errors import RefusedError, WarehouseError
+from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.names import nearest
 from lithify.ports.groups import Groups, PositionCopies
 from lithify.ports.store import Warehouse
 
 if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
     from lithify.coordination.leases.replicas_sql import SqlReplicas
 
 
 def replicas_of(warehouse: Warehouse, url: str | None, *, makes: bool = False) -> SqlReplicas:
-    """Replicas of a warehouse, as `open_replicas` does; the default of `url` is `$LITHIFY_COORDINATION_URL`.
+    """Replicas of a warehouse, as `open_replicas` does, where `shared_place` says.
 
     Raises `WarehouseError` if there is no warehouse: of one that is not mounted, all topics would seem deleted.
     """
     from lithify.coordination.leases.replicas_sql import open_replicas
 
+    return open_replicas(*shared_place(warehouse, url, makes=makes))
+
+
+def shared_place(
+    warehouse: Warehouse, url: str | None, *, makes: bool
+) -> tuple[str | None, Engine | None, WarehouseScope]:
+    """Where definitions of a warehouse are: the database that is named, else its catalog's own; and its scope there.
+
+    The default of `url` is `$LITHIFY_COORDINATION_URL`. Raises `WarehouseError` if there is no warehouse.
+    """
     catalog, scope = source_of(warehouse).existing(), scope_of(warehouse, makes=makes)
     if catalog is None:
         raise WarehouseError(
             f"{scope.where}: there is no warehouse",
             hint="check that its disk is mounted, and that --warehouse or $LITHIFY_WAREHOUSE is its place",
         )
-    return open_replicas(url or os.environ.get(COORDINATION_VARIABLE) or None, database_of(catalog), scope)
+    return url or os.environ.get(COORDINATION_VARIABLE) or None, database_of(catalog), scope
 
 
 def replica_context(warehouse: Warehouse, url: str | None, *, makes: bool = False) -> ReplicaContext:

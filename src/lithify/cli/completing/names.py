@@ -40,6 +40,10 @@ def replicas(ctx: click.Context, _param: click.Parameter, incomplete: str) -> li
     return _starting(_completions(ctx).replicas(), incomplete)
 
 
+def standing_jobs(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return _starting(_completions(ctx).standing_jobs(), incomplete)
+
+
 def targets(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Topics, and streams as `STREAM/`, in which topics may be created."""
     there = _completions(ctx)

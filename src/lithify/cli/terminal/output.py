@@ -18,7 +18,7 @@ from typing import Any, TextIO, cast
 import click
 
 from lithify.cli.terminal.drawing import line, results, styled, texts
-from lithify.errors.redaction import redacted
+from lithify.errors.redaction import redacted_json
 from lithify.reports.page import Outlet, Page
 
 _STEERING = re.compile(
@@ -73,7 +73,7 @@ def _discard(stream: TextIO) -> None:
 
 def print_json(value: Mapping[str, Any], *, err: bool = False) -> None:
     """One JSON object on a line of its own; on stderr without secrets."""
-    _print(inert_json(json.dumps(_redacted(value) if err else value)), err=err)
+    _print(inert_json(json.dumps(redacted_json(value) if err else value)), err=err)
 
 
 def inert_json(text: str) -> str:
@@ -88,20 +88,7 @@ def say(text: str) -> None:
 
 def say_json(value: Mapping[str, Any]) -> None:
     """Prints an object on a line of stderr, for programs that read what people see."""
-    _print(inert_json(json.dumps(_redacted(value), ensure_ascii=False)), err=True)
-
-
-def _redacted(value: Any) -> Any:
-    """A JSON value without secrets in its texts."""
-    match value:
-        case str():
-            return redacted(value)
-        case Mapping():
-            return {name: _redacted(one) for name, one in value.items()}
-        case list() | tuple():
-            return [_redacted(one) for one in value]
-        case _:
-            return value
+    _print(inert_json(json.dumps(redacted_json(value), ensure_ascii=False)), err=True)
 
 
 def _print(text: str, *, err: bool = False) -> None:

@@ -139,9 +139,13 @@ class LeaseKeeper:
 
     def holds(self, name: str) -> bool:
         """Whether this cleaner certainly holds it. Without the database; False `lease_ms` after the last renewal."""
+        return self.held_until_ms(name) is not None
+
+    def held_until_ms(self, name: str) -> int | None:
+        """Until when this process certainly holds it, by its monotonic clock; None if it does not."""
         with self._lock:
             held = self._held.get(name)
-            return held is not None and not self._doubtful(held)
+            return None if held is None or self._doubtful(held) else held.begun_ms + self._lease_ms
 
     def held(self) -> int:
         """How many this process certainly holds, as `holds` has it."""

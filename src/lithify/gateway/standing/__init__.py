@@ -1,0 +1,1 @@
+"""Standing jobs: which of them this gateway runs, and their processes."""

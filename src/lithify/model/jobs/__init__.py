@@ -1,0 +1,1 @@
+"""Standing jobs: command lines that gateways run all the time, or again and again."""
