@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -12,13 +13,19 @@ import pytest
 
 from lithify.cli.verbs import lithify_group
 
-NOUNS = [one for one in lithify_group.commands.values() if isinstance(one, click.Group)]
-GROUPS = [(), *[(noun.name,) for noun in NOUNS]]
-COMMANDS = [
-    (),
-    *[(verb.name,) for verb in lithify_group.commands.values()],
-    *[(noun.name, verb.name) for noun in NOUNS for verb in noun.commands.values()],
-]
+
+def commands_of(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], bool]]:
+    """The words of a group and of all commands below it, and whether each is a group too."""
+    yield path, True
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands_of(command, (*path, name))
+        else:
+            yield (*path, name), False
+
+
+GROUPS = [path for path, is_group in commands_of(lithify_group) if is_group]
+COMMANDS = [path for path, _ in commands_of(lithify_group)]
 HEAVY = ("pyspark", "pyarrow", "pyiceberg", "duckdb", "numpy", "pandas", "rich")
 
 
@@ -60,12 +67,15 @@ def test_help_takes_less_than_half_a_second_of_a_processor():
 
 def test_alone_it_helps(lithify):
     assert lithify().out == lithify("--help").out
-    for noun in NOUNS:
-        assert lithify(noun.name).out == lithify(noun.name, "--help").out
+    for group in GROUPS:
+        assert lithify(*group).out == lithify(*group, "--help").out
 
 
 def test_verbs_have_the_names_by_which_they_are_found():
-    for group in (lithify_group, *NOUNS):
+    for path in GROUPS:
+        group = lithify_group
+        for name in path:
+            group = group.commands[name]
         assert {name: command.name for name, command in group.commands.items()} == {
             name: name for name in group.commands
         }

@@ -9,7 +9,7 @@ from lithify.cli.completing import names
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import DurationType
 from lithify.cli.terminal.output import print_page, say
-from lithify.model.jobs.command_lines import LEAST_EVERY_MS, check_line, verb_of
+from lithify.model.jobs.command_lines import LEAST_EVERY_MS, check_words, verb_of
 from lithify.model.settings.units import format_duration
 from lithify.reports.jobs import StandingJobInfo
 
@@ -56,7 +56,7 @@ def add(
           persistent://shop/eu/states --client-conf /etc/lithify/client.conf
       lithify gateway job add replicas -- replica run
     """
-    check_line(arguments, every_ms)
+    check_words(arguments)
     _check_options(arguments)
     jobs = invocation.open_lake().standing_jobs(coordination_url=coordination_url)
     _print(invocation, jobs.add(name, arguments, every_ms=every_ms, paused=paused))

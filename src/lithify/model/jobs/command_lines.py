@@ -63,7 +63,13 @@ def verb_of(arguments: Sequence[str]) -> str:
 
 def check_line(arguments: Sequence[str], every_ms: int | None) -> None:
     """Raises `InvalidInputError` for a command line that cannot be a standing job."""
-    verb = verb_of(arguments)
+    check_words(arguments)
+    _check_end(verb_of(arguments), arguments, every_ms)
+
+
+def check_words(arguments: Sequence[str]) -> None:
+    """Raises `InvalidInputError` for another verb, for words that no job has, and for too many."""
+    verb_of(arguments)
     _check_size(arguments)
     for word in arguments:
         option = word.partition("=")[0]
@@ -80,6 +86,10 @@ def check_line(arguments: Sequence[str], every_ms: int | None) -> None:
                 "the command line of a job has a secret, and is stored where others read it",
                 hint="put it into a file or into the environment of the gateways, such as '${env:NAME}'",
             )
+
+
+def _check_end(verb: str, arguments: Sequence[str], every_ms: int | None) -> None:
+    """A command that ends is to be repeated, and no other one."""
     endless = VERBS[verb](arguments)
     if endless and every_ms is not None:
         raise InvalidInputError(f"`{verb}` runs until it is stopped with these options", hint="omit --every")
