@@ -16,6 +16,7 @@ CALLS = {
     "cleaner run": "lake.cleaner(",
     "compact": "{topic}.compact(",
     "consume": "{topic}.reader(",
+    "gateway job add": "lake.standing_jobs().add(",
     "group delete": "{group}.delete(",
     "group reset": "{group}.reset(",
     "history": "{topic}.history(",
@@ -161,7 +162,7 @@ def in_python(text: str, *, flags: bool = True) -> str:
 
 def _call(command: str) -> str | None:
     words = command.split()
-    verb = next((verb for count in (2, 1) if (verb := " ".join(words[:count])) in CALLS), None)
+    verb = next((verb for count in (3, 2, 1) if (verb := " ".join(words[:count])) in CALLS), None)
     if verb is None:
         return None
     names, arguments = _arguments(verb, words[len(verb.split()) :])

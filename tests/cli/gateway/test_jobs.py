@@ -66,7 +66,7 @@ def test_add_list_pause_resume_and_remove(orders):
     assert listed.err == ""
     assert [re.split(r"  +", line) for line in listed.out.splitlines()] == [
         ["NAME", "STATE", "GATEWAY", "SINCE", "LAST", "COMMAND"],
-        ["nightly", "paused", "-", "-", "-", "hydrate orders --to '/srv/a b.db', every 24h"],
+        ["nightly", "paused", "-", "-", "-", "hydrate orders --to '/srv/a b.db', every 24 h"],
         ["table", "waiting", "-", "-", "-", "hydrate orders --to '/srv/a b.db' --continuous"],
     ]
     assert orders("gateway", "job", "pause", "table").err.endswith("--continuous, paused\n")

@@ -68,5 +68,7 @@ def test_an_error_is_the_last_one_and_has_no_secret() -> None:
 
 
 def test_errors_of_any_shape() -> None:
+    unstorable = {"exit_code": 1, "message": "a\0b\ud800", "code": "x\0"}
+    assert output_of(err=json.dumps(unstorable).encode()).error() == ("a�b?", "x�")
     for value in ({"exit_code": 1}, {"exit_code": 1, "message": 5}, {"exit_code": 1, "message": "m", "code": ["x"]}):
         assert output_of(err=json.dumps(value).encode()).error() in ((None, None), ("m", None))

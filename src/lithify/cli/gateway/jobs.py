@@ -80,7 +80,7 @@ def list_jobs(invocation: Invocation, coordination_url: str | None) -> None:
     \b
     Examples:
       lithify gateway job list
-      lithify gateway job list --json | jq -r 'select(.state == "failing") | .error'
+      lithify gateway job list --json | jq 'select(.state == "failing")'
     """
     jobs = invocation.open_lake().standing_jobs(coordination_url=coordination_url).list()
     if invocation.printed(*jobs):

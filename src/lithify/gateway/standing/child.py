@@ -92,11 +92,11 @@ class Child:
         """Its exit code, once all its processes have ended; kills a guard that is late."""
         if min(self._late_ms or self._until_ms, self._until_ms) < now_ms:
             self.kill()
-        done = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        done = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         if done is None:
             return None
         if done.si_code != os.CLD_EXITED:  # a guard that was killed has left processes behind
-            guard.kill(guard.processes(session=self._process.pid))
+            guard.kill(guard.processes(session=self.pid))
         code = self._process.wait()
         for reader, stream in self._readers:
             reader.join(DRAINED_S)
@@ -107,7 +107,7 @@ class Child:
 
     def kill(self) -> None:
         """Kills all its processes at once, the guard too."""
-        own = self._process.pid
+        own = self.pid
         guard.kill([pid for pid in {*guard.processes(session=own), *guard.processes(below=own)} if pid != own])
         guard.kill([own])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lithify.reports.jobs.job_events import JobEvent
 
@@ -26,3 +26,7 @@ class StandingOptions:
     lease_ms: int = LEASE_MS
     """Without a renewal for this long a gateway loses its jobs to the others."""
     program: tuple[str, ...] = (sys.executable, "-P", "-m", "lithify", "--json")
+
+    def with_variable(self, name: str, value: str) -> StandingOptions:
+        """With one more variable."""
+        return replace(self, environment={**self.environment, name: value})

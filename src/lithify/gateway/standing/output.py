@@ -98,7 +98,7 @@ class JobOutput:
         if not isinstance(message, str):
             return None, None
         text = f"{message} ({hint})" if isinstance(hint, str) and hint else message
-        return error_text(text), code[:100] if isinstance(code, str) else None
+        return _storable(error_text(text)), _storable(code[:100]) if isinstance(code, str) else None
 
 
 def _object(line: bytes) -> dict[str, Any] | None:
@@ -110,6 +110,11 @@ def _object(line: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def _storable(text: str) -> str:
+    """As every database takes it: without NUL, and without halves of characters."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "�")
 
 
 def _refuse(constant: str) -> None:
