@@ -60,6 +60,11 @@ class Invocation:
 
         return lithify.open(self.warehouse, catalog=self.catalog)
 
+    def place_options(self) -> tuple[str, ...]:
+        """The options that name the place, for a program of the same; none where its variables and defaults do."""
+        given = (("--warehouse", self.warehouse), ("--catalog", self.catalog))
+        return tuple(word for option, value in given if value is not None for word in (option, value))
+
     def open_topic(self, name: str) -> tuple[Topic, int | None]:
         """A topic, and the partition if its name has one (`…-partition-3`). Raises `UnknownTopicError`."""
         reference = parse_topic(name)

@@ -51,6 +51,7 @@ def laid(lithify: Program) -> Program:
     lithify("produce", "orders", stdin='{"key":"a","value":"1"}')
     lithify("consume", "orders", "--group", "billing")
     lithify("replica", "add", "orders", "--to", lithify.warehouse.with_name("backup"))
+    lithify("gateway", "job", "add", "table", "--", "hydrate", "orders", "--to", "orders.db", "--continuous")
     return lithify
 
 
@@ -92,6 +93,7 @@ def test_what_the_program_itself_knows(line, there):
         ("group describe ", ["billing"]),
         ("consume orders --group b", ["billing"]),
         ("replica pause ", ["orders-to-backup"]),
+        ("gateway job pause ", ["table"]),
         ("replica verify orders", ["orders-to-backup", "orders"]),
         ("kafka ingest --into sh", ["shop/baskets", "shop/orders", "shop/"]),
         ("topic create ", []),  # it is to be a new one

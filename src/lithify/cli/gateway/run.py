@@ -12,12 +12,14 @@ from lithify.cli.cleaner.run import begun_daemon, run_to_end
 from lithify.cli.cleaner.voice import CleanerVoice
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import AddressType
+from lithify.cli.terminal.drawing import accented
 from lithify.cli.terminal.progress import waits_noted
 from lithify.errors import RefusedError, UnusableEnvironmentError
 from lithify.errors.extras import GATEWAY
 
 if TYPE_CHECKING:
     from lithify.gateway.server.daemon import GatewayDaemon
+    from lithify.reports.jobs.job_events import JobEvent
 
 
 @verb("run")
@@ -36,7 +38,7 @@ def run(invocation: Invocation, listen: tuple[str, int], name: str | None, **giv
 
     It compacts all topics of the catalog, as `lithify cleaner run` does, and answers requests under
     /api/v1; /openapi.json describes them. It keeps a Spark session, so that rounds that are requested start
-    at once.
+    at once. It also runs its share of the standing jobs (`lithify gateway job`).
 
     Any number of gateways and cleaners may run on one catalog: they share the work through leases in a
     SQL database. SIGTERM ends it within 10 seconds, without loss of data.
@@ -53,14 +55,17 @@ def run(invocation: Invocation, listen: tuple[str, int], name: str | None, **giv
         raise UnusableEnvironmentError("a gateway needs packages that are not installed", hint=f"install: {GATEWAY}")
     voice = CleanerVoice(invocation, name, endless=True)
 
+    def tell_job(event: JobEvent) -> None:
+        invocation.tell(event, accented(event.line()), endless=True)
+
     def begin() -> GatewayDaemon:
         from lithify.api.wiring import machine
-        from lithify.gateway.server.opened import Address, open_gateway
+        from lithify.gateway.server.opened import Address, StandingGiven, open_gateway
 
         lake = invocation.open_lake()
-        daemon, where = open_gateway(
-            lake, name or machine(), Address(*listen, option="--listen"), tell=voice.tell, **given
-        )
+        standing = StandingGiven(invocation.place_options(), tell_job)
+        address = Address(*listen, option="--listen")
+        daemon, where = open_gateway(lake, name or machine(), address, standing, tell=voice.tell, **given)
         invocation.note("listening", f"listening on http://{where}", url=f"http://{where}")
         return daemon
 

@@ -3,6 +3,7 @@
 main    the cleaner's loop: looks, rounds, chores, leases      ──► ends by a signal, and all with it
 http    requests; short ones on a pool of threads
 jobs    long ones, on threads of their own
+standing  processes of standing jobs, beside it: they end with the request to stop
 warm    starts Spark once, so that the first round need not
 """
 
@@ -18,6 +19,7 @@ from lithify.daemons.stop import Stop
 from lithify.errors import LithifyError
 from lithify.gateway.server.jobs import Jobs
 from lithify.gateway.server.serving import Serving
+from lithify.gateway.standing.standing_jobs import StandingJobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,8 @@ class GatewayDaemon:
     loop: Loop
     serving: Serving
     jobs: Jobs
+    standing: StandingJobs | None
+    """None where the catalog is no database that gateways share."""
     warm: Callable[[], None]
 
     @property
@@ -36,12 +40,16 @@ class GatewayDaemon:
     def run(self, *, once: bool = False) -> bool:
         """Runs until a request to stop; returns whether all threads have ended. Raises what the cleaner raises."""
         self.serving.start()
+        if self.standing is not None:
+            self.standing.start()
         Thread(target=self._warm, name="warm", daemon=True).start()
         try:
-            return self.loop.run(once=once)
+            ended = self.loop.run(once=once)
         finally:
+            in_order = self.standing is None or self.standing.close()
             self.jobs.close()
             self.serving.close()
+        return ended and in_order
 
     def _warm(self) -> None:
         with suppress(LithifyError):  # the first round says what is wrong

@@ -13,6 +13,8 @@ from lithify.gateway.server.daemon import GatewayDaemon
 from lithify.gateway.server.jobs import Jobs
 from lithify.gateway.server.own_pages import is_loopback
 from lithify.gateway.server.serving import Serving, listen
+from lithify.gateway.standing.opened import open_jobs
+from lithify.gateway.standing.options import LEASE_MS, JobListener, StandingOptions
 
 JOBS_AT_ONCE = 4
 """Beside the cleaner's rounds: they share Spark's slots."""
@@ -30,7 +32,17 @@ class Address:
     key: str | None = None
 
 
-def open_gateway(lake: Lake, name: str, address: Address, **cleaner: Any) -> tuple[GatewayDaemon, str]:
+@dataclass(frozen=True, slots=True)
+class StandingGiven:
+    """What standing jobs need of the command line: where the lake is, as it names it, and what gets their events."""
+
+    place: tuple[str, ...] = ()
+    tell: JobListener = lambda _event: None
+
+
+def open_gateway(
+    lake: Lake, name: str, address: Address, standing: StandingGiven, **cleaner: Any
+) -> tuple[GatewayDaemon, str]:
     """The daemon, and where it listens; `cleaner` are the arguments of `Lake.cleaner`.
 
     Raises `UnusableEnvironmentError` for an address in use, and what `Lake.cleaner` raises.
@@ -38,6 +50,8 @@ def open_gateway(lake: Lake, name: str, address: Address, **cleaner: Any) -> tup
     listening = listen(address.host, address.port, option=address.option)
     try:
         loop = lake.cleaner(cleaner_id=name, **cleaner)
+        options = StandingOptions(name, standing.place, lease_ms=cleaner.get("lease_ms", LEASE_MS))
+        runs = open_jobs(lake, options, loop.stop, cleaner.get("coordination_url"), standing.tell)
     except BaseException:
         listening.taken.close()
         raise
@@ -51,4 +65,4 @@ def open_gateway(lake: Lake, name: str, address: Address, **cleaner: Any) -> tup
 
         warm(choice.factory(), tasks_at_once())
 
-    return GatewayDaemon(loop, serving, jobs, warm), listening.where
+    return GatewayDaemon(loop, serving, jobs, runs, warm), listening.where
