@@ -30,7 +30,7 @@ class GatewayDaemon:
     serving: Serving
     jobs: Jobs
     standing: StandingJobs | None
-    """None where the catalog is no database that gateways share."""
+    """None where there is not a database that gateways share."""
     warm: Callable[[], None]
 
     @property

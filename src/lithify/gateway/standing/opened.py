@@ -16,7 +16,7 @@ from lithify.gateway.standing.standing_jobs import StandingJobs
 def open_jobs(
     lake: Lake, options: StandingOptions, stop: Stop, coordination_url: str | None, listener: JobListener
 ) -> StandingJobs | None:
-    """Those of a lake; None if its catalog is no database and none is named, as then no job can be stored.
+    """The jobs of a lake; None if its catalog is not a database and none is named: then no job can be stored.
 
     They end once `stop` is asked for. A database that is named is named to the processes too. Raises `WarehouseError`
     or `CoordinationError`.
