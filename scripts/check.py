@@ -1,13 +1,14 @@
 """Runs the project's checks section by section and says how long each took.
 
-    scripts/check.py              every section but `pulsar` and `shells`
-    scripts/check.py --pulsar     that one too, beside the others; so do `--shells` and `--pythons`
+    scripts/check.py              every section but `pulsar`, `shells`, `pythons` and `browser`
+    scripts/check.py --pulsar     that one too, beside the others; so do `--shells`, `--pythons` and `--browser`
     scripts/check.py --quick      those that take seconds
     scripts/check.py store spark  only these
 
-A folder of `tests/` is a section of its own name, so that none is left out. `pulsar`, which needs Maven, `shells`,
-which needs Debian's packages, and `pythons`, which needs several Pythons, run only if they are asked for. All sections
-run even if one fails; the exit code is 1 if any did. `just check`, `just check-all`, `just only` and CI call this.
+A folder of `tests/` is a section of its own name, so that none is left out. `pulsar`, which needs Maven, `shells` and
+`browser`, which need Debian's packages, and `pythons`, which needs several Pythons, run only if they are asked for. All
+sections run even if one fails; the exit code is 1 if any did. `just check`, `just check-all`, `just only` and CI call
+this.
 
 Two cores are kept busy by five lanes, as much of a test is waiting for a JVM, a broker or a timeout:
 
@@ -54,7 +55,20 @@ SPARK = ("classes", "spark", "examples", "engines", "cluster")
 """Before the others, what makes their JVMs start sooner."""
 KAFKA = (*CODE, "kafka")
 """After what ends soon if it fails."""
-TOGETHER = ("formats", "cli", "mutated", "examples", "engines", "cluster", "shells", "site", "trial", "wheels", "tidy")
+TOGETHER = (
+    "formats",
+    "cli",
+    "mutated",
+    "examples",
+    "engines",
+    "cluster",
+    "shells",
+    "browser",
+    "site",
+    "trial",
+    "wheels",
+    "tidy",
+)
 """In one process also by themselves: they share a session or a cluster, or are too short to split."""
 BY_FILE = ("kafka", "pulsar")
 """By themselves each process takes whole files, as these have brokers of their own, which start for seconds; and takes
@@ -72,6 +86,7 @@ BY_NAME = {
     "pulsar": "Maven, which fetches a real Pulsar",
     "shells": "zsh and fish, as Debian has them",
     "pythons": "every Python that Lithify runs on, each with some 600 MB of packages",
+    "browser": "Chromium, as Debian has it",
 }
 """Only where the command line asks for them, as they need what a machine may lack."""
 

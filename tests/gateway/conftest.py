@@ -12,6 +12,7 @@ import lithify
 from lithify.api.lake import Lake
 from lithify.gateway.server.app import Gateway, application
 from lithify.gateway.server.jobs import Jobs
+from lithify.gateway.server.live.events import Events
 from lithify.gateway.server.serving import Serving, listen
 from lithify.testing import memory_lake
 
@@ -43,9 +44,10 @@ class Served:
 @pytest.fixture
 def served() -> Iterator[Served]:
     lake = memory_lake()
-    jobs = Jobs(lake.warehouse.clock, 2)
+    events = Events()
+    jobs = Jobs(lake.warehouse.clock, 2, events.job)
     listening = listen("127.0.0.1", 0)
-    serving = Serving(application(Gateway("g1", lake, jobs)), listening)
+    serving = Serving(application(Gateway("g1", lake, jobs, events)), listening)
     serving.start()
     asked = Served(lake, f"http://{listening.where}")
     try:

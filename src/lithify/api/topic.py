@@ -9,7 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, overload
 
 from lithify.api.limits import DEFAULT_TASK_MEMORY, rates, run_limits
-from lithify.api.topic_table import TopicTable
+from lithify.api.topic_looks import TopicLooks
 from lithify.api.wiring import spark_engine, spark_inspector, tasks_at_once
 from lithify.api.wiring.spark_choice import SparkChoice
 from lithify.model.cursor import AtTime, Cursor, Start
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Topic(TopicTable):
+class Topic(TopicLooks):
     """A keyed topic: an Iceberg table whose logs are kept compacted."""
 
     @property

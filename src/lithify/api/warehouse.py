@@ -10,9 +10,11 @@ from lithify.api.shown import lake_html, lake_text
 from lithify.api.wiring import salvage_of
 from lithify.model.names import in_order, parse_topic
 from lithify.ports.store import Warehouse
+from lithify.reports.report import Reports
 from lithify.service.documents import throttle
 
 if TYPE_CHECKING:
+    from lithify.reports.looks.cleaners import RunningCleaner
     from lithify.reports.quarantine import QuarantineReport
     from lithify.reports.rounds.rate_limits import RatesReport
     from lithify.reports.warehouse import RepairReport, UpgradeReport, WarehouseInfo
@@ -54,6 +56,15 @@ class WholeWarehouse:
         from lithify.service.look.quarantine import failing_logs
 
         return failing_logs(self.warehouse)
+
+    def running_cleaners(self) -> Reports[RunningCleaner]:
+        """The cleaners and gateways that share the catalog, and the logs on which each works now.
+
+        None where they share no database. Raises `CoordinationError`.
+        """
+        from lithify.api.wiring.cleaners import running_cleaners
+
+        return Reports(running_cleaners(self.warehouse))
 
     def throttle(
         self, *, read_rate: Size | None = None, write_rate: Size | None = None, shared: bool = False

@@ -76,6 +76,10 @@ class TopicOverview(Report):
     records: int | None = None
     bytes: int | None = None
 
+    def to_json(self) -> dict[str, Any]:
+        """Its fields are flat, and there are thousands of it: `asdict` would copy each value."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
 
 @dataclass(frozen=True, slots=True)
 class CatalogOverview(Report):

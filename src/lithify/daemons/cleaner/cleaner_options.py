@@ -11,6 +11,24 @@ from lithify.reports.events import CleanerEvent
 EventListener = Callable[[CleanerEvent], None]
 """Called with every event of a cleaner, from several threads, one at a time."""
 
+
+@dataclass(frozen=True, slots=True)
+class RoundProgress:
+    """How far one run of rounds is, by the steps of its present phase."""
+
+    work: str
+    """Which run of this cleaner."""
+    topics: tuple[str, ...]
+    begun_ms: int
+    phase: str = ""
+    done: int = 0
+    total: int = 0
+    ended: bool = False
+
+
+ProgressListener = Callable[[RoundProgress], None]
+"""Called as often as rounds proceed, from several threads at once: it has to return at once."""
+
 INTERVAL_MS = 15_000
 """Between two checks of all topics: Kafka's `log.cleaner.backoff.ms` has the same default."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from lithify.daemons.cleaner.cleaner_options import EventListener
+from lithify.daemons.cleaner.cleaner_options import EventListener, ProgressListener, RoundProgress
 from lithify.daemons.outages import ToldOutages
 from lithify.errors import LithifyError
 from lithify.model.failure import LogFailure
@@ -28,6 +28,8 @@ class EventReporter:
     clock: Clock
     cleaner_id: str
     listener: EventListener
+    progress_listener: ProgressListener | None = None
+    """Gets the progress of rounds, where someone watches."""
     _outages: ToldOutages = field(init=False)
     _lock: Lock = field(default_factory=Lock)
 
@@ -39,6 +41,11 @@ class EventReporter:
         event = CleanerEvent(kind, self.clock.now_ms(), self.cleaner_id, None if topic is None else str(topic), facts)
         with self._lock:
             self.listener(event)
+
+    def proceeded(self, progress: RoundProgress) -> None:
+        """Rounds have begun, have proceeded, or ended."""
+        if self.progress_listener is not None:
+            self.progress_listener(progress)
 
     def error(self, topic: TopicName | None, error: LithifyError) -> None:
         """A topic cannot be read, or without one the catalog or the database of leases cannot be reached."""

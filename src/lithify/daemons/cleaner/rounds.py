@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from lithify.coordination.leases.keeper import LeaseKeeper
+from lithify.daemons.cleaner.cleaner_options import RoundProgress
 from lithify.daemons.cleaner.event_reporter import EventReporter
 from lithify.daemons.cleaner.failures import Failures
 from lithify.daemons.cleaner.inherited_settings import Stored
@@ -102,7 +103,12 @@ class Rounds:
     def _run(self, topics: dict[TopicName, tuple[TopicState, TopicWork]]) -> None:
         leases = [lease for _, work in topics.values() for lease in work.leases(work.required.rounds)]
 
-        def progress(_phase: str, _done: int, _total: int) -> None:
+        names, begun_ms = tuple(map(str, topics)), self.warehouse.clock.now_ms()
+        begun = RoundProgress(leases[0], names, begun_ms)
+        self.reporter.proceeded(begun)
+
+        def progress(phase: str, done: int, total: int) -> None:
+            self.reporter.proceeded(replace(begun, phase=phase, done=done, total=total))
             if self.stop.gives_up.is_set():
                 raise RoundAbandonedError("the cleaner is stopping")
             if not all(map(self.leases.holds, leases)):
@@ -115,6 +121,8 @@ class Rounds:
             results = run_rounds(run, wanted, {name: state for name, (state, _) in topics.items()})
         except Exception as error:  # a defect: these topics wait and are then tried alone
             results = dict.fromkeys(topics, as_lithify_error(error, "these rounds"))
+        finally:
+            self.reporter.proceeded(replace(begun, ended=True))
         for_each(lambda topic: self._note(*topic, results), topics.values(), self.warehouse.store.at_once)
 
     def _note(self, state: TopicState, work: TopicWork, results: Results) -> None:

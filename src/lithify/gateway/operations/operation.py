@@ -26,6 +26,7 @@ class Target(StrEnum):
     TOPIC = "topic:Topic"
     STREAM = "stream:Stream"
     GROUP = "groups:Group"
+    REPLICAS = "replicas:LakeReplicas"
 
 
 @dataclass(frozen=True, slots=True)

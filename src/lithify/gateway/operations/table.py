@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lithify.gateway.operations import cuts, groups, rounds, topics
+from lithify.gateway.operations import cuts, groups, looks, rounds, topics
 from lithify.gateway.operations.operation import Operation
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -10,4 +10,5 @@ OPERATIONS: tuple[Operation, ...] = (
     *rounds.OPERATIONS,
     *cuts.OPERATIONS,
     *groups.OPERATIONS,
+    *looks.OPERATIONS,
 )

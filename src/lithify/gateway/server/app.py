@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +17,10 @@ from lithify.api.lake import Lake
 from lithify.errors import LithifyError
 from lithify.gateway.server.following import events_of
 from lithify.gateway.server.jobs import Job, Jobs
+from lithify.gateway.server.live.events import Events
+from lithify.gateway.server.live.page import load_page
+from lithify.gateway.server.live.stream import Live
+from lithify.gateway.server.live.watched import Watched, WatchedLake
 from lithify.gateway.server.openapi import description
 from lithify.gateway.server.own_pages import OwnPages
 from lithify.gateway.server.paths import EncodedSlashes
@@ -33,21 +37,27 @@ class Gateway:
     name: str
     lake: Lake
     jobs: Jobs
+    events: Events = field(default_factory=Events)
     loopback: bool = True
     """Whether it listens on this machine alone."""
 
 
 def application(gateway: Gateway) -> ASGIApp:
     """The ASGI application."""
+    watched, page = Watched(gateway.lake), load_page()
+    live = Live(gateway.name, gateway.lake.warehouse.clock.new_id(), page.version, gateway.events, watched)
     app = Starlette(
         routes=[
-            *routes(gateway.lake, gateway.jobs),
+            *page.routes(),
+            Route("/api/v1/events", live.answer),
+            *routes(WatchedLake(gateway.lake.warehouse, watched), gateway.jobs),
             *_job_routes(gateway.jobs),
             Route("/openapi.json", _openapi),
             Route("/healthz", _healthy),
         ],
         exception_handlers={HTTPException: _http_problem, LithifyError: _error_problem},
     )
+    app.router.redirect_slashes = False
     return OwnPages(EncodedSlashes(app), loopback=gateway.loopback)
 
 

@@ -57,6 +57,8 @@ class Job:
     cancelled: bool = False
     events: deque[tuple[int, Mapping[str, Any]]] = field(default_factory=lambda: deque(maxlen=EVENTS_KEPT))
     """With their numbers."""
+    changed: Callable[[Job], None] = lambda _job: None
+    """Called when it proceeds."""
     _told: int = 0
 
     def tell(self, event: str, **facts: Any) -> None:
@@ -71,6 +73,7 @@ class Job:
         reached = {"phase": phase, "done": done, "total": total}
         if not self.events or self.events[-1][1] != {"event": "progress", **reached}:
             self.tell("progress", **reached)
+            self.changed(self)
 
     def since(self, number: int) -> list[tuple[int, Mapping[str, Any]]]:
         """The events after that number which are still kept."""
@@ -96,11 +99,16 @@ Work = Callable[[Job], Any]
 """What a job does; returns its report as JSON."""
 
 
-class Jobs:
-    """The jobs of one gateway."""
+def _untold(_job: Job) -> None:
+    """For those whom nobody watches."""
 
-    def __init__(self, clock: Clock, threads: int) -> None:
+
+class Jobs:
+    """The jobs of one gateway; `tell` gets each when it is queued, and whenever it changes."""
+
+    def __init__(self, clock: Clock, threads: int, tell: Callable[[Job], None] = _untold) -> None:
         self._clock = clock
+        self._tell = tell
         self._pool = ThreadPoolExecutor(threads, "job")
         self._jobs: dict[str, Job] = {}
         self._lock = Lock()
@@ -116,6 +124,8 @@ class Jobs:
             for old in ended[: max(0, len(ended) - KEPT + 1)]:
                 del self._jobs[old.id]
             self._jobs[job.id] = job
+        job.changed = self._tell
+        self._tell(job)
         self._pool.submit(self._run, job, work)
         return job
 
@@ -142,6 +152,7 @@ class Jobs:
         try:
             if not job.cancelled:
                 job.state = JobState.RUNNING
+                self._tell(job)
                 job.report = work(job)
                 state = JobState.DONE
         except RoundsFailedError as error:
@@ -153,3 +164,4 @@ class Jobs:
         finally:
             job.ended_ms = self._clock.now_ms()
             job.state = state  # last: who follows it reads the report and the error after this
+            self._tell(job)

@@ -11,10 +11,12 @@ from lithify.api.wiring.spark_choice import SparkChoice
 from lithify.gateway.server.app import Gateway, application
 from lithify.gateway.server.daemon import GatewayDaemon
 from lithify.gateway.server.jobs import Jobs
+from lithify.gateway.server.live.events import Events
 from lithify.gateway.server.own_pages import is_loopback
 from lithify.gateway.server.serving import Serving, listen
 from lithify.gateway.standing.opened import open_jobs
 from lithify.gateway.standing.options import LEASE_MS, JobListener, StandingOptions
+from lithify.reports.events import CleanerEvent
 
 JOBS_AT_ONCE = 4
 """Beside the cleaner's rounds: they share Spark's slots."""
@@ -48,15 +50,23 @@ def open_gateway(
     Raises `UnusableEnvironmentError` for an address in use, and what `Lake.cleaner` raises.
     """
     listening = listen(address.host, address.port, option=address.option)
+    events = Events()
+    tell = cleaner.pop("tell", lambda _event: None)
+
+    def told(event: CleanerEvent) -> None:
+        events.told(event)
+        tell(event)
+
     try:
-        loop = lake.cleaner(cleaner_id=name, **cleaner)
+        loop = lake.cleaner(cleaner_id=name, tell=told, **cleaner)
         options = StandingOptions(name, standing.place, lease_ms=cleaner.get("lease_ms", LEASE_MS))
         runs = open_jobs(lake, options, loop.stop, cleaner.get("coordination_url"), standing.tell)
     except BaseException:
         listening.taken.close()
         raise
-    jobs = Jobs(lake.warehouse.clock, JOBS_AT_ONCE)
-    app = application(Gateway(name, lake, jobs, loopback=is_loopback(address.host)))
+    loop.reporter.progress_listener = events.proceeded
+    jobs = Jobs(lake.warehouse.clock, JOBS_AT_ONCE, events.job)
+    app = application(Gateway(name, lake, jobs, events, loopback=is_loopback(address.host)))
     serving = Serving(app, listening, cert=address.cert, key=address.key)
     choice = SparkChoice(conf={**FAIR, **(cleaner.get("spark_conf") or {})})
 

@@ -87,6 +87,8 @@ class _Endpoint:
                 return self.lake.stream(place["stream"])
             case Target.GROUP:
                 return self.lake.group(place["group"])
+            case Target.REPLICAS:
+                return self.lake.replicas()
 
     def _begun(self, request: Request, place: Mapping[str, str], given: Mapping[str, Any]) -> Response:
         job = self.jobs.begin(

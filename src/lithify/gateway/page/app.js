@@ -1,0 +1,115 @@
+// The frame of the page: which view is shown, the state of the connection, colors, tokens, news of the gateway.
+
+import { asksForTokens } from "./api.js";
+import { activity } from "./activity.js";
+import { askToken, dialog } from "./dialogs.js";
+import { h, show } from "./dom.js";
+import { cleaners } from "./cleaners.js";
+import { overview } from "./overview.js";
+import { readers } from "./readers.js";
+import { follow, store, watch } from "./store.js";
+import { topicView } from "./topic.js";
+
+const THEMES = ["light dark", "light", "dark"];
+const NAMES = { "light dark": "as the system has them", light: "light", dark: "dark" };
+const root = document.documentElement;
+const main = document.getElementById("main");
+const views = { topics: overview, activity, cleaners, readers };
+
+let view = null; // {update(kinds), close()}
+
+function paint(theme) {
+  root.style.colorScheme = theme;
+  document.getElementById("theme").setAttribute("aria-label", `Colors: ${NAMES[theme]}`);
+}
+
+function chooseTheme() {
+  const next = THEMES[(THEMES.indexOf(localStorage.getItem("lithify-theme") || THEMES[0]) + 1) % THEMES.length];
+  localStorage.setItem("lithify-theme", next);
+  paint(next);
+}
+
+function route() {
+  const [name = "topics", ...rest] = location.hash.replace(/^#\//, "").split("/").map(decodeURIComponent);
+  const place = rest.length && name === "topics" ? "topic" : name || "topics";
+  if (view?.moves?.(place, rest)) return mark(name);
+  view?.close?.();
+  show(main);
+  view = place === "topic" ? topicView(main, rest) : (views[place] || overview)(main, rest);
+  view.place = place;
+  mark(name);
+  main.focus({ preventScroll: true });
+  scrollTo(0, 0);
+}
+
+function mark(name) {
+  for (const link of document.querySelectorAll(".bar nav a")) {
+    if (link.getAttribute("href") === `#/${name || "topics"}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+function showLive() {
+  const live = document.getElementById("live");
+  const texts = { live: store.gateway?.gateway || "live", lost: "not connected", connecting: "connecting" };
+  live.className = `live ${store.live}`;
+  live.lastElementChild.textContent = texts[store.live];
+  live.title = store.live === "live" ? `Gateway ${store.gateway?.gateway}, Lithify ${store.gateway?.version}` : "It is tried again and again";
+}
+
+function standing(id, text, ...more) {
+  let box = document.getElementById(id);
+  if (!text) return box?.remove();
+  if (box?.firstChild.textContent === text) return null;
+  box?.remove();
+  box = h("div", { id, class: "banner", role: "status" }, h("span", null, text), ...more);
+  main.before(box);
+  return box;
+}
+
+function showNews(kinds) {
+  if (kinds.has("live") || kinds.has("gateway")) {
+    showLive();
+    standing("lost", store.live === "lost" && store.gateway ? "The gateway does not answer. What is shown here is as it was; it is tried again and again." : null);
+  }
+  if (kinds.has("gateway") && store.gateway.page !== root.dataset.page) {
+    standing("upgraded", "The gateway has another version of this page.",
+      h("button", { type: "button", onclick: () => location.reload() }, "Reload"));
+  }
+  if (kinds.has("catalog") || kinds.has("topics")) {
+    standing("unreadable", store.error ? `The catalog cannot be read: ${store.error}` : null);
+  }
+  if (kinds.has("running")) {
+    const jobs = [...store.jobs.values()].filter((job) => !job.ended_ms).length;
+    const number = store.running.size + jobs;
+    const badge = document.getElementById("running");
+    badge.hidden = !number;
+    badge.textContent = number ? ` ${number}` : "";
+    badge.setAttribute("aria-label", `${number} running`);
+  }
+}
+
+const KEYS = [["/", "search the topics"], ["↑ ↓", "move between topics; in a drawing, between its parts"],
+  ["Enter", "open a topic"], ["Esc", "clear the search, close a dialog"], ["?", "this list"]];
+
+function keyboard(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea, dialog")) return;
+  if (event.key === "?") {
+    dialog("Keys", h("dl", { class: "keys" }, KEYS.map(([key, what]) => [h("dt", null, h("kbd", null, key)), h("dd", null, what)])));
+  } else if (event.key === "/") {
+    const field = document.getElementById("search");
+    if (field) field.focus();
+    else location.hash = "#/topics";
+  } else return;
+  event.preventDefault();
+}
+
+paint(localStorage.getItem("lithify-theme") || THEMES[0]);
+asksForTokens(askToken);
+document.getElementById("theme").addEventListener("click", chooseTheme);
+document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
+addEventListener("hashchange", route);
+addEventListener("keydown", keyboard);
+watch((kinds) => { showNews(kinds); view?.update?.(kinds); });
+route();
+follow();

@@ -1,0 +1,89 @@
+// Elements from code. Texts become text nodes, never markup: names and values of records come from anywhere.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(element, properties, children) {
+  for (const [name, value] of Object.entries(properties || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "css") for (const [rule, set] of Object.entries(value)) element.style.setProperty(rule, set);
+    else if (name === "value" || name === "disabled" || name === "checked") element[name] = value;
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  put(element, ...children);
+  return element;
+}
+
+export function put(element, ...children) {
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined || child === false || child === "") continue;
+    element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+  return element;
+}
+
+// h("p", {class: "soft"}, "text", h("b", null, 3))
+export const h = (tag, properties, ...children) => fill(document.createElement(tag), properties, children);
+export const s = (tag, properties, ...children) => fill(document.createElementNS(SVG, tag), properties, children);
+
+export function show(element, ...children) {
+  element.replaceChildren();
+  return put(element, ...children);
+}
+
+
+// Says something to a screen reader, and shows it for a while.
+export function notice(text, kind = "good", more = null) {
+  const box = h("div", { class: `notice ${kind}` }, h("p", null, text), more,
+    h("button", { type: "button", class: "plain", "aria-label": "Dismiss", onclick: () => box.remove() }, "×"));
+  const all = document.getElementById("notices");
+  all.append(box);
+  while (all.children.length > 4) all.firstElementChild.remove();
+  if (kind === "good") setTimeout(() => box.remove(), 8000);
+  return box;
+}
+
+export function table(caption, headers, rows, numbers = []) {
+  const cell = (tag, n, content, scope) =>
+    h(tag, { class: numbers.includes(n) ? "number" : null, scope }, content);
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    h("table", { class: "facts" },
+      h("caption", { class: "unseen" }, caption),
+      h("thead", null, h("tr", null, headers.map((text, n) => cell("th", n, text, "col")))),
+      h("tbody", null, rows.map((row) => h("tr", null, row.map((text, n) =>
+        n === 0 ? cell("th", n, text, "row") : cell("td", n, text)))))));
+}
+
+// A figure whose parts are visited with the arrow keys or the pointer; `tell(n)` gives the text of part n.
+export function visitable(label, drawing, parts, tell, at) {
+  let now = -1;
+  const box = h("div", {
+    class: "visitable", role: "slider", tabindex: "0", "aria-label": label, "aria-valuemin": "0",
+    "aria-valuemax": String(Math.max(0, parts - 1)), "aria-valuenow": "0", "aria-valuetext": `${parts} parts`,
+  }, drawing);
+  const out = h("p", { class: "readout", "aria-hidden": "true" });
+  const visit = (n) => {
+    now = Math.max(0, Math.min(parts - 1, n));
+    const text = parts ? tell(now) : "";
+    box.setAttribute("aria-valuenow", String(now));
+    box.setAttribute("aria-valuetext", text);
+    show(out, text);
+    box.dispatchEvent(new CustomEvent("visit", { detail: now }));
+  };
+  const leave = () => { show(out); box.dispatchEvent(new CustomEvent("visit", { detail: -1 })); };
+  box.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 }[event.key];
+    if (step) visit(now + step);
+    else if (event.key === "Home") visit(0);
+    else if (event.key === "End") visit(parts - 1);
+    else return;
+    event.preventDefault();
+  });
+  box.addEventListener("pointermove", (event) => {
+    const n = at(event);
+    if (n >= 0 && n !== now) visit(n);
+  });
+  box.addEventListener("pointerleave", () => { now = -1; leave(); });
+  box.addEventListener("blur", leave);
+  return { box, out };
+}

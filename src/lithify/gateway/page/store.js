@@ -1,0 +1,125 @@
+// What the page knows: the topics, what runs and what has happened, kept up to date by the events of the gateway.
+
+import { get, stream } from "./api.js";
+
+const EVENTS_KEPT = 500;
+const ROUNDS_KEPT = 24;
+const LONGEST_WAIT_MS = 10000;
+
+export const store = {
+  gateway: null, // {gateway, run, page, version}
+  topics: new Map(), // by name, rows of the overview
+  loaded: false,
+  running: new Map(), // rounds of the cleaner, by work
+  jobs: new Map(), // by id, as events tell of them
+  rounds: new Map(), // by topic, its latest rounds
+  events: [], // newest first
+  live: "connecting", // live, lost
+  error: null, // why the catalog cannot be read
+  skew_ms: 0, // the gateway's clock before this one
+};
+
+const listeners = new Set();
+let waiting = new Set();
+
+export const now = () => Date.now() + store.skew_ms;
+
+// Calls `update(kinds)` once per frame in which something changed; returns how to stop that.
+export function watch(update) {
+  listeners.add(update);
+  return () => listeners.delete(update);
+}
+
+export function changed(kind) {
+  if (!waiting.size) requestAnimationFrame(() => {
+    const kinds = waiting;
+    waiting = new Set();
+    for (const update of [...listeners]) update(kinds);
+  });
+  waiting.add(kind);
+}
+
+function setLive(live) {
+  if (store.live === live) return;
+  store.live = live;
+  changed("live");
+}
+
+async function loadTopics() {
+  const overview = await get("/status");
+  store.skew_ms = overview.now_ms - Date.now();
+  store.topics = new Map(overview.topics.map((topic) => [topic.topic, { ...topic, at_ms: overview.now_ms }]));
+  store.loaded = true;
+  store.error = null;
+  changed("topics");
+}
+
+const takes = {
+  hello(data) {
+    if (store.gateway && store.gateway.run !== data.run) {
+      store.running.clear();
+      store.jobs.clear();
+      store.events.length = 0;
+      store.rounds.clear();
+      changed("restarted");
+    }
+    store.gateway = data;
+    changed("gateway");
+    loadTopics().catch((error) => { store.error = error.message; changed("catalog"); });
+  },
+  topics(data) {
+    for (const row of data.topics) store.topics.set(row.topic, { ...row, at_ms: data.now_ms });
+    for (const name of data.gone) store.topics.delete(name);
+    changed("topics");
+  },
+  catalog(data) {
+    store.error = data.error;
+    if (!data.error && !store.loaded) loadTopics().catch(() => {});
+    changed("catalog");
+  },
+  round(data) {
+    if (data.ended) store.running.delete(data.work);
+    else store.running.set(data.work, data);
+    changed("running");
+  },
+  job(data) {
+    store.jobs.delete(data.job);
+    store.jobs.set(data.job, data);
+    while (store.jobs.size > 200) store.jobs.delete(store.jobs.keys().next().value);
+    if (data.ended_ms && data.topic) changed(`topic ${data.topic}`);
+    changed("running");
+  },
+  cleaner(data) {
+    store.events.unshift(data);
+    store.events.length = Math.min(store.events.length, EVENTS_KEPT);
+    if (data.event === "round" && data.topic) {
+      const rounds = store.rounds.get(data.topic) || [];
+      rounds.push(data);
+      store.rounds.set(data.topic, rounds.slice(-ROUNDS_KEPT));
+    }
+    if (data.topic) changed(`topic ${data.topic}`);
+    changed("events");
+  },
+};
+
+// Follows the gateway for as long as the page is open, and comes back after every break.
+export async function follow() {
+  let [after, wait_ms] = [0, 250];
+  for (;;) {
+    try {
+      const known = store.gateway ? `?run=${store.gateway.run}&after=${after}` : "";
+      await stream(`/events${known}`, undefined, (kind, data, number) => {
+        if (kind === "hello" && store.gateway && store.gateway.run !== data.run) after = 0;
+        after = Math.max(after, number || 0);
+        wait_ms = 250;
+        setLive("live");
+        takes[kind]?.(data);
+      });
+    } catch (error) {
+      if (error.status === 401) await new Promise((done) => setTimeout(done, 5000));
+    }
+    setLive("lost");
+    await new Promise((done) => setTimeout(done, wait_ms));
+    wait_ms = Math.min(2 * wait_ms, LONGEST_WAIT_MS);
+  }
+}

@@ -1,0 +1,1 @@
+"""What an open page gets: its files, and what happens as it happens."""

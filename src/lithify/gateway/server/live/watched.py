@@ -1,0 +1,138 @@
+"""The state of all topics, kept by the gateway: a look reads only topics that have changed.
+
+GET /status ───────► look ──► overview
+open pages  ──┐        │
+              ▼        ▼
+    every LOOK_MS    rows that differ from those of the look before: only these are sent
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from threading import Lock
+
+from lithify.api.lake import Lake
+from lithify.errors import LithifyError
+from lithify.reports.overview import CatalogOverview, TopicOverview
+from lithify.service.look.overview import StatusWatch
+
+LOOK_MS = 1_500
+"""Between two looks for open pages."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedTopics:
+    """What has changed up to a number."""
+
+    number: int
+    now_ms: int
+    rows: tuple[TopicOverview, ...] = ()
+    gone: tuple[str, ...] = ()
+    error: str | None = None
+    """Why the last look failed."""
+
+
+@dataclass(slots=True)
+class Watched:
+    """The topics as of the last look. Several threads may use it."""
+
+    lake: Lake
+    _watch: StatusWatch = field(init=False)
+    _rows: dict[str, tuple[int, TopicOverview]] = field(default_factory=dict)
+    """By topic, with the number of the look that found it so."""
+    _gone: dict[str, int] = field(default_factory=dict)
+    _number: int = 0
+    _now_ms: int = 0
+    _error: str | None = None
+    _looked_ms: int | None = None
+    _looking: Lock = field(default_factory=Lock)
+    _lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self._watch = self.lake.watch()
+
+    def overview(self) -> CatalogOverview:
+        """The state of all topics now. Raises `WarehouseError`."""
+        with self._looking:
+            return self._look()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there was no look within `LOOK_MS`."""
+        looked_ms = self._looked_ms
+        return looked_ms is None or self.lake.warehouse.clock.monotonic_ms() >= looked_ms + LOOK_MS
+
+    def try_look(self) -> None:
+        """A look, unless another thread does it. Keeps its error."""
+        if not self._looking.acquire(blocking=False):
+            return
+        try:
+            self._look()
+        except LithifyError as error:
+            with self._lock:
+                self._error, self._number = str(error), self._number + (self._error != str(error))
+        finally:
+            self._looked_ms = self.lake.warehouse.clock.monotonic_ms()
+            self._looking.release()
+
+    def since(self, number: int) -> ChangedTopics:
+        """The rows that have changed after that number."""
+        with self._lock:
+            if number == self._number:
+                return ChangedTopics(number, self._now_ms, error=self._error)
+            rows = tuple(row for at, row in self._rows.values() if at > number)
+            gone = tuple(name for name, at in self._gone.items() if at > number)
+            return ChangedTopics(self._number, self._now_ms, rows, gone, self._error)
+
+    @property
+    def number(self) -> int:
+        return self._number
+
+    def _look(self) -> CatalogOverview:
+        overview = self._watch.overview()
+        self._looked_ms = self.lake.warehouse.clock.monotonic_ms()
+        with self._lock:
+            number = self._number + 1
+            if self._note(overview.topics, number) or self._error is not None:
+                self._number = number
+            self._error, self._now_ms = None, overview.now_ms
+        return overview
+
+    def _note(self, topics: Iterable[TopicOverview], number: int) -> bool:
+        """Stores the rows; returns whether any has changed."""
+        before, self._rows = self._rows, {}
+        changed = False
+        for row in topics:
+            at, known = before.pop(row.topic, (0, None))
+            is_new = known is None or not _same(known, row)
+            changed = changed or is_new
+            self._rows[row.topic] = (number, row) if is_new or known is None else (at, known)
+            self._gone.pop(row.topic, None)
+        self._gone |= dict.fromkeys(before, number)
+        while len(self._gone) > GONE_KEPT:
+            del self._gone[next(iter(self._gone))]
+        return changed or bool(before)
+
+
+GONE_KEPT = 1_000
+
+
+def _same(before: TopicOverview, after: TopicOverview) -> bool:
+    """Whether nothing but the time has changed: a reader knows since when a topic is overdue."""
+    if before is after:
+        return True
+    return (before.overdue_ms > 0) == (after.overdue_ms > 0) and before == replace(after, overdue_ms=before.overdue_ms)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class WatchedLake(Lake):
+    """A lake whose `status` comes from a watch that is kept."""
+
+    watched: Watched | None = None
+
+    def status(self, *, now_ms: int | None = None) -> CatalogOverview:
+        """As of another time it is found anew."""
+        if now_ms is not None or self.watched is None:
+            return Lake.status(self, now_ms=now_ms)
+        return self.watched.overview()

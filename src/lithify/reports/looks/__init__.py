@@ -1,0 +1,1 @@
+"""What is shown to a person: the layout of logs, records and keys, running cleaners."""
