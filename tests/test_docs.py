@@ -291,6 +291,7 @@ def printed_of_other_places() -> dict[str, tuple[type, ...]]:
     from lithify.hydration.hydrating import HydrateReport
     from lithify.kafka.publisher.reports import PublishedLog, PublishReport, TranslatedPosition
     from lithify.reports import groups, ingest, quarantine, replicas
+    from lithify.reports.gateway import tokens
     from lithify.reports.jobs import StandingJobInfo
     from lithify.reports.pulsar import leftovers, rounds
     from lithify.reports.replicas.status import ReplicaInfo, ReplicaStatus
@@ -315,6 +316,8 @@ def printed_of_other_places() -> dict[str, tuple[type, ...]]:
         "replica status": (ReplicaStatus,),
         "replica verify": (replicas.ReplicaVerification,),
         "replica promote": (replicas.PromoteReport,),
+        "token create": (tokens.NewToken,),
+        "token list": (tokens.TokenInfo,),
     }
 
 
@@ -402,6 +405,7 @@ def test_every_parameter_of_a_public_method_is_in_the_reference():
     from lithify.api.lake import Lake, Topic
     from lithify.api.replicas import LakeReplicas
     from lithify.api.standing_jobs import LakeStandingJobs
+    from lithify.api.tokens import LakeTokens
     from lithify.kafka import SnapshotConsumer, hydrate, publish
     from lithify.pulsar_consumer import PulsarSnapshotConsumer
     from lithify.spark_source import register
@@ -412,7 +416,7 @@ def test_every_parameter_of_a_public_method_is_in_the_reference():
         name, _, parameters = signature.partition("(")
         told.setdefault(name, set()).update(part.partition("=")[0].strip() for part in parameters.split(","))
     public = [SnapshotConsumer, PulsarSnapshotConsumer, publish, hydrate, register]
-    kinds = (Lake, Topic, Group, LakeReplicas, LakeStandingJobs)
+    kinds = (Lake, Topic, Group, LakeReplicas, LakeStandingJobs, LakeTokens)
     public += [method for kind in kinds for name, method in vars(kind).items() if name[0] != "_"]
     missing = [
         f"{call.__name__}: {name}"

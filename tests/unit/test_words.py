@@ -21,6 +21,7 @@ from lithify.api.lake import Lake
 from lithify.api.pulsar import LiveTopic, client_config
 from lithify.api.replicas import LakeReplicas
 from lithify.api.stream import Stream
+from lithify.api.tokens import LakeTokens
 from lithify.api.topic import Topic
 from lithify.cli.main import run
 from lithify.cli.verbs import lithify_group
@@ -29,13 +30,15 @@ from lithify.errors.redaction import LONGEST
 from lithify.errors.words import CALLS, KEYWORDS, in_python, of_the_command_line
 
 SOURCES = Path(lithify.__file__).parent
-OF_THE_COMMAND_LINE = ("cli", "reports")
+OF_THE_COMMAND_LINE = ("cli", "gateway", "reports")
 """What only it shows, and the tables themselves."""
 WITHOUT_A_CALL = {"doctor"}
 OF_SPARK = {"--add-modules", "--archives", "--class", "--conf", "--master", "--packages"}
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
 
-KINDS: dict[str, Any] = {kind.__name__: kind for kind in (Group, Lake, LakeReplicas, LiveTopic, Stream, Topic)}
+KINDS: dict[str, Any] = {
+    kind.__name__: kind for kind in (Group, Lake, LakeReplicas, LakeTokens, LiveTopic, Stream, Topic)
+}
 NAMES: dict[str, Any] = {
     "lake": Lake,
     "topic": Topic,

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from lithify.api.groups import Group
     from lithify.api.replicas import LakeReplicas
     from lithify.api.standing_jobs import LakeStandingJobs
+    from lithify.api.tokens import LakeTokens
     from lithify.daemons.cleaner.loop import Loop
     from lithify.pulsar.client import ClientConfig
     from lithify.reports.groups import GroupInfo
@@ -276,6 +277,12 @@ class Lake(WholeWarehouse):
         from lithify.api.standing_jobs import LakeStandingJobs
 
         return LakeStandingJobs(self.warehouse, coordination_url)
+
+    def tokens(self, *, coordination_url: str | None = None) -> LakeTokens:
+        """The tokens with which its gateways are asked, in the database that `groups` uses."""
+        from lithify.api.tokens import LakeTokens
+
+        return LakeTokens(self.warehouse, coordination_url)
 
     def delete_topic(self, name: str) -> tuple[str, ...]:
         """Deletes a topic and its files, irreversibly; returns files of other programs in its folder, which it does not

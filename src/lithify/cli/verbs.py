@@ -202,6 +202,22 @@ def replica_group() -> None:
     """
 
 
+@click.group(
+    "token",
+    cls=Nouns,
+    verbs={
+        "create": "tokens.create:create",
+        "list": "tokens.list:list_tokens",
+        "revoke": "tokens.revoke:revoke",
+    },
+)
+def token_group() -> None:
+    """Create, list and revoke the tokens with which a gateway is asked.
+
+    A token has roles, each for one stream or for all. Who has the token may do what its roles include.
+    """
+
+
 SUBJECTS: Mapping[str, Mapping[str, str | click.Command]] = {
     "First steps": {
         "demo": "rounds.demo:demo",
@@ -243,6 +259,9 @@ SUBJECTS: Mapping[str, Mapping[str, str | click.Command]] = {
         "kafka": kafka_group,
         "pulsar": pulsar_group,
         "replica": replica_group,
+    },
+    "Gateways": {
+        "token": token_group,
     },
 }
 """Every verb, as the help of the program lists them."""

@@ -17,6 +17,7 @@
     │   ├── NothingToUndoError             no round that can be undone
     │   ├── UnusualSweepError              a person should check first what would be deleted
     │   ├── UnknownSourceError             no such topic in the Kafka or Pulsar cluster
+    │   ├── AccessDeniedError              a gateway refuses who asks: no valid token, or not the right
     │   └── FencedError                    a log that ends elsewhere than its writer expects
     ├── ConflictError                      other writers committed first, too many times
     ├── UnknownOutcomeError                it cannot be determined whether the commit landed
@@ -36,6 +37,7 @@
     │   ├── CoordinationError              the lease database
     │   ├── BrokerError                    a Kafka or Pulsar cluster that cannot be reached, or refuses the client
     │   └── ConnectorError                 Spark's Kafka connector, Kafka's client or Pulsar's jars are missing
+    ├── BusyError                          a gateway has too much to do, or who asks is too slow
     ├── SubscriptionBusyError              another consumer has the exclusive subscription of a Pulsar topic
     ├── SourceWentBackError                a Kafka log that ends below its copy
     ├── SourceLostError                    records that Kafka deleted before they were copied
@@ -50,21 +52,11 @@ which the command line and its JSON name an error, is the name of the class with
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Any, ClassVar
 
+from lithify.errors.blame import Blame as Blame
 from lithify.errors.redaction import error_text, redact_handled
 from lithify.errors.words import Worded
-
-
-class Blame(Enum):
-    """What has to change before a retry can succeed (C31)."""
-
-    LOG = "what is stored of a log, what was asked for, or a defect"
-    STORE = "the store or catalog that all logs are in, and its free space"
-    ENGINE = "Java, Spark, and the memory and disks of the machines that run rounds"
-    CLOCK = "the clock of this machine, or a person's confirmation that it is right"
-    NONE = "nothing: another commit was first, or the error was requested"
 
 
 class LithifyError(Exception):
@@ -168,6 +160,10 @@ class UnknownSourceError(RefusedError):
     """The Kafka or Pulsar cluster has no such topic, or no such partition of it."""
 
 
+class AccessDeniedError(RefusedError):
+    """A gateway refuses who asks: no valid token, one without the right, or a request from another web site."""
+
+
 class FencedError(RefusedError):
     """A log does not end where this writer expects it: another writer has taken over, and nothing was appended."""
 
@@ -260,6 +256,13 @@ class BrokerError(UnusableEnvironmentError):
 
 class ConnectorError(UnusableEnvironmentError):
     """Spark's Kafka connector, Kafka's client for Python, or Pulsar's jars are missing or do not fit."""
+
+
+class BusyError(LithifyError):
+    """A gateway has too much to do now, or did not get the request in time."""
+
+    blames = Blame.NONE
+    is_outage = True
 
 
 class SubscriptionBusyError(LithifyError):

@@ -77,6 +77,9 @@ one of a setting, or a password's, and the value ends a line, an item or the tex
 
 _BEARER = re.compile(r"\b(Bearer|Basic)\s+(?=[^\s'\"]*\d)[\w.~+/=-]{8,}", re.I)
 
+_TOKEN = re.compile(r"\b(lithify_[0-9a-f]{16})_[0-9a-f]{4,}", re.I)
+"""A token of a gateway, also one that was cut: its id remains, by which `lithify token list` shows whose it is."""
+
 
 class _Known:
     """The secrets that were given; safe to use from several threads, and a text needs no lock."""
@@ -130,7 +133,8 @@ def keep_secret(value: str) -> None:
 def redacted(text: str) -> str:
     """Any text without the secrets that are known, or that look like some."""
     text = _UP_TO_AT.sub(_without_password, KNOWN_SECRETS.hidden(text))
-    return _BEARER.sub(rf"\1 {HIDDEN}", _FIELD.sub(rf"\1{HIDDEN}", _PARAMETER.sub(rf"\1{HIDDEN}", text)))
+    text = _BEARER.sub(rf"\1 {HIDDEN}", _FIELD.sub(rf"\1{HIDDEN}", _PARAMETER.sub(rf"\1{HIDDEN}", text)))
+    return _TOKEN.sub(rf"\1_{HIDDEN}", text)
 
 
 def redacted_json(value: Any) -> Any:

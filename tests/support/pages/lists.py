@@ -25,6 +25,7 @@ EMBEDDED = (
     "docs/operate/settings-and-streams.md",
     "docs/operate/spark-clusters.md",
     "docs/operate/standing-jobs.md",
+    "docs/operate/tokens-and-roles.md",
     "docs/operate/versions-and-space.md",
     "docs/recover/fail-over.md",
     "docs/recover/repair.md",

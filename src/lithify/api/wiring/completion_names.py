@@ -35,13 +35,14 @@ _IDENTITY = "SELECT property_value FROM iceberg_namespace_properties WHERE prope
 _GROUPS = "SELECT DISTINCT consumer_group FROM lithify_positions WHERE scope = ?"
 _REPLICAS = "SELECT name FROM lithify_replicas WHERE scope = ?"
 _JOBS = "SELECT name FROM lithify_standing_jobs WHERE scope = ?"
+_TOKENS = "SELECT name FROM lithify_tokens WHERE scope = ?"
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionNames:
     """The place to read: the one that the flags name, else the default. Raises nothing: what cannot be read is empty.
 
-    `coordination_url` is the database of groups and replicas.
+    `coordination_url` is the database of groups, replicas and tokens.
     """
 
     warehouse: str | None = None
@@ -81,6 +82,14 @@ class CompletionNames:
             return {stored.job.name for stored in jobs.jobs()}
 
         return self._names(lambda folder: _of_scope(folder, _JOBS), ask, shared=True)
+
+    def tokens(self) -> list[str]:
+        def ask() -> Iterable[str]:
+            from lithify.api.wiring.tokens import tokens_of
+
+            return {token.name for token in tokens_of(self._opened(), self._database()).all()}
+
+        return self._names(lambda folder: _of_scope(folder, _TOKENS), ask, shared=True)
 
     def _names(
         self, read: Callable[[Path], Iterable[str]], ask: Callable[[], Iterable[str]], *, shared: bool = False

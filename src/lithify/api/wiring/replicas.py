@@ -13,9 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lithify.api.wiring import COORDINATION_VARIABLE, groups_of, open_warehouse
-from lithify.api.wiring.scopes import database_of, scope_of, scope_of_place, source_of
+from lithify.api.wiring.scopes import database_of, existing_catalog, scope_of, scope_of_place, source_of
 from lithify.daemons.replicas.context import Place, ReplicaContext
-from lithify.errors import RefusedError, WarehouseError
+from lithify.errors import RefusedError
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.names import nearest
 from lithify.ports.groups import Groups, PositionCopies
@@ -44,12 +44,7 @@ def shared_place(
 
     The default of `url` is `$LITHIFY_COORDINATION_URL`. Raises `WarehouseError` if there is no warehouse.
     """
-    catalog, scope = source_of(warehouse).existing(), scope_of(warehouse, makes=makes)
-    if catalog is None:
-        raise WarehouseError(
-            f"{scope.where}: there is no warehouse",
-            hint="check that its disk is mounted, and that --warehouse or $LITHIFY_WAREHOUSE is its place",
-        )
+    catalog, scope = existing_catalog(warehouse), scope_of(warehouse, makes=makes)
     return url or os.environ.get(COORDINATION_VARIABLE) or None, database_of(catalog), scope
 
 

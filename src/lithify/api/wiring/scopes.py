@@ -57,6 +57,17 @@ def source_of(warehouse: Warehouse) -> CatalogSource:
     return _store(warehouse).source
 
 
+def existing_catalog(warehouse: Warehouse) -> Catalog:
+    """The catalog of a warehouse. Raises `WarehouseError` if there is none."""
+    catalog = source_of(warehouse).existing()
+    if catalog is None:
+        raise WarehouseError(
+            f"{scope_of(warehouse).where}: there is no warehouse",
+            hint="check that its disk is mounted, and that --warehouse or $LITHIFY_WAREHOUSE is its place",
+        )
+    return catalog
+
+
 def database_of(catalog: Catalog | None) -> Engine | None:
     """The database of a catalog that is one."""
     from pyiceberg.catalog.sql import SqlCatalog

@@ -44,6 +44,10 @@ def standing_jobs(ctx: click.Context, _param: click.Parameter, incomplete: str) 
     return _starting(_completions(ctx).standing_jobs(), incomplete)
 
 
+def tokens(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return _starting(_completions(ctx).tokens(), incomplete)
+
+
 def targets(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Topics, and streams as `STREAM/`, in which topics may be created."""
     there = _completions(ctx)

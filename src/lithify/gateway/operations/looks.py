@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lithify.gateway.access.roles import Role
 from lithify.gateway.operations.operation import Operation, Target
+from lithify.model.access.roles import Role
 
 _LAKE, _TOPIC = Target.LAKE, Target.TOPIC
 

@@ -14,7 +14,7 @@ from enum import StrEnum
 from pkgutil import resolve_name
 from typing import Any
 
-from lithify.gateway.access.roles import Role
+from lithify.model.access.roles import Role
 
 PREFIX = "/api/v1"
 

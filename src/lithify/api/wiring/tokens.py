@@ -1,0 +1,33 @@
+"""Where the tokens of gateways are, and the random source that their secrets are from."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import TYPE_CHECKING
+
+from lithify.api.wiring import COORDINATION_VARIABLE
+from lithify.api.wiring.scopes import database_of, existing_catalog, scope_of, source_of
+from lithify.model.access.tokens import ID_BYTES, SECRET_BYTES
+from lithify.ports.store import Warehouse
+
+if TYPE_CHECKING:
+    from lithify.coordination.leases.tokens_sql import SqlTokens
+
+
+def tokens_of(warehouse: Warehouse, url: str | None, *, makes: bool = False) -> SqlTokens:
+    """The tokens of a warehouse, as `open_tokens` does; the default of `url` is `$LITHIFY_COORDINATION_URL`.
+
+    Who is to create tokens, or to run a gateway, `makes` the warehouse and the identity under which they are stored.
+    Raises `RefusedError`, `WarehouseError` or `CoordinationError`.
+    """
+    from lithify.coordination.leases.tokens_sql import open_tokens
+
+    catalog = source_of(warehouse).created() if makes else existing_catalog(warehouse)
+    url = url or os.environ.get(COORDINATION_VARIABLE) or None
+    return open_tokens(url, database_of(catalog), scope_of(warehouse, makes=makes))
+
+
+def new_secret() -> tuple[str, str]:
+    """A new id and a new secret of a token."""
+    return secrets.token_hex(ID_BYTES), secrets.token_hex(SECRET_BYTES)

@@ -1,0 +1,79 @@
+"""Tokens of the gateways of one warehouse, in the database that they share: the catalog's, or one that they name.
+
+The first token creates the table, so that a gateway which only reads them needs no right to create one. A token of the
+database counts for one warehouse: another one that shares the database has tokens of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Engine, delete, func, select
+
+from lithify.coordination.leases.lease_transactions import Transactions, has_table, make_table, required_database
+from lithify.coordination.leases.stored_rows import checked
+from lithify.coordination.leases.tables.tokens import TOKENS, token_of, token_row
+from lithify.errors import RefusedError
+from lithify.model.access.tokens import Token
+from lithify.model.formats.warehouse_scope import WarehouseScope
+
+TOKENS_AT_MOST = 10_000
+"""Of one warehouse: a gateway has all of them in memory."""
+
+
+class SqlTokens:
+    """The tokens of one warehouse."""
+
+    def __init__(self, transactions: Transactions, scope: str) -> None:
+        self._transactions, self._scope = transactions, scope
+        self._ours = TOKENS.c.scope == scope
+
+    def all(self) -> tuple[Token, ...]:
+        """All of them, also expired ones, by name. Raises `CoordinationError`."""
+        wanted = select(TOKENS).where(self._ours).order_by(TOKENS.c.name)
+
+        def read(connection: Connection) -> Sequence[Any]:
+            return connection.execute(wanted).all() if has_table(connection, TOKENS) else ()
+
+        self._transactions.check_there()
+        return tuple(map(token_of, checked(self._transactions.done(read), TOKENS)))
+
+    def add(self, token: Token) -> bool:
+        """Stores a token; False if there is one of that name. Raises `RefusedError` if there are too many."""
+        row = token_row(token, self._scope)
+        insert = self._transactions.insert_into(TOKENS).values(row).on_conflict_do_nothing()
+        count = select(func.count()).select_from(TOKENS).where(self._ours)
+        stored = select(TOKENS).where(self._ours, TOKENS.c.name == token.name)
+
+        def add(connection: Connection) -> tuple[bool, bool]:
+            make_table(connection, TOKENS)
+            if connection.execute(count).scalar_one() >= TOKENS_AT_MOST:
+                return False, True
+            connection.execute(insert)
+            # Compared, not counted: a transaction that is done twice finds its own row.
+            return dict(connection.execute(stored).one()._mapping) == row, False
+
+        added, too_many = self._transactions.done(add)
+        if too_many:
+            raise RefusedError(
+                f"there are {TOKENS_AT_MOST:,} tokens already", hint="revoke some: `lithify token list` prints them"
+            )
+        return added
+
+    def remove(self, name: str) -> None:
+        """Removes the token of that name, if there is one."""
+
+        def remove(connection: Connection) -> None:
+            if has_table(connection, TOKENS):
+                connection.execute(delete(TOKENS).where(self._ours, TOKENS.c.name == name))
+
+        self._transactions.done(remove)
+
+
+def open_tokens(url: str | None, catalogs: Engine | None, scope: WarehouseScope) -> SqlTokens:
+    """The tokens of a warehouse, in the database at `url`, else in the catalog's own; connects to none yet.
+
+    Raises `RefusedError` if there is no database that processes share, `CoordinationError` for an invalid URL.
+    """
+    return SqlTokens(required_database(url, catalogs, scope.where, "tokens need an SQL database"), scope.name)

@@ -1,0 +1,62 @@
+"""The guard of a gateway, put together for one warehouse and one address."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from lithify.api.wiring.system_clock import SystemClock
+from lithify.api.wiring.tokens import tokens_of
+from lithify.coordination.leases.tokens_sql import SqlTokens
+from lithify.errors import RefusedError
+from lithify.gateway.access.audit import Audit
+from lithify.gateway.access.authentication import Authentication
+from lithify.gateway.access.failures import Failures
+from lithify.gateway.access.hosts import AllowedHosts
+from lithify.gateway.access.middleware import Access, Application, Guard, KindOf, Limits
+from lithify.gateway.access.token_cache import TokenCache
+from lithify.gateway.listening.listen import Listening
+from lithify.ports.store import Warehouse
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayTokens:
+    """The tokens of a warehouse; `stored` is None where there is no database for them."""
+
+    stored: SqlTokens | None
+
+    @property
+    def usable(self) -> int | None:
+        """How many have not expired. Raises `CoordinationError`."""
+        if self.stored is None:
+            return None
+        now_ms = SystemClock().now_ms()
+        return sum(not token.is_expired(now_ms) for token in self.stored.all())
+
+
+def gateway_tokens(warehouse: Warehouse, coordination_url: str | None) -> GatewayTokens:
+    """The tokens of a warehouse. Raises `WarehouseError`, or `CoordinationError` for an invalid URL."""
+    try:
+        return GatewayTokens(tokens_of(warehouse, coordination_url, makes=True))
+    except RefusedError:  # its catalog is not a database, and none is named
+        return GatewayTokens(None)
+
+
+def guarded(  # noqa: PLR0913 - what a gateway is started with, by name
+    application: Application,
+    listening: Listening,
+    tokens: GatewayTokens,
+    *,
+    hosts: AllowedHosts,
+    kind_of: KindOf,
+    audit: Audit | None = None,
+    limits: Limits | None = None,
+) -> Guard:
+    """The application behind a guard: an ASGI application for one event loop."""
+    now_ms = SystemClock().now_ms
+    cache = None if tokens.stored is None else TokenCache(tokens.stored.all, time.monotonic)
+    is_loopback = listening.address.is_loopback
+    authentication = Authentication(cache, now_ms, needs_token=listening.needs_token, is_loopback=is_loopback)
+    failures = Failures(time.monotonic)
+    access = Access(authentication, failures, now_ms, hosts, kind_of, limits or Limits(), audit)
+    return Guard(application, access)

@@ -1,0 +1,1 @@
+"""What verbs on gateways print."""

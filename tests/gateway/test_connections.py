@@ -1,0 +1,77 @@
+"""Connections on which no whole request comes."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+import pytest
+
+from gateway.served import an_access, read_all, read_one, served
+from lithify.gateway.listening import connections
+
+GET = b"GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@pytest.fixture(scope="module")
+def gateway():
+    with served(an_access(needs_token=False)) as gateway:
+        yield gateway
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(connections, "HEAD_S", 0.3)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_connection_without_a_request_is_closed(gateway):
+    with gateway.connection() as connection:
+        assert read_all(connection) == b""
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_head_that_comes_slowly_is_not_waited_for(gateway):
+    sent = 0
+    with gateway.connection() as connection, suppress(OSError):
+        for byte in GET[:-1] * 50:
+            connection.sendall(bytes([byte]))
+            sent += 1
+            time.sleep(0.05)
+    assert sent < 1_000
+
+
+def test_nor_between_two_requests_of_a_connection(monkeypatch, gateway):
+    with gateway.connection() as connection:
+        connection.sendall(GET)
+        assert read_one(connection)[0] == 200
+        monkeypatch.setattr(connections, "HEAD_S", 0.3)
+        connection.sendall(GET[:10])
+        assert read_all(connection) == b""
+
+
+def test_a_request_that_takes_longer_is_answered(monkeypatch, gateway):
+    monkeypatch.setattr(connections, "HEAD_S", 3.0)
+    with gateway.connection() as connection:
+        connection.sendall(b"POST /hold HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
+        assert gateway.seen.begun.acquire(timeout=60)
+        time.sleep(3.5)
+        gateway.seen.held.set()
+        assert read_one(connection)[0] == 200
+
+
+def test_idle_connections_keep_no_others_away(monkeypatch, gateway):
+    monkeypatch.setattr(connections, "HEAD_S", 300.0)
+    monkeypatch.setattr(connections, "CONNECTIONS_AT_MOST", 5)
+    idle = [gateway.connection() for _ in range(20)]
+    assert [gateway.ask("GET", "/x").status_code for _ in range(3)] == [200] * 3
+    assert read_all(idle[0]) == b""  # the one that has waited longest
+    for one in idle:
+        one.close()
+
+
+def test_requests_that_follow_each_other_on_one_connection_are_answered(gateway):
+    with gateway.connection() as connection:
+        connection.sendall(GET * 2 + GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+        answer = read_all(connection)
+    assert answer.count(b"HTTP/1.1 200") == 3
