@@ -18,6 +18,7 @@ import pytest
 import lithify.service
 from faults.cases import CASES
 from faults.history import several_topics
+from faults.keyed_appends import retried
 from faults.reads import READS
 from faults.test_accepted_losses import a_lossy_ingest
 from faults.test_copied_ids import last_position, sealed_last
@@ -116,6 +117,7 @@ def struck(tmp_path_factory: pytest.TempPathFactory) -> set[CodeType]:
     warehouse = memory_warehouse(folder)
     found |= called(lambda: (sealed_last(warehouse), last_position(warehouse)))
     found |= called(lambda: copied_positions(folder))
+    found |= called(retried)
     return found
 
 

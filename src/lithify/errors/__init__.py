@@ -37,7 +37,7 @@
     │   ├── CoordinationError              the lease database
     │   ├── BrokerError                    a Kafka or Pulsar cluster that cannot be reached, or refuses the client
     │   └── ConnectorError                 Spark's Kafka connector, Kafka's client or Pulsar's jars are missing
-    ├── BusyError                          a gateway has too much to do, or who asks is too slow
+    ├── BusyError                          a gateway has too much to do, or a client is too slow
     ├── SubscriptionBusyError              another consumer has the exclusive subscription of a Pulsar topic
     ├── SourceWentBackError                a Kafka log that ends below its copy
     ├── SourceLostError                    records that Kafka deleted before they were copied
@@ -47,8 +47,7 @@
     └── DefectError                        an unexpected exception
 
 Each says what caused it (`Blame`): a cleaner quarantines a log for its own failures only. A message has what happened
-and where (topic-partition, offset, file), `hint` what to do next, in its reader's words (`words.py`). `code`, by
-which the command line and its JSON name an error, is the name of the class without "Error"."""
+and where, `hint` what to do next (`words.py`). In JSON its `code` is the name of the class without "Error"."""
 
 from __future__ import annotations
 
@@ -259,7 +258,7 @@ class ConnectorError(UnusableEnvironmentError):
 
 
 class BusyError(LithifyError):
-    """A gateway has too much to do now, or did not get the request in time."""
+    """A gateway has too much to do now, or did not get the request in time: nothing was changed."""
 
     blames = Blame.NONE
     is_outage = True

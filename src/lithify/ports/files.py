@@ -76,6 +76,10 @@ class SegmentFiles(Protocol):
         """
         ...
 
+    def joined(self, arrivals: Sequence[Arrivals]) -> Arrivals:
+        """The arrivals of several batches in one log, one after the other, as one; without offsets of their own."""
+        ...
+
     def write(self, state: TopicState, arrivals: Arrivals, base_offset: int, run_id: str) -> tuple[Segment, ...]:
         """Writes new segments; their records get offsets from `base_offset` on unless they have their own.
 

@@ -9,7 +9,7 @@ time, in the order of the batch; sizes are plain sums.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -49,8 +49,7 @@ _KINDS = range(len(TIMESTAMP_TYPES))
 
 
 class MemoryFiles:
-    """`SegmentFiles` in memory. `data` is what there is, by path, `masks` the offsets that masks hide; tests may
-    damage both.
+    """`SegmentFiles` in memory. `data` is what there is, by path, `masks` what masks hide; tests may damage both.
 
     With `converts` it refuses and converts records as a stored lake does, and keeps nothing that a program may change;
     without, it takes them as they are, which costs less.
@@ -69,9 +68,7 @@ class MemoryFiles:
         """Nothing: no other process can open these files."""
         return None
 
-    def receive(
-        self, state: TopicState, batch: Any, *, now_ms: int, keep_offsets: bool
-    ) -> Mapping[int, RecordArrivals]:
+    def receive(self, state: TopicState, batch: Any, *, now_ms: int, keep_offsets: bool) -> dict[int, RecordArrivals]:
         """Raises `InvalidRecordError` for the first refused record, or `InvalidInputError`."""
         arriving: dict[int, list[Record]] = {}
         keyless = sum(log.log_end_offset for log in state.logs)  # keyless records continue the round-robin from there
@@ -100,6 +97,9 @@ class MemoryFiles:
             known = pa.array([kind if kind in _KINDS else 0 for kind in kinds], pa.int32())
             for record, kind in zip(to_records(table.set_column(at, TIMESTAMP_TYPE, known)), kinds, strict=True):
                 yield record if kind in _KINDS else record._replace(timestamp_type=kind)  # `_refusal` looks at it
+
+    def joined(self, arrivals: Sequence[Arrivals]) -> RecordArrivals:
+        return RecordArrivals(tuple(r for a in arrivals if isinstance(a, RecordArrivals) for r in a.content))
 
     def write(self, state: TopicState, arrivals: Arrivals, base_offset: int, run_id: str) -> tuple[Segment, ...]:
         """One segment, or more above `segment.bytes`; offsets from `base_offset` on unless they have their own."""

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary, finalize
 from sqlalchemy import URL, Connection, Engine, Table, false, inspect, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-from sqlalchemy.schema import CreateTable
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from lithify.coordination.leases.database import engine_at, engine_beside, shown
 from lithify.errors import CoordinationError, RefusedError
@@ -145,13 +145,15 @@ def _shared(engine: Engine) -> Transactions:
 
 
 def make_table(connection: Connection, table: Table) -> None:
-    """Creates a table unless it is there."""
+    """Creates a table, with its indexes, unless it is there."""
     # Checked first, as a user of an existing table may have no right to create tables.
     if has_table(connection, table):
         return
     try:
         with connection.begin_nested():  # PostgreSQL fails all but one of concurrent CREATEs nevertheless
             connection.execute(CreateTable(table, if_not_exists=True))
+            for index in table.indexes:
+                connection.execute(CreateIndex(index, if_not_exists=True))
     except DBAPIError:
         if connection.invalidated or not has_table(connection, table):  # on a lost one that would hide why
             raise

@@ -8,6 +8,7 @@ from typing import Any
 from starlette.responses import JSONResponse
 
 from lithify.errors import (
+    BusyError,
     ConflictError,
     CoordinationError,
     FencedError,
@@ -28,7 +29,7 @@ _STATUS: tuple[tuple[tuple[type[LithifyError], ...], int], ...] = (
     ((UnknownTopicError, UnknownStreamError, UnknownGroupError, UnknownVersionError), 404),
     ((TopicExistsError, FencedError, NothingToUndoError, ConflictError), 409),
     ((RefusedError,), 400),
-    ((WarehouseError, CoordinationError, UnusableEnvironmentError), 503),
+    ((BusyError, WarehouseError, CoordinationError, UnusableEnvironmentError), 503),
     ((InsufficientSpaceError,), 507),
 )
 """The first that fits."""

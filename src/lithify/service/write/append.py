@@ -88,7 +88,7 @@ def append(
     check_ends(state, expected_end)
     if not arrivals and not end_offsets:
         return AppendResult(str(name), state.version, ())
-    staged = _stage(warehouse, state, arrivals, {}, run_id)
+    staged = stage(warehouse, state, arrivals, {}, run_id)
 
     def decide(newest: TopicState) -> TopicEdit | None:
         nonlocal arrivals, settings, staged
@@ -97,9 +97,9 @@ def append(
         check_ends(newest, expected_end)
         if newest.settings != settings:
             arrivals, settings, staged = received(newest), newest.settings, {}
-        staged = _stage(warehouse, newest, arrivals, staged, run_id)
+        staged = stage(warehouse, newest, arrivals, staged, run_id)
         written = tuple(segment for segments in staged.values() for segment in segments)
-        logs = {p: _with(newest.log(p), staged[p], arrivals[p]) for p in arrivals}
+        logs = {p: with_arrivals(newest.log(p), staged[p], arrivals[p]) for p in arrivals}
         logs |= ended(newest, logs, end_offsets)
         if not logs:
             return None
@@ -129,7 +129,7 @@ def check_ends(state: TopicState, expected: Mapping[int, int]) -> None:
             )
 
 
-def _stage(
+def stage(
     warehouse: Warehouse, state: TopicState, arrivals: Mapping[int, Arrivals], staged: Staged, run_id: str
 ) -> Staged:
     """Segments of the arrivals at the log ends of `state`; those written before are used again."""
@@ -154,7 +154,8 @@ def _stage(
     return fresh
 
 
-def _with(log: LogState, segments: tuple[Segment, ...], arriving: Arrivals) -> LogState:
+def with_arrivals(log: LogState, segments: tuple[Segment, ...], arriving: Arrivals) -> LogState:
+    """`log` with what has arrived at its end, in these new segments."""
     ids = arriving.message_ids
     return appended(log, segments, arriving.last_timestamp_ms, None if ids is None else ids[1])
 

@@ -61,6 +61,15 @@ class IcebergFiles:
         tables = receive(batch, Destination.of(state), now_ms=now_ms, keep_offsets=keep_offsets)
         return {partition: ArrowArrivals(table) for partition, table in tables.items()}
 
+    def joined(self, arrivals: Sequence[Arrivals]) -> Arrivals:
+        import pyarrow as pa
+
+        from lithify.store.iceberg.batches import ArrowArrivals
+
+        tables = [arriving.table for arriving in arrivals if isinstance(arriving, ArrowArrivals)]
+        assert len(tables) == len(arrivals)  # as `receive` gave them
+        return arrivals[0] if len(arrivals) == 1 else ArrowArrivals(pa.concat_tables(tables))
+
     def write(self, state: TopicState, arrivals: Arrivals, base_offset: int, run_id: str) -> tuple[Segment, ...]:
         """Raises `WarehouseError` if nothing can be written."""
         from lithify.columnar.arrivals.incoming import with_offsets
