@@ -401,11 +401,11 @@ def test_every_public_method_is_in_the_reference():
 
 def test_every_parameter_of_a_public_method_is_in_the_reference():
     """As its signature there has them: `sweep(*, delete=False, ...)`."""
+    from lithify.api.gateways.standing_jobs import LakeStandingJobs
+    from lithify.api.gateways.tokens import LakeTokens
     from lithify.api.groups import Group
     from lithify.api.lake import Lake, Topic
     from lithify.api.replicas import LakeReplicas
-    from lithify.api.standing_jobs import LakeStandingJobs
-    from lithify.api.tokens import LakeTokens
     from lithify.kafka import SnapshotConsumer, hydrate, publish
     from lithify.pulsar_consumer import PulsarSnapshotConsumer
     from lithify.spark_source import register

@@ -14,11 +14,12 @@ from starlette.types import ASGIApp
 
 from browser.warehouse import DAMAGED, Earlier, Past, fail, make_stories
 from lithify.api.lake import Lake
-from lithify.gateway.server.app import Gateway, application
-from lithify.gateway.server.jobs import Jobs
+from lithify.gateway.process.serving import Serving
+from lithify.gateway.server.app import Gateway
+from lithify.gateway.server.jobs.jobs import Jobs
 from lithify.gateway.server.live.events import Events
-from lithify.gateway.server.serving import Serving, listen
 from lithify.testing import memory_lake
+from support.servers.gateways import bound_port, guarded_gateway
 
 ENOUGH_MS = 60_000
 expect.set_options(timeout=ENOUGH_MS)
@@ -37,10 +38,10 @@ class Shown:
     def start(self) -> Shown:
         self.events = Events()
         self.jobs = Jobs(self.lake.warehouse.clock, 2, self.events.job)
-        listening = listen("127.0.0.1", self.port)
-        self.port = listening.port
-        app = application(Gateway(self.name, self.lake, self.jobs, self.events))
-        self.serving = Serving(self.wrap(app), listening)
+        bound = bound_port(self.port)
+        self.port = bound.address.port
+        app = guarded_gateway(Gateway(self.name, self.lake, self.jobs, self.events))
+        self.serving = Serving(self.wrap(app), bound)
         self.serving.start()
         return self
 

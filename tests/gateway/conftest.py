@@ -10,11 +10,8 @@ import requests
 
 import lithify
 from lithify.api.lake import Lake
-from lithify.gateway.server.app import Gateway, application
-from lithify.gateway.server.jobs import Jobs
-from lithify.gateway.server.live.events import Events
-from lithify.gateway.server.serving import Serving, listen
 from lithify.testing import memory_lake
+from support.servers.gateways import serving_gateway
 
 ENOUGH_S = 30
 
@@ -44,18 +41,10 @@ class Served:
 @pytest.fixture
 def served() -> Iterator[Served]:
     lake = memory_lake()
-    events = Events()
-    jobs = Jobs(lake.warehouse.clock, 2, events.job)
-    listening = listen("127.0.0.1", 0)
-    serving = Serving(application(Gateway("g1", lake, jobs, events)), listening)
-    serving.start()
-    asked = Served(lake, f"http://{listening.where}")
-    try:
+    with serving_gateway(lake) as url:
+        asked = Served(lake, url)
         yield asked
-    finally:
         asked.session.close()
-        jobs.close()
-        serving.close()
 
 
 def orders(lake: Lake) -> None:

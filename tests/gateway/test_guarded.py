@@ -25,7 +25,7 @@ def lake(tmp_path):
     return lithify.open(str(tmp_path / "lake"))
 
 
-def test_a_gateway_counts_the_tokens_that_may_let_somebody_in(lake):
+def test_a_gateway_counts_the_tokens_that_may_let_clients_in(lake):
     tokens = gateway_tokens(lake.warehouse, None)
     assert tokens.usable == 0
     lake.tokens().create("alice", ["admin"])

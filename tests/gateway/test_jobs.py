@@ -6,7 +6,7 @@ import pytest
 
 from gateway.conftest import ENOUGH_S
 from lithify.errors import DamagedError, RoundAbandonedError
-from lithify.gateway.server.jobs import EVENTS_KEPT, KEPT, QUEUED_AT_MOST, Job, Jobs, JobState
+from lithify.gateway.server.jobs.jobs import EVENTS_KEPT, KEPT, QUEUED_AT_MOST, Job, Jobs, JobState
 from lithify.testing import FakeClock
 
 

@@ -96,7 +96,7 @@ def test_errors_are_problems_with_the_codes_of_the_command_line(served: Served, 
     assert told["exit_code"] == 2
 
 
-@pytest.mark.parametrize("path", ["/nothing", "/api/v1/topics/a/b/c", "/api/v1//topics", "/api/v1/jobs/none"])
+@pytest.mark.parametrize("path", ["/nothing", "/api/v1/topics/a/b/c", "/api/v1/topics/", "/api/v1/jobs/none"])
 def test_paths_that_there_are_not_are_problems(served: Served, path):
     answer = served.ask("GET", path)
     assert (answer.status_code, answer.headers["Content-Type"]) == (404, "application/problem+json")

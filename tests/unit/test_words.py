@@ -16,12 +16,12 @@ import pytest
 import lithify
 import lithify.hydration
 import lithify.kafka
+from lithify.api.gateways.tokens import LakeTokens
 from lithify.api.groups import Group
 from lithify.api.lake import Lake
 from lithify.api.pulsar import LiveTopic, client_config
 from lithify.api.replicas import LakeReplicas
 from lithify.api.stream import Stream
-from lithify.api.tokens import LakeTokens
 from lithify.api.topic import Topic
 from lithify.cli.main import run
 from lithify.cli.verbs import lithify_group

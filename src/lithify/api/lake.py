@@ -48,10 +48,10 @@ from lithify.service.look.streams import all_streams
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from lithify.api.gateways.standing_jobs import LakeStandingJobs
+    from lithify.api.gateways.tokens import LakeTokens
     from lithify.api.groups import Group
     from lithify.api.replicas import LakeReplicas
-    from lithify.api.standing_jobs import LakeStandingJobs
-    from lithify.api.tokens import LakeTokens
     from lithify.daemons.cleaner.loop import Loop
     from lithify.pulsar.client import ClientConfig
     from lithify.reports.groups import GroupInfo
@@ -274,13 +274,13 @@ class Lake(WholeWarehouse):
 
     def standing_jobs(self, *, coordination_url: str | None = None) -> LakeStandingJobs:
         """The command lines that gateways run all the time, or again and again; in the database that `groups` uses."""
-        from lithify.api.standing_jobs import LakeStandingJobs
+        from lithify.api.gateways.standing_jobs import LakeStandingJobs
 
         return LakeStandingJobs(self.warehouse, coordination_url)
 
     def tokens(self, *, coordination_url: str | None = None) -> LakeTokens:
         """The tokens with which its gateways are asked, in the database that `groups` uses."""
-        from lithify.api.tokens import LakeTokens
+        from lithify.api.gateways.tokens import LakeTokens
 
         return LakeTokens(self.warehouse, coordination_url)
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
-from lithify.api.wiring.system_clock import SystemClock
 from lithify.api.wiring.tokens import tokens_of
 from lithify.coordination.leases.tokens_sql import SqlTokens
 from lithify.errors import RefusedError
@@ -16,6 +14,7 @@ from lithify.gateway.access.hosts import AllowedHosts
 from lithify.gateway.access.middleware import Access, Application, Guard, KindOf, Limits
 from lithify.gateway.access.token_cache import TokenCache
 from lithify.gateway.listening.listen import Listening
+from lithify.ports.clock import Clock
 from lithify.ports.store import Warehouse
 
 
@@ -24,22 +23,23 @@ class GatewayTokens:
     """The tokens of a warehouse; `stored` is None where there is no database for them."""
 
     stored: SqlTokens | None
+    clock: Clock
 
     @property
     def usable(self) -> int | None:
         """How many have not expired. Raises `CoordinationError`."""
         if self.stored is None:
             return None
-        now_ms = SystemClock().now_ms()
+        now_ms = self.clock.now_ms()
         return sum(not token.is_expired(now_ms) for token in self.stored.all())
 
 
 def gateway_tokens(warehouse: Warehouse, coordination_url: str | None) -> GatewayTokens:
     """The tokens of a warehouse. Raises `WarehouseError`, or `CoordinationError` for an invalid URL."""
     try:
-        return GatewayTokens(tokens_of(warehouse, coordination_url, makes=True))
+        return GatewayTokens(tokens_of(warehouse, coordination_url, makes=True), warehouse.clock)
     except RefusedError:  # its catalog is not a database, and none is named
-        return GatewayTokens(None)
+        return GatewayTokens(None, warehouse.clock)
 
 
 def guarded(  # noqa: PLR0913 - what a gateway is started with, by name
@@ -53,10 +53,14 @@ def guarded(  # noqa: PLR0913 - what a gateway is started with, by name
     limits: Limits | None = None,
 ) -> Guard:
     """The application behind a guard: an ASGI application for one event loop."""
-    now_ms = SystemClock().now_ms
-    cache = None if tokens.stored is None else TokenCache(tokens.stored.all, time.monotonic)
-    is_loopback = listening.address.is_loopback
-    authentication = Authentication(cache, now_ms, needs_token=listening.needs_token, is_loopback=is_loopback)
-    failures = Failures(time.monotonic)
-    access = Access(authentication, failures, now_ms, hosts, kind_of, limits or Limits(), audit)
+    clock = tokens.clock
+
+    def seconds() -> float:
+        return clock.monotonic_ms() / 1000
+
+    cache = None if tokens.stored is None else TokenCache(tokens.stored.all, seconds)
+    authentication = Authentication(
+        cache, clock.now_ms, needs_token=listening.needs_token, is_loopback=listening.address.is_loopback
+    )
+    access = Access(authentication, Failures(seconds), clock.now_ms, hosts, kind_of, limits or Limits(), audit)
     return Guard(application, access)

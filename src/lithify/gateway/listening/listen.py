@@ -10,18 +10,23 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 
 from lithify.errors import RefusedError
-from lithify.gateway.access.hosts import parse_authority
 
-DEFAULT_PORT = 7660
 NO_TOKENS, NO_TLS = "--insecure-no-tokens", "--insecure-no-tls"
 
 
 @dataclass(frozen=True, slots=True)
 class ListenAddress:
-    """`host` is an address, or a name that is resolved when it is listened on; port 0 is any that is free."""
+    """`host` is an address, or a name that is resolved when it is listened on; port 0 is any that is free.
+
+    `localhost` is 127.0.0.1, whatever it may be resolved to.
+    """
 
     host: str
     port: int
+
+    def __post_init__(self) -> None:
+        if self.host.lower() == "localhost":
+            object.__setattr__(self, "host", "127.0.0.1")
 
     @property
     def is_loopback(self) -> bool:
@@ -33,17 +38,6 @@ class ListenAddress:
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-def parse_listen(text: str) -> ListenAddress:
-    """`HOST:PORT`, `HOST` or `[ADDRESS]:PORT`. Raises `RefusedError`."""
-    is_any, hint = text.endswith(":0"), "write HOST:PORT, such as 127.0.0.1:7660 or [::1]:7660"
-    authority = parse_authority(text.removesuffix(":0"))
-    if authority is None:
-        raise RefusedError(f"{text!r} is not an address to listen on", hint=hint)
-    # `localhost` may be resolved to something else: it is an address before it is judged.
-    host = "127.0.0.1" if authority.host == "localhost" else authority.host
-    return ListenAddress(host, 0 if is_any else authority.port or DEFAULT_PORT)
 
 
 @dataclass(frozen=True, slots=True)

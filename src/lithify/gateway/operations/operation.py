@@ -27,6 +27,7 @@ class Target(StrEnum):
     STREAM = "stream:Stream"
     GROUP = "groups:Group"
     REPLICAS = "replicas:LakeReplicas"
+    STANDING_JOBS = "gateways.standing_jobs:LakeStandingJobs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,12 @@ class Operation:
     """Whether it returns a list, which is sent in pages."""
     is_job: bool = False
     """Whether it may take long: it runs as a job, whose events tell of its progress."""
+    by_stream: bool = False
+    """Whether a caller that has the role for some streams gets what is in them; else it needs it for all."""
+    topics: tuple[str, ...] = ("topic",)
+    """Arguments that name topics: the caller needs the role for their streams."""
+    streams: tuple[str, ...] = ("stream",)
+    """Arguments that name streams."""
 
     @property
     def method(self) -> str:

@@ -8,7 +8,9 @@ from lithify.model.access.roles import Role
 _LAKE, _TOPIC = Target.LAKE, Target.TOPIC
 
 OPERATIONS = (
-    Operation("status", _LAKE, "status", "GET /status", Role.LOOK, "overview:CatalogOverview", ("now_ms",)),
+    Operation(
+        "status", _LAKE, "status", "GET /status", Role.LOOK, "overview:CatalogOverview", ("now_ms",), by_stream=True
+    ),
     Operation(
         "topic_status", _TOPIC, "status", "GET /topics/{topic}/status", Role.LOOK, "status:TopicStatus", ("now_ms",)
     ),
@@ -85,7 +87,9 @@ OPERATIONS = (
         "rounds.rate_limits:RatesReport",
         ("read_rate", "write_rate", "shared"),
     ),
-    Operation("quarantine", _LAKE, "quarantine", "GET /quarantine", Role.LOOK, "quarantine:QuarantineReport"),
+    Operation(
+        "quarantine", _LAKE, "quarantine", "GET /quarantine", Role.LOOK, "quarantine:QuarantineReport", by_stream=True
+    ),
     Operation(
         "release",
         _TOPIC,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lithify.gateway.operations import cuts, groups, looks, rounds, topics
+from lithify.gateway.operations import cuts, groups, looks, rounds, standing, topics
 from lithify.gateway.operations.operation import Operation
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -11,4 +11,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *cuts.OPERATIONS,
     *groups.OPERATIONS,
     *looks.OPERATIONS,
+    *standing.OPERATIONS,
 )
+
+BY_NAME = {one.name: one for one in OPERATIONS}

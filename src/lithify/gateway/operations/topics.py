@@ -8,7 +8,9 @@ from lithify.model.access.roles import Role
 _LAKE, _TOPIC, _STREAM = Target.LAKE, Target.TOPIC, Target.STREAM
 
 OPERATIONS = (
-    Operation("list_topics", _LAKE, "topic_infos", "GET /topics", Role.LOOK, "topics:TopicInfo", many=True),
+    Operation(
+        "list_topics", _LAKE, "topic_infos", "GET /topics", Role.LOOK, "topics:TopicInfo", many=True, by_stream=True
+    ),
     Operation(
         "create_topic",
         _LAKE,
@@ -17,6 +19,7 @@ OPERATIONS = (
         Role.TOPIC,
         "topics:TopicInfo",
         ("name", "partitions", "like", "config"),
+        topics=("name", "like"),
     ),
     Operation("topic_info", _TOPIC, "info", "GET /topics/{topic}", Role.LOOK, "topics:TopicInfo"),
     Operation(
@@ -28,8 +31,10 @@ OPERATIONS = (
         "changed_settings:AlterReport",
         ("config", "unset", "partitions"),
     ),
-    Operation("delete_topic", _LAKE, "delete_topic", "DELETE /topics/{name}", Role.TOPIC, ""),
-    Operation("list_streams", _LAKE, "streams", "GET /streams", Role.LOOK, "streams:StreamInfo", many=True),
+    Operation("delete_topic", _LAKE, "delete_topic", "DELETE /topics/{name}", Role.TOPIC, "", topics=("name",)),
+    Operation(
+        "list_streams", _LAKE, "streams", "GET /streams", Role.LOOK, "streams:StreamInfo", many=True, by_stream=True
+    ),
     Operation(
         "create_stream",
         _LAKE,
@@ -38,6 +43,7 @@ OPERATIONS = (
         Role.TOPIC,
         "streams:StreamInfo",
         ("name", "config"),
+        streams=("name",),
     ),
     Operation("stream_info", _STREAM, "info", "GET /streams/{stream}", Role.LOOK, "streams:StreamInfo"),
     Operation(

@@ -15,19 +15,17 @@ from starlette.types import ASGIApp
 
 from lithify.api.lake import Lake
 from lithify.errors import LithifyError
-from lithify.gateway.server.following import events_of
-from lithify.gateway.server.jobs import Job, Jobs
+from lithify.gateway.server.health import Render, health_routes, no_metrics
+from lithify.gateway.server.jobs.job_routes import job_routes
+from lithify.gateway.server.jobs.jobs import Jobs
 from lithify.gateway.server.live.events import Events
 from lithify.gateway.server.live.page import load_page
 from lithify.gateway.server.live.stream import Live
 from lithify.gateway.server.live.watched import Watched, WatchedLake
 from lithify.gateway.server.openapi import description
-from lithify.gateway.server.own_pages import OwnPages
 from lithify.gateway.server.paths import EncodedSlashes
 from lithify.gateway.server.problems import problem, problem_of
-from lithify.gateway.server.routes import page_of, routes, whole_number
-
-NO_JOB = "there is no such job here: it has ended long ago, or another gateway ran it"
+from lithify.gateway.server.routes import routes
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,27 +36,28 @@ class Gateway:
     lake: Lake
     jobs: Jobs
     events: Events = field(default_factory=Events)
-    loopback: bool = True
-    """Whether it listens on this machine alone."""
+    coordination_url: str | None = None
+    """Of the database that gateways share; None for the default of `Lake.cleaner`."""
+    metrics: Render = no_metrics
 
 
 def application(gateway: Gateway) -> ASGIApp:
-    """The ASGI application."""
+    """The ASGI application, which is to be behind a guard: it says what a caller may do, and who that is."""
     watched, page = Watched(gateway.lake), load_page()
     live = Live(gateway.name, gateway.lake.warehouse.clock.new_id(), page.version, gateway.events, watched)
     app = Starlette(
         routes=[
             *page.routes(),
             Route("/api/v1/events", live.answer),
-            *routes(WatchedLake(gateway.lake.warehouse, watched), gateway.jobs),
-            *_job_routes(gateway.jobs),
+            *routes(WatchedLake(gateway.lake.warehouse, watched), gateway.jobs, gateway.coordination_url),
+            *job_routes(gateway.jobs),
+            *health_routes(watched, gateway.metrics),
             Route("/openapi.json", _openapi),
-            Route("/healthz", _healthy),
         ],
         exception_handlers={HTTPException: _http_problem, LithifyError: _error_problem},
     )
     app.router.redirect_slashes = False
-    return OwnPages(EncodedSlashes(app), loopback=gateway.loopback)
+    return EncodedSlashes(app)
 
 
 async def _http_problem(_request: Request, error: Exception) -> Response:
@@ -81,36 +80,3 @@ def _openapi(_request: Request) -> Response:
 @lru_cache(1)
 def _description() -> dict[str, Any]:
     return description()
-
-
-async def _healthy(_request: Request) -> Response:
-    return JSONResponse({"status": "ok"})
-
-
-def _job_routes(jobs: Jobs) -> list[Route]:
-    def job_of(request: Request) -> Job:
-        job = jobs.job(request.path_params["job"])
-        if job is None:
-            raise HTTPException(404, NO_JOB)
-        return job
-
-    def all_jobs(request: Request) -> Response:
-        return JSONResponse(page_of(jobs.all(), request))
-
-    async def one(request: Request) -> Response:
-        return JSONResponse(job_of(request).to_json())
-
-    async def follow(request: Request) -> Response:
-        return events_of(job_of(request), {}, whole_number(request.headers.get("last-event-id", "")) or 0)
-
-    async def cancel(request: Request) -> Response:
-        job = job_of(request)
-        jobs.cancel(job)
-        return JSONResponse(job.to_json(), 202)
-
-    return [
-        Route("/api/v1/jobs", all_jobs),
-        Route("/api/v1/jobs/{job}", one),
-        Route("/api/v1/jobs/{job}/events", follow),
-        Route("/api/v1/jobs/{job}", cancel, methods=["DELETE"]),
-    ]

@@ -8,6 +8,7 @@ from typing import Any
 from starlette.responses import JSONResponse
 
 from lithify.errors import (
+    AccessDeniedError,
     BusyError,
     ConflictError,
     CoordinationError,
@@ -28,11 +29,13 @@ from lithify.errors import (
 _STATUS: tuple[tuple[tuple[type[LithifyError], ...], int], ...] = (
     ((UnknownTopicError, UnknownStreamError, UnknownGroupError, UnknownVersionError), 404),
     ((TopicExistsError, FencedError, NothingToUndoError, ConflictError), 409),
+    ((AccessDeniedError,), 403),
     ((RefusedError,), 400),
     ((BusyError, WarehouseError, CoordinationError, UnusableEnvironmentError), 503),
     ((InsufficientSpaceError,), 507),
 )
 """The first that fits."""
+RETRY_S = 5
 
 
 def status_of(error: LithifyError) -> int:
@@ -63,4 +66,5 @@ def problem(
 def problem_of(error: LithifyError, **place: Any) -> JSONResponse:
     """The response for an error."""
     told = error_json(error, **place)
-    return problem(status_of(error), error.code, told.pop("message"), **told)
+    headers = {"Retry-After": str(RETRY_S)} if isinstance(error, BusyError) else None
+    return problem(status_of(error), error.code, told.pop("message"), headers=headers, **told)

@@ -6,7 +6,6 @@ job     202 with the job and its place, or with `Accept: text/event-stream` its 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,14 +18,18 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from lithify.api.lake import Lake
-from lithify.errors import InvalidInputError
+from lithify.errors import BusyError, InvalidInputError
 from lithify.errors.defects import as_lithify_error
-from lithify.gateway.operations.operation import Operation, Target
+from lithify.gateway.access.audit import note
+from lithify.gateway.access.callers import Caller
+from lithify.gateway.operations.operation import Operation
 from lithify.gateway.operations.table import OPERATIONS
 from lithify.gateway.server.arguments import arguments_type, of_body, of_query
-from lithify.gateway.server.following import events_of
-from lithify.gateway.server.jobs import QUEUED_AT_MOST, Job, Jobs
-from lithify.gateway.server.problems import problem, problem_of
+from lithify.gateway.server.jobs.following import events_of
+from lithify.gateway.server.jobs.jobs import QUEUED_AT_MOST, Job, Jobs
+from lithify.gateway.server.problems import problem_of
+from lithify.gateway.server.rights import check_rights, visible
+from lithify.gateway.server.targets import Targets
 
 PAGE = 1_000
 """Items of a list in one response, at most and by default."""
@@ -34,9 +37,10 @@ BODY_BYTES = 2**20
 _PAGING = ("offset", "limit")
 
 
-def routes(lake: Lake, jobs: Jobs) -> list[Route]:
-    """The routes of all operations."""
-    return [_Endpoint(one, arguments_type(one), lake, jobs).route() for one in OPERATIONS]
+def routes(lake: Lake, jobs: Jobs, coordination_url: str | None) -> list[Route]:
+    """The routes of all operations. What they share is in the database at the URL, or where `Lake.group` has it."""
+    targets = Targets(lake, coordination_url)
+    return [_Endpoint(one, arguments_type(one), targets, jobs).route() for one in OPERATIONS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,7 @@ class _Endpoint:
 
     operation: Operation
     arguments: type[msgspec.Struct]
-    lake: Lake
+    targets: Targets
     jobs: Jobs
 
     def route(self) -> Route:
@@ -54,12 +58,20 @@ class _Endpoint:
     async def answer(self, request: Request) -> Response:
         place = {name: value.replace("%2F", "/") for name, value in request.path_params.items()}
         try:
-            given = await self._arguments(request)
+            given = place | await self._arguments(request)
+            note(
+                request.scope,
+                what=self.operation.name,
+                topic=given.get("topic", given.get("name")),
+                partition=given.get("partition"),
+            )
+            caller = check_rights(request.scope, self.operation, given)
             if self.operation.is_job:
-                return self._begun(request, place, given)
-            return await run_in_threadpool(self._response, request, place, given)
+                return self._begun(request, caller, given)
+            return await run_in_threadpool(self._response, request, caller, given)
         except Exception as error:
             told = as_lithify_error(error, self.operation.name)
+            note(request.scope, code=told.code)
             return problem_of(told, topic=place.get("topic"))
 
     async def _arguments(self, request: Request) -> dict[str, Any]:
@@ -70,44 +82,27 @@ class _Endpoint:
             query = type(query)([(name, value) for name, value in query.multi_items() if name not in _PAGING])
         return of_query(self.arguments, query)
 
-    def _called(self, place: Mapping[str, str], given: Mapping[str, Any], job: Job | None = None) -> Any:
-        """What the method returns."""
-        function = getattr(self._target(place), self.operation.call)
-        rest = place if self.operation.of is Target.LAKE else {}
-        told = {} if job is None else _listeners(function, job)
-        return function(**rest, **given, **told)
-
-    def _target(self, place: Mapping[str, str]) -> Any:
-        match self.operation.of:
-            case Target.LAKE:
-                return self.lake
-            case Target.TOPIC:
-                return self.lake.topic(place["topic"])
-            case Target.STREAM:
-                return self.lake.stream(place["stream"])
-            case Target.GROUP:
-                return self.lake.group(place["group"])
-            case Target.REPLICAS:
-                return self.lake.replicas()
-
-    def _begun(self, request: Request, place: Mapping[str, str], given: Mapping[str, Any]) -> Response:
+    def _begun(self, request: Request, caller: Caller, given: Mapping[str, Any]) -> Response:
         job = self.jobs.begin(
             self.operation.name,
-            place.get("topic"),
-            getattr(request.state, "who", ""),
-            lambda job: to_json(self._called(place, given, job)),
+            given.get("topic"),
+            caller.name,
+            lambda job: to_json(self.targets.called(self.operation, given, _listeners(job))),
         )
         if job is None:
-            later = f"{QUEUED_AT_MOST} jobs wait already: try again when some have ended"
-            return problem(503, "Busy", later, headers={"Retry-After": "5"})
+            raise BusyError(f"{QUEUED_AT_MOST} jobs wait already", hint="try again when some have ended")
+        note(request.scope, job=job.id)
         where = {"Location": f"/api/v1/jobs/{job.id}"}
         if "text/event-stream" in request.headers.get("accept", ""):
             return events_of(job, where)
         return JSONResponse(job.to_json(), 202, where)
 
-    def _response(self, request: Request, place: Mapping[str, str], given: Mapping[str, Any]) -> Response:
-        result = self._called(place, given)
-        return JSONResponse(page_of(result, request) if self.operation.many else to_json(result))
+    def _response(self, request: Request, caller: Caller, given: Mapping[str, Any]) -> Response:
+        result = visible(self.operation, self.targets.called(self.operation, given), caller)
+        told = page_of(result, request) if self.operation.many else to_json(result)
+        if isinstance(told, dict):
+            note(request.scope, run=told.get("run_id"), version=told.get("version"))
+        return JSONResponse(told)
 
 
 async def _body(request: Request) -> bytes:
@@ -120,11 +115,9 @@ async def _body(request: Request) -> bytes:
     return bytes(body)
 
 
-def _listeners(function: Any, job: Job) -> dict[str, Any]:
-    """What a method tells of its work."""
-    takes = inspect.signature(function).parameters
-    listeners = {"progress": job.progress, "notes": lambda text: job.tell("note", text=text)}
-    return {name: listener for name, listener in listeners.items() if name in takes}
+def _listeners(job: Job) -> dict[str, Any]:
+    """What a method tells of its work, if it takes them."""
+    return {"progress": job.progress, "notes": lambda text: job.tell("note", text=text)}
 
 
 def to_json(result: Any) -> Any:

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any
 
 from lithify.daemons.cleaner.cleaner_options import RoundProgress
-from lithify.gateway.server.jobs import ENDED, Job
+from lithify.gateway.server.jobs.jobs import ENDED, Job
 from lithify.reports.events import CleanerEvent, EventKind, event_text
 
 KEPT = 500

@@ -22,9 +22,12 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 import lithify
-from lithify.gateway.server.following import ALIVE_S, sse
+from lithify.errors import BusyError
+from lithify.gateway.access.callers import require
+from lithify.gateway.server.jobs.following import ALIVE_S, sse
 from lithify.gateway.server.live.events import Events
 from lithify.gateway.server.live.watched import Watched
+from lithify.model.access.roles import Role
 
 TICK_S = 0.2
 ROWS_AT_ONCE = 500
@@ -45,9 +48,10 @@ class Live:
     followers: int = 0
 
     async def answer(self, request: Request) -> Response:
-        """The events from now on, or after those that the follower has."""
+        """The events from now on, or after those that the follower has. They are of all streams."""
+        require(request.scope, Role.LOOK)
         if self.followers >= FOLLOWERS:
-            return Response("too many follow already", 503, {"Retry-After": "10"})
+            raise BusyError(f"{FOLLOWERS} follow already", hint="try again later")
         after = request.query_params.get("after", "")
         known = request.query_params.get("run") == self.run and after.isascii() and after.isdecimal()
         number = int(after) if known and len(after) < 18 else 0

@@ -89,6 +89,11 @@ class Watched:
     def number(self) -> int:
         return self._number
 
+    @property
+    def error(self) -> str | None:
+        """Why the last look failed."""
+        return self._error
+
     def _look(self) -> CatalogOverview:
         overview = self._watch.overview()
         self._looked_ms = self.lake.warehouse.clock.monotonic_ms()

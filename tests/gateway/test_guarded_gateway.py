@@ -1,9 +1,8 @@
-"""Pages of other sites cannot have a visitor's browser change or read anything."""
+"""The guard before the whole application: pages of other sites change nothing, foreign names are refused."""
 
 import pytest
 
 from gateway.conftest import Served, orders
-from lithify.gateway.server.own_pages import is_loopback
 from lithify.gateway.server.routes import BODY_BYTES
 
 TRUNCATE = "/api/v1/topics/shop%2Forders/truncate"
@@ -29,18 +28,14 @@ def test_another_name_for_this_machine_is_refused(served: Served, host):
     assert served.ask("GET", "/api/v1/topics", headers={"Host": host}).status_code in (400, 421)
 
 
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "127.0.0.1:9", "127.8.8.8", "[::1]:7660"])
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "127.0.0.1:9", "[::1]:7660"])
 def test_names_of_this_machine_are_let_through(served: Served, host):
     assert served.ask("GET", "/api/v1/topics", headers={"Host": host}).status_code == 200
-
-
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.1", "gateway", "localhost.evil", ""])
-def test_what_others_reach_is_not_of_this_machine_alone(host):
-    assert not is_loopback(host)
 
 
 def test_a_body_without_an_end_is_refused(served: Served):
     orders(served.lake)
     sent = (b" " * 2**16 for _ in range(1 + 2 * BODY_BYTES // 2**16))
     answer = served.ask("POST", TRUNCATE, data=sent)
-    assert (answer.status_code, answer.json()["code"]) == (400, "InvalidInput")
+    assert (answer.status_code, answer.json()["code"]) == (413, "InvalidInput")
+    assert served.lake.topic("shop/orders").info().records == 3

@@ -17,8 +17,8 @@ from threading import Thread
 from lithify.daemons.cleaner.loop import Loop
 from lithify.daemons.stop import Stop
 from lithify.errors import LithifyError
-from lithify.gateway.server.jobs import Jobs
-from lithify.gateway.server.serving import Serving
+from lithify.gateway.process.serving import Serving
+from lithify.gateway.server.jobs.jobs import Jobs
 from lithify.gateway.standing.standing_jobs import StandingJobs
 
 
@@ -32,6 +32,9 @@ class GatewayDaemon:
     standing: StandingJobs | None
     """None where there is not a database that gateways share."""
     warm: Callable[[], None]
+    url: str
+    warnings: tuple[str, ...] = ()
+    """What a person should know of how it listens."""
 
     @property
     def stop(self) -> Stop:

@@ -12,7 +12,7 @@ from typing import Any
 
 from starlette.responses import StreamingResponse
 
-from lithify.gateway.server.jobs import ENDED, Job
+from lithify.gateway.server.jobs.jobs import ENDED, Job
 
 TICK_S = 0.02
 SLOWEST_TICK_S = 0.5

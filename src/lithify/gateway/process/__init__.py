@@ -1,0 +1,1 @@
+"""One process of a gateway: a cleaner, the server beside it, and standing jobs."""

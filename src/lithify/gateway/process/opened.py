@@ -1,0 +1,87 @@
+"""A gateway of a lake, made but not running yet."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import lithify
+from lithify.api.lake import Lake
+from lithify.api.wiring import FAIR, tasks_at_once
+from lithify.api.wiring.spark_choice import SparkChoice
+from lithify.gateway.access.audit import AuditFile
+from lithify.gateway.access.hosts import AllowedHosts
+from lithify.gateway.listening.bound import BoundSocket, bind
+from lithify.gateway.listening.guarded import gateway_tokens, guarded
+from lithify.gateway.listening.listen import Protection, may_listen
+from lithify.gateway.listening.tls import checked_tls
+from lithify.gateway.process.daemon import GatewayDaemon
+from lithify.gateway.process.options import GatewayOptions
+from lithify.gateway.process.serving import Serving
+from lithify.gateway.server.app import Gateway, application
+from lithify.gateway.server.jobs.jobs import Jobs
+from lithify.gateway.server.kinds import kind_of
+from lithify.gateway.server.live.events import Events
+from lithify.gateway.standing.opened import open_jobs
+from lithify.gateway.standing.options import LEASE_MS, StandingOptions
+from lithify.metrics.cleaner_metrics import CleanerMetrics
+from lithify.metrics.registry import Registry
+from lithify.reports.events import CleanerEvent
+
+JOBS_AT_ONCE = 4
+"""Beside the cleaner's rounds: they share Spark's slots."""
+
+
+def open_gateway(lake: Lake, options: GatewayOptions, **cleaner: Any) -> GatewayDaemon:
+    """The daemon; `cleaner` are the arguments of `Lake.cleaner`.
+
+    Raises `UnusableEnvironmentError` for an address in use, `RefusedError` where it may not listen, and what
+    `Lake.cleaner` raises.
+    """
+    bound = bind(options.address, option="--listen")
+    try:
+        return _opened(lake, options, bound, **cleaner)
+    except BaseException:
+        bound.socket.close()
+        raise
+
+
+def _opened(lake: Lake, options: GatewayOptions, bound: BoundSocket, **cleaner: Any) -> GatewayDaemon:
+    url, clock, name = cleaner.get("coordination_url"), lake.warehouse.clock, options.name
+    tls = None if options.tls is None else checked_tls(options.tls, datetime.fromtimestamp(clock.now_ms() / 1000, UTC))
+    tokens = gateway_tokens(lake.warehouse, url)
+    given = (options.require_tokens, options.insecure_no_tokens, options.insecure_no_tls)
+    listening = may_listen(bound.address, Protection(tokens.usable, tls is not None, *given))
+    events, registry = Events(), Registry(lithify.__version__, clock.now_ms, options.metrics_per_topic)
+    tell = cleaner.pop("tell", lambda _event: None)
+
+    def told(event: CleanerEvent) -> None:
+        for listener in (events.told, measured.event, tell):
+            listener(event)
+
+    loop = lake.cleaner(cleaner_id=name, tell=told, **cleaner)
+    measured = CleanerMetrics(registry, loop.options.interval_ms)
+    measured.watch(loop.figures)
+    loop.reporter.progress_listener = events.proceeded
+    standing = StandingOptions(name, options.place, lease_ms=cleaner.get("lease_ms", LEASE_MS))
+    runs = open_jobs(lake, standing, loop.stop, url, options.tell_job)
+    jobs = Jobs(clock, JOBS_AT_ONCE, events.job)
+    app = guarded(
+        application(Gateway(name, lake, jobs, events, url, registry.render)),
+        listening,
+        tokens,
+        hosts=AllowedHosts(options.hosts),
+        kind_of=kind_of,
+        audit=None if options.audit is None else AuditFile(options.audit),
+    )
+    choice = SparkChoice(conf={**FAIR, **(cleaner.get("spark_conf") or {})})
+
+    def warm() -> None:
+        from lithify.spark.session.warm import warm
+
+        warm(choice.factory(), tasks_at_once())
+
+    scheme = "http" if tls is None else "https"
+    return GatewayDaemon(
+        loop, Serving(app, bound, tls), jobs, runs, warm, f"{scheme}://{bound.address}", listening.warnings
+    )

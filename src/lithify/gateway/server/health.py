@@ -1,0 +1,45 @@
+"""What monitors ask: whether the gateway lives, whether it can serve, and its metrics.
+
+/healthz    200 while the process answers
+/readyz     200 if the catalog can be read, else 503
+/metrics    in the format of Prometheus; needs the role `look` for all streams
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from lithify.gateway.access.callers import require
+from lithify.gateway.server.live.watched import Watched
+from lithify.model.access.roles import Role
+
+Render = Callable[[str], tuple[bytes, str]]
+"""By the header `Accept`: the metrics, and their type."""
+
+
+def no_metrics(_accept: str) -> tuple[bytes, str]:
+    return b"", "text/plain"
+
+
+def health_routes(watched: Watched, metrics: Render) -> list[Route]:
+    def ready(_request: Request) -> Response:
+        if watched.is_due:
+            watched.try_look()
+        if watched.error is None:
+            return JSONResponse({"status": "ok"})
+        return JSONResponse({"status": "the catalog cannot be read"}, 503, {"Retry-After": "5"})
+
+    def measured(request: Request) -> Response:
+        require(request.scope, Role.LOOK)
+        content, kind = metrics(request.headers.get("accept", ""))
+        return Response(content, headers={"Content-Type": kind})
+
+    return [Route("/healthz", _healthy), Route("/readyz", ready), Route("/metrics", measured)]
+
+
+async def _healthy(_request: Request) -> Response:
+    return JSONResponse({"status": "ok"})

@@ -1,0 +1,1 @@
+"""Long work of a gateway as jobs, and how HTTP shows them."""

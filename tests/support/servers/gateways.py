@@ -1,0 +1,49 @@
+"""A gateway's application behind its guard, without a cleaner, as tests serve it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from starlette.types import ASGIApp
+
+from lithify.api.lake import Lake
+from lithify.gateway.access.hosts import AllowedHosts
+from lithify.gateway.listening.bound import BoundSocket, bind
+from lithify.gateway.listening.guarded import GatewayTokens, gateway_tokens, guarded
+from lithify.gateway.listening.listen import ListenAddress, Listening
+from lithify.gateway.process.serving import Serving
+from lithify.gateway.server.app import Gateway, application
+from lithify.gateway.server.jobs.jobs import Jobs
+from lithify.gateway.server.kinds import kind_of
+from lithify.gateway.server.live.events import Events
+
+
+def bound_port(port: int = 0) -> BoundSocket:
+    """A port of this machine, by default one that is free."""
+    return bind(ListenAddress("127.0.0.1", port))
+
+
+def guarded_gateway(gateway: Gateway, *, needs_token: bool = False) -> ASGIApp:
+    """Its application, which lets all in unless it `needs_token`."""
+    listening = Listening(ListenAddress("127.0.0.1", 0), needs_token)
+    tokens = (
+        gateway_tokens(gateway.lake.warehouse, None)
+        if needs_token
+        else GatewayTokens(None, gateway.lake.warehouse.clock)
+    )
+    return guarded(application(gateway), listening, tokens, hosts=AllowedHosts(), kind_of=kind_of)
+
+
+@contextmanager
+def serving_gateway(lake: Lake, *, needs_token: bool = False) -> Iterator[str]:
+    """Its URL, while it is served."""
+    events = Events()
+    jobs, bound = Jobs(lake.warehouse.clock, 2, events.job), bound_port()
+    serving = Serving(guarded_gateway(Gateway("g1", lake, jobs, events), needs_token=needs_token), bound)
+    serving.start()
+    try:
+        yield f"http://{bound.address}"
+    finally:
+        jobs.close()
+        serving.close()
