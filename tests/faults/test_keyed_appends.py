@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from faults.keyed_appends import START_MS, Lake, calls, send_joined
-from lithify.coordination.leases.appends_sql import open_append_notes
+from lithify.coordination.leases.gateways.appends_sql import open_append_notes
 from lithify.errors import UnknownOutcomeError
 from lithify.gateway.appends.appends import Appends
 from lithify.gateway.appends.forgetting import forget_old

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lithify.coordination.leases.appends_sql import SqlAppendNotes, open_append_notes
+from lithify.coordination.leases.gateways.appends_sql import SqlAppendNotes, open_append_notes
 from lithify.errors import (
     BusyError,
     FencedError,

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from leases.conftest import SHARED
-from lithify.coordination.leases.appends_sql import SqlAppendNotes, open_append_notes
+from lithify.coordination.leases.gateways.appends_sql import SqlAppendNotes, open_append_notes
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.names import TopicName
 from lithify.model.topic.append_note import AppendNote, AppendRun, Placed

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from leases.conftest import SHARED
-from lithify.coordination.leases.jobs_sql import SqlStandingJobs, open_standing_jobs
+from lithify.coordination.leases.gateways.jobs_sql import SqlStandingJobs, open_standing_jobs
 from lithify.gateway.standing.output import JobOutput
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.jobs.definition import JobState, StandingJob, StoredJob

@@ -11,7 +11,7 @@ import pytest
 
 from leases.conftest import SHARED
 from lithify.coordination.leases import tokens_sql
-from lithify.coordination.leases.tokens_sql import SqlTokens, open_tokens
+from lithify.coordination.leases.gateways.tokens_sql import SqlTokens, open_tokens
 from lithify.errors import CoordinationError, RefusedError
 from lithify.model.access.roles import Grant, Role
 from lithify.model.access.tokens import Token, hashed

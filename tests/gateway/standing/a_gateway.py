@@ -10,7 +10,7 @@ import signal
 import sys
 
 from lithify.api.wiring.system_clock import SystemClock
-from lithify.coordination.leases.jobs_sql import open_standing_jobs
+from lithify.coordination.leases.gateways.jobs_sql import open_standing_jobs
 from lithify.daemons.stop import Stop
 from lithify.gateway.standing.options import StandingOptions
 from lithify.gateway.standing.standing_jobs import StandingJobs

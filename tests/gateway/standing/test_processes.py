@@ -15,7 +15,7 @@ import pytest
 
 from gateway.standing.gateways import LEASE_MS, GatewayProcess, Journal, is_running, kill, waited
 from lithify.api.wiring.system_clock import SystemClock
-from lithify.coordination.leases.jobs_sql import SqlStandingJobs, open_standing_jobs
+from lithify.coordination.leases.gateways.jobs_sql import SqlStandingJobs, open_standing_jobs
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.jobs.definition import JobState, StandingJob
 from support.processes.frozen import freeze as stop

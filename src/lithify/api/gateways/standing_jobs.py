@@ -16,7 +16,7 @@ from lithify.reports.jobs import StandingJobInfo
 from lithify.reports.report import Reports
 
 if TYPE_CHECKING:
-    from lithify.coordination.leases.jobs_sql import SqlStandingJobs
+    from lithify.coordination.leases.gateways.jobs_sql import SqlStandingJobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class LakeStandingJobs:
         return self._info(replace(stored, job=replace(stored.job, paused=paused)))
 
     def _jobs(self, *, makes: bool = False) -> SqlStandingJobs:
-        from lithify.coordination.leases.jobs_sql import open_standing_jobs
+        from lithify.coordination.leases.gateways.jobs_sql import open_standing_jobs
 
         return open_standing_jobs(*shared_place(self.warehouse, self.coordination_url, makes=makes))
 

@@ -23,7 +23,7 @@ from lithify.reports.gateway.tokens import NewToken, TokenInfo
 from lithify.reports.report import Reports
 
 if TYPE_CHECKING:
-    from lithify.coordination.leases.tokens_sql import SqlTokens
+    from lithify.coordination.leases.gateways.tokens_sql import SqlTokens
 
 
 @dataclass(frozen=True, slots=True)

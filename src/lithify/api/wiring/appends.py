@@ -11,7 +11,7 @@ from lithify.errors import RefusedError
 from lithify.ports.store import Warehouse
 
 if TYPE_CHECKING:
-    from lithify.coordination.leases.appends_sql import SqlAppendNotes
+    from lithify.coordination.leases.gateways.appends_sql import SqlAppendNotes
 
 
 def append_notes_of(warehouse: Warehouse, url: str | None) -> SqlAppendNotes | None:
@@ -21,7 +21,7 @@ def append_notes_of(warehouse: Warehouse, url: str | None) -> SqlAppendNotes | N
     """
     if warehouse.doubles is not None:
         return None
-    from lithify.coordination.leases.appends_sql import open_append_notes
+    from lithify.coordination.leases.gateways.appends_sql import open_append_notes
 
     url = url or os.environ.get(COORDINATION_VARIABLE) or None
     catalog = database_of(source_of(warehouse).created() if url is None else None)

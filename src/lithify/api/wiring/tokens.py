@@ -12,7 +12,7 @@ from lithify.model.access.tokens import ID_BYTES, SECRET_BYTES
 from lithify.ports.store import Warehouse
 
 if TYPE_CHECKING:
-    from lithify.coordination.leases.tokens_sql import SqlTokens
+    from lithify.coordination.leases.gateways.tokens_sql import SqlTokens
 
 
 def tokens_of(warehouse: Warehouse, url: str | None, *, makes: bool = False) -> SqlTokens:
@@ -21,7 +21,7 @@ def tokens_of(warehouse: Warehouse, url: str | None, *, makes: bool = False) -> 
     Who is to create tokens, or to run a gateway, `makes` the warehouse and the identity under which they are stored.
     Raises `RefusedError`, `WarehouseError` or `CoordinationError`.
     """
-    from lithify.coordination.leases.tokens_sql import open_tokens
+    from lithify.coordination.leases.gateways.tokens_sql import open_tokens
 
     catalog = source_of(warehouse).created() if makes else existing_catalog(warehouse)
     url = url or os.environ.get(COORDINATION_VARIABLE) or None

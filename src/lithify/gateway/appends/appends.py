@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-from lithify.coordination.leases.appends_sql import SqlAppendNotes
+from lithify.coordination.leases.gateways.appends_sql import SqlAppendNotes
 from lithify.errors import ConflictError, CoordinationError, LithifyError, RefusedError, UnknownOutcomeError
 from lithify.gateway.appends.key_guard import KeyGuard, NotedElsewhereError, Wanted
 from lithify.gateway.appends.keys import AppendKey

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from lithify.coordination.leases.appends_sql import SqlAppendNotes
+from lithify.coordination.leases.gateways.appends_sql import SqlAppendNotes
 from lithify.errors import ConflictError, UnknownOutcomeError, UnknownTopicError
 from lithify.gateway.appends.settling import settled
 from lithify.model.names import TopicName

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lithify.coordination.leases.appends_sql import SqlAppendNotes
+from lithify.coordination.leases.gateways.appends_sql import SqlAppendNotes
 from lithify.errors import ConflictError, CoordinationError, LithifyError
 from lithify.gateway.appends.keys import AppendKey
 from lithify.model.names import TopicName

@@ -7,7 +7,7 @@ open note ─► has its run landed? ──yes──► noted
 
 from __future__ import annotations
 
-from lithify.coordination.leases.appends_sql import SqlAppendNotes
+from lithify.coordination.leases.gateways.appends_sql import SqlAppendNotes
 from lithify.errors import ConflictError, UnknownOutcomeError
 from lithify.model.names import TopicName
 from lithify.model.topic.append_note import AppendNote, AppendRun

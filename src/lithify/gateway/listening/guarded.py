@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lithify.api.wiring.tokens import tokens_of
-from lithify.coordination.leases.tokens_sql import SqlTokens
+from lithify.coordination.leases.gateways.tokens_sql import SqlTokens
 from lithify.errors import RefusedError
 from lithify.gateway.access.audit import Audit
 from lithify.gateway.access.authentication import Authentication

@@ -6,7 +6,7 @@ from lithify.api.lake import Lake
 from lithify.api.wiring import COORDINATION_VARIABLE
 from lithify.api.wiring.replicas import shared_place
 from lithify.api.wiring.scopes import source_of
-from lithify.coordination.leases.jobs_sql import open_standing_jobs
+from lithify.coordination.leases.gateways.jobs_sql import open_standing_jobs
 from lithify.daemons.stop import Stop
 from lithify.errors import RefusedError
 from lithify.gateway.standing.options import JobListener, StandingOptions

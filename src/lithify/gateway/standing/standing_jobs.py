@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from threading import Event, Lock, Thread
 
-from lithify.coordination.leases.jobs_sql import SqlStandingJobs
+from lithify.coordination.leases.gateways.jobs_sql import SqlStandingJobs
 from lithify.coordination.leases.keeper import LeaseKeeper
 from lithify.daemons.outages import LEASES
 from lithify.daemons.stop import Stop

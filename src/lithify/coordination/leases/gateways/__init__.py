@@ -1,0 +1,1 @@
+"""What gateways share in the database of leases: keys of appends, standing jobs, tokens."""
