@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from leases.conftest import SHARED
-from lithify.coordination.leases import tokens_sql
+from lithify.coordination.leases.gateways import tokens_sql
 from lithify.coordination.leases.gateways.tokens_sql import SqlTokens, open_tokens
 from lithify.errors import CoordinationError, RefusedError
 from lithify.model.access.roles import Grant, Role

@@ -10,7 +10,7 @@ import pytest
 
 import lithify
 from lithify import Lake
-from lithify.coordination.leases import jobs_sql
+from lithify.coordination.leases.gateways import jobs_sql
 from lithify.coordination.leases.gateways.jobs_sql import SqlStandingJobs, open_standing_jobs
 from lithify.errors import CoordinationError, RefusedError
 from lithify.model.formats.warehouse_scope import WarehouseScope
