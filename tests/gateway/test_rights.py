@@ -5,6 +5,7 @@ import requests
 
 import lithify
 from lithify.errors import AccessDeniedError
+from lithify.gateway.access.audit import AuditEntry, ToldAudit
 from lithify.gateway.access.callers import Caller, put_caller
 from lithify.gateway.operations.operation import Operation, Target
 from lithify.gateway.operations.table import OPERATIONS
@@ -84,6 +85,25 @@ def test_a_list_over_all_streams_has_those_that_a_caller_may_see(name):
         told = str(shown.to_json() if hasattr(shown, "to_json") else [one.to_json() for one in shown])
         assert ("secret" in told) == (not hidden and name != "quarantine")
         assert ("shop" in told) == (name != "quarantine")
+
+
+def test_the_audit_log_says_what_was_done_to_which_topic():
+    lake, lines = memory_lake(), list[AuditEntry]()
+    lake.create_topic("shop/orders")
+    with serving_gateway(lake, audit=ToldAudit(lines.append)) as url:
+        orders = f"{url}/api/v1/topics/shop%2Forders"
+        job = requests.post(f"{orders}/rounds", json={}, timeout=60).json()["job"]
+        requests.patch(orders, json={"partitions": 2}, timeout=60)
+        requests.post(f"{orders}/undo", timeout=60)
+        requests.get(orders, timeout=60)
+    told = [(entry.who, entry.status, dict(entry.facts)) for entry in lines]
+    of_orders = {"topic": "shop/orders", "partition": None}
+    assert told[0] == ("local", 202, {"what": "compact", **of_orders, "job": job})
+    assert [(status, facts["what"], facts["topic"]) for _, status, facts in told[1:]] == [
+        (200, "alter_topic", "shop/orders"),
+        (409, "undo", "shop/orders"),
+    ]
+    assert told[2][2]["code"] == "NothingToUndo"
 
 
 def test_tokens_let_in_over_http(tmp_path):

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from starlette.types import ASGIApp
 
 from lithify.api.lake import Lake
+from lithify.gateway.access.audit import Audit
 from lithify.gateway.access.hosts import AllowedHosts
 from lithify.gateway.listening.bound import BoundSocket, bind
 from lithify.gateway.listening.guarded import GatewayTokens, gateway_tokens, guarded
@@ -24,7 +25,7 @@ def bound_port(port: int = 0) -> BoundSocket:
     return bind(ListenAddress("127.0.0.1", port))
 
 
-def guarded_gateway(gateway: Gateway, *, needs_token: bool = False) -> ASGIApp:
+def guarded_gateway(gateway: Gateway, *, needs_token: bool = False, audit: Audit | None = None) -> ASGIApp:
     """Its application, which lets all in unless it `needs_token`."""
     listening = Listening(ListenAddress("127.0.0.1", 0), needs_token)
     tokens = (
@@ -32,15 +33,15 @@ def guarded_gateway(gateway: Gateway, *, needs_token: bool = False) -> ASGIApp:
         if needs_token
         else GatewayTokens(None, gateway.lake.warehouse.clock)
     )
-    return guarded(application(gateway), listening, tokens, hosts=AllowedHosts(), kind_of=kind_of)
+    return guarded(application(gateway), listening, tokens, hosts=AllowedHosts(), kind_of=kind_of, audit=audit)
 
 
 @contextmanager
-def serving_gateway(lake: Lake, *, needs_token: bool = False) -> Iterator[str]:
+def serving_gateway(lake: Lake, *, needs_token: bool = False, audit: Audit | None = None) -> Iterator[str]:
     """Its URL, while it is served."""
     events = Events()
     jobs, bound = Jobs(lake.warehouse.clock, 2, events.job), bound_port()
-    serving = Serving(guarded_gateway(Gateway("g1", lake, jobs, events), needs_token=needs_token), bound)
+    serving = Serving(guarded_gateway(Gateway("g1", lake, jobs, events), needs_token=needs_token, audit=audit), bound)
     serving.start()
     try:
         yield f"http://{bound.address}"

@@ -57,6 +57,11 @@ def _cut(value: Any) -> Any:
     return text if len(text) <= TEXT_CHARACTERS else f"{text[:TEXT_CHARACTERS]}…"
 
 
+def begin_notes(scope: Scope) -> None:
+    """Has notes of the application come here, also if it passes on a copy of the scope."""
+    scope[_KEY] = {}
+
+
 def note(scope: Scope, **facts: Any) -> None:
     """Has the line of this request say more, by names in `FACTS`."""
     scope.setdefault(_KEY, {}).update(facts)

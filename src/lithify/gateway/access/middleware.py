@@ -16,7 +16,7 @@ from http import HTTPStatus
 from typing import Any
 
 from lithify.errors import CoordinationError
-from lithify.gateway.access.audit import Audit, AuditEntry, note, noted
+from lithify.gateway.access.audit import Audit, AuditEntry, begin_notes, note, noted
 from lithify.gateway.access.authentication import Authentication
 from lithify.gateway.access.bodies import GRACE_S, BoundedBody, Receive, length_refusal
 from lithify.gateway.access.callers import Caller, Scope, put_caller
@@ -126,6 +126,7 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begin_notes(scope)
         request = _Request(scope, self._access.kind_of(scope["method"], bytes(scope["raw_path"]).decode("latin-1")))
         send = request.sending(with_headers(send, stored=request.is_open), self._write)
         body = BoundedBody(receive, request.kind.body_bytes, self._access.limits.body_grace_s)
