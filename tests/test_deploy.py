@@ -67,7 +67,7 @@ def test_a_linter_finds_nothing(name: str, tmp_path: Path) -> None:
         ("lithify-kafka-ingest.service", "Restart=always", "Restart=sometimes"),
         ("lithify-replica.service", "Restart=always", "Restart=sometimes"),
         ("cleaner.yaml", "replicas: 2", "replica: 2"),
-        ("gateway.yaml", "targetPort: http", "targetport: http"),
+        ("gateway.yaml", "targetPort: https", "targetport: https"),
         ("kafka-ingest.yaml", "secretName: lithify", "secretname: lithify"),
         ("replica.yaml", "emptyDir: {}", "emptyDir: []"),
         ("compose.yaml", "healthcheck:", "health-check:"),
