@@ -67,3 +67,13 @@ def test_streams_have_turns_of_their_own_which_a_reader_that_leaves_gives_back(g
 def test_a_request_that_fails_gives_its_turn_back(gateway):
     assert [gateway.ask("POST", "/fail").status_code for _ in range(5)] == [500] * 5
     assert gateway.ask("GET", "/x").status_code == 200
+
+
+def test_requests_that_ask_for_events_take_turns_of_streams(gateway):
+    """Those that follow their job would keep all others waiting, for as long as it runs."""
+    with ThreadPoolExecutor(1) as pool:
+        held = pool.submit(gateway.ask, "POST", "/hold", {"Accept": "text/event-stream"})
+        assert gateway.seen.begun.acquire(timeout=30)
+        assert gateway.ask("GET", "/events").status_code == 503
+        gateway.seen.held.set()
+        assert held.result().status_code == 200

@@ -30,6 +30,7 @@ from lithify.gateway.access.turns import BusyRefusalError, TurnLimits, Turns
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 BODY_BYTES = 2**20
+EVENTS = "text/event-stream"
 _READS = frozenset(("GET", "HEAD", "OPTIONS"))
 
 
@@ -90,6 +91,11 @@ class _Request:
     def is_open(self) -> bool:
         """Only to read: nobody changes anything without a token."""
         return self.kind.is_open and not self.changes
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether its answer may last: also that of a job, if its events are asked for."""
+        return self.kind.is_stream or EVENTS in (Headers(self.scope).get(b"accept") or "")
 
     @property
     def address(self) -> str:
@@ -197,7 +203,7 @@ class Guard:
         """Has the application answer; returns why that does not count, if its client was too slow or sent too much."""
         if request.is_open:
             return await self._answered(request, body, send)
-        turns = self._streams if request.kind.is_stream else self._requests
+        turns = self._streams if request.is_stream else self._requests
         try:
             async with turns.turn():
                 return await self._answered(request, body, send)
