@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 import pytest
 import requests
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
-from starlette.types import ASGIApp
 
 from browser.warehouse import DAMAGED, Earlier, Past, fail, make_stories
 from lithify.api.lake import Lake
@@ -31,7 +30,7 @@ class Shown:
 
     lake: Lake
     name: str = "gateway-1"
-    wrap: Callable[[ASGIApp], ASGIApp] = lambda app: app
+    needs_token: bool = False
     port: int = 0
     events: Events = field(default_factory=Events)
 
@@ -40,8 +39,8 @@ class Shown:
         self.jobs = Jobs(self.lake.warehouse.clock, 2, self.events.job)
         bound = bound_port(self.port)
         self.port = bound.address.port
-        app = guarded_gateway(Gateway(self.name, self.lake, self.jobs, self.events))
-        self.serving = Serving(self.wrap(app), bound)
+        app = guarded_gateway(Gateway(self.name, self.lake, self.jobs, self.events), needs_token=self.needs_token)
+        self.serving = Serving(app, bound)
         self.serving.start()
         return self
 

@@ -213,42 +213,6 @@ def test_a_gateway_that_restarts_and_one_that_was_upgraded(opened, monkeypatch):
     shown.stop()
 
 
-def test_a_token_is_asked_for_and_sent_and_what_it_may_not_do_is_not_offered(opened):
-    def guarded(app):
-        async def checked(scope, receive, send):
-            headers = dict(scope.get("headers", ()))
-            status = None
-            if scope["path"].startswith("/api/") and headers.get(b"authorization") != b"Bearer right":
-                status, code = 401, "Unauthorized"
-            elif scope["path"].endswith("/undo"):
-                status, code = 403, "Forbidden"
-            if status is None:
-                return await app(scope, receive, send)
-            body = json.dumps({"status": status, "code": code, "detail": "not with this token"}).encode()
-            kind = [(b"content-type", b"application/problem+json")]
-            await send({"type": "http.response.start", "status": status, "headers": kind})
-            return await send({"type": "http.response.body", "body": body})
-
-        return checked
-
-    shown = Shown(a_shop(), wrap=guarded).start()
-    page = opened(shown.url + "/#/topics/ads%2Fclicks", fails=True)
-    page.get_by_role("textbox", name="Token").fill("wrong")
-    page.keyboard.press("Enter")
-    page.get_by_role("textbox", name="Token").fill("right")
-    page.get_by_role("button", name="Use it").click()
-    expect(page.locator("#live")).to_have_text("gateway-1")
-    page.get_by_role("button", name="Undo …").click()
-    expect(page.get_by_role("alert")).to_contain_text("not with this token")
-    page.get_by_role("button", name="Close").click()
-    expect(page.get_by_role("button", name="Plan")).to_be_visible()
-    expect(page.get_by_role("button", name="Undo …")).to_have_count(0)
-    page.reload()
-    expect(page.locator("#live")).to_have_text("gateway-1")
-    assert "right" not in page.content()
-    shown.stop()
-
-
 @pytest.mark.parametrize("topics", [1_500])
 def test_only_rows_in_sight_are_in_the_document(opened, topics):
     lake = memory_lake()

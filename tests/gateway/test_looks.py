@@ -6,6 +6,7 @@ import pytest
 
 import lithify
 from gateway.conftest import Served
+from lithify.gateway.server.live.watched import Watched, WatchedLake
 from lithify.reports.looks.layout import Part
 from lithify.reports.looks.records import SHOWN_BYTES, shown_bytes
 from lithify.service.look import layout as layouts
@@ -146,5 +147,6 @@ def test_the_cleaners_of_a_catalog_say_what_they_hold(tmp_path):
 
     NoteWriter(loop.coordination, loop.options, loop.reporter, 5).write(7)
     (cleaner,) = lake.running_cleaners()
+    assert WatchedLake(lake.warehouse, Watched(lake)).running_cleaners() == (cleaner,)
     assert (cleaner.cleaner, cleaner.started_ms, cleaner.looked_ms, cleaner.does_upkeep) == ("c1", 5, 7, False)
     assert [(log.topic, log.partition) for log in cleaner.logs] == [(None, 0), ("shop/orders", 1)]

@@ -2,8 +2,10 @@
 
 import re
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
+from hatchling.builders.wheel import WheelBuilder
 from requests import Request
 
 from gateway.conftest import Served
@@ -11,6 +13,7 @@ from lithify.gateway.server.live.page import FIRST, PACKAGE, PLACE, POLICY, TYPE
 
 CONTENT = {f.name: f.read_text("utf-8") for f in files(PACKAGE).iterdir() if f.name.endswith(tuple(TYPES))}
 LINES = 300
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_first_file_names_others_and_its_version(served: Served):
@@ -71,3 +74,9 @@ def test_nothing_is_from_elsewhere_and_nothing_is_inline(name):
 @pytest.mark.parametrize("name", sorted(CONTENT))
 def test_files_are_short(name):
     assert len(CONTENT[name].splitlines()) <= LINES
+
+
+def test_the_wheel_has_every_file_of_the_page():
+    wheel = {file.distribution_path for file in WheelBuilder(str(ROOT)).recurse_included_files()}
+    assert wheel >= {f"lithify/gateway/page/{name}" for name in CONTENT}
+    assert "lithify/gateway/page/__init__.py" in wheel

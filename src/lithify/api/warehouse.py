@@ -57,14 +57,14 @@ class WholeWarehouse:
 
         return failing_logs(self.warehouse)
 
-    def running_cleaners(self) -> Reports[RunningCleaner]:
+    def running_cleaners(self, *, coordination_url: str | None = None) -> Reports[RunningCleaner]:
         """The cleaners and gateways that share the catalog, and the logs on which each works now.
 
-        None where they share no database. Raises `CoordinationError`.
+        They are in the database that `groups` uses; none where they share none. Raises `CoordinationError`.
         """
         from lithify.api.wiring.cleaners import running_cleaners
 
-        return Reports(running_cleaners(self.warehouse))
+        return Reports(running_cleaners(self.warehouse, coordination_url))
 
     def throttle(
         self, *, read_rate: Size | None = None, write_rate: Size | None = None, shared: bool = False

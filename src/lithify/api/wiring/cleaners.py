@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
+from collections.abc import Callable, Mapping
 
 from lithify.api.wiring import COORDINATION_VARIABLE, cleaner_notes
 from lithify.api.wiring.scopes import database_of, scope_of, source_of
@@ -14,10 +15,18 @@ from lithify.ports.store import Warehouse
 from lithify.reports.looks.cleaners import HeldLog, RunningCleaner
 from lithify.service.look.catalog_watch import read_topics
 
+Names = Mapping[str, TopicName]
+"""Of topics, by what identifies each."""
 
-def running_cleaners(warehouse: Warehouse) -> list[RunningCleaner]:
-    """By name; none where there is no shared database. Raises `CoordinationError`."""
-    url = os.environ.get(COORDINATION_VARIABLE) or None
+
+def running_cleaners(
+    warehouse: Warehouse, url: str | None = None, names: Callable[[], Names] | None = None
+) -> list[RunningCleaner]:
+    """By name; none where there is no shared database. Without `names` all topics are read for them.
+
+    Raises `CoordinationError`.
+    """
+    url = url or os.environ.get(COORDINATION_VARIABLE) or None
     notes = {note.cleaner: note for note in cleaner_notes(warehouse, url) or ()}
     if not notes:
         return []
@@ -27,7 +36,7 @@ def running_cleaners(warehouse: Warehouse) -> list[RunningCleaner]:
     leases = coordination.leases()
     upkeep = f"role:upkeep@{scope_of(warehouse).name}"
     held: dict[str, list[HeldLog]] = defaultdict(list)
-    topics = _topics(warehouse) if any(map(_of_a_log, leases)) else {}
+    topics = (names or (lambda: _topics(warehouse)))() if any(map(_of_a_log, leases)) else {}
     for lease in filter(_of_a_log, leases):
         identity, _, partition = lease.name.rpartition("/")
         name = topics.get(identity)
@@ -55,6 +64,6 @@ def _cleaner(lease: Lease) -> str:
     return lease.owner.rpartition("/")[0]
 
 
-def _topics(warehouse: Warehouse) -> dict[str, TopicName]:
+def _topics(warehouse: Warehouse) -> Names:
     states, _ = read_topics(warehouse.store, lambda state: state.identity)
     return {identity: name for name, identity in states.items()}

@@ -7,17 +7,17 @@ import { bytes, CAUSES, change, count, duration, plural, removed, sum, time } fr
 import { jobProgress } from "./running.js";
 import { now, store, watch } from "./store.js";
 
-const denied = new Set(); // actions for which a token of this tab has no right
+const denied = new Set(); // actions, by stream, for which the token of this tab has no right
 
 const total = (logs, name) => sum(logs, (log) => log[name]);
 const waiting = (text) => h("p", { class: "soft", role: "status" }, text);
 
 // Runs `work`; an error is shown in the dialog, and an action without a right to it is offered no more.
-async function tried(box, action, work) {
+async function tried(box, right, work) {
   try {
     return await work();
   } catch (error) {
-    if (error.status === 403) denied.add(action);
+    if (error.status === 403) denied.add(right);
     box.tell(errorText(error));
     box.buttons(box.button("Close", box.close));
     return null;
@@ -72,7 +72,11 @@ function followed(box, begun, done) {
         if (error.status !== 404) return; // it is asked again
         job = { state: "lost", error: { message: "The gateway was restarted and does not know the job any more.", hint: "What it had committed remains: the history of the topic says so." } };
       }
-      if (finished || !(job.ended_ms || job.state === "lost")) return;
+      if (finished) return;
+      if (!job.ended_ms && job.state !== "lost") {
+        store.jobs.set(job.job, job); // where no events tell of it
+        return;
+      }
       finished = true;
       clearInterval(ticking);
       stop();
@@ -93,25 +97,27 @@ function followed(box, begun, done) {
 }
 
 export function actionsOf(name, known, changed) {
-  const button = (action, text, act, kind = "plain") => denied.has(action) ? null : h("button", { type: "button", class: kind, onclick: act }, text);
+  const stream = name.includes("/") ? name.split("/")[0] : "";
+  const right = (action) => `${stream}/${action}`;
+  const button = (action, text, act, kind = "plain") => denied.has(right(action)) ? null : h("button", { type: "button", class: kind, onclick: act }, text);
 
   async function plan(runs) {
     const box = dialog(runs ? "Compact now?" : "Plan of a round", waiting("Reading the metadata …"));
-    const told = await tried(box, runs ? "compact" : "plan", () => get(topicPath(name, "/plan")));
+    const told = await tried(box, right(runs ? "compact" : "plan"), () => get(topicPath(name, "/plan")));
     if (!told) return;
     box.tell(planText(told));
     const idle = told.logs.every((log) => log.idle);
-    box.buttons(box.button(runs ? "Cancel" : "Close", box.close), idle || denied.has("compact") ? null : box.button("Compact now", () => compact(box), "primary"));
+    box.buttons(box.button(runs ? "Cancel" : "Close", box.close), idle || denied.has(right("compact")) ? null : box.button("Compact now", () => compact(box), "primary"));
   }
   async function compact(box) {
     box.title("Compaction");
     box.tell(waiting("Asking for it …"));
-    const job = await tried(box, "compact", () => ask("POST", topicPath(name, "/rounds"), {}));
+    const job = await tried(box, right("compact"), () => ask("POST", topicPath(name, "/rounds"), {}));
     if (job && await followed(box, job, { title: "Compacted", text: roundText })) changed();
   }
   async function verify(against) {
     const box = dialog("Verify", waiting("Asking for it …"));
-    const job = await tried(box, "verify", () => ask("POST", topicPath(name, "/verifications"), against === undefined ? {} : { against }));
+    const job = await tried(box, right("verify"), () => ask("POST", topicPath(name, "/verifications"), against === undefined ? {} : { against }));
     if (job && await followed(box, job, { title: "Verified", text: verifyText })) changed();
   }
   function confirmVerify(against) {
@@ -120,13 +126,13 @@ export function actionsOf(name, known, changed) {
   }
   async function undo() {
     const box = dialog("Undo the last round?", waiting("Reading what it would do …"));
-    const told = await tried(box, "undo", () => get(topicPath(name, "/undo")));
+    const told = await tried(box, right("undo"), () => get(topicPath(name, "/undo")));
     if (!told) return;
     const rows = told.logs.map((log) => [String(log.partition), change(log.first_dirty_offset, log.first_dirty_offset_after), `−${count(log.segments_removed)} +${count(log.segments_added)}`,
       `${log.records_added >= log.records_removed ? "+" : "−"}${count(Math.abs(log.records_added - log.records_removed))}`]);
     box.tell(h("p", null, "The records that the round has removed are there again; records appended since remain."), table("What would change", ["Partition", "Clean below", "Segments", "Records"], rows, [0, 1, 2, 3]));
     box.buttons(box.button("Cancel", box.close), box.button("Undo the round", async () => {
-      const done = await tried(box, "undo", () => ask("POST", topicPath(name, "/undo"), {}));
+      const done = await tried(box, right("undo"), () => ask("POST", topicPath(name, "/undo"), {}));
       if (!done) return;
       box.close();
       notice(`The last round of ${name} was undone: version ${count(done.version)}.`);
@@ -138,7 +144,7 @@ export function actionsOf(name, known, changed) {
     const box = dialog("Release?", h("p", null, `Cleaners try ${plural(failing.length, "log")} again at once. Look first whether the reason is gone:`),
       failing.map((log) => h("div", { class: "error" }, h("p", null, h("b", null, `Partition ${log.partition}, ${plural(log.failures, "failure")}`)), h("p", null, log.error))));
     box.buttons(box.button("Cancel", box.close), box.button("Release", async () => {
-      const done = await tried(box, "release", () => ask("POST", topicPath(name, "/release"), partition === undefined ? {} : { partitions: [partition] }));
+      const done = await tried(box, right("release"), () => ask("POST", topicPath(name, "/release"), partition === undefined ? {} : { partitions: [partition] }));
       if (!done) return;
       box.close();
       notice(`${plural(done.released.length, "log")} of ${name} released: it is tried again at once.`);

@@ -14,7 +14,9 @@ export class Problem extends Error {
 }
 
 let asking = null; // who asks for a token, set by the page
+let refused = false; // a person was asked and gave none: nothing asks again until the page is loaded anew
 
+export const hasToken = () => sessionStorage.getItem(TOKEN) !== null;
 export const asksForTokens = (ask) => { asking = ask; };
 export const topicPath = (topic, rest = "") => `/topics/${encodeURIComponent(topic)}${rest}`;
 
@@ -45,11 +47,20 @@ async function sent(path, options) {
       if (!response.ok && response.status !== 304) throw await problemOf(response);
       return response;
     }
+    const problem = await problemOf(response);
+    if (refused) throw problem;
     if (sessionStorage.getItem(TOKEN) !== used) continue; // another request has asked meanwhile
-    const token = await asking(await problemOf(response));
-    if (!token) throw new Problem(401, { detail: "A token is needed." });
+    const token = await asking(problem, used !== null);
+    refused = !token;
+    if (refused) throw problem;
     sessionStorage.setItem(TOKEN, token);
   }
+}
+
+// Forgets the token, and asks for one if it is needed.
+export function useAnotherToken() {
+  sessionStorage.removeItem(TOKEN);
+  location.reload();
 }
 
 export async function ask(method, path, body) {

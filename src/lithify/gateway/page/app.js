@@ -1,12 +1,14 @@
 // The frame of the page: which view is shown, the state of the connection, colors, tokens, news of the gateway.
 
-import { asksForTokens } from "./api.js";
+import { asksForTokens, useAnotherToken } from "./api.js";
 import { activity } from "./activity.js";
 import { askToken, dialog } from "./dialogs.js";
 import { h, show } from "./dom.js";
 import { cleaners } from "./cleaners.js";
+import { fleet, isSilent, keepWatch } from "./fleet.js";
 import { overview } from "./overview.js";
 import { readers } from "./readers.js";
+import { standingJobs } from "./standing.js";
 import { follow, store, watch } from "./store.js";
 import { topicView } from "./topic.js";
 
@@ -14,7 +16,7 @@ const THEMES = ["light dark", "light", "dark"];
 const NAMES = { "light dark": "as the system has them", light: "light", dark: "dark" };
 const root = document.documentElement;
 const main = document.getElementById("main");
-const views = { topics: overview, activity, cleaners, readers };
+const views = { topics: overview, activity, cleaners, readers, jobs: standingJobs };
 
 let view = null; // {update(kinds), close()}
 
@@ -51,11 +53,18 @@ function mark(name) {
 
 function showLive() {
   const live = document.getElementById("live");
-  const texts = { live: store.gateway?.gateway || "live", lost: "not connected", connecting: "connecting" };
+  const texts = { live: store.gateway?.gateway || "live", lost: "not connected", connecting: "connecting", limited: "some streams", refused: "no token" };
   live.className = `live ${store.live}`;
   live.lastElementChild.textContent = texts[store.live];
-  live.title = store.live === "live" ? `Gateway ${store.gateway?.gateway}, Lithify ${store.gateway?.version}` : "It is tried again and again";
+  live.title = store.live === "live" ? `Gateway ${store.gateway?.gateway}, Lithify ${store.gateway?.version}` : store.trouble || "It is tried again and again";
 }
+
+const LIVE_TEXTS = {
+  lost: () => store.trouble ? `The gateway refuses to answer: ${store.trouble}. It is tried again and again.`
+    : store.gateway ? "The gateway does not answer. What is shown here is as it was; it is tried again and again." : null,
+  limited: () => `The page has a token for some streams only: it reads these topics every few seconds, and shows no rounds as they run. (${store.trouble})`,
+  refused: () => `Nothing is shown without a token: ${store.trouble}.`,
+};
 
 function standing(id, text, ...more) {
   let box = document.getElementById(id);
@@ -70,7 +79,9 @@ function standing(id, text, ...more) {
 function showNews(kinds) {
   if (kinds.has("live") || kinds.has("gateway")) {
     showLive();
-    standing("lost", store.live === "lost" && store.gateway ? "The gateway does not answer. What is shown here is as it was; it is tried again and again." : null);
+    const tokens = store.live === "limited" || store.live === "refused";
+    standing("lost", LIVE_TEXTS[store.live]?.(),
+      ...(tokens ? [h("button", { type: "button", onclick: useAnotherToken }, store.live === "limited" ? "Use another token" : "Give a token")] : []));
   }
   if (kinds.has("gateway") && store.gateway.page !== root.dataset.page) {
     standing("upgraded", "The gateway has another version of this page.",
@@ -79,14 +90,22 @@ function showNews(kinds) {
   if (kinds.has("catalog") || kinds.has("topics")) {
     standing("unreadable", store.error ? `The catalog cannot be read: ${store.error}` : null);
   }
+  if (kinds.has("fleet")) {
+    const silent = (fleet.cleaners || []).filter(isSilent).length;
+    badge("silent", silent, `${silent} silent`);
+  }
   if (kinds.has("running")) {
     const jobs = [...store.jobs.values()].filter((job) => !job.ended_ms).length;
     const number = store.running.size + jobs;
-    const badge = document.getElementById("running");
-    badge.hidden = !number;
-    badge.textContent = number ? ` ${number}` : "";
-    badge.setAttribute("aria-label", `${number} running`);
+    badge("running", number, `${number} running`);
   }
+}
+
+function badge(id, number, label) {
+  const box = document.getElementById(id);
+  box.hidden = !number;
+  box.textContent = number ? ` ${number}` : "";
+  box.setAttribute("aria-label", label);
 }
 
 const KEYS = [["/", "search the topics"], ["↑ ↓", "move between topics; in a drawing, between its parts"],
@@ -113,3 +132,4 @@ addEventListener("keydown", keyboard);
 watch((kinds) => { showNews(kinds); view?.update?.(kinds); });
 route();
 follow();
+keepWatch();

@@ -25,17 +25,19 @@ export const errorText = (error) => h("div", { class: "error", role: "alert" },
 
 let pending = null;
 
-// One question for all requests that need a token at the same time; null if it is refused.
-export function askToken(problem) {
+// One question for all requests that need a token at the same time; null if it is refused. `wrong`: one was sent.
+export function askToken(problem, wrong) {
   pending ||= new Promise((answer) => {
     const field = h("input", { id: "token", type: "password", autocomplete: "off", spellcheck: "false", required: true });
-    const asked = dialog("This gateway needs a token",
+    const asked = dialog(wrong ? "The token was not accepted" : "This gateway needs a token",
       h("p", null, "A token of ", h("code", null, "lithify token create"), ". It is kept until this tab is closed."),
-      problem.message ? h("p", { class: "soft" }, problem.message) : null,
-      h("form", { onsubmit: (event) => { event.preventDefault(); finish(field.value.trim()); } },
+      wrong ? errorText(problem) : null,
+      h("form", { onsubmit: (event) => { event.preventDefault(); give(); } },
         h("label", { for: "token" }, "Token"), field));
     const finish = (token) => { pending = null; answer(token || null); asked.close(); };
-    asked.buttons(asked.button("Cancel", () => finish(null)), asked.button("Use it", () => finish(field.value.trim()), "primary"));
+    // What no header can have is sent as `?`, so that the gateway says that it is none.
+    const give = () => finish(field.value.replace(/\s+/g, "").replace(/[^!-~]/g, "?"));
+    asked.buttons(asked.button("Cancel", () => finish(null)), asked.button("Use it", give, "primary"));
     asked.box.addEventListener("close", () => finish(null));
     field.focus();
   });

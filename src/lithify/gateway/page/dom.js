@@ -31,6 +31,15 @@ export function show(element, ...children) {
   return put(element, ...children);
 }
 
+// The same for what is drawn again and again: the focus stays on its link, or on what has its `data-key`.
+export function redraw(element, ...children) {
+  const at = element.contains(document.activeElement) ? document.activeElement : null;
+  const name = at?.dataset.key ? "data-key" : at?.hasAttribute("href") ? "href" : null;
+  const found = name && `[${name}="${CSS.escape(at.getAttribute(name))}"]`;
+  show(element, ...children);
+  if (found) element.querySelector(found)?.focus({ preventScroll: true });
+  return element;
+}
 
 // Says something to a screen reader, and shows it for a while.
 export function notice(text, kind = "good", more = null) {

@@ -3,7 +3,8 @@
 import { list } from "./api.js";
 import { errorText } from "./dialogs.js";
 import { h, put, show, table } from "./dom.js";
-import { ago, bytes, count, duration } from "./format.js";
+import { ago, bytes, count, duration, plural } from "./format.js";
+import { lagOf } from "./standing.js";
 import { now } from "./store.js";
 
 const link = (topic) => topic ? h("a", { href: `#/topics/${encodeURIComponent(topic)}` }, topic) : "–";
@@ -26,26 +27,53 @@ function groupCard(group) {
   return box;
 }
 
-function replicas(all) {
-  if (!all.length) return h("p", { class: "empty" }, "There are no replicas.");
-  const rows = all.map((one) => [one.name, link(one.topic), one.target, h("span", { class: `state ${one.state}` }, one.state), count(one.lag_records), bytes(one.lag_bytes), one.lag_ms ? duration(one.lag_ms) : "–", one.error || ""]);
-  return table("Replicas", ["Replica", "Topic", "Target", "State", "Lag", "Lag bytes", "Lag time", "Error"], rows, [4, 5, 6]);
+function stateOf(one) {
+  const part = one.to_copy_bytes && ["copying", "replicating"].includes(one.state) ? ` ${Math.floor(100 * one.copied_bytes / one.to_copy_bytes)}%` : "";
+  return h("span", { class: `state ${one.state}` }, one.state, part);
 }
 
-function copies(topics) {
-  const copied = topics.filter((topic) => topic.copy_of);
-  if (!copied.length) return h("p", { class: "empty" }, "No topic is a copy of a topic of Kafka.");
-  return table("Copies", ["Topic", "Copy of", "Partitions", "Records", "Size"], copied.map((topic) => [link(topic.topic), topic.copy_of, count(topic.partitions), count(topic.records), bytes(topic.bytes)]), [2, 3, 4]);
+// What the figures of a replica do not say.
+const notes = (one) => [one.error && one.error + (one.next_retry_at ? `; again ${ago(Date.parse(one.next_retry_at), now())}` : ""),
+  one.positions_error && `Positions of groups: ${one.positions_error}`,
+  one.positions_behind ? `${count(one.positions_behind)} of ${plural(one.positions, "committed position")} not as at the source` : null,
+  one.not_compacting && `Does not compact by itself: ${one.not_compacting}`].filter(Boolean).join(". ");
+
+function replicas(all) {
+  if (!all.length) return h("p", { class: "empty" }, "There are no replicas.");
+  const rows = all.map((one) => [one.name, link(one.topic), one.target, stateOf(one),
+    one.replica_version === one.source_version ? count(one.source_version) : `${count(one.replica_version)} of ${count(one.source_version)}`,
+    count(one.lag_records), bytes(one.lag_bytes), one.lag_ms ? duration(one.lag_ms) : "–", notes(one)]);
+  return table("Replicas", ["Replica", "Topic", "Target", "State", "Version", "Lag", "Lag bytes", "Lag time", "Notes"], rows, [4, 5, 6, 7]);
 }
+
+// The lag is what a standing job has said of its copy last; a copy that is made otherwise tells none.
+function copies([topics, jobs]) {
+  const copied = topics.filter((topic) => topic.copy_of);
+  if (!copied.length) return h("p", { class: "empty" }, "No topic is a copy of a topic of Kafka or Pulsar.");
+  const rows = copied.map((topic) => {
+    const job = jobs.find((one) => one.report?.topic === topic.topic);
+    return [link(topic.topic), topic.copy_of, job ? [h("a", { href: "#/jobs" }, job.name), " ", h("span", { class: `state ${job.state}` }, job.state)] : "–",
+      job ? count(lagOf(job)) : "–", count(topic.partitions), count(topic.records), bytes(topic.bytes)];
+  });
+  return table("Copies", ["Topic", "Copy of", "Standing job", "Lag", "Partitions", "Records", "Size"], rows, [3, 4, 5, 6]);
+}
+
+const read = {
+  groups: () => list("/groups"),
+  replicas: () => list("/replicas"),
+  // Who may not see standing jobs sees the copies without their lag.
+  copies: () => Promise.all([list("/topics"), list("/standing-jobs").catch(() => [])]),
+};
+
+const groups = (all) => all.length ? all.map(groupCard) : h("p", { class: "empty" }, "No group has committed a position.");
 
 export function readers(root) {
   document.title = "Readers – Lithify";
-  const parts = [["Consumer groups", "/groups", (all) => all.length ? all.map(groupCard) : h("p", { class: "empty" }, "No group has committed a position.")], ["Replicas", "/replicas", replicas], ["Ingests", "/topics", copies]];
   put(root, h("h1", null, "Readers and copies"));
-  for (const [title, path, draw] of parts) {
+  for (const [title, load, draw] of [["Consumer groups", read.groups, groups], ["Replicas", read.replicas, replicas], ["Ingests", read.copies, copies]]) {
     const place = h("div", { class: "cards" }, h("p", { class: "soft" }, "Reading …"));
     put(root, h("h2", null, title), place);
-    list(path).then((all) => show(place, draw(all))).catch((error) => show(place, errorText(error)));
+    load().then((all) => show(place, draw(all))).catch((error) => show(place, errorText(error)));
   }
   return {};
 }

@@ -1,7 +1,8 @@
 // What runs now: rounds of the cleaner and jobs, with their progress.
 
 import { h } from "./dom.js";
-import { count, duration } from "./format.js";
+import { fleet } from "./fleet.js";
+import { count, duration, plural } from "./format.js";
 import { now, store } from "./store.js";
 
 const PHASES = { start_spark: "Spark starts", "": "begins" };
@@ -29,10 +30,13 @@ export function jobProgress(job) {
   return bar(`${job.operation} of ${job.topic}`, phase, done, total);
 }
 
-// On the page of a topic: all that works on it.
+// On the page of a topic: all that works on it, here and in other gateways.
 export function progressOf(name) {
+  const others = (fleet.cleaners || []).filter((cleaner) => cleaner.cleaner !== store.gateway?.gateway)
+    .map((cleaner) => [cleaner.cleaner, cleaner.logs.filter((log) => log.topic === name).map((log) => log.partition)]).filter(([, logs]) => logs.length);
   const rounds = [...store.running.values()].filter((round) => round.topics.includes(name));
   const jobs = [...store.jobs.values()].filter((job) => job.topic === name && !job.ended_ms);
   return [...rounds.map((round) => h("div", { class: "card run-card" }, h("p", null, h("b", null, "A round of the cleaner is running"), h("span", { class: "soft" }, `, for ${duration(now() - round.begun_ms)}`)), bar("Round", round.phase, round.done, round.total))),
-    ...jobs.map((job) => h("div", { class: "card run-card" }, h("p", null, h("b", null, `Job: ${job.operation}`), h("span", { class: "soft" }, `, for ${duration(now() - job.begun_ms)}`)), jobProgress(job)))];
+    ...jobs.map((job) => h("div", { class: "card run-card" }, h("p", null, h("b", null, `Job: ${job.operation}`), h("span", { class: "soft" }, `, for ${duration(now() - job.begun_ms)}`)), jobProgress(job))),
+    ...others.map(([cleaner, logs]) => h("div", { class: "card run-card" }, h("p", null, h("b", null, cleaner), ` works on ${plural(logs.length, "log")} of it: partition ${logs.slice(0, 20).join(", ")}${logs.length > 20 ? " and more" : ""}.`)))];
 }

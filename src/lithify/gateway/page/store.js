@@ -1,10 +1,11 @@
 // What the page knows: the topics, what runs and what has happened, kept up to date by the events of the gateway.
 
-import { get, stream } from "./api.js";
+import { get, list, stream } from "./api.js";
 
 const EVENTS_KEPT = 500;
 const ROUNDS_KEPT = 24;
 const LONGEST_WAIT_MS = 10000;
+const LOOK_MS = 5000; // between two looks of a page that may not follow
 
 export const store = {
   gateway: null, // {gateway, run, page, version}
@@ -14,7 +15,8 @@ export const store = {
   jobs: new Map(), // by id, as events tell of them
   rounds: new Map(), // by topic, its latest rounds
   events: [], // newest first
-  live: "connecting", // live, lost
+  live: "connecting", // live, lost, limited (it may not follow), refused (it has no token)
+  trouble: null, // what the gateway has said, if it is not live
   error: null, // why the catalog cannot be read
   skew_ms: 0, // the gateway's clock before this one
 };
@@ -39,9 +41,10 @@ export function changed(kind) {
   waiting.add(kind);
 }
 
-function setLive(live) {
-  if (store.live === live) return;
+function setLive(live, trouble = null) {
+  if (store.live === live && store.trouble === trouble) return;
   store.live = live;
+  store.trouble = trouble;
   changed("live");
 }
 
@@ -102,10 +105,22 @@ const takes = {
   },
 };
 
+const waited = (ms) => new Promise((done) => setTimeout(done, ms));
+
+// What a token shows that is not for all streams, again and again; ends when the gateway no longer answers.
+async function look() {
+  for (;;) {
+    const [jobs] = await Promise.all([list("/jobs", 200), loadTopics()]);
+    for (const job of jobs.reverse()) takes.job(job);
+    await waited(LOOK_MS);
+  }
+}
+
 // Follows the gateway for as long as the page is open, and comes back after every break.
 export async function follow() {
   let [after, wait_ms] = [0, 250];
   for (;;) {
+    let trouble = null;
     try {
       const known = store.gateway ? `?run=${store.gateway.run}&after=${after}` : "";
       await stream(`/events${known}`, undefined, (kind, data, number) => {
@@ -116,10 +131,15 @@ export async function follow() {
         takes[kind]?.(data);
       });
     } catch (error) {
-      if (error.status === 401) await new Promise((done) => setTimeout(done, 5000));
+      trouble = error;
     }
-    setLive("lost");
-    await new Promise((done) => setTimeout(done, wait_ms));
+    if (trouble?.status === 401) return setLive("refused", trouble.message);
+    if (trouble?.status === 403) {
+      setLive("limited", trouble.message);
+      trouble = await look().catch((error) => error);
+    }
+    setLive("lost", trouble?.status ? trouble.message : null);
+    await waited(wait_ms);
     wait_ms = Math.min(2 * wait_ms, LONGEST_WAIT_MS);
   }
 }

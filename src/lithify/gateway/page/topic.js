@@ -96,7 +96,7 @@ export function topicView(root, [name, tab = "logs"]) {
   return {
     update(kinds) {
       if (kinds.has(`topic ${name}`) || kinds.has("restarted")) soon(200);
-      if (kinds.has("topics") || kinds.has("running")) frame();
+      if (kinds.has("topics") || kinds.has("running") || kinds.has("fleet")) frame();
       if (kinds.has("topics") && store.topics.get(name) && store.topics.get(name).at_ms !== width) {
         width = store.topics.get(name).at_ms;
         soon(300);

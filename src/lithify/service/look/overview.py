@@ -54,6 +54,11 @@ class StatusWatch:
             cleaner_rates=rates_of_cleaners(self.warehouse.store),
         )
 
+    def names(self) -> dict[str, TopicName]:
+        """The topics that the last overview could read, by what identifies each."""
+        known = self._watch.known
+        return {one.finding.topic.state.identity: name for name, one in known.items() if one.finding.topic is not None}
+
     def finding(self, topic: AssessedTopic, now_ms: int) -> Finding[TopicOverview]:
         """Its worst log; a person may release failing logs at any time, so it is determined each time."""
         for error in topic.damaged.values():

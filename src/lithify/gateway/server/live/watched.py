@@ -13,8 +13,12 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from lithify.api.lake import Lake
+from lithify.api.wiring.cleaners import running_cleaners
 from lithify.errors import LithifyError
+from lithify.model.names import TopicName
+from lithify.reports.looks.cleaners import RunningCleaner
 from lithify.reports.overview import CatalogOverview, TopicOverview
+from lithify.reports.report import Reports
 from lithify.service.look.overview import StatusWatch
 
 LOOK_MS = 1_500
@@ -56,6 +60,13 @@ class Watched:
         """The state of all topics now. Raises `WarehouseError`."""
         with self._looking:
             return self._look()
+
+    def names(self) -> dict[str, TopicName]:
+        """The topics as of a look that is at most `LOOK_MS` old, by what identifies each. Raises `WarehouseError`."""
+        with self._looking:
+            if self.is_due:
+                self._look()
+            return self._watch.names()
 
     @property
     def is_due(self) -> bool:
@@ -132,7 +143,7 @@ def _same(before: TopicOverview, after: TopicOverview) -> bool:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WatchedLake(Lake):
-    """A lake whose `status` comes from a watch that is kept."""
+    """A lake whose `status` comes from a watch that is kept, and so do names of topics."""
 
     watched: Watched | None = None
 
@@ -141,3 +152,7 @@ class WatchedLake(Lake):
         if now_ms is not None or self.watched is None:
             return Lake.status(self, now_ms=now_ms)
         return self.watched.overview()
+
+    def running_cleaners(self, *, coordination_url: str | None = None) -> Reports[RunningCleaner]:
+        names = None if self.watched is None else self.watched.names
+        return Reports(running_cleaners(self.warehouse, coordination_url, names))
