@@ -121,7 +121,7 @@ def application(seen: Seen) -> Starlette:
 
 
 def kind_of(_method: str, path: str) -> Kind:
-    return Kind(is_open=path == "/healthz", is_stream=path == "/events", body_bytes=100_000)
+    return Kind(is_open=path == "/healthz", lane="streams" if path == "/events" else "requests", body_bytes=100_000)
 
 
 def a_cache(tokens: Callable[[], tuple[Token, ...]]) -> TokenCache:

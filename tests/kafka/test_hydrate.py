@@ -14,8 +14,8 @@ from random import Random
 
 import pytest
 
-from lithify.cli.records.encodings import Encodings
-from lithify.cli.records.lines import format_json
+from lithify.columnar.text.encodings import Encodings
+from lithify.columnar.text.lines import format_json
 from lithify.errors import ConflictError, LithifyError, LogTruncatedError, RefusedError, SourceWentBackError
 from lithify.kafka import HydrateReport, KafkaNote, hydrate
 from lithify.model.record import Record

@@ -54,7 +54,7 @@ def modules(*arguments: str) -> list[str]:
         ("history orders", 211, 243),
         ("compact orders --plan", 235, 351),
         ("group list", 239, 605),
-        ("produce orders /dev/null", 216, 248),
+        ("produce orders /dev/null", 218, 248),
     ],
 )
 def test_a_small_command_imports_little(lithify, command, own, all_of_them):

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from starlette.types import ASGIApp
 
 from lithify.api.lake import Lake
+from lithify.api.wiring.appends import append_notes_of
 from lithify.gateway.access.audit import Audit
 from lithify.gateway.access.hosts import AllowedHosts
 from lithify.gateway.listening.bound import BoundSocket, bind
@@ -41,7 +42,8 @@ def serving_gateway(lake: Lake, *, needs_token: bool = False, audit: Audit | Non
     """Its URL, while it is served."""
     events = Events()
     jobs, bound = Jobs(lake.warehouse.clock, 2, events.job), bound_port()
-    serving = Serving(guarded_gateway(Gateway("g1", lake, jobs, events), needs_token=needs_token, audit=audit), bound)
+    gateway = Gateway("g1", lake, jobs, events, notes=append_notes_of(lake.warehouse, None))
+    serving = Serving(guarded_gateway(gateway, needs_token=needs_token, audit=audit), bound)
     serving.start()
     try:
         yield f"http://{bound.address}"

@@ -11,8 +11,8 @@ import pytest
 
 from lithify.api.lake import open_lake
 from lithify.api.topic import Topic
-from lithify.cli.records.encodings import Encodings
-from lithify.cli.records.lines import format_json
+from lithify.columnar.text.encodings import Encodings
+from lithify.columnar.text.lines import format_json
 from lithify.errors import InvalidInputError, LogTruncatedError, RefusedError
 from lithify.hydration import hydrate
 from lithify.hydration.rows import Change, TableName

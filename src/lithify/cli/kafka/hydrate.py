@@ -10,9 +10,10 @@ from lithify.cli.ingests import counted, noted
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.kafka.settings import kafka_options, kafka_settings, settings_used, wait_option
 from lithify.cli.metrics_options import MetricsAsked, in_turn, metrics_options
-from lithify.cli.records.encodings import Encodings, encodings
+from lithify.cli.records.encodings import encodings
 from lithify.cli.records.hydrate import begun_table, continuous_option, print_hydrated, to_option
-from lithify.cli.records.lines import format_json
+from lithify.columnar.text.encodings import Encodings
+from lithify.columnar.text.lines import format_json
 
 if TYPE_CHECKING:
     from lithify.api.topic import Topic

@@ -11,10 +11,11 @@ from lithify.cli import parameters
 from lithify.cli.completing import names
 from lithify.cli.invocation import Invocation, the_partition, verb
 from lithify.cli.parameters import Members, PointType, StartType
-from lithify.cli.records.encodings import Encodings, encodings
+from lithify.cli.records.encodings import encodings
 from lithify.cli.records.group_consumer import write_group
-from lithify.cli.records.lines import format_json
 from lithify.cli.terminal.output import flush, put
+from lithify.columnar.text.encodings import Encodings
+from lithify.columnar.text.lines import format_json
 from lithify.errors import RefusedError
 from lithify.model.cursor import AtTime, Start
 from lithify.model.message import MessageId

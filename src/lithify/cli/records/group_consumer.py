@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from lithify.cli.records.encodings import Encodings
-from lithify.cli.records.lines import format_json
 from lithify.cli.terminal.output import flush, put, say_error
 from lithify.cli.terminal.watch import pause
+from lithify.columnar.text.encodings import Encodings
+from lithify.columnar.text.lines import format_json
 from lithify.errors import CoordinationError, PartitionTakenOverError
 from lithify.waits.deadline import Deadline
 

@@ -13,10 +13,11 @@ from lithify.cli import parameters
 from lithify.cli.ingests import begun_copy, counted, noted
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.metrics_options import MetricsAsked, in_turn, metrics_options
-from lithify.cli.records.encodings import Encodings, encodings
-from lithify.cli.records.lines import format_json
+from lithify.cli.records.encodings import encodings
 from lithify.cli.terminal.drawing import columns
 from lithify.cli.terminal.output import say, show
+from lithify.columnar.text.encodings import Encodings
+from lithify.columnar.text.lines import format_json
 from lithify.model.settings.units import format_duration, plural
 from lithify.reports.page.wording import count
 

@@ -13,7 +13,7 @@ from lithify.cli import parameters
 from lithify.cli.completing import names
 from lithify.cli.invocation import Invocation, verb
 from lithify.cli.parameters import DurationType
-from lithify.cli.records.encodings import Encodings, encodings
+from lithify.cli.records.encodings import encodings
 from lithify.cli.records.record_files import (
     FORMATS,
     Format,
@@ -29,6 +29,7 @@ from lithify.cli.terminal.drawing import columns
 from lithify.cli.terminal.output import print_json, say, show
 from lithify.cli.terminal.progress import record_progress
 from lithify.cli.terminal.stopping import interrupts
+from lithify.columnar.text.encodings import Encodings
 from lithify.errors import InvalidInputError, InvalidRecordError, LithifyError, RefusedError, UnknownOutcomeError
 from lithify.model.settings.units import plural
 from lithify.reports.page.wording import count

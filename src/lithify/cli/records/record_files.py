@@ -15,9 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from lithify.cli.records.encodings import Encodings
-from lithify.cli.records.lines import LineError, parse_json, parse_tsv, parse_values
 from lithify.cli.records.text_lines import STDIN, LineLimits, batches_of, opened_lines
+from lithify.columnar.text.encodings import Encodings
+from lithify.columnar.text.lines import LineError, parse_json, parse_tsv, parse_values
 from lithify.errors import InvalidInputError, InvalidRecordError
 
 if TYPE_CHECKING:

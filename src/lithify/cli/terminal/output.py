@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,11 +19,7 @@ import click
 from lithify.cli.terminal.drawing import line, results, styled, texts
 from lithify.errors.redaction import redacted_json
 from lithify.reports.page import Outlet, Page
-
-_STEERING = re.compile(
-    "[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
-)
-"""Characters that JSON allows and a terminal acts on or hides: controls, direction marks, zero-width characters."""
+from lithify.reports.page.wording import inert_json
 
 _above: list[Callable[[str], None]] = []
 """What prints above the bars that the terminal shows now."""
@@ -74,11 +69,6 @@ def _discard(stream: TextIO) -> None:
 def print_json(value: Mapping[str, Any], *, err: bool = False) -> None:
     """One JSON object on a line of its own; on stderr without secrets."""
     _print(inert_json(json.dumps(redacted_json(value) if err else value)), err=err)
-
-
-def inert_json(text: str) -> str:
-    """The same JSON, with characters escaped that a terminal acts on."""
-    return _STEERING.sub(lambda match: json.dumps(match[0])[1:-1] if match[0] != "\x7f" else "\\u007f", text)
 
 
 def say(text: str) -> None:

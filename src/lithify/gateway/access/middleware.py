@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Literal, get_args
 
 from lithify.errors import CoordinationError
 from lithify.gateway.access.audit import Audit, AuditEntry, begin_notes, note, noted
@@ -31,7 +31,13 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 BODY_BYTES = 2**20
 EVENTS = "text/event-stream"
+APPENDS_AT_ONCE, READS_AT_ONCE = 64, 16
+"""Each takes a thread."""
 _READS = frozenset(("GET", "HEAD", "OPTIONS"))
+
+Lane = Literal["requests", "streams", "appends", "reads"]
+"""Short ones; events, for as long as a page is open; appends, which wait for a commit; reads of many records."""
+LANES: tuple[Lane, ...] = get_args(Lane)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +46,8 @@ class Kind:
 
     is_open: bool = False
     """It needs no token, and no turn: health, and the files of the page."""
-    is_stream: bool = False
-    """Its answer lasts for as long as its reader wants: events."""
+    lane: Lane = "requests"
+    """With which others it shares a bound on how many are worked on at once."""
     body_bytes: int = BODY_BYTES
     """At most."""
 
@@ -52,10 +58,12 @@ KindOf = Callable[[str, str], Kind]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of one gateway."""
+    """Of one gateway, by lane."""
 
     requests: TurnLimits = TurnLimits(running=64, waiting=256, wait_s=10.0)
     streams: TurnLimits = TurnLimits(running=64, waiting=0, wait_s=1.0)
+    appends: TurnLimits = TurnLimits(running=APPENDS_AT_ONCE, waiting=256, wait_s=10.0)
+    reads: TurnLimits = TurnLimits(running=READS_AT_ONCE, waiting=64, wait_s=10.0)
     body_grace_s: float = GRACE_S
 
 
@@ -93,9 +101,10 @@ class _Request:
         return self.kind.is_open and not self.changes
 
     @property
-    def is_stream(self) -> bool:
-        """Whether its answer may last: also that of a job, if its events are asked for."""
-        return self.kind.is_stream or EVENTS in (Headers(self.scope).get(b"accept") or "")
+    def lane(self) -> Lane:
+        """That of its kind, but for a short one that asks for events: it follows its job."""
+        follows = self.kind.lane == "requests" and EVENTS in (Headers(self.scope).get(b"accept") or "")
+        return "streams" if follows else self.kind.lane
 
     @property
     def address(self) -> str:
@@ -120,8 +129,7 @@ class Guard:
 
     def __init__(self, application: Application, access: Access) -> None:
         self._application, self._access = application, access
-        self._requests = Turns(access.limits.requests, "requests")
-        self._streams = Turns(access.limits.streams, "streams")
+        self._turns = {lane: Turns(getattr(access.limits, lane), lane) for lane in LANES}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -203,9 +211,8 @@ class Guard:
         """Has the application answer; returns why that does not count, if its client was too slow or sent too much."""
         if request.is_open:
             return await self._answered(request, body, send)
-        turns = self._streams if request.is_stream else self._requests
         try:
-            async with turns.turn():
+            async with self._turns[request.lane].turn():
                 return await self._answered(request, body, send)
         except BusyRefusalError as error:
             return error.refusal

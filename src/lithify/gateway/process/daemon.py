@@ -5,6 +5,7 @@ http    requests; short ones on a pool of threads
 jobs    long ones, on threads of their own
 standing  processes of standing jobs, beside it: they end with the request to stop
 warm    starts Spark once, so that the first round need not
+keys    forgets idempotency keys of appends that are a day old
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from threading import Thread
 from lithify.daemons.cleaner.loop import Loop
 from lithify.daemons.stop import Stop
 from lithify.errors import LithifyError
+from lithify.gateway.process.forgetting_keys import ForgettingKeys
 from lithify.gateway.process.serving import Serving
 from lithify.gateway.server.jobs.jobs import Jobs
 from lithify.gateway.standing.standing_jobs import StandingJobs
@@ -35,6 +37,8 @@ class GatewayDaemon:
     url: str
     warnings: tuple[str, ...] = ()
     """What a person should know of how it listens."""
+    forgetting: ForgettingKeys | None = None
+    """None where appends take no keys."""
 
     @property
     def stop(self) -> Stop:
@@ -46,6 +50,8 @@ class GatewayDaemon:
         if self.standing is not None:
             self.standing.start()
         Thread(target=self._warm, name="warm", daemon=True).start()
+        if self.forgetting is not None:
+            Thread(target=self.forgetting.run, name="keys", daemon=True).start()
         try:
             ended = self.loop.run(once=once)
         finally:

@@ -8,6 +8,7 @@ from typing import Any
 import lithify
 from lithify.api.lake import Lake
 from lithify.api.wiring import FAIR, tasks_at_once
+from lithify.api.wiring.appends import append_notes_of
 from lithify.api.wiring.spark_choice import SparkChoice
 from lithify.gateway.access.audit import AuditFile
 from lithify.gateway.access.hosts import AllowedHosts
@@ -16,6 +17,7 @@ from lithify.gateway.listening.guarded import gateway_tokens, guarded
 from lithify.gateway.listening.listen import Protection, may_listen
 from lithify.gateway.listening.tls import checked_tls
 from lithify.gateway.process.daemon import GatewayDaemon
+from lithify.gateway.process.forgetting_keys import ForgettingKeys
 from lithify.gateway.process.options import GatewayOptions
 from lithify.gateway.process.serving import Serving
 from lithify.gateway.server.app import Gateway, application
@@ -66,8 +68,9 @@ def _opened(lake: Lake, options: GatewayOptions, bound: BoundSocket, **cleaner: 
     standing = StandingOptions(name, options.place, lease_ms=cleaner.get("lease_ms", LEASE_MS))
     runs = open_jobs(lake, standing, loop.stop, url, options.tell_job)
     jobs = Jobs(clock, JOBS_AT_ONCE, events.job)
+    notes = append_notes_of(lake.warehouse, url)
     app = guarded(
-        application(Gateway(name, lake, jobs, events, url, registry.render)),
+        application(Gateway(name, lake, jobs, events, url, registry.render, notes)),
         listening,
         tokens,
         hosts=AllowedHosts(options.hosts),
@@ -83,5 +86,12 @@ def _opened(lake: Lake, options: GatewayOptions, bound: BoundSocket, **cleaner: 
 
     scheme = "http" if tls is None else "https"
     return GatewayDaemon(
-        loop, Serving(app, bound, tls), jobs, runs, warm, f"{scheme}://{bound.address}", listening.warnings
+        loop,
+        Serving(app, bound, tls),
+        jobs,
+        runs,
+        warm,
+        f"{scheme}://{bound.address}",
+        listening.warnings,
+        None if notes is None else ForgettingKeys(lake.warehouse, notes, loop.stop),
     )

@@ -14,7 +14,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from lithify.api.lake import Lake
+from lithify.coordination.leases.gateways.appends_sql import SqlAppendNotes
 from lithify.errors import LithifyError
+from lithify.gateway.appends.appends import Appends
 from lithify.gateway.server.health import Render, health_routes, no_metrics
 from lithify.gateway.server.jobs.job_routes import job_routes
 from lithify.gateway.server.jobs.jobs import Jobs
@@ -25,6 +27,8 @@ from lithify.gateway.server.live.watched import Watched, WatchedLake
 from lithify.gateway.server.openapi import description
 from lithify.gateway.server.paths import EncodedSlashes
 from lithify.gateway.server.problems import problem, problem_of
+from lithify.gateway.server.records.append_route import AppendRoute
+from lithify.gateway.server.records.read_routes import ReadRoutes
 from lithify.gateway.server.routes import routes
 
 
@@ -39,17 +43,22 @@ class Gateway:
     coordination_url: str | None = None
     """Of the database that gateways share; None for the default of `Lake.cleaner`."""
     metrics: Render = no_metrics
+    notes: SqlAppendNotes | None = None
+    """Of appends with idempotency keys; without them keys are refused."""
 
 
 def application(gateway: Gateway) -> ASGIApp:
     """The ASGI application, which is to be behind a guard: it says what a caller may do, and who that is."""
     watched, page = Watched(gateway.lake), load_page()
     live = Live(gateway.name, gateway.lake.warehouse.clock.new_id(), page.version, gateway.events, watched)
+    lake = WatchedLake(gateway.lake.warehouse, watched)
     app = Starlette(
         routes=[
             *page.routes(),
             Route("/api/v1/events", live.answer),
-            *routes(WatchedLake(gateway.lake.warehouse, watched), gateway.jobs, gateway.coordination_url),
+            *routes(lake, gateway.jobs, gateway.coordination_url),
+            AppendRoute(lake, Appends(lake.warehouse, gateway.notes)).route(),
+            *ReadRoutes(lake).routes(),
             *job_routes(gateway.jobs),
             *health_routes(watched, gateway.metrics),
             Route("/openapi.json", _openapi),

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from urllib.parse import unquote
+
 from lithify.gateway.access.middleware import Kind
 
 OPEN = frozenset(("/", "/healthz", "/readyz", "/openapi.json"))
 """They have nothing of the warehouse in them."""
+APPENDED_BYTES = 16 * 2**20
+"""The most in the body of an append: as much text as `lithify produce` appends at once."""
 _PAGE = "/page/"
 _EVENTS = "/events"
 
 
-def kind_of(_method: str, path: str) -> Kind:
+def kind_of(method: str, path: str) -> Kind:
     """The kind of a request with that path, as it was sent. What is not known needs a token."""
-    return Kind(is_open=path in OPEN or path.startswith(_PAGE), is_stream=path.endswith(_EVENTS))
+    if path.endswith(_EVENTS):
+        return Kind(lane="streams")
+    match [unquote(part) for part in path.split("/")]:
+        case ["", "api", "v1", "topics", _, "records"] if method == "POST":
+            return Kind(lane="appends", body_bytes=APPENDED_BYTES)
+        case ["", "api", "v1", "topics", _, "records" | "table"]:
+            return Kind(lane="reads")
+    return Kind(is_open=path in OPEN or path.startswith(_PAGE))

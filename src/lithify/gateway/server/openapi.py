@@ -12,6 +12,7 @@ import lithify
 from lithify.gateway.operations.operation import Operation
 from lithify.gateway.operations.table import OPERATIONS
 from lithify.gateway.server.arguments import any_value, arguments_type
+from lithify.gateway.server.records.described import records_paths
 
 _REF = "#/components/schemas/{name}"
 
@@ -31,6 +32,8 @@ def description() -> dict[str, Any]:
         if parameters := [*_in_path(one), *_in_query(kind, fields)]:
             described["parameters"] = parameters
         paths.setdefault(one.path, {})[one.method.lower()] = described
+    for path, methods in records_paths().items():
+        paths.setdefault(path, {}).update(methods)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Lithify gateway", "version": lithify.__version__},

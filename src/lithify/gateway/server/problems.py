@@ -15,6 +15,7 @@ from lithify.errors import (
     FencedError,
     InsufficientSpaceError,
     LithifyError,
+    LogTruncatedError,
     NothingToUndoError,
     RefusedError,
     TopicExistsError,
@@ -23,6 +24,7 @@ from lithify.errors import (
     UnknownTopicError,
     UnknownVersionError,
     UnusableEnvironmentError,
+    VersionSweptError,
     WarehouseError,
 )
 
@@ -30,6 +32,7 @@ _STATUS: tuple[tuple[tuple[type[LithifyError], ...], int], ...] = (
     ((UnknownTopicError, UnknownStreamError, UnknownGroupError, UnknownVersionError), 404),
     ((TopicExistsError, FencedError, NothingToUndoError, ConflictError), 409),
     ((AccessDeniedError,), 403),
+    ((LogTruncatedError, VersionSweptError), 410),
     ((RefusedError,), 400),
     ((BusyError, WarehouseError, CoordinationError, UnusableEnvironmentError), 503),
     ((InsufficientSpaceError,), 507),

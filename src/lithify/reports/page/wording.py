@@ -1,10 +1,17 @@
-"""Numbers, times and errors as words, the same wherever people read them."""
+"""Numbers, times and errors as words, the same wherever people read them; texts that change nothing there."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 
 from lithify.model.settings.units import format_bytes, format_duration, format_time
+
+_STEERING = re.compile(
+    "[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+"""Characters that JSON allows and a terminal acts on or hides: controls, direction marks, zero-width characters."""
 
 
 def visible(text: str) -> str:
@@ -14,6 +21,11 @@ def visible(text: str) -> str:
 
 def _escaped(character: str) -> str:
     return ascii(character)[1:-1]
+
+
+def inert_json(text: str) -> str:
+    """The same JSON, with characters escaped that a terminal acts on."""
+    return _STEERING.sub(lambda match: json.dumps(match[0])[1:-1] if match[0] != "\x7f" else "\\u007f", text)
 
 
 def count(number: int) -> str:

@@ -23,12 +23,12 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from lithify.cli.records.encodings import NOT_UTF8, Encoding, Encodings, to_bytes, to_text
-from lithify.cli.terminal.output import inert_json
+from lithify.columnar.text.encodings import NOT_UTF8, Encoding, Encodings, to_bytes, to_text
 from lithify.errors import LithifyError
 from lithify.model.message import MessageId
 from lithify.model.names import partition_of
 from lithify.model.record import TIMESTAMP_TYPES
+from lithify.reports.page.wording import inert_json
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,0 +1,37 @@
+"""A chore of the gateway: it forgets the idempotency keys of old appends, a little at a time (C75)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from lithify.coordination.leases.gateways.appends_sql import SqlAppendNotes
+from lithify.daemons.stop import Stop
+from lithify.errors import LithifyError
+from lithify.gateway.appends.forgetting import forget_old
+from lithify.ports.store import Warehouse
+
+EVERY_S = 300.0
+CALLS = 50
+"""At most, each time: with 2,000 notes a call, that is 100,000 keys in five minutes. The rest is for the next time."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForgettingKeys:
+    """Runs on a thread until the gateway is stopped. All gateways of a warehouse may do so at once."""
+
+    warehouse: Warehouse
+    notes: SqlAppendNotes
+    stop: Stop
+    every_s: float = EVERY_S
+
+    def run(self) -> None:
+        while not self.stop.asked.wait(self.every_s):
+            with suppress(LithifyError):  # as of a database that is away: the next time tries again
+                self.once()
+
+    def once(self) -> None:
+        """Forgets what is old now, up to `CALLS` times some of it."""
+        for _ in range(CALLS):
+            if not forget_old(self.warehouse, self.notes) or self.stop.asked.is_set():
+                return

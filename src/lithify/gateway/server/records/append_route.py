@@ -1,0 +1,138 @@
+"""`POST /api/v1/topics/{topic}/records`: one atomic batch, answered once it has landed (C1, C75).
+
+A client that has gone gets no answer; once its body has come whole, its records may land.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from lithify.api.lake import Lake
+from lithify.errors import InvalidInputError, InvalidRecordError, LithifyError
+from lithify.errors.defects import as_lithify_error
+from lithify.gateway.access.audit import note
+from lithify.gateway.access.middleware import APPENDS_AT_ONCE
+from lithify.gateway.appends.appends import Appends
+from lithify.gateway.appends.keys import AppendKey
+from lithify.gateway.operations.records import APPEND
+from lithify.gateway.server.arguments import of_query
+from lithify.gateway.server.problems import error_json, problem, problem_of
+from lithify.gateway.server.records.arguments import AppendQuery
+from lithify.gateway.server.records.arrow_body import table_of_stream
+from lithify.gateway.server.records.bodies import Bodies
+from lithify.gateway.server.records.line_body import table_of_lines
+from lithify.gateway.server.records.media import ARROW, LINES, LINES_TOO
+from lithify.gateway.server.rights import check_rights
+from lithify.service.write.append import AppendResult
+
+
+class UnsupportedMediaError(InvalidInputError):
+    """The body is of a type that appends do not take."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """An append as it was requested."""
+
+    topic: str
+    media: str
+    query: AppendQuery
+    key: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AppendRoute:
+    """Appends of one gateway, with threads of their own: each waits for its commit."""
+
+    lake: Lake
+    appends: Appends
+    bodies: Bodies = field(default_factory=Bodies)
+    threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(APPENDS_AT_ONCE, "append"))
+
+    def route(self) -> Route:
+        return Route(APPEND.path, self.answer, methods=[APPEND.method], name=APPEND.name)
+
+    async def answer(self, request: Request) -> Response:
+        topic = request.path_params["topic"].replace("%2F", "/")
+        note(request.scope, what=APPEND.name, topic=topic)
+        try:
+            check_rights(request.scope, APPEND, {"topic": topic})
+            asked = _asked(request, topic)
+        except Exception as error:
+            if "expect" not in request.headers:
+                await _discard(request)  # a client that is sending reads no answer before it has sent
+            return _refused(request, error, topic)
+        try:
+            async with self.bodies.body(request) as body:
+                loop = asyncio.get_running_loop()
+                result = await loop.run_in_executor(self.threads, self._appended, asked, body)
+        except ClientDisconnect:
+            return Response(status_code=400)  # nobody reads it
+        except Exception as error:
+            return _refused(request, error, topic)
+        note(request.scope, version=result.version)
+        return JSONResponse(result.to_json())
+
+    def _appended(self, asked: _Asked, body: bytes) -> AppendResult:
+        """Parses and appends, on a thread of the pool."""
+        topic, ends, query = self.lake.topic(asked.topic), asked.query.ends(), asked.query
+        key = None
+        if asked.key is not None:
+            key = AppendKey.of(asked.key, body, asked.media.encode(), json.dumps(_decisive(query)).encode())
+        table, numbers = _parsed(asked, body)
+        try:
+            return self.appends.append(topic.topic_name, table, key, ends)
+        except InvalidRecordError as error:
+            if error.index < 0:
+                raise
+            place = f"row {error.index}" if numbers is None else f"line {numbers[error.index]}"
+            raise error.at(f"{place} of the body", hint="nothing was appended") from None
+
+
+def _parsed(asked: _Asked, body: bytes) -> tuple[Any, list[int] | None]:
+    if asked.media == ARROW:
+        return table_of_stream(body), None
+    return table_of_lines(body, asked.query.encodings)
+
+
+def _decisive(query: AppendQuery) -> list[Any]:
+    """What of the query decides what is appended: with another one, it is another request."""
+    encodings = query.encodings
+    return [encodings.key, encodings.value, encodings.headers, sorted(query.expected_end)]
+
+
+def _asked(request: Request, topic: str) -> _Asked:
+    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media not in (ARROW, LINES, *LINES_TOO):
+        raise UnsupportedMediaError(
+            f"the body is of type {media[:60] or '(none)'}", hint=f"use Content-Type: {LINES}, or {ARROW}"
+        )
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise UnsupportedMediaError("the body is compressed", hint="send it without a Content-Encoding")
+    query = AppendQuery(**of_query(AppendQuery, request.query_params))
+    return _Asked(topic, ARROW if media == ARROW else LINES, query, request.headers.get("idempotency-key"))
+
+
+async def _discard(request: Request) -> None:
+    try:
+        async for _ in request.stream():
+            pass
+    except ClientDisconnect:
+        return
+
+
+def _refused(request: Request, error: Exception, topic: str) -> Response:
+    told: LithifyError = as_lithify_error(error, APPEND.name)
+    note(request.scope, code=told.code)
+    if isinstance(told, UnsupportedMediaError):
+        about = error_json(told, topic=topic)
+        return problem(415, told.code, about.pop("message"), **about)
+    return problem_of(told, topic=topic)

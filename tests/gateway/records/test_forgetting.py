@@ -1,0 +1,53 @@
+"""The chore of a gateway that forgets the keys of old appends (C75)."""
+
+from dataclasses import replace
+
+import lithify
+from lithify.api.wiring.appends import append_notes_of
+from lithify.daemons.stop import Stop
+from lithify.gateway.appends.appends import Appends
+from lithify.gateway.appends.forgetting import LANDED_AT_ONCE
+from lithify.gateway.appends.keys import AppendKey
+from lithify.gateway.process import forgetting_keys
+from lithify.gateway.process.forgetting_keys import ForgettingKeys
+from lithify.model.record import Record
+from lithify.model.topic.append_note import CLOCKS_DIFFER_MS, NOTES_KEPT_MS
+
+
+class Later:
+    """The clock of a warehouse, two days later."""
+
+    def __init__(self, clock):
+        self._clock = clock
+
+    def __getattr__(self, name):
+        return getattr(self._clock, name)
+
+    def now_ms(self):
+        return self._clock.now_ms() + 2 * NOTES_KEPT_MS + 2 * CLOCKS_DIFFER_MS
+
+
+def test_old_keys_are_forgotten_and_new_ones_are_not(tmp_path):
+    lake = lithify.open(str(tmp_path))
+    topic = lake.create_topic("orders")
+    notes = append_notes_of(lake.warehouse, None)
+    appends = Appends(lake.warehouse, notes)
+    key = AppendKey.of("4711", b"a")
+    appends.append(topic.topic_name, [Record(key=b"k", value=b"v")], key)
+    ForgettingKeys(lake.warehouse, notes, Stop()).once()
+    assert notes.find(topic.topic_name, ["4711"])
+    later = replace(lake.warehouse, clock=Later(lake.warehouse.clock))
+    ForgettingKeys(later, notes, Stop()).once()
+    assert not notes.find(topic.topic_name, ["4711"])
+
+
+def test_each_time_is_bounded_and_ends_with_the_gateway(monkeypatch):
+    calls = []
+    monkeypatch.setattr(forgetting_keys, "forget_old", lambda *_: calls.append(1) or LANDED_AT_ONCE)
+    stop = Stop()
+    ForgettingKeys(None, None, stop).once()
+    assert len(calls) == forgetting_keys.CALLS
+    stop.ask("it ends")
+    ForgettingKeys(None, None, stop).run()
+    ForgettingKeys(None, None, stop).once()
+    assert len(calls) == forgetting_keys.CALLS + 1
