@@ -39,7 +39,7 @@ class Size:
     slow_turns: int
 
 
-SIZES = {"smoke": Size(20_000, 1, 1), "short": Size(4_000_000, 3, 1), "full": Size(20_000_000, 5, 3)}
+SIZES = {"smoke": Size(20_000, 1, 1), "short": Size(4_000_000, 3, 1), "full": Size(20_000_000, 5, 1)}
 SLOW_CASES = (BASE, "1%-new", "0.1%-new")
 """Those on which ways run that are not run everywhere."""
 

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -123,7 +124,7 @@ async def _answered(
     note(request.scope, what=operation.name, topic=name)
     try:
         check_rights(request.scope, operation, {"topic": name})
-        return await answer(lake.topic(name))
+        return await answer(await run_in_threadpool(lake.topic, name))
     except Exception as error:
         told = as_lithify_error(error, operation.name)
         note(request.scope, code=told.code)
