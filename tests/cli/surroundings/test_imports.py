@@ -44,7 +44,7 @@ def modules(*arguments: str) -> list[str]:
     ("command", "own", "all_of_them"),  # but for Python's own
     [
         ("--version", 40, 56),
-        ("--help", 119, 147),
+        ("--help", 123, 150),
         ("compact --help", 69, 87),
         ("topic list", 210, 242),
         ("topic describe orders", 211, 243),
@@ -52,7 +52,7 @@ def modules(*arguments: str) -> list[str]:
         ("consume orders", 222, 530),
         ("versions orders", 211, 243),
         ("history orders", 211, 243),
-        ("compact orders --plan", 235, 351),
+        ("compact orders --plan", 236, 352),
         ("group list", 239, 605),
         ("produce orders /dev/null", 218, 248),
     ],

@@ -42,7 +42,8 @@ def run(
     Examples:
       lithify gateway run
       lithify gateway run --catalog prod --name gateway-1 --threads 2
-      lithify gateway run --listen 0.0.0.0:7660 --tls-certificate gateway.pem --tls-key gateway.key
+      lithify gateway run --listen 0.0.0.0:7660 --tls-certificate g.pem \\
+          --tls-key g.key
       curl http://127.0.0.1:7660/api/v1/status
     """
     if any(find_spec(package) is None for package in ("starlette", "uvicorn", "prometheus_client")):

@@ -53,7 +53,7 @@ def create(
     - look: lists, status, settings, history
     - consume: read records; includes look
     - produce: append; includes look
-    - topic: create, alter and delete topics, compact, verify, cut, undo; includes look
+    - topic: create, alter, delete, compact, verify, cut, undo; includes look
     - admin: everything
 
     ROLE alone, or ROLE:*, is for all streams, also later ones. Tokens, rates of cleaners and other things of the
@@ -62,7 +62,7 @@ def create(
     \b
     Examples:
       lithify token create alice --grant admin
-      lithify token create billing --grant consume:shop --grant produce:invoices --expires 30d
+      lithify token create billing --grant consume:shop --expires 30d
       TOKEN=$(lithify token create ci --grant topic:test --expires 1h)
     """
     tokens = invocation.open_lake().tokens(coordination_url=coordination_url)
