@@ -56,6 +56,8 @@ PULSAR = (
 RUN_BY: Mapping[tuple[str, str], str] = {
     ("README.md", "console"): "tests/examples/test_documents.py",
     ("README.md", "python"): "tests/examples/test_pages.py",
+    ("docs/data-in/over-http.md", "python"): "tests/gateway/records/test_page.py",
+    ("docs/data-in/over-http.md", "sh"): "tests/gateway/records/test_page.py",
     ("docs/data-out/typed-table.md", "python"): "tests/examples/test_decode_values.py",
     ("docs/operate/profile-a-round.md", "python"): "tests/examples/test_documents.py",
     ("docs/operate/upgrade.md", "console"): "tests/examples/test_pages.py",

@@ -1,7 +1,7 @@
 """The two forms in which records are sent: JSON lines, as `lithify consume` prints them, and Arrow's IPC stream.
 
-A failure within a stream is seen in it, beside the connection that is cut: as a last line that has only an error, and
-as a message of Arrow that has no end, so that no reader takes the stream for a whole one.
+A failure within a stream cuts the connection, and is seen in the stream as well: JSON lines end with a line that has only
+an error, and Arrow's stream with a message that has no end. So no reader takes it for a whole one.
 """
 
 from __future__ import annotations
