@@ -1,4 +1,4 @@
-"""The options of a gateway, beside those of its cleaner."""
+"""The options of a gateway, beside the options of its cleaner."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def _cut(value: Any) -> Any:
 
 
 def begin_notes(scope: Scope) -> None:
-    """Has notes of the application come here, also if it passes on a copy of the scope."""
+    """Has notes of the application come here, even if it passes on a copy of the scope."""
     scope[_KEY] = {}
 
 

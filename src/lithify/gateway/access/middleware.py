@@ -102,7 +102,7 @@ class _Request:
 
     @property
     def lane(self) -> Lane:
-        """That of its kind, but for a short one that asks for events: it follows its job."""
+        """The lane of its kind; a short one that asks for events follows its job, and is in the lane of streams."""
         follows = self.kind.lane == "requests" and EVENTS in (Headers(self.scope).get(b"accept") or "")
         return "streams" if follows else self.kind.lane
 

@@ -1,7 +1,7 @@
 """The two forms in which records are sent: JSON lines, as `lithify consume` prints them, and Arrow's IPC stream.
 
-A failure within a stream cuts the connection, and is seen in the stream as well: JSON lines end with a line that has only
-an error, and Arrow's stream with a message that has no end. So no reader takes it for a whole one.
+A failure within a stream cuts the connection, and is seen in the stream as well. JSON lines end with a line that has
+only an error, and Arrow's stream with a message that has no end. So no reader takes it for a whole one.
 """
 
 from __future__ import annotations
