@@ -91,7 +91,7 @@ def test_what_a_token_may_not_do_is_told_and_not_offered_again(guarded: Shown, o
 def test_a_token_for_one_stream_shows_that_stream(guarded: Shown, opened):
     page = opened(guarded.url, fails=True)
     give(page, a_token(guarded, "look:shop"))
-    expect(page.locator("#lost")).to_contain_text("some streams only")
+    expect(page.locator("#lost")).to_contain_text("What this token may see is read every few seconds")
     expect(page.locator("table.topics td.topic a")).to_have_count(2)
     guarded.lake.create_topic("shop/later")
     expect(page.locator("table.topics td.topic a")).to_have_count(3)

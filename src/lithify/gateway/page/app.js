@@ -62,7 +62,7 @@ function showLive() {
 const LIVE_TEXTS = {
   lost: () => store.trouble ? `The gateway refuses to answer: ${store.trouble}. It is tried again and again.`
     : store.gateway ? "The gateway does not answer. What is shown here is as it was; it is tried again and again." : null,
-  limited: () => `The page has a token for some streams only: it reads these topics every few seconds, and shows no rounds as they run. (${store.trouble})`,
+  limited: () => `What this token may see is read every few seconds, without rounds as they run: ${store.trouble}.`,
   refused: () => `Nothing is shown without a token: ${store.trouble}.`,
 };
 

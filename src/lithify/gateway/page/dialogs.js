@@ -31,7 +31,7 @@ export function askToken(problem, wrong) {
     const field = h("input", { id: "token", type: "password", autocomplete: "off", spellcheck: "false", required: true });
     const asked = dialog(wrong ? "The token was not accepted" : "This gateway needs a token",
       h("p", null, "A token of ", h("code", null, "lithify token create"), ". It is kept until this tab is closed."),
-      wrong ? errorText(problem) : null,
+      wrong ? errorText({ code: problem.code, message: problem.message }) : null,
       h("form", { onsubmit: (event) => { event.preventDefault(); give(); } },
         h("label", { for: "token" }, "Token"), field));
     const finish = (token) => { pending = null; answer(token || null); asked.close(); };

@@ -53,6 +53,13 @@ class AssessedTopic:
     reads: TopicReads
     """How far the groups that the topic names have read it."""
 
+    def stands_at(self, reads: TopicReads, since_ms: int, now_ms: int) -> bool:
+        """Whether its assessments of `since_ms` are those of `now_ms` too: by their states alone, no log is due."""
+        if self.segments or self.damaged or self.reads != reads or now_ms < since_ms:
+            return False
+        due_ms = [one.verdict.due_at_ms for one in self.assessments.values()]
+        return all(at_ms is None or now_ms < at_ms for at_ms in due_ms)
+
 
 @dataclass(frozen=True, slots=True)
 class Finding(Generic[T]):
@@ -174,8 +181,10 @@ class CatalogWatch(Generic[T]):
         before = self.known.get(name)
         try:
             if before is not None and before.finding.topic is not None and before.is_at(token):
-                state, segments = before.finding.topic.state, before.finding.topic.segments
-                topic = assess_topic(self.store, state, positions.reads(state), now_ms, segments)
+                topic = before.finding.topic
+                reads = positions.reads(topic.state) if before.groups else topic.reads
+                if not topic.stands_at(reads, before.looked_ms, now_ms):
+                    topic = assess_topic(self.store, topic.state, reads, now_ms, topic.segments)
             else:
                 state = self.store.load_at(name, token)
                 same = before is not None and (before.version, before.history) == (state.version, _history(state))
@@ -187,6 +196,9 @@ class CatalogWatch(Generic[T]):
             return None, False
         except Exception as error:
             return Known(name, token, now_ms, self.watcher.failed(name, as_lithify_error(error, name), now_ms)), False
+        if before is not None and topic is before.finding.topic:
+            rest = before.version, before.history, before.groups, before.waiting, before.positions
+            return Known(name, token, now_ms, finding, *rest), False
         state, opened = topic.state, bool(topic.segments or topic.damaged)
         named, waiting = groups_of(state), waiting_for_groups(state)
         read = _of_partitions(positions.of(name, named), waiting)

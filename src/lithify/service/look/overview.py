@@ -6,11 +6,12 @@ failures; other topics are assessed again from memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from lithify.errors import CoordinationError, LithifyError
 from lithify.model.cleaner_note import CleanerNote
+from lithify.model.failure import LogFailure
 from lithify.model.names import TopicName
 from lithify.ports.store import Warehouse
 from lithify.reports.overview import CatalogOverview, Standing, TopicOverview
@@ -28,6 +29,11 @@ class StatusWatch:
     cleaners: Callable[[], tuple[CleanerNote, ...] | None] = lambda: None
     """The notes that the catalog's cleaners store; None without a database. Raises `CoordinationError`."""
     _watch: CatalogWatch[TopicOverview] = field(init=False)
+    _drawn: dict[TopicName, tuple[AssessedTopic, Mapping[int, LogFailure], TopicOverview]] = field(default_factory=dict)
+    """Of what each row was made: of the same it is not made again."""
+    _rows: list[TopicOverview] = field(default_factory=list)
+    _sorted: tuple[TopicOverview, ...] = ()
+    """The rows, the worst first."""
 
     def __post_init__(self) -> None:
         self._watch = CatalogWatch(self.warehouse.store, self, groups=self.warehouse.groups)
@@ -44,15 +50,22 @@ class StatusWatch:
             cleaners_error = str(error)
         assessed_ms = self.warehouse.clock.now_ms() if now_ms is None else now_ms
         self._watch.look(assessed_ms)
-        topics = worst_first(known.finding.value for known in self._watch.known.values())
         return CatalogOverview(
-            topics,
+            self._worst_first(),
             assessed_ms,
             now_given=now_ms is not None,
             cleaners=cleaners,
             cleaners_error=cleaners_error,
             cleaner_rates=rates_of_cleaners(self.warehouse.store),
         )
+
+    def _worst_first(self) -> tuple[TopicOverview, ...]:
+        known = self._watch.known
+        self._drawn = {name: drawn for name, drawn in self._drawn.items() if name in known}
+        rows = [one.finding.value for one in known.values()]
+        if self._rows != rows:
+            self._rows, self._sorted = rows, worst_first(rows)
+        return self._sorted
 
     def names(self) -> dict[str, TopicName]:
         """The topics that the last overview could read, by what identifies each."""
@@ -65,8 +78,13 @@ class StatusWatch:
             raise error
         state, assessments = topic.state, topic.assessments
         failures = failures_of(self.warehouse.store, state)
+        drawn = self._drawn.get(state.name)
+        if drawn is not None and drawn[0] is topic and drawn[1] == failures:
+            return Finding(drawn[2], now_ms, topic=topic)
         logs = [log_standing(log, assessments[log.partition], failures.get(log.partition)) for log in state.logs]
-        return Finding(topic_overview(state, logs), now_ms, topic=topic)
+        row = topic_overview(state, logs)
+        self._drawn[state.name] = topic, failures, row
+        return Finding(row, now_ms, topic=topic)
 
     def failed(self, name: TopicName, error: LithifyError, now_ms: int) -> Finding[TopicOverview]:
         """An unreadable topic, with its error."""

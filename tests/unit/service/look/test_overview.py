@@ -16,6 +16,7 @@ from lithify.model.topic.state import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.reports.overview import Standing
 from lithify.service.documents import put_failures
+from lithify.service.look import catalog_watch
 from lithify.service.look.overview import StatusWatch
 from lithify.service.look.status import topic_status
 from lithify.service.round.compact import RunRequest, compact
@@ -162,6 +163,35 @@ def test_failures_count_whether_the_log_is_due_or_not(catalog):
         ("b", Standing.FAILING, 1),
         ("a", Standing.CLEAN, 0),
     ]
+
+
+def test_a_watch_that_was_kept_says_what_a_new_one_says_at_any_time(catalog):
+    """What is not assessed again is what it was: before, at and after each time that changes it, and backwards."""
+    lagging = {"min_cleanable_dirty_ratio": 1, "max_compaction_lag_ms": HOUR_MS}
+    catalog.topic("young", records=some_records(), min_compaction_lag_ms=HOUR_MS)
+    catalog.topic("soon", partitions=2, records=some_records(), **lagging)
+    catalog.topic("deletes", records=some_records(value=None), compacted=True)
+    catalog.topic("events", records=some_records(), cleanup_policy="delete", retention_ms=2 * HOUR_MS)
+    catalog.topic("due", records=some_records())
+    quiet = catalog.topic("quiet")
+    hours = [100, 100, 101, 102, 103, 124, 125]
+    times = [hour * HOUR_MS + ms for hour in hours for ms in (-1, 0, 1)]
+    failure = LogFailure(8, 1, 2, 3, "no room", quarantined=True)
+    for failures in ({}, {0: failure}, {0: replace(failure, failures=9)}, {}):
+        put_failures(catalog.store, quiet, failures)
+        for now_ms in (*times, *reversed(times)):
+            kept = catalog.watch.overview(now_ms=now_ms)
+            assert kept == StatusWatch(catalog.warehouse).overview(now_ms=now_ms)
+    assert len({topic.state for topic in kept.topics}) > 2
+
+
+def test_a_second_look_assesses_no_topic_that_rests_again(catalog, monkeypatch):
+    for number in range(20):
+        catalog.topic(f"some{number}", records=some_records(), min_cleanable_dirty_ratio=1)
+    first = catalog.look()
+    monkeypatch.setattr(catalog_watch, "assess_topic", None)
+    second = catalog.look()
+    assert all(second[name] is row for name, row in first.items())
 
 
 def test_a_topic_that_cannot_be_read_comes_first_and_the_others_are_there(catalog):

@@ -8,7 +8,6 @@ open pages  ──┐        │
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
@@ -45,6 +44,7 @@ class Watched:
     _watch: StatusWatch = field(init=False)
     _rows: dict[str, tuple[int, TopicOverview]] = field(default_factory=dict)
     """By topic, with the number of the look that found it so."""
+    _noted: tuple[TopicOverview, ...] = ()
     _gone: dict[str, int] = field(default_factory=dict)
     _number: int = 0
     _now_ms: int = 0
@@ -115,8 +115,11 @@ class Watched:
             self._error, self._now_ms = None, overview.now_ms
         return overview
 
-    def _note(self, topics: Iterable[TopicOverview], number: int) -> bool:
+    def _note(self, topics: tuple[TopicOverview, ...], number: int) -> bool:
         """Stores the rows; returns whether any has changed."""
+        if topics is self._noted:
+            return False
+        self._noted = topics
         before, self._rows = self._rows, {}
         changed = False
         for row in topics:
