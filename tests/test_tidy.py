@@ -102,7 +102,7 @@ PULSARS_NAMES = re.compile(r"message_?(id|position)s?", re.IGNORECASE)
 
 CLOCKS_AND_CHANCE = {"time", "uuid", "random", "secrets"}
 ABOVE_THE_CLOCK = {"cli", "api", "__init__.py"}
-PROGRAMS = {"src/lithify/gateway/standing/guard.py"}
+PROGRAMS = ("src/lithify/gateway/standing/guard.py", "src/lithify/gateway/client/")
 """What runs in a process of its own, where none can be given a clock."""
 DEADLINES = "from time import monotonic\n"
 """What `waits` may import: it counts the seconds of a wait, which decide over no record."""
@@ -252,7 +252,7 @@ def pyspark_outside(file: File) -> Iterator[str]:
 
 
 def clocks_below_api(file: File) -> Iterator[str]:
-    if file.place in ABOVE_THE_CLOCK or file.path in PROGRAMS:
+    if file.place in ABOVE_THE_CLOCK or file.path.startswith(PROGRAMS):
         return
     ours = file.text.replace(DEADLINES, "\n") if file.place == "waits" else file.text
     imports = imported(ast.parse(ours))

@@ -3,14 +3,16 @@
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 
-import lithify
+import lithify as package
 from lithify.api.lake import Lake
 from lithify.testing import memory_lake
+from support.processes.in_process import Outcome, Program
 from support.servers.gateways import serving_gateway
 
 ENOUGH_S = 30
@@ -50,4 +52,29 @@ def served() -> Iterator[Served]:
 def orders(lake: Lake) -> None:
     """A topic in which one of three records is superseded."""
     topic = lake.create_topic("shop/orders")
-    topic.append([lithify.Record(key=key, value=value) for key, value in ((b"a", b"1"), (b"a", b"2"), (b"b", b"3"))])
+    topic.append([package.Record(key=key, value=value) for key, value in ((b"a", b"1"), (b"a", b"2"), (b"b", b"3"))])
+
+
+DIRECT = {"produce", "consume", "table", "hydrate", "kafka", "cleaner", "repair", "demo", "doctor", "token"}
+"""Verbs that use the warehouse itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThroughGateway(Program):
+    """Runs the program with `--gateway`, where there is such a verb for it."""
+
+    url: str = ""
+
+    def __call__(self, *arguments: object, **more: Any) -> Outcome:
+        is_direct = not DIRECT.isdisjoint(map(str, arguments))
+        place = ("--warehouse", self.warehouse) if is_direct else ("--gateway", self.url)
+        return Program.__call__(self, *place, *arguments, **more)
+
+
+@pytest.fixture
+def lithify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
+    """The program as `tests/cli` has it, but it asks a gateway of its warehouse."""
+    monkeypatch.setenv("COLUMNS", "80")
+    warehouse = tmp_path / "warehouse"
+    with serving_gateway(package.open(str(warehouse))) as url:
+        yield ThroughGateway(warehouse, url)

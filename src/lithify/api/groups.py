@@ -98,6 +98,11 @@ class Group:
         reset(empty, GroupTopic(groups.scope, self.name, name), moved)
         return report
 
+    def plan_delete(self, topic: str | None = None) -> Reports[GroupReset]:
+        """What `delete` would do now; raises what it raises, except errors about members."""
+        by_topic = _by_topic(self.positions(topic))
+        return Reports(_deleted(self.name, name, some) for name, some in by_topic.items())
+
     def delete(
         self, topic: str | None = None, *, lease_ms: int = LEASE_MS, tell: TellWait = tell_nobody
     ) -> Reports[GroupReset]:
@@ -105,10 +110,10 @@ class Group:
         groups, reports = self._groups(makes=True), []
         empty = EmptyGroup(groups, _new_id(self.warehouse), lease_ms, self.warehouse.clock, tell)
         for name, some in _by_topic(self.positions(topic) or _known(self.warehouse, groups, self.name)).items():
-            before = {position.log.partition: position.cursor.offset for position in some}
+            report = _deleted(self.name, name, some)
+            before = {position.partition: position.before for position in report.positions}
             delete(empty, GroupTopic(groups.scope, self.name, name), before)
-            changed = tuple(ChangedPosition(partition, offset, None) for partition, offset in before.items())
-            reports.append(GroupReset(self.name, str(name), changed))
+            reports.append(report)
         return Reports(reports)
 
     def _groups(self, *, makes: bool = False) -> Groups:
@@ -139,6 +144,12 @@ class Group:
         changed = ((p.log.partition, p.cursor.offset) for p in moved)
         report = GroupReset(self.name, str(topic), tuple(ChangedPosition(n, before.get(n), at) for n, at in changed))
         return moved, report
+
+
+def _deleted(group: str, topic: TopicName, positions: Iterable[Position]) -> GroupReset:
+    """All of these positions, deleted."""
+    changed = (ChangedPosition(position.log.partition, position.cursor.offset, None) for position in positions)
+    return GroupReset(group, str(topic), tuple(changed))
 
 
 def all_groups(warehouse: Warehouse, coordination_url: str | None) -> Reports[GroupInfo]:

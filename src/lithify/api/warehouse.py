@@ -32,6 +32,15 @@ class WholeWarehouse:
     def _repr_html_(self) -> str:
         return lake_html(self.warehouse)
 
+    @property
+    def where(self) -> str:
+        """The place of the warehouse: its folder, its URI or its catalog."""
+        return self.warehouse.store.where
+
+    def check_is_there(self) -> None:
+        """Raises `WarehouseError` if nothing has created the warehouse yet."""
+        self.warehouse.store.check_is_there()
+
     def info(self) -> WarehouseInfo:
         """The format and features of the warehouse, and how many topics are of which format (C66).
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import click
 
+from lithify.cli import through_gateway
 from lithify.cli.completing import names
 from lithify.cli.terminal.output import flush, print_json, say, say_error, say_json, say_lines
+from lithify.cli.through_gateway import GatewayFlags
 from lithify.errors import RefusedError
 from lithify.errors.redaction import error_text
 from lithify.model.names import parse_topic
@@ -45,17 +47,27 @@ class Invocation:
     debug: bool = False
     warehouse: str | None = None
     catalog: str | None = None
+    gateway: GatewayFlags = field(default_factory=GatewayFlags)
     place: dict[str, Any] = field(default_factory=dict)
     """The topic and partition that the verb works on, for the JSON of an error."""
     standing: str = ""
     """What is true of the data if the program is interrupted now; empty for verbs that only read and print."""
 
+    def gateway_url(self) -> str | None:
+        """The gateway that the flags or the environment name; flags that name a warehouse replace the environment."""
+        if self.gateway.url is None and self.warehouse is None and self.catalog is None:
+            return through_gateway.variable()
+        return self.gateway.url
+
     def open_lake(self) -> Lake:
-        """The lake that the flags name. Raises `WarehouseError`."""
-        if self.warehouse is not None and self.catalog is not None:
-            raise RefusedError("--warehouse and --catalog are both set", hint="use only one of them")
+        """The lake that the flags name, or one with the same methods behind a gateway. Raises `WarehouseError`."""
+        named = {"--warehouse": self.warehouse, "--catalog": self.catalog, "--gateway": self.gateway.url}
+        if len(given := [flag for flag, value in named.items() if value is not None]) > 1:
+            raise RefusedError(f"{' and '.join(given)} are both set", hint="use only one of them")
         if self.debug and not any(isinstance(handler, _ToThePerson) for handler in logging.getLogger().handlers):
             logging.getLogger().addHandler(_ToThePerson())
+        if url := self.gateway_url():
+            return cast("Lake", self.gateway.opened(url))
         import lithify
 
         return lithify.open(self.warehouse, catalog=self.catalog)
@@ -64,6 +76,11 @@ class Invocation:
         """The options that name the place, for a program of the same; none where its variables and defaults do."""
         given = (("--warehouse", self.warehouse), ("--catalog", self.catalog))
         return tuple(word for option, value in given if value is not None for word in (option, value))
+
+    def check_direct(self, what: str) -> None:
+        """Raises `RefusedError` if a gateway is named: `what` needs the warehouse itself."""
+        if url := self.gateway_url():
+            raise through_gateway.refusal(what, url)
 
     def open_topic(self, name: str) -> tuple[Topic, int | None]:
         """A topic, and the partition if its name has one (`…-partition-3`). Raises `UnknownTopicError`."""
@@ -159,11 +176,17 @@ def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     if is_blank:  # as of `--warehouse "$PLACE"`: what is at the default place would be changed
         raise click.BadParameter("it is empty; omit the option to use its default", ctx, param)
     if value and param.name:
-        setattr(ctx.ensure_object(Invocation), param.name, value)
+        invocation = ctx.ensure_object(Invocation)
+        if param.name == "gateway":
+            invocation.gateway.url = value
+        elif param.name.startswith("gateway_"):
+            setattr(invocation.gateway, param.name.removeprefix("gateway_"), value)
+        else:
+            setattr(invocation, param.name, value)
 
 
-def shared_options() -> list[click.Parameter]:
-    """The flags that every verb and every noun takes."""
+def shared_options(*, all_shown: bool = False) -> list[click.Parameter]:
+    """The flags that every verb and every noun takes; help of the program itself shows them all."""
 
     def option(*names: str, **more: Any) -> click.Option:
         return click.Option(names, expose_value=False, callback=_remember, **more)
@@ -181,6 +204,7 @@ def shared_options() -> list[click.Parameter]:
             metavar="NAME",
             help="Catalog from PyIceberg's configuration, required for s3://. Default: $LITHIFY_CATALOG.",
         ),
+        *through_gateway.options(option, shown=all_shown),
         option("--debug", is_flag=True, help="Print the traceback of a failure as well."),
     ]
 
@@ -198,6 +222,12 @@ class Verb(click.Command):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self.params += shared_options()
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs it. Raises `RefusedError` if it needs the warehouse itself, but a gateway is named."""
+        if url := ctx.ensure_object(Invocation).gateway_url():
+            through_gateway.check_verb(ctx, url)
+        return super().invoke(ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Says what Kafka's options are here, and names a word such as `-path` as a whole, for click the options -p, -a

@@ -60,7 +60,7 @@ class Nouns(click.Group):
         super().__init__(*args, **more)
         self.commands = Verbs(verbs)
         self.no_args_is_help = True
-        self.params += shared_options()
+        self.params += shared_options(all_shown=isinstance(self, Subjects))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The verb of that name, or the one for which other nouns, or Kafka's tools, have that name."""

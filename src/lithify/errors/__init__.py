@@ -36,6 +36,7 @@
     │   ├── WarehouseError
     │   ├── CoordinationError              the lease database
     │   ├── BrokerError                    a Kafka or Pulsar cluster that cannot be reached, or refuses the client
+    │   ├── GatewayError                   a gateway that cannot be reached, or something else at its address
     │   └── ConnectorError                 Spark's Kafka connector, Kafka's client or Pulsar's jars are missing
     ├── BusyError                          a gateway has too much to do, or a client is too slow
     ├── SubscriptionBusyError              another consumer has the exclusive subscription of a Pulsar topic
@@ -46,8 +47,7 @@
     │   └── EngineUnavailableError         Spark does not start, has died, or its workers have
     └── DefectError                        an unexpected exception
 
-Each says what caused it (`Blame`): a cleaner quarantines a log for its own failures only. A message has what happened
-and where, `hint` what to do next (`words.py`). In JSON its `code` is the name of the class without "Error"."""
+Each says what happened and where, and in `hint` what to do next. A cleaner quarantines a log by its `blames`."""
 
 from __future__ import annotations
 
@@ -119,8 +119,7 @@ class InvalidInputError(RefusedError):
 class InvalidRecordError(RefusedError):
     """A record that the topic's settings refuse, and its batch with it: the one at `index`, from 0, for `reason`."""
 
-    index: int = -1
-    reason: str = ""
+    index, reason = -1, ""
 
     def at(self, place: str, *, hint: str = "") -> InvalidRecordError:
         """The same error, naming the record by its source."""
@@ -253,6 +252,10 @@ class BrokerError(UnusableEnvironmentError):
     blames = Blame.STORE
 
 
+class GatewayError(UnusableEnvironmentError):
+    """A gateway does not answer in time, or another program, or a later version, answers at its address."""
+
+
 class ConnectorError(UnusableEnvironmentError):
     """Spark's Kafka connector, Kafka's client for Python, or Pulsar's jars are missing or do not fit."""
 
@@ -260,8 +263,7 @@ class ConnectorError(UnusableEnvironmentError):
 class BusyError(LithifyError):
     """A gateway has too much to do now, or did not get the request in time: nothing was changed."""
 
-    blames = Blame.NONE
-    is_outage = True
+    blames, is_outage = Blame.NONE, True
 
 
 class SubscriptionBusyError(LithifyError):

@@ -1,6 +1,6 @@
 """The gateway: what lithify does, over HTTP, in a process that also is a cleaner and keeps Spark warm.
 
-a browser, curl
+a browser, curl, `lithify --gateway` by client/
       │
 listening/    the address, its certificate, how long it waits
       │

@@ -50,6 +50,8 @@ class CutReport(Report):
     now_given: bool = False
     undone_run_id: str | None = None
     """The `run_id` of the round that `undo` undid."""
+    undone_round_ms: int | None = None
+    """When that round was."""
     groups_error: str | None = None
     """Why `retain` could not read positions of groups: as if they had read nothing (C62)."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from operator import methodcaller
 from typing import Any, Self, TypeVar
@@ -16,6 +16,11 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+    @classmethod
+    def fields_of(cls, told: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The fields in such an object, where some have another name in it."""
+        return told
 
     def page(self) -> Page:
         """What is shown of it; of a kind whose verb prints no table, its fields."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,6 +23,10 @@ class AttributeValue:
     def to_json(self) -> dict[str, str]:
         return {"value": self.value, "from": self.origin}
 
+    @staticmethod
+    def fields_of(told: Mapping[str, str]) -> dict[str, str]:
+        return {"value": told["value"], "origin": told["from"]}
+
 
 @dataclass(frozen=True, slots=True)
 class StreamInfo(Report):
@@ -42,6 +46,11 @@ class StreamInfo(Report):
     def to_json(self) -> dict[str, Any]:
         attributes = {name: value.to_json() for name, value in self.attributes.items()}
         return {**asdict(self), "attributes": attributes}
+
+    @classmethod
+    def fields_of(cls, told: Mapping[str, Any]) -> Mapping[str, Any]:
+        attributes = {name: AttributeValue.fields_of(value) for name, value in told["attributes"].items()}
+        return {**told, "attributes": attributes}
 
     @classmethod
     def listed(cls, reports: Sequence[StreamInfo]) -> Page:

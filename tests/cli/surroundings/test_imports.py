@@ -12,6 +12,9 @@ import sys
 
 import pytest
 
+from lithify.testing import memory_lake
+from support.servers.gateways import serving_gateway
+
 COUNTED = """
 import json, sys
 from lithify.cli.main import run
@@ -43,18 +46,18 @@ def modules(*arguments: str) -> list[str]:
 @pytest.mark.parametrize(
     ("command", "own", "all_of_them"),  # but for Python's own
     [
-        ("--version", 40, 56),
-        ("--help", 123, 150),
-        ("compact --help", 69, 87),
-        ("topic list", 210, 242),
-        ("topic describe orders", 211, 243),
-        ("status", 215, 247),
+        ("--version", 41, 57),
+        ("--help", 124, 151),
+        ("compact --help", 70, 88),
+        ("topic list", 211, 243),
+        ("topic describe orders", 212, 244),
+        ("status", 216, 248),
         ("consume orders", 222, 530),
-        ("versions orders", 211, 243),
-        ("history orders", 211, 243),
-        ("compact orders --plan", 236, 352),
-        ("group list", 239, 605),
-        ("produce orders /dev/null", 218, 248),
+        ("versions orders", 212, 244),
+        ("history orders", 212, 244),
+        ("compact orders --plan", 237, 353),
+        ("group list", 240, 605),
+        ("produce orders /dev/null", 219, 249),
     ],
 )
 def test_a_small_command_imports_little(lithify, command, own, all_of_them):
@@ -64,3 +67,20 @@ def test_a_small_command_imports_little(lithify, command, own, all_of_them):
     assert len(ours) <= own and len(found) <= all_of_them, (len(ours), len(found))
     assert [name for name in ours if name.startswith(tuple(f"lithify.{room}." for room in ROOMS))] == []
     assert {"pyspark", "duckdb", "confluent_kafka"}.isdisjoint(found)
+
+
+@pytest.mark.parametrize(
+    ("command", "own", "all_of_them"),
+    [("topic list", 66, 94), ("status", 78, 106), ("topic create new", 71, 99), ("compact orders", 92, 120)],
+)
+def test_a_command_through_a_gateway_imports_neither_a_catalog_nor_a_server(command, own, all_of_them):
+    lake = memory_lake()
+    lake.create_topic("orders")
+    with serving_gateway(lake) as url:
+        there = modules("--gateway", url, *command.split())
+    found = [name for name in there if name.partition(".")[0] not in sys.stdlib_module_names]
+    ours = [name for name in found if name.partition(".")[0] == "lithify"]
+    assert len(ours) <= own and len(found) <= all_of_them, (len(ours), len(found))
+    heavy = {"pyiceberg", "pyarrow", "pyspark", "numpy", "sqlalchemy", "starlette", "uvicorn", "requests", "duckdb"}
+    assert heavy.isdisjoint(found)
+    assert [name for name in ours if name.startswith(("lithify.api", "lithify.gateway.server"))] == []

@@ -35,7 +35,7 @@ def test_every_command_tells_what_it_is_for(lithify, command):
     assert told.err == ""
     assert told.out.startswith(f"Usage: {' '.join(('lithify', *command))} ")
     assert max(map(len, told.out.splitlines())) <= 80
-    for flag in ("--json", "--warehouse", "--catalog", "--debug", "-h, --help"):
+    for flag in ("--json", "--warehouse", "--catalog", "--gateway", "--debug", "-h, --help"):
         assert f"  {flag} " in told.out
     if command not in GROUPS:
         assert "Example" in told.out

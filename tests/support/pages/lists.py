@@ -72,6 +72,7 @@ NOT_RUN: Mapping[str, str] = {
     r"spark-submit|spark-class|spark\.master=spark:|^# lithify_job\.py": "a cluster; tests/cluster has one",
     r"\blithify\.(default|shop)\.": "Trino, or a Spark for which Iceberg has a runtime",
     r"duckdb_extension": "extensions in an environment of their own; tests/engines runs these programs",
+    r"LITHIFY_GATEWAY=": "a gateway that runs; tests/gateway has one",
     r"quarantine release": "a log whose rounds fail; tests/cli/rounds/test_quarantine.py has one",
     r"spark-sql |protoc |keytool ": "a program that is not ours, on files of the reader's",
     r"-conf-file |new:9092|old:9092|--replication 2,2,2": "a cluster of several nodes, or a secured one",

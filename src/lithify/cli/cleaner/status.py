@@ -22,6 +22,7 @@ from lithify.reports.topic_space import space_line
 from lithify.reports.topics import no_topics
 
 if TYPE_CHECKING:
+    from lithify.api.lake import Lake
     from lithify.api.topic import Topic
 
 INTERVAL_MS = 2_000
@@ -74,7 +75,10 @@ def status(
     if topic_name is None:
         look = _overview_look(invocation, now_ms, everything=everything)
     else:
-        look = _topic_look(*invocation.open_topic(topic_name), now_ms)
+        topic, only = invocation.open_topic(topic_name)
+        if watches:
+            topic.state()  # a topic that does not exist ends it before the first look
+        look = _topic_look(topic, only, now_ms)
     if watches:
         watch(look, interval_ms or INTERVAL_MS, as_json=invocation.json)
     frame = look()
@@ -95,14 +99,14 @@ def _print(frame: Frame, *, as_json: bool) -> None:
 
 def _overview_look(invocation: Invocation, now_ms: int | None, *, everything: bool) -> Callable[[], Frame]:
     lake = invocation.open_lake()
-    lake.warehouse.store.check_is_there()
-    watched, where = lake.watch(), lake.warehouse.store.where
+    lake.check_is_there()
+    watched = lake.watch()
 
     def look() -> Frame:
         overview = watched.overview(now_ms=now_ms)
         return Frame(
             lines=_overview_lines(overview, everything=everything),
-            notes=_overview_notes(overview, where, everything=everything),
+            notes=_overview_notes(overview, lake, everything=everything),
             whole=overview.to_json(),
             values=[
                 *(topic.to_json() for topic in overview.topics),
@@ -130,11 +134,11 @@ def _overview_lines(overview: CatalogOverview, *, everything: bool) -> list[str]
     return results((overview if everything else replace(overview, topics=overview.topics[:SHOWN])).page())
 
 
-def _overview_notes(overview: CatalogOverview, where: str, *, everything: bool) -> list[str]:
+def _overview_notes(overview: CatalogOverview, lake: Lake, *, everything: bool) -> list[str]:
     """The number of topics not shown, the number in each state, and the cleaners."""
     notes = texts(overview.page(), Outlet.NOTICE)
     if not overview.topics:
-        return [no_topics(where), *notes]
+        return [no_topics(lake.where), *notes]
     hidden = () if everything else overview.topics[SHOWN:]
     if not hidden:
         return notes

@@ -13,6 +13,8 @@ from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
     from lithify.api.wiring.completion_names import CompletionNames
+    from lithify.cli.through_gateway import GatewayFlags
+    from lithify.gateway.client.completion_names import RemoteNames
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -22,6 +24,9 @@ class _Place(Protocol):
 
     warehouse: str | None
     catalog: str | None
+    gateway: GatewayFlags
+
+    def gateway_url(self) -> str | None: ...
 
 
 def topics(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -85,10 +90,12 @@ def _settings(ctx: click.Context) -> list[str]:
     return sorted((*ATTRIBUTES, *INHERITABLE) if of_stream else SETTINGS)
 
 
-def _completions(ctx: click.Context) -> CompletionNames:
+def _completions(ctx: click.Context) -> CompletionNames | RemoteNames:
+    place: _Place = ctx.obj
+    if url := place.gateway_url():
+        return place.gateway.names(url)
     from lithify.api.wiring.completion_names import CompletionNames
 
-    place: _Place = ctx.obj
     return CompletionNames(place.warehouse, place.catalog, ctx.params.get("coordination_url"))
 
 

@@ -33,7 +33,8 @@ def delete(invocation: Invocation, group: str, topic_name: str | None, yes: bool
     """
     known = invocation.open_lake().group(group, coordination_url=members.coordination_url)
     if not yes:
-        positions = plural(len(known.positions(topic_name)), "committed position")
+        planned = sum(len(report.positions) for report in known.plan_delete(topic_name))
+        positions = plural(planned, "committed position")
         refuse(f"group {group}: nothing was deleted", f"deletes {positions}, irreversibly")
     reports = known.delete(topic_name, lease_ms=members.lease_ms, tell=say_wait)
     if not invocation.printed(*reports):

@@ -86,6 +86,8 @@ def compact(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
     """
     if only_plan and profile_dir is not None:
         raise RefusedError("--plan runs no round, so --profile has nothing to record", hint="use only one of them")
+    if profile_dir is not None:
+        invocation.check_direct("--profile")
     topic, named = invocation.open_topic(topic_name)
     chosen = _partitions(topic_name, named, partitions)
     if only_plan:

@@ -14,7 +14,6 @@ from lithify.cli.terminal.confirmation import refuse
 from lithify.model.settings.units import format_time, plural
 
 if TYPE_CHECKING:
-    from lithify.model.topic.state import TopicState
     from lithify.reports.cut import CutReport
 
 
@@ -37,7 +36,7 @@ def undo(invocation: Invocation, topic_name: str, yes: bool) -> None:
     topic = invocation.open_whole_topic(topic_name)
     if not yes:
         planned = topic.plan_undo()
-        back = f"undoes {_round(planned, topic.state())} {_summary(planned)}"
+        back = f"undoes {_round(planned)} {_summary(planned)}"
         refuse(f"{topic.name}: nothing was undone", back)
     with committing(invocation, topic.name) as work:
         report = topic.undo()
@@ -45,10 +44,10 @@ def undo(invocation: Invocation, topic_name: str, yes: bool) -> None:
         print_cut(invocation, report, f"the round {report.undone_run_id} was undone {_summary(report)}", "")
 
 
-def _round(planned: CutReport, state: TopicState) -> str:
+def _round(planned: CutReport) -> str:
     """`the round of 2026-01-31T12:00:00.000Z`."""
-    times = [log.last_round_ms for log in state.logs if log.last_round == planned.undone_run_id]
-    return f"the round of {format_time(times[0])}" if times and times[0] is not None else "the last round"
+    round_ms = planned.undone_round_ms
+    return "the last round" if round_ms is None else f"the round of {format_time(round_ms)}"
 
 
 def _summary(report: CutReport) -> str:

@@ -25,7 +25,7 @@ def list_topics(invocation: Invocation) -> int:
     if not invocation.printed(*infos) and infos:
         print_page(TopicInfo.listed(infos))
     elif not infos and not unreadable and not invocation.json:
-        say(no_topics(lake.warehouse.store.where))
+        say(no_topics(lake.where))
     for name, error in unreadable.items():
         invocation.say_failure(error.message, error.hint, error.code, 1, topic=name)
     return 1 if unreadable else 0

@@ -21,7 +21,7 @@ def info(invocation: Invocation) -> None:
       lithify warehouse info --json | jq .format
     """
     lake = invocation.open_lake()
-    lake.warehouse.store.check_is_there()
+    lake.check_is_there()
     warehouse_info = lake.info()
     if invocation.printed(warehouse_info):
         return

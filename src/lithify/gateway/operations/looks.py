@@ -51,6 +51,7 @@ OPERATIONS = (
         "GET /replicas",
         Role.LOOK,
         "replicas.status:ReplicaStatus",
+        ("name",),
         many=True,
     ),
 )

@@ -15,3 +15,6 @@ OPERATIONS: tuple[Operation, ...] = (
 )
 
 BY_NAME = {one.name: one for one in OPERATIONS}
+
+BY_CALL = {(one.of, one.call): one for one in OPERATIONS}
+"""By the method of the Python API."""

@@ -11,6 +11,7 @@ OPERATIONS = (
     Operation(
         "list_topics", _LAKE, "topic_infos", "GET /topics", Role.LOOK, "topics:TopicInfo", many=True, by_stream=True
     ),
+    Operation("topic_names", _LAKE, "topics", "GET /topic-names", Role.LOOK, "", many=True, by_stream=True),
     Operation(
         "create_topic",
         _LAKE,
@@ -46,6 +47,7 @@ OPERATIONS = (
         streams=("name",),
     ),
     Operation("stream_info", _STREAM, "info", "GET /streams/{stream}", Role.LOOK, "streams:StreamInfo"),
+    Operation("stream_topics", _STREAM, "topics", "GET /streams/{stream}/topics", Role.LOOK, "", many=True),
     Operation(
         "edit_stream",
         _STREAM,

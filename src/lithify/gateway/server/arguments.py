@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from starlette.datastructures import QueryParams
 
 from lithify.errors import InvalidInputError
 from lithify.gateway.operations.operation import Operation
-from lithify.model.cursor import AtTime
+from lithify.model.cursor import AtTime, Start
+from lithify.model.message import MessageId
 
 LARGEST = 2**63 - 1
+LONGEST_NUMBER = 20
+"""Characters of a number of 64 bits, with its sign."""
 
 
 class Time(msgspec.Struct, forbid_unknown_fields=True):
@@ -22,8 +25,10 @@ class Time(msgspec.Struct, forbid_unknown_fields=True):
     time_ms: int
 
 
-_AS_JSON = {"Start": Literal["earliest", "latest"] | int | Time}
-"""Types of arguments that JSON writes in another way."""
+_START = int | str | Time
+_AS_JSON = {"Start": _START}
+"""Types of arguments that JSON writes in another way: a start may be `earliest`, `latest`, `@EPOCH_MS` or a message id,
+and is always text in a query."""
 
 
 def arguments_type(operation: Operation) -> type[msgspec.Struct]:
@@ -77,11 +82,34 @@ def of_query(kind: type[msgspec.Struct], query: QueryParams) -> dict[str, Any]:
 
 
 def _given(arguments: msgspec.Struct) -> dict[str, Any]:
-    given = msgspec.structs.asdict(arguments)
-    for name, value in given.items():
+    """Raises `InvalidInputError` for a number that no field of Lithify has."""
+    given: dict[str, Any] = {}
+    for field in msgspec.structs.fields(type(arguments)):
+        name, value = field.name, getattr(arguments, field.name)
+        value = _start(name, value) if field.type == _START else value
         if isinstance(value, int) and not -LARGEST <= value <= LARGEST:
             raise InvalidInputError(f"{name}: {str(value)[:20]}... is too large a number", hint="use 64-bit numbers")
-    return {name: AtTime(value.time_ms) if isinstance(value, Time) else value for name, value in given.items()}
+        given[name] = value
+    return given
+
+
+def _start(name: str, given: int | str | Time) -> Start:
+    match given:
+        case Time(time_ms):
+            return AtTime(time_ms)
+        case int():
+            return given
+        case "earliest" | "latest":
+            return given
+    is_time, number = given.startswith("@"), given.removeprefix("@")
+    if number.removeprefix("-").isdecimal() and number.isascii() and len(number) <= LONGEST_NUMBER:
+        return AtTime(int(number)) if is_time else int(number)
+    try:
+        return MessageId.parsed(given)
+    except ValueError:
+        raise InvalidInputError(
+            f"{name}: {given[:40]!r} is not a start", hint="use earliest, latest, an offset, @EPOCH_MS or LEDGER:ENTRY"
+        ) from None
 
 
 def _is_list(kind: Any) -> bool:

@@ -63,6 +63,8 @@ def _of_topics(items: Any, may_see: MaySee) -> tuple[Any, ...]:
 
 
 def _stream(item: Any) -> str:
+    if isinstance(item, str):
+        return topic_stream(item)
     return parse_stream(item.stream) if isinstance(item, StreamInfo) else topic_stream(item.topic)
 
 

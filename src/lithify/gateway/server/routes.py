@@ -1,6 +1,7 @@
 """A route for each operation: arguments in, the method of the Python API called on a thread, its report out.
 
-short   200 with the report, or a page of a list: {"items": [...], "total": n, "next": "/api/v1/...?offset=100"}
+short   200 with the report, or a page of a list: {"items": [...], "total": n, "next": "/api/v1/...?offset=100"};
+        with "failed" for what could not be read: [{"topic": ..., "code": ..., "message": ...}]
 job     202 with the job and its place, or with `Accept: text/event-stream` its events, the last of which is its end
 """
 
@@ -18,7 +19,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from lithify.api.lake import Lake
-from lithify.errors import BusyError, InvalidInputError
+from lithify.errors import BusyError, InvalidInputError, LithifyError
 from lithify.errors.defects import as_lithify_error
 from lithify.gateway.access.audit import note
 from lithify.gateway.access.callers import Caller
@@ -27,12 +28,12 @@ from lithify.gateway.operations.table import OPERATIONS
 from lithify.gateway.server.arguments import arguments_type, of_body, of_query
 from lithify.gateway.server.jobs.following import events_of
 from lithify.gateway.server.jobs.jobs import QUEUED_AT_MOST, Job, Jobs
-from lithify.gateway.server.problems import problem_of
-from lithify.gateway.server.rights import check_rights, visible
+from lithify.gateway.server.problems import error_json, problem_of
+from lithify.gateway.server.rights import check_rights, topic_stream, visible
 from lithify.gateway.server.targets import Targets
 
-PAGE = 1_000
-"""Items of a list in one response, at most and by default."""
+PAGE, LARGEST_PAGE = 1_000, 10_000
+"""Items of a list in one response, by default and at most."""
 BODY_BYTES = 2**20
 _PAGING = ("offset", "limit")
 
@@ -98,8 +99,14 @@ class _Endpoint:
         return JSONResponse(job.to_json(), 202, where)
 
     def _response(self, request: Request, caller: Caller, given: Mapping[str, Any]) -> Response:
-        result = visible(self.operation, self.targets.called(self.operation, given), caller)
-        told = page_of(result, request) if self.operation.many else to_json(result)
+        one, failed = self.operation, dict[str, LithifyError]()
+        result = self.targets.called(one, given, {"failed": failed.__setitem__})
+        if one.many and not one.report:
+            result = tuple(named.name for named in result)
+        result = visible(one, result, caller)
+        told = page_of(result, request) if one.many else to_json(result)
+        if names := [name for name in failed if caller.may(one.role, topic_stream(name))]:
+            told["failed"] = [error_json(failed[name], topic=name) for name in names]
         if isinstance(told, dict):
             note(request.scope, run=told.get("run_id"), version=told.get("version"))
         return JSONResponse(told)
@@ -117,7 +124,11 @@ async def _body(request: Request) -> bytes:
 
 def _listeners(job: Job) -> dict[str, Any]:
     """What a method tells of its work, if it takes them."""
-    return {"progress": job.progress, "notes": lambda text: job.tell("note", text=text)}
+    return {
+        "progress": job.progress,
+        "notes": lambda text: job.tell("note", text=text),
+        "tell": lambda what, most_ms: job.tell("wait", what=what, most_ms=most_ms),
+    }
 
 
 def to_json(result: Any) -> Any:
@@ -132,7 +143,7 @@ def to_json(result: Any) -> Any:
 def page_of(items: Sequence[Any], request: Request) -> dict[str, Any]:
     """A part of a list. Raises `InvalidInputError`."""
     offset, limit = (_number(request, name, default) for name, default in (("offset", 0), ("limit", PAGE)))
-    end = offset + min(limit, PAGE)
+    end = offset + min(limit, LARGEST_PAGE)
     rest = [(name, value) for name, value in request.query_params.multi_items() if name not in _PAGING]
     after = f"{request.url.path}?{urlencode([*rest, ('offset', end), ('limit', limit)])}"
     return {

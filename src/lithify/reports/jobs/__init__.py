@@ -35,7 +35,7 @@ class StandingJobInfo(Report):
 
     name: str
     state: JobStanding
-    arguments: Sequence[str]
+    arguments: tuple[str, ...]
     """The words of the command line after `lithify`."""
     command: str
     """The same as a shell takes them."""

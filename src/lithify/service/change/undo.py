@@ -114,8 +114,16 @@ class _Edit:
     def report(self, version: int) -> CutReport:
         """The report of the edit, committed as `version`."""
         now_ms, undone = self._warehouse.clock.now_ms(), self._target.run_id
+        times = (log.last_round_ms for log in self._newest.logs if log.last_round == undone)
         return CutReport(
-            str(self._newest.name), Verb.UNDO, version, True, tuple(self.cuts), now_ms, undone_run_id=undone
+            str(self._newest.name),
+            Verb.UNDO,
+            version,
+            True,
+            tuple(self.cuts),
+            now_ms,
+            undone_run_id=undone,
+            undone_round_ms=next(times, None),
         )
 
     def _taken_back(self, round_: LogReport) -> LogState:

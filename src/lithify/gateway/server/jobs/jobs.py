@@ -150,11 +150,11 @@ class Jobs:
     def _run(self, job: Job, work: Work) -> None:
         state = JobState.CANCELLED
         try:
-            if not job.cancelled:
-                job.state = JobState.RUNNING
-                self._tell(job)
-                job.report = work(job)
-                state = JobState.DONE
+            if job.cancelled:
+                raise RoundAbandonedError("the job was cancelled before it began")
+            job.state = JobState.RUNNING
+            self._tell(job)
+            job.report, state = work(job), JobState.DONE
         except RoundsFailedError as error:
             job.report, job.error, state = error.report.to_json(), error_json(error), JobState.FAILED
         except Exception as error:

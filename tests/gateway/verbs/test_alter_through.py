@@ -1,0 +1,3 @@
+"""The tests of `tests/cli/topics/test_alter.py`, through a gateway."""
+
+from cli.topics.test_alter import *  # noqa: F403 - its tests and fixtures

@@ -1,0 +1,3 @@
+"""The tests of `tests/cli/topics/test_streams.py`, through a gateway."""
+
+from cli.topics.test_streams import *  # noqa: F403 - its tests and fixtures

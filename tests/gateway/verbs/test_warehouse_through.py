@@ -1,0 +1,3 @@
+"""The tests of `tests/cli/warehouse/test_warehouse.py`, through a gateway."""
+
+from cli.warehouse.test_warehouse import *  # noqa: F403 - its tests and fixtures
