@@ -20,7 +20,7 @@ _VERSIONS = "compare the versions of Lithify here and on the machine of the gate
 
 
 class ToldError(msgspec.Struct):
-    """An error; that of a problem has its text as `detail`."""
+    """An error. A problem has the text of the error as `detail`."""
 
     code: str
     message: str = ""

@@ -39,7 +39,7 @@ RESUME_PAUSES_S = (0.1, 0.5, 1.0, 2.0, 3.0, 4.0)
 BEGINS_WITHIN_S, ENDS_WITHIN_S = 3.0, 6.0
 """After Ctrl-C, which ends the program within 10 s."""
 LOOK_S, POLL_S = 0.1, 1.0
-"""Between two looks at a job that is to end, and at one whose events the gateway does not send."""
+"""Between two checks of a job that is to end, and of one whose events the gateway does not send."""
 _UNKNOWN, _BUSY = 404, 503
 _ID = re.compile(r"[\w.-]{1,100}")
 

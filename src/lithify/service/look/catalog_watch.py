@@ -54,7 +54,7 @@ class AssessedTopic:
     """How far the groups that the topic names have read it."""
 
     def stands_at(self, reads: TopicReads, since_ms: int, now_ms: int) -> bool:
-        """Whether its assessments of `since_ms` are those of `now_ms` too: by their states alone, no log is due."""
+        """Whether its assessments of `since_ms` still hold at `now_ms`: by their states alone, no log is due."""
         if self.segments or self.damaged or self.reads != reads or now_ms < since_ms:
             return False
         due_ms = [one.verdict.due_at_ms for one in self.assessments.values()]
