@@ -24,13 +24,16 @@ from lithify.columnar.parquet.end_sum import EndSum
 from lithify.columnar.parquet.footer import UnsoundFileError
 from lithify.columnar.parquet.page_sums import PageSums
 from lithify.columnar.segment.checked_file import RESTORE, CheckedFile, damage_named
-from lithify.columnar.segment.dead_records import DeadPositions, Integers
+from lithify.columnar.segment.dead_records import DeadPositions, Flags, Integers
 from lithify.columnar.segment.facts import facts
 from lithify.columnar.segment.records_at import RecordsAt
-from lithify.columnar.segment.schema import HEADERS, OFFSET, SEGMENT_SCHEMA, schema_in
+from lithify.columnar.segment.schema import HEADERS, OFFSET, SEGMENT_SCHEMA, VALUE, schema_in
 from lithify.columnar.segment.writer import HEADER_KEY_PATH
 from lithify.errors import DamagedError
 from lithify.model.segment import Segment
+
+VALUES_BYTES = 2**20
+"""Of values, decoded at a time where some are masked, so that what is left is copied within the processor's cache."""
 
 
 class SegmentReader:
@@ -99,9 +102,7 @@ class SegmentReader:
 
     def positions(self, row_group: int) -> Integers:
         """The positions in the file of the records of a row group that are left."""
-        start, end = self._starts[row_group : row_group + 2]
-        masked = DeadPositions(self._masked or BitMap()).flags(start, end)
-        return np.flatnonzero(~masked) + start
+        return np.flatnonzero(self._are_left(row_group)) + self._starts[row_group]
 
     def left_of(self, positions: Integers) -> tuple[Integers, Integers]:
         """Which of these ascending positions of the file are not masked, and their numbers among the records left."""
@@ -131,22 +132,33 @@ class SegmentReader:
 
     def read(self, row_group: int, columns: Sequence[str]) -> pa.Table:
         """These columns of what is left of a row group, with the types of a segment's, in the given order."""
-        table = self._read_all(row_group, columns)
-        if not self._masked or self.records(row_group) == table.num_rows:
-            return table
-        masked = DeadPositions(self._masked).flags(*self._starts[row_group : row_group + 2])
-        return table.filter(pa.array(~masked))
+        if not self._hides(row_group):
+            return self._read_all(row_group, columns)
+        others = [name for name in columns if name != VALUE] or [OFFSET]
+        table = _left(self._read_all(row_group, others), self._are_left(row_group))
+        if VALUE in columns:
+            values = pa.concat_tables(self.pieces(row_group, [VALUE], VALUES_BYTES))
+            table = table.append_column(values.field(VALUE), values.column(VALUE))
+        return table.select(list(columns))
 
     def pieces(self, row_group: int, columns: Sequence[str], piece_bytes: int) -> Iterator[pa.Table]:
         """What `read` returns, decoded about so many bytes at a time. A table may be empty."""
-        position = self._starts[row_group]
+        are_left = pa.array(self._are_left(row_group)) if self._hides(row_group) else None
+        position = 0
         for table in self._file.pieces(row_group, columns, piece_bytes):
             if HEADERS in columns:
                 with damage_named(self._segment.path):
                     table.validate(full=True)  # as in `_read_all`
-            end = position + table.num_rows
-            yield table.filter(pa.array(~DeadPositions(self._masked).flags(position, end))) if self._masked else table
-            position = end
+            yield table if are_left is None else table.filter(are_left.slice(position, table.num_rows))
+            position += table.num_rows
+
+    def _hides(self, row_group: int) -> bool:
+        """Whether the mask hides any record of a row group."""
+        return bool(self._masked) and self.records(row_group) < self.footer().row_group(row_group).num_rows
+
+    def _are_left(self, row_group: int) -> Flags:
+        """Of each record of a row group, whether it is left."""
+        return ~DeadPositions(self._masked or BitMap()).flags(*self._starts[row_group : row_group + 2])
 
     def _read_all(self, row_group: int, columns: Sequence[str]) -> pa.Table:
         """With the masked ones."""
@@ -186,6 +198,18 @@ class SegmentReader:
         """From the footer's statistics."""
         index = SEGMENT_SCHEMA.get_field_index(OFFSET)  # no nested column comes before it
         return int(self.footer().row_group(row_group).column(index).statistics.max)
+
+
+def _left(table: pa.Table, are_left: Flags) -> pa.Table:
+    """The records of a table that are left."""
+    flags, rows = pa.array(are_left), pa.array(np.flatnonzero(are_left))
+
+    def left(column: pa.ChunkedArray) -> pa.ChunkedArray:
+        if column.null_count == len(column):  # as headers mostly are, which are slow to filter
+            return column.slice(0, len(rows))
+        return column.take(rows) if pa.types.is_primitive(column.type) else column.filter(flags)  # the faster ones
+
+    return pa.table([left(column) for column in table.columns], schema=table.schema)
 
 
 def read_segment(
