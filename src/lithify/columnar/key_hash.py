@@ -15,6 +15,7 @@ Hash ranges divide the keys of a log so that the keys of each fit into one task'
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -153,6 +154,11 @@ class HashRange:
         """Divides this range into ranges of so many parts, in order; the last may have fewer."""
         firsts = range(self.first, self.end, parts)
         return [replace(self, first=first, end=min(first + parts, self.end)) for first in firsts]
+
+    def cut_off(self, parts: int) -> list[HashRange]:
+        """A range of the first `parts`, fewer than there are, and about even ones of at most so many of the others."""
+        kept, others = replace(self, end=self.first + parts), replace(self, first=self.first + parts)
+        return [kept, *others.cut(math.ceil(others.parts / math.ceil(others.parts / parts)))]
 
     def holds(self, hashes: Hashes) -> npt.NDArray[np.bool_]:
         """For each hash, whether its key is in this range: bool, as long as `hashes`."""

@@ -44,7 +44,7 @@ WORTHWHILE_AHEAD = 0.5
 """The same fraction where keys are read ahead, which waits while rows are reduced."""
 
 FULL_AGAIN = 3 / 4
-"""If winners alone fill this fraction of the memory once it was full, the part is too large for it."""
+"""If winners alone fill this fraction of the memory once it was full, the part may be too large for it."""
 
 LEAST_PARTS = -(-PARTS // MAX_READS)
 """Of one range of a log that is too large, at least so many parts are kept, so that it is read few times. Of two ranges
@@ -79,9 +79,10 @@ class KeyComparison:
 
         Raises `MemoryExceededError`, or what the source raises.
         """
-        rows = self._folded(self._narrow)
         waits = self._may_hold
-        if not waits and not self._source.has(Portion.CLEAN):
+        joined = waits or self._source.has(Portion.CLEAN)
+        rows = self._folded(self._narrow, joined=joined)
+        if not joined:
             for latest in rows.take():
                 self._win(latest.ranks, _none(latest.count))
             return self._results
@@ -103,12 +104,16 @@ class KeyComparison:
 
     def latest(self) -> Rows:
         """The latest dirty row of each key, in log order. Raises as `run` does."""
-        return _latest(self._folded(_refuse)).sorted()
+        return _latest(self._folded(_refuse, joined=True)).sorted()
 
-    def _folded(self, if_full: Callable[[PartedRows], None]) -> PartedRows:
-        """The dirty rows, without those found superseded whenever they were reduced."""
+    def _folded(self, if_full: Callable[[PartedRows, float], None], *, joined: bool) -> PartedRows:
+        """The dirty rows, without those found superseded whenever they were reduced.
+
+        `if_full` is told the share of the rows added last that was not superseded.
+        """
         threads, worthwhile = (2, WORTHWHILE_AHEAD) if self._ahead else (1, WORTHWHILE)
-        held, enough = PartedRows(self._memory_bytes, _highest, threads), EARLY_ROWS
+        held, enough = PartedRows(self._memory_bytes, _highest, threads, joined=joined), EARLY_ROWS
+        reduced = 0
         for rows in self._batches(Portion.DIRTY):
             held.add(rows.of_parts(self._part) if self._results.left else rows)  # it may have been hashed before
             full = held.needed_bytes > self._memory_bytes
@@ -116,17 +121,23 @@ class KeyComparison:
                 before = held.rows
                 held.reduce()
                 if full and held.rows > 1 and held.needed_bytes > self._memory_bytes * FULL_AGAIN:
-                    if_full(held)
+                    if_full(held, (held.rows - reduced) / max(1, before - reduced))
+                reduced = held.rows
                 enough = max(EARLY_ROWS, GROWN * held.rows) if held.rows < before * worthwhile else sys.maxsize
         self._results.tally.compared = held.arrived
         return held
 
-    def _narrow(self, held: PartedRows) -> None:
-        """Keeps the rows of as many parts as will fit, by how much has been read."""
-        parts = int(self._part.parts * self._source.dirty_read / SPARE)
+    def _narrow(self, held: PartedRows, new: float) -> None:
+        """Keeps the rows of as many parts as will fit, if not all will. Of rows to come the share `new` is expected to
+        stay, as of those that came last."""
+        read = self._source.dirty_read
+        coming = new * held.arrived / held.rows * (1 - read) / max(read, 1 / PARTS)
+        parts = int(self._part.parts * self._memory_bytes / (held.needed_bytes * (1 + coming) * SPARE))
+        if parts >= self._part.parts:
+            return
         if self._part.parts < PARTS or parts < LEAST_PARTS * self._part.count:
             raise MemoryExceededError
-        self._part, *self._results.left = self._part.cut(parts)
+        self._part, *self._results.left = self._part.cut_off(parts)
         held.keep(self._part)
 
     def _judge_clean(self, winners: Rows) -> tuple[Flags, Held]:
@@ -206,7 +217,7 @@ class KeyComparison:
         return rows if portion not in ONLY_ASKED else replace(rows, ranks=np.full(rows.count, -1))
 
 
-def _refuse(_: PartedRows) -> None:
+def _refuse(_: PartedRows, __: float) -> None:
     raise MemoryExceededError
 
 

@@ -32,7 +32,7 @@ from lithify.rules.compaction.survivor_rules import SurvivorRules
 PIECE_BYTES = 4 * 2**20
 """Bytes per piece of keys: small, so that `dirty_read` is precise when memory is full."""
 
-LARGE_BYTES = 8 * 2**20
+LARGE_BYTES = 16 * 2**20
 """After a row group with so many bytes of keys memory is given back to the system, as Arrow's allocator would keep it.
 """
 

@@ -31,6 +31,10 @@ SORTED_ROWS, SORTED_SHARE = 1 << 18, 1 / 16
 SPARE = 0.45
 """Memory that taking the parts needs besides the rows, in theirs."""
 
+COPIES_JOINED, COPIES = 2, 1.5
+"""Keys are counted at least so many times if all are joined in the end, and if not. Then `MOST_MEMORY_BYTES` hold no more
+than the 2 GiB of keys that Arrow joins."""
+
 PART_BYTES = 80
 """Memory that comparing a part takes for each of its rows, besides a copy of them."""
 
@@ -67,11 +71,14 @@ class PartedRows:
     """Collects rows, of which `memory_bytes` can be held, and counts the memory that they take.
 
     `only` says which rows of a part are kept when it is reduced: what it keeps of rows that were reduced before must be
-    what it keeps of all. `threads` parts are worked on at once.
+    what it keeps of all. `threads` parts are worked on at once. With `joined` all that is taken is held together.
     """
 
-    def __init__(self, memory_bytes: int, only: Callable[[Rows], Rows], threads: int = 1) -> None:
+    def __init__(
+        self, memory_bytes: int, only: Callable[[Rows], Rows], threads: int = 1, *, joined: bool = True
+    ) -> None:
         self._threads = threads
+        self._copies = COPIES_JOINED if joined else COPIES
         self._only = only
         self._most_waiting_bytes = memory_bytes * SORTED_SHARE
         self._waiting: list[Rows] = []
@@ -96,7 +103,7 @@ class PartedRows:
         at_once = np.where(self._in_parts > self._most_rows, BLOCK_ROWS, self._in_parts)
         compared = int(np.sort(at_once)[-self._threads :].sum())
         copied = compared * self._held_bytes // max(1, self.rows)
-        held = max(int(self._held_bytes * (1 + SPARE)), 2 * self._key_bytes)  # Arrow joins at most 2 GiB of keys
+        held = max(int(self._held_bytes * (1 + SPARE)), int(self._key_bytes * self._copies))
         return held + PART_BYTES * compared + copied
 
     @property

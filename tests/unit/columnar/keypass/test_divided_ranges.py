@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from random import Random
 
 import pyarrow as pa
 import pytest
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 
 from lithify.columnar.key_hash import HashRange, KeyHash
 from lithify.columnar.keypass.held_rows import Rows
-from lithify.columnar.keypass.key_comparison import KeyComparison
+from lithify.columnar.keypass.key_comparison import FULL_AGAIN, KeyComparison
 from lithify.columnar.keypass.key_source import KeySource, MemoryExceededError
+from lithify.columnar.keypass.parted_rows import SPARE
 from lithify.columnar.keypass.ranks import Portion
 from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.rules.compaction.key_pass_shape import MAX_READS, KeyPassShape
@@ -116,3 +118,19 @@ def test_a_range_that_is_too_large_goes_on_with_some_of_its_keys(ahead: bool, me
     assert (tally.compared, tally.winners, tally.clean_superseded) == (3000, 3000, 60)
     goes, stays = goes_and_stays(dead, Counted(old, dirty, []).starts)
     assert (goes, stays) == (list(range(60)), list(range(3000)))
+
+
+@pytest.mark.parametrize("size", [16, 100, 200])
+@pytest.mark.parametrize("ahead", [False, True])
+def test_keys_of_any_size_that_fit_are_read_once(ahead: bool, size: int) -> None:
+    """Winners fill more than `FULL_AGAIN` of the memory, when only few others are still to come."""
+    random, count = Random(1), 3000
+    dirty = [b"%0*d" % (size, random.randrange(count)) for _ in range(4 * count)]
+    read: list[int] = []
+    memory_bytes = int(count * (size + 12) * (1 + SPARE) / 0.8)
+    finder = WinnerFinder(2**24, "seed", Little(memory_bytes, ahead))
+    tally, dead = finder.find(lambda _: Counted([], dirty, read), HashRange(0, 1))
+    last = {key: n for n, key in enumerate(dirty)}
+    assert memory_bytes * FULL_AGAIN < len(last) * (size + 12) * (1 + SPARE)
+    assert (sum(read), tally.compared, tally.winners) == (len(dirty), len(dirty), len(last))
+    assert goes_and_stays(dead, Counted([], dirty, []).starts) == ([], sorted(last.values()))

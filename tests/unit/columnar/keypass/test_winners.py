@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lithify.columnar.key_hash import HashRange, KeyHash
+from lithify.columnar.key_hash import PARTS, HashRange, KeyHash
 from lithify.columnar.keypass.key_blocks import Spool, SpooledKeys
 from lithify.columnar.keypass.key_scan import KeyScan, LogScan
 from lithify.columnar.keypass.ranks import RANKED_KEYS, Portion
@@ -71,6 +71,16 @@ def test_the_parts_of_a_range_are_the_range():
         assert [part.parts for part in cut[:-1]] == [parts] * (len(cut) - 1)
         assert 0 < cut[-1].parts <= parts
         assert [part.is_first for part in cut] == [True] + [False] * (len(cut) - 1)
+
+
+def test_what_is_left_of_a_range_is_cut_evenly():
+    for parts in range(1, PARTS):
+        kept, *others = HashRange(1, 3).cut_off(parts)
+        assert (kept.first, kept.parts) == (0, parts)
+        assert [part.first for part in others] == [part.end for part in (kept, *others[:-1])]
+        sizes = [part.parts for part in others]
+        assert (others[-1].end, len(sizes)) == (PARTS, -(-(PARTS - parts) // parts))
+        assert min(sizes) > 0 and max(sizes) <= parts
 
 
 @pytest.mark.parametrize("broken", [Portion.DIRTY, Portion.CLEAN])
