@@ -3,25 +3,42 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from faults.keyed_appends import START_MS
+from faults.keyed_appends import Lake as KeyedLake
 from lithify.api.lake import Lake
 from lithify.columnar.files.access import local_path
-from lithify.errors import LithifyError
+from lithify.errors import LithifyError, UnknownOutcomeError
 from lithify.model.record import Record
 from lithify.ports.store import Warehouse
 from lithify.store.iceberg import open_store
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
 from lithify.testing.fake_clock import FakeClock
+from support.faults.ports import CrashError
+from support.faults.topics import NAME, iceberg_warehouse
 from support.processes.system_calls import KilledError, Stop, dies
+from support.topics.whole_logs import contents
 
 STEPS = 300
 """More than a repair has."""
 
 CLOCK = FakeClock()
+
+
+class DiesAfterCommit:
+    """Strikes a gateway, whose append has landed, before it can note that."""
+
+    def call(self, name: str, action: Callable[[], Any]) -> Any:
+        answer = action()
+        if name == "commit":
+            raise CrashError(name)
+        return answer
 
 
 def a_lake(folder: Path) -> Lake:
@@ -68,6 +85,28 @@ def test_a_repair_that_dies_is_repeated(tmp_path: Path, newest: bool, catalog: b
             assert step > 10
             return
     raise AssertionError("a repair never ended")
+
+
+@pytest.mark.parametrize("landed", [False, True])
+def test_an_append_with_a_key_that_was_repaired_is_not_done_again(tmp_path: Path, landed: bool) -> None:
+    """C75: the metadata of its commit is lost, but its segments are found."""
+    FILE_CACHE.clear()
+    lake = KeyedLake.made(iceberg_warehouse(tmp_path, START_MS))
+    lake.until_acknowledged(lake.gateway(), "before")
+    lake.send(lake.gateway(None if landed else DiesAfterCommit()), "a")
+    place = Path(local_path(lake.warehouse.store.load(NAME).location) or "") / "metadata"
+    max(place.glob("*.metadata.json"), key=lambda path: path.name).unlink()
+    FILE_CACHE.clear()
+    Lake(lake.warehouse).repair(str(NAME), repair=True)
+
+    if landed:
+        lake.until_acknowledged(lake.gateway(), "a")
+    else:
+        with pytest.raises(UnknownOutcomeError):
+            lake.until_acknowledged(lake.gateway(), "a")
+    lake.until_acknowledged(lake.gateway(), "b")
+    lake.check(["b"])
+    assert sum((record.value or b"").startswith(b"a/") for log in contents(lake.warehouse, NAME) for record in log) == 3
 
 
 @pytest.mark.parametrize(("newest", "catalog"), [(True, False), (False, True)])

@@ -12,7 +12,8 @@ from lithify.model.remains import ClosedState, Entry, MetadataFile, Remains
 from lithify.model.replicas.file_names import copied_name
 from lithify.model.replicas.replica_of import ReplicaOf
 from lithify.model.segment import Mask, Segment
-from lithify.model.topic.log import LogState, View
+from lithify.model.topic.append_note import CHAIN_ID
+from lithify.model.topic.log import LogState, View, WrittenBatch
 from lithify.model.topic.state import TopicState
 from lithify.rules.lifecycle.repaired_masks import with_masks
 from lithify.rules.lifecycle.repairing import Way, clusters, plan_repair
@@ -96,6 +97,21 @@ def test_segments_beyond_the_log_end_are_appended_but_not_those_that_a_commit_re
     assert log.state.log_end_offset == 14
     assert any("beyond: offsets 10 to 13" in note and "may not have been" in note for note in plan.notes)
     assert any("cut off" in note and "omitted" in note for note in plan.notes)
+
+
+def test_a_rebuilt_topic_forgets_which_run_has_appended_with_keys_last() -> None:
+    """C75: a later one may have written segments that are taken. Batches of Spark are remembered."""
+    of_spark = WrittenBatch("q", 3, "s")
+    state = a_topic(
+        LogState(0, log_end_offset=10, batches=(of_spark, WrittenBatch(CHAIN_ID, 2, "c r"))),
+        version=7,
+        location="w/orders-1",
+    )
+
+    plan = plan_repair(remains(MetadataFile("m/8", 8, state, claims=7), unnamed=(a_segment("beyond", 10, 14),)))
+
+    (log,) = plan.logs
+    assert (plan.way, log.state.batches) == (Way.REBUILD, (of_spark,))
 
 
 @pytest.mark.parametrize(("found", "known"), [((), 3), ((a_segment("beyond", 10, 14),), None)])

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+CHAIN_ID = "lithify-appends"
+"""The place of the chain of runs with keys among the queries that write to a topic (`append_chain`)."""
 NOTES_KEPT_MS = 86_400_000
 """How long a key is remembered: clients retry for minutes or hours."""
 CLOCKS_DIFFER_MS = 3_600_000

@@ -24,6 +24,7 @@ from lithify.model.segment import Segment, segments_of, volume_of
 from lithify.model.settings.inheritance import own_names
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.sources.origin import OWN, Origin
+from lithify.model.topic.append_note import CHAIN_ID
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.rules.lifecycle.copies.missed_deletes import begun_after_cut
@@ -198,7 +199,8 @@ def _rebuilt(log: LogState, segments: tuple[Segment, ...]) -> RebuiltLog:
         losers_removed=end > start,
         round_required="the topic was repaired",
         uncovered=True,
-        batches=log.batches,
+        # Without the chain of appends with keys: a run after it may have written segments that are taken (C75).
+        batches=tuple(batch for batch in log.batches if batch.query_id != CHAIN_ID),
         copied_to=log.copied_to,
         source_epoch=log.source_epoch if end == log.log_end_offset else None,
         source_begun=begun_after_cut(log, end),

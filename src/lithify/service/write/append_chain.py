@@ -11,7 +11,8 @@ state was read:
     itself                       has landed
     the one before it            may still land, until a fence follows that one
     another one of its chain     has not landed, and never will: else its notes would not be open
-    none, or of another chain    nobody knows: older programs have pushed the chain out of the state
+    none, or of another chain    nobody knows: other queries have pushed the chain out of the state, or a repair
+                                 has rebuilt it, perhaps with the records of a run that it does not name
 
 A fence is a run without records. A chain begins with one.
 """
@@ -21,15 +22,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from lithify.model.names import TopicName
+from lithify.model.topic.append_note import CHAIN_ID
 from lithify.model.topic.edit import TopicEdit
 from lithify.model.topic.log import WrittenBatch
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.service.commit import commit
 from lithify.service.write.append_staged import MEMORY_PARTITION
-
-CHAIN_ID = "lithify-appends"
-"""The place of the chain among the queries that write to a topic."""
 
 
 @dataclass(frozen=True, slots=True)
