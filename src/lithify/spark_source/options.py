@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from lithify.errors import RefusedError
 from lithify.model.names import TopicName, checked_group, nearest
 from lithify.model.scan import AsOf, Bound, Everywhere, PerLog, ScanSettings, Subscription
+from lithify.model.topic.append_note import CHAIN_ID
 from lithify.ports.store import Warehouse
 from lithify.spark_source.given import Given, duration_ms, find, flag, number, positive, topic_of
 from lithify.spark_source.ranges import ENDS, POINTS, STARTS, SUBSCRIPTIONS, assigned, bound, point, subscription
@@ -160,6 +161,8 @@ def write_options(options: Options) -> WriteOptions:
     query, batch = given.get("queryId"), number(given, "batchId")
     if (query is None) != (batch is None):
         raise RefusedError("give both queryId and batchId, or neither")
+    if query == CHAIN_ID:
+        raise RefusedError(f"queryId={query} is reserved for appends with idempotency keys", hint="choose another one")
     if "path" in given and "topic" in given:
         raise RefusedError(f"two topics are given, {given['path']} and {given['topic']}")
     topic = given.get("topic", given.get("path"))

@@ -236,6 +236,7 @@ def test_where_to_write():
         ({"subscribe": "t"}, "unknown option 'subscribe'"),
         ({"batchid": "1", "queryid": "q", "topics": "t"}, r"unknown option 'topics' \(did you mean topic\?\)"),
         ({"topic": "a", "path": "b"}, "two topics are given, b and a"),
+        ({"batchid": "1", "queryid": "lithify-appends"}, "reserved for appends with idempotency keys"),
     ):
         with pytest.raises(LithifyError, match=says):
             write_options(given)
