@@ -197,9 +197,11 @@ class Gate:
     """A store whose commits wait until it is opened."""
 
     def __init__(self):
-        self.opened = threading.Event()
+        self.opened, self.reached = threading.Event(), threading.Event()
 
     def call(self, name, action):
+        if name == "commit":
+            self.reached.set()
         assert name != "commit" or self.opened.wait(ENOUGH_S)
         return action()
 
@@ -220,6 +222,26 @@ def test_short_requests_do_not_wait_behind_appends():
             gate.opened.set()
         assert [one.result().status_code for one in waiting] == [200] * 60
         assert requests.get(url + ORDERS, timeout=ENOUGH_S).json()["records"] == 120
+
+
+def test_an_append_that_a_gateway_leaves_behind_when_it_ends_may_have_landed():
+    lake, gate = memory_lake(), Gate()
+    topic = lake.create_topic("shop/orders")
+    warehouse = replace(lake.warehouse, store=FaultyPort(lake.warehouse.store, gate))
+    headers = {"Content-Type": LINES}
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            with serving_gateway(Lake(warehouse)) as url:
+                sent = pool.submit(requests.post, url + RECORDS, data=BODY, headers=headers, timeout=ENOUGH_S)
+                assert gate.reached.wait(ENOUGH_S)
+            answer = sent.result(ENOUGH_S)
+        finally:
+            gate.opened.set()
+    assert (answer.status_code, answer.json()["code"]) == (500, "UnknownOutcome")
+    deadline = time.monotonic() + ENOUGH_S
+    while topic.info().records < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_records_arrive_in_arrow_under_another_name_too(served: Served):

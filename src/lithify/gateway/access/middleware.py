@@ -10,6 +10,7 @@ All that it refuses gets a problem detail, and is not seen by the application. W
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -24,7 +25,7 @@ from lithify.gateway.access.failures import Failures
 from lithify.gateway.access.heads import Headers, target_refusal
 from lithify.gateway.access.hosts import AllowedHosts, cross_site_refusal
 from lithify.gateway.access.page_headers import with_headers
-from lithify.gateway.access.refusals import Refusal, Send, busy
+from lithify.gateway.access.refusals import Refusal, Send, busy, interrupted
 from lithify.gateway.access.turns import BusyRefusalError, TurnLimits, Turns
 
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -224,6 +225,10 @@ class Guard:
 
         try:
             await self._application(request.scope, body.receive, sent)
+        except CancelledError:  # the gateway ends before the application has answered
+            if request.status is None and request.changes:
+                return interrupted()
+            raise
         except Exception:
             if body.refusal is None:
                 raise

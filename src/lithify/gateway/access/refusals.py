@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-from lithify.errors import AccessDeniedError, BusyError, InvalidInputError, LithifyError
+from lithify.errors import AccessDeniedError, BusyError, InvalidInputError, LithifyError, UnknownOutcomeError
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
@@ -68,3 +68,12 @@ def busy(
     hint: str = "try again later",
 ) -> Refusal:
     return Refusal(status, BusyError(message, hint=hint), ((b"retry-after", str(retry_after_s).encode()),))
+
+
+def interrupted() -> Refusal:
+    """The gateway ends while the application is at a request that changes something."""
+    error = UnknownOutcomeError(
+        "the gateway ended before it knew the outcome; the request may have taken effect",
+        hint="look whether it has; an append with an idempotency key can be sent again",
+    )
+    return Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, error)
