@@ -20,7 +20,7 @@ OPERATIONS = (
         Role.TOPIC,
         "topics:TopicInfo",
         ("name", "partitions", "like", "config"),
-        topics=("name", "like"),
+        topics=("name",),
     ),
     Operation("topic_info", _TOPIC, "info", "GET /topics/{topic}", Role.LOOK, "topics:TopicInfo"),
     Operation(
