@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import struct
 
 import pyarrow as pa
 import pytest
@@ -10,6 +11,7 @@ from starlette.requests import Request
 from gateway.conftest import Served
 from gateway.records.exchanges import ARROW, RECORDS, sent, stream_of
 from lithify.errors import BusyError
+from lithify.gateway.server.records import arrow_body
 from lithify.gateway.server.records.arrow_body import RECORDS as MOST_RECORDS
 from lithify.gateway.server.records.arrow_body import table_of_stream
 from lithify.gateway.server.records.bodies import Bodies
@@ -50,6 +52,31 @@ def test_compression_is_refused_before_anything_is_expanded(served: Served, code
     assert len(body) < 2**22
     told = append(served, body)
     assert (told.status_code, told.json()["detail"]) == (400, "the Arrow stream is compressed")
+
+
+def test_the_compression_of_old_versions_is_refused_as_well(served: Served):
+    """Arrow 0.17 named the codec in metadata of the message only, and Arrow still reads that."""
+    served.lake.create_topic("shop/orders")
+    table = pa.table({"key": pa.array([b"k"], pa.binary()), "value": pa.array([bytes(2**28)], pa.binary())})
+    options = pa.ipc.IpcWriteOptions(compression="zstd", metadata_version=pa.ipc.MetadataVersion.V4)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=options) as stream:
+        stream.write_batch(table.to_batches()[0], custom_metadata={"ARROW:experimental_compression": "zstd"})
+    bomb = without_compression_field(sink.getvalue().to_pybytes())
+    assert len(bomb) < 2**16 and pa.ipc.open_stream(bomb).read_all().nbytes > 2**28
+    told = append(served, bomb)
+    assert (told.status_code, told.json()["detail"]) == (400, "the Arrow stream is compressed")
+
+
+def without_compression_field(body: bytes) -> bytes:
+    """The same stream, whose one record batch does not name its codec where newer versions do."""
+    changed = bytearray(body)
+    whole = [bytes(one.metadata) for one in pa.ipc.MessageReader.open_stream(body) if one.type == "record batch"]
+    start, metadata = body.index(whole[0]), memoryview(whole[0])
+    batch = arrow_body._target(metadata, arrow_body._field(metadata, *struct.unpack_from("<I", metadata), 2))
+    entry = batch - struct.unpack_from("<i", metadata, batch)[0] + 4 + 2 * 3
+    changed[start + entry : start + entry + 2] = b"\0\0"
+    return bytes(changed)
 
 
 @pytest.mark.parametrize(

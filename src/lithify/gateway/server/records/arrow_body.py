@@ -1,6 +1,6 @@
 """An Arrow stream that anyone may have made, as a table: checked so that it takes no more memory than its bytes do.
 
-compressed buffers          refused: a few bytes may become gigabytes
+compressed buffers          refused, also in the way of Arrow 0.17: a few bytes may become gigabytes
 dictionaries, views, ...    refused: many values may be the same bytes
 offsets, lengths, text      checked, as Arrow itself trusts them
 """
@@ -29,6 +29,8 @@ _PLAIN: tuple[Callable[[pa.DataType], bool], ...] = (
 _LISTS: tuple[Callable[[pa.DataType], bool], ...] = (_types.is_list, _types.is_large_list, _types.is_map)
 _HEADER, _COMPRESSION = 2, 3
 """Numbers of fields in the tables `Message` and `RecordBatch` of Arrow's format."""
+_COMPRESSION_TOO = b"ARROW:experimental_compression"
+"""The key by which a message of Arrow 0.17 names its codec, in metadata beside those tables: it is still read."""
 
 
 def table_of_stream(body: bytes) -> pa.Table:
@@ -45,7 +47,8 @@ def table_of_stream(body: bytes) -> pa.Table:
 
 def _checked(body: bytes) -> pa.Table:
     for message in pa.ipc.MessageReader.open_stream(body):
-        if message.type == "record batch" and _is_compressed(memoryview(message.metadata)):
+        metadata = memoryview(message.metadata)
+        if message.type == "record batch" and (_COMPRESSION_TOO in bytes(metadata) or _is_compressed(metadata)):
             raise InvalidInputError("the Arrow stream is compressed", hint="send it without compression")
     batches, records = [], 0
     with pa.ipc.open_stream(body) as stream:
