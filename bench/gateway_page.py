@@ -2,7 +2,7 @@
 
     python bench/gateway_page.py [--topics 10000] [--repeat 5]
 
-The lake is in memory and a tenth of its topics is due, so that the gateway and the page are measured, and no catalog.
+The lake is in memory, and one in a hundred of its topics is due: the gateway and the page are measured, and no catalog.
 Of the page there are the time that its renderer had a processor for, and the time that passed, which is longer on a
 machine that does other things too. The targets are 100 ms for a `status` of a warm gateway, and 1 s until the page is
 ready.

@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 import lithify
 from browser.conftest import Shown
+from browser.test_access_for_all import check
 from lithify.api.wiring.replicas import shared_place
 from lithify.coordination.leases.gateways.jobs_sql import open_standing_jobs
 from lithify.daemons.cleaner.loop import Loop
@@ -51,6 +52,7 @@ def test_the_logs_of_a_gateway_that_died_are_taken_over(shared: Shown, opened):
     assert second.leases.take([log]) == {log}
     expect(card).to_contain_text("Taken over from it: 1 log")
     expect(card).to_contain_text("shop/orders 1 by g2")
+    check(page, "cleaners")
     note(first, now_ms + 1)  # it is there again
     expect(card).to_have_count(0)
     expect(page.locator("#silent")).to_be_hidden()
@@ -74,6 +76,9 @@ def test_standing_jobs_are_shown_paused_and_resumed(shared: Shown, opened):
     store.note([(stored.job, failed)])
     expect(card.locator(".state")).to_have_text("failing")
     expect(card.get_by_role("alert")).to_contain_text("no broker answers")
+    check(page, "standing jobs")
+    page.set_viewport_size({"width": 360, "height": 780})
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     card.get_by_role("button", name="Pause …").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("Its process ends")

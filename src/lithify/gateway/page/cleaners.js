@@ -21,7 +21,7 @@ function card(cleaner) {
   const taken = silent ? takenFrom(cleaner) : [];
   const held = `${silent ? "It has not given up" : "Works on"} ${plural(cleaner.logs.length, "log")}:`;
   return h("article", { class: `card cleaner${silent ? " stuck" : ""}` },
-    h("h3", null, h("i", { class: `dot ${silent ? "bad" : "good"}` }), cleaner.cleaner, cleaner.cleaner === store.gateway?.gateway ? h("span", { class: "soft" }, " this gateway") : null),
+    h("h2", null, h("i", { class: `dot ${silent ? "bad" : "good"}` }), cleaner.cleaner, cleaner.cleaner === store.gateway?.gateway ? h("span", { class: "soft" }, " this gateway") : null),
     h("dl", { class: "numbers" }, [["Last look", ago(cleaner.looked_ms, now())], ["Every", duration(cleaner.interval_ms)], ["Running for", silent ? "–" : duration(now() - cleaner.started_ms)], ["Upkeep", cleaner.does_upkeep ? "by this one" : "–"]]
       .map(([what, value]) => h("div", null, h("dt", null, what), h("dd", null, value)))),
     silent ? h("p", { class: "error" }, "It has not looked for long: it may have died. The others take over what it held.") : null,

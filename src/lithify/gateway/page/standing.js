@@ -43,7 +43,7 @@ function confirm(job, verb, changed) {
 function card(job, changed) {
   const verb = job.paused ? "resume" : "pause";
   return h("article", { class: "card standing", "aria-label": job.name },
-    h("div", { class: "of-log" }, h("h3", null, job.name, " ", h("span", { class: `state ${job.state}`, title: MEANINGS[job.state] }, job.state)),
+    h("div", { class: "of-log" }, h("h2", null, job.name, " ", h("span", { class: `state ${job.state}`, title: MEANINGS[job.state] }, job.state)),
       h("button", { type: "button", class: "plain", "data-key": `${verb} ${job.name}`, onclick: () => confirm(job, verb, changed) }, job.paused ? "Resume …" : "Pause …")),
     h("p", null, h("code", null, `lithify ${job.command}`)), facts(job),
     job.error && (job.failures || job.exit_code) ? errorText({ code: job.error_code, message: job.error }) : null,

@@ -53,9 +53,9 @@ class AssessedTopic:
     reads: TopicReads
     """How far the groups that the topic names have read it."""
 
-    def stands_at(self, reads: TopicReads, since_ms: int, now_ms: int) -> bool:
-        """Whether its assessments of `since_ms` still hold at `now_ms`: by their states alone, no log is due."""
-        if self.segments or self.damaged or self.reads != reads or now_ms < since_ms:
+    def stands_at(self, reads: TopicReads, now_ms: int) -> bool:
+        """Whether its assessments hold at `now_ms` too: by their states alone, no log is due then."""
+        if self.segments or self.damaged or self.reads != reads:
             return False
         due_ms = [one.verdict.due_at_ms for one in self.assessments.values()]
         return all(at_ms is None or now_ms < at_ms for at_ms in due_ms)
@@ -183,7 +183,7 @@ class CatalogWatch(Generic[T]):
             if before is not None and before.finding.topic is not None and before.is_at(token):
                 topic = before.finding.topic
                 reads = positions.reads(topic.state) if before.groups else topic.reads
-                if not topic.stands_at(reads, before.looked_ms, now_ms):
+                if not topic.stands_at(reads, now_ms):
                     topic = assess_topic(self.store, topic.state, reads, now_ms, topic.segments)
             else:
                 state = self.store.load_at(name, token)

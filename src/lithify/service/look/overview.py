@@ -30,7 +30,7 @@ class StatusWatch:
     """The notes that the catalog's cleaners store; None without a database. Raises `CoordinationError`."""
     _watch: CatalogWatch[TopicOverview] = field(init=False)
     _drawn: dict[TopicName, tuple[AssessedTopic, Mapping[int, LogFailure], TopicOverview]] = field(default_factory=dict)
-    """Of what each row was made: of the same it is not made again."""
+    """What each row was drawn from: it is kept for as long as that remains."""
     _rows: list[TopicOverview] = field(default_factory=list)
     _sorted: tuple[TopicOverview, ...] = ()
     """The rows, the worst first."""
