@@ -56,9 +56,9 @@ def application(gateway: Gateway) -> ASGIApp:
         routes=[
             *page.routes(),
             Route("/api/v1/events", live.answer),
-            *routes(lake, gateway.jobs, gateway.coordination_url),
             AppendRoute(lake, Appends(lake.warehouse, gateway.notes)).route(),
             *ReadRoutes(lake).routes(),
+            *routes(lake, gateway.jobs, gateway.coordination_url),
             *job_routes(gateway.jobs),
             *health_routes(watched, gateway.metrics),
             Route("/openapi.json", _openapi),

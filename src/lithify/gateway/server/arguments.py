@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -73,7 +74,7 @@ def of_body(kind: type[msgspec.Struct], body: bytes) -> dict[str, Any]:
 
 def of_query(kind: type[msgspec.Struct], query: QueryParams) -> dict[str, Any]:
     """The same in a query; a list is one parameter for each value. Raises `InvalidInputError`."""
-    lists = {field.name for field in msgspec.structs.fields(kind) if _is_list(field.type)}
+    lists = _lists(kind)
     given = {name: query.getlist(name) if name in lists else query[name] for name in query}
     try:
         return _given(msgspec.convert(given, kind, strict=False))
@@ -110,6 +111,12 @@ def _start(name: str, given: int | str | Time) -> Start:
         raise InvalidInputError(
             f"{name}: {given[:40]!r} is not a start", hint="use earliest, latest, an offset, @EPOCH_MS or LEDGER:ENTRY"
         ) from None
+
+
+@cache
+def _lists(kind: type[msgspec.Struct]) -> frozenset[str]:
+    """The fields that are lists: found once for each type, as schemas take longer than a request."""
+    return frozenset(field.encode_name for field in msgspec.structs.fields(kind) if _is_list(field.type))
 
 
 def _is_list(kind: Any) -> bool:
