@@ -92,7 +92,7 @@ def opened(browser: Browser, url: str) -> dict[str, Any]:
 
     def cpu_ms() -> float:
         told = {one["name"]: one["value"] for one in metrics.send("Performance.getMetrics")["metrics"]}
-        return 1000 * told["ThreadTime"]
+        return 1000 * float(told["ThreadTime"])
 
     def taken(act: Callable[[], float]) -> dict[str, float]:
         before = cpu_ms()

@@ -32,8 +32,8 @@ SPARE = 0.45
 """Memory that taking the parts needs besides the rows, in theirs."""
 
 COPIES_JOINED, COPIES = 2, 1.5
-"""Keys are counted at least so many times if all are joined in the end, and if not. Then `MOST_MEMORY_BYTES` hold no more
-than the 2 GiB of keys that Arrow joins."""
+"""Keys are counted at least so many times if all are joined in the end, and if not. Then `MOST_MEMORY_BYTES` hold no
+more than the 2 GiB of keys that Arrow joins."""
 
 PART_BYTES = 80
 """Memory that comparing a part takes for each of its rows, besides a copy of them."""
