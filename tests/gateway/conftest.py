@@ -77,4 +77,5 @@ def lithify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program
     monkeypatch.setenv("COLUMNS", "80")
     warehouse = tmp_path / "warehouse"
     with serving_gateway(package.open(str(warehouse))) as url:
+        monkeypatch.setenv("LITHIFY_GATEWAY", url)  # for programs of their own
         yield ThroughGateway(warehouse, url)

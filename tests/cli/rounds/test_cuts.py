@@ -24,7 +24,10 @@ CUT_KEYS = [
     "segments_added",
     "records_added",
 ]
-REPORT_KEYS = ["topic", "verb", "version", "changed", "logs", "now_ms", "now_given", "undone_run_id", "groups_error"]
+REPORT_KEYS = [
+    *("topic", "verb", "version", "changed", "logs", "now_ms", "now_given"),
+    *("undone_run_id", "undone_round_ms", "groups_error"),
+]
 
 
 def produce(lithify, topic, *records, partition=0):

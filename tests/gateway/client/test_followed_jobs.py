@@ -69,9 +69,16 @@ def test_a_token_that_is_revoked_meanwhile_does_not_end_the_job(ask):
     assert "tells no more of job j1, which goes on: no such token (`lithify history orders`" in told.err
 
 
-def test_a_job_that_somebody_cancels_is_an_error(ask):
+def test_a_job_that_is_cancelled_elsewhere_is_an_error(ask):
     error = {"code": "RoundAbandoned", "message": "the job was cancelled", "hint": None, "exit_code": 1}
     ended = events(("end", {**ROUND, "state": "cancelled", "report": None, "error": error}))
     with a_server(BEGUN, ended) as url:
         told = ask("--gateway", url, "compact", "orders", code=1)
     assert told.err == "error[RoundAbandoned]: the job was cancelled\n"
+
+
+def test_events_and_ends_of_a_later_version(ask):
+    later = ("progress", {"event": "progress", "part": "rewrite"}), ("unheard", {"event": "unheard"})
+    with a_server(BEGUN, events(*later, ("end", {**ROUND, "ended_ms": "now"}))) as url:
+        told = ask("--gateway", url, "compact", "orders", code=1)
+    assert "answered with another ToldJob than this version knows" in told.err

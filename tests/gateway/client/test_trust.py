@@ -124,7 +124,8 @@ def test_what_a_token_may_do_is_what_the_verbs_can_do(ask, tmp_path):
     for topic in ("shop/orders", "secret/orders"):
         lake.create_topic(topic)
     token = tmp_path / "token"
-    token.write_text(f"{lake.tokens().create('shop', ['topic:shop']).token}\n")
+    shop, none = (lake.tokens().create(name, [f"topic:{name}"]).token for name in ("shop", "none"))
+    token.write_text(f"{shop}\n")
     with serving_gateway(lake, needs_token=True) as url:
         denied = ask("--gateway", url, "topic", "list", code=2)
         assert denied.err.startswith("error[AccessDenied]: ")
@@ -135,6 +136,8 @@ def test_what_a_token_may_do_is_what_the_verbs_can_do(ask, tmp_path):
         assert ask(*place, "compact", "shop/orders", "--plan", "--json").json["topic"] == "shop/orders"
         other = ask(*place, "topic", "info", "secret/orders", code=2)
         assert "the token of shop lacks the role look for stream secret" in other.err
+        token.write_text(none)
+        assert ask(*place, "topic", "list").err.startswith(f"no topics yet in {url} ")
 
 
 def test_a_topic_that_cannot_be_read_is_told_to_those_who_may_see_it(ask, tmp_path):

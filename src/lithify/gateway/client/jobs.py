@@ -3,7 +3,7 @@
     POST ─► the job
     GET .../events, Last-Event-ID ─► progress, note, ... ─► end, with the report or the error
             ▲                              │ breaks
-            └──────────────────────────────┘ a bounded number of times in a row without a sign of life
+            └──────────────────────────────┘ a bounded number of times in a row in which nothing comes
 
 A gateway that has too many readers of events is asked for the state of the job instead.
 
@@ -41,6 +41,8 @@ BEGINS_WITHIN_S, ENDS_WITHIN_S = 3.0, 6.0
 LOOK_S, POLL_S = 0.1, 1.0
 """Between two checks of a job that is to end, and of one whose events the gateway does not send."""
 _UNKNOWN, _BUSY = 404, 503
+_FACTS = {"progress": ("phase", "done", "total"), "note": ("text",), "wait": ("what", "most_ms")}
+"""What listeners get of each event."""
 _ID = re.compile(r"[\w.-]{1,100}")
 
 
@@ -113,7 +115,7 @@ class Job:
         return begun.job
 
     def _watched(self) -> ToldJob | None:
-        """Its end, if it comes before the connection breaks. Raises `UnknownOutcomeError`."""
+        """Its end, if it comes before the connection breaks. Raises `UnknownOutcomeError` or `GatewayError`."""
         self._lives = False
         request = Request("GET", f"{self._place}/events", headers={"Accept": EVENTS, "Last-Event-ID": str(self._seen)})
         try:
@@ -122,9 +124,10 @@ class Job:
                     return self._polled()
                 if response.status != 200:
                     raise self._untold(response)
-                return self._read(response)
+                end = self._read(response)
         except GatewayError:
             return None
+        return None if end is None else told_as(ToldJob, end, self._url)
 
     def _untold(self, response: HTTPResponse) -> UnknownOutcomeError:
         """Why a gateway that answers does not tell of the job."""
@@ -150,7 +153,7 @@ class Job:
     def _job(self, request: Request, within_s: float | None = None) -> ToldJob:
         return told_as(ToldJob, json_of(self.connection.ask(request, within_s=within_s), self._url), self._url)
 
-    def _read(self, response: HTTPResponse) -> ToldJob | None:
+    def _read(self, response: HTTPResponse) -> Mapping[str, Any] | None:
         """Hands events to the listeners; returns the job at its end, None where the events break off."""
         events = _events(response)
         while True:
@@ -162,16 +165,15 @@ class Job:
                 return None
             self._lives = True
             if event.name == "end":
-                return told_as(ToldJob, event.facts, self._url)
+                return event.facts
             if event.name:
                 self._seen = event.number
                 self._tell(event)
 
     def _tell(self, event: Event) -> None:
-        listener = self.listeners.get(event.name)
-        if listener is not None:
-            facts = {name: value for name, value in event.facts.items() if name != "event"}
-            listener(*facts.values())
+        listener, names = self.listeners.get(event.name), _FACTS.get(event.name, ())
+        if listener is not None and event.facts.keys() >= set(names):
+            listener(*(event.facts[name] for name in names))
 
     def _stopped(self) -> ToldJob:
         """Cancels the job. Raises `KeyboardInterrupt`, at once or, where a commit has ended meanwhile, later."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from lithify.errors import RefusedError
+from lithify.errors import AccessDeniedError, RefusedError
 from lithify.gateway.client.address import NO_MORE, Trust, address_of
 from lithify.gateway.client.calls import Gateway, Listener, refusal
 from lithify.gateway.client.connection import ANSWER_S, Connection
@@ -60,8 +60,11 @@ class RemoteLake(_Remote):
 
     @property
     def where(self) -> str:
-        """The place of its warehouse, as the gateway has it."""
-        return str(self.info().warehouse)
+        """The place of its warehouse, as the gateway has it; its URL for those who may not see the whole warehouse."""
+        try:
+            return str(self.info().warehouse)
+        except AccessDeniedError:
+            return self._gateway.connection.address.url
 
     def check_is_there(self) -> None:
         """A gateway creates its warehouse when it begins."""
