@@ -58,6 +58,9 @@ def test_the_keyboard_is_enough(shop: Shown, opened):
     page.keyboard.press("ArrowRight")
     told = page.evaluate("document.activeElement.getAttribute('aria-valuetext')")
     assert re.search(r"segment.*offsets.*record", told)
+    shop.events.told(CleanerEvent(EventKind.SWEPT, 0, "c", "shop/orders", {"files": 0, "bytes": 0}))  # drawn again
+    page.wait_for_timeout(1_000)
+    assert page.evaluate("document.activeElement.getAttribute('aria-valuetext')") == told
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_contain_text("search the topics")
     page.keyboard.press("Escape")

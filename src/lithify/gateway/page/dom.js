@@ -68,18 +68,19 @@ export function visitable(label, drawing, parts, tell, at) {
   let now = -1;
   const box = h("div", {
     class: "visitable", role: "slider", tabindex: "0", "aria-label": label, "aria-valuemin": "0",
-    "aria-valuemax": String(Math.max(0, parts - 1)), "aria-valuenow": "0", "aria-valuetext": `${parts} parts`,
+    "aria-valuemax": String(Math.max(0, parts - 1)), "aria-valuenow": "0", "aria-valuetext": `${parts} ${parts === 1 ? "part" : "parts"}`,
   }, drawing);
   const out = h("p", { class: "readout", "aria-hidden": "true" });
   const visit = (n) => {
     now = Math.max(0, Math.min(parts - 1, n));
     const text = parts ? tell(now) : "";
+    box.dataset.at = now;
     box.setAttribute("aria-valuenow", String(now));
     box.setAttribute("aria-valuetext", text);
     show(out, text);
     box.dispatchEvent(new CustomEvent("visit", { detail: now }));
   };
-  const leave = () => { show(out); box.dispatchEvent(new CustomEvent("visit", { detail: -1 })); };
+  const leave = () => { delete box.dataset.at; show(out); box.dispatchEvent(new CustomEvent("visit", { detail: -1 })); };
   box.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 }[event.key];
     if (step) visit(now + step);
@@ -94,5 +95,6 @@ export function visitable(label, drawing, parts, tell, at) {
   });
   box.addEventListener("pointerleave", () => { now = -1; leave(); });
   box.addEventListener("blur", leave);
+  box.addEventListener("go", (event) => visit(event.detail)); // after it was drawn again
   return { box, out };
 }

@@ -87,7 +87,11 @@ export function topicView(root, [name, tab = "logs"]) {
     }
   }
 
-  const resized = new ResizeObserver(() => { if (tab === "logs" || tab === "rounds") soon(150); });
+  let drawn = root.clientWidth;
+  const resized = new ResizeObserver(() => {
+    if (drawn !== root.clientWidth && (tab === "logs" || tab === "rounds")) soon(150);
+    drawn = root.clientWidth;
+  });
   let width = 0;
   const soon = (ms) => { clearTimeout(later); later = setTimeout(load, ms); };
   resized.observe(root);
@@ -109,7 +113,8 @@ export function topicView(root, [name, tab = "logs"]) {
 function showLogs(root, layout, status, actions) {
   const compacts = status.cleanup_policy.includes("compact");
   const states = new Map(status.logs.map((log) => [log.partition, log]));
-  const focused = document.activeElement?.closest?.(".one-log")?.dataset.partition;
+  const before = document.activeElement?.closest?.(".one-log .visitable");
+  const [focused, part] = [before?.closest(".one-log").dataset.partition, before?.dataset.at];
   const width = Math.max(280, root.clientWidth - 34);
   const cards = layout.logs.slice(0, LOGS_DRAWN).map((log) => {
     const of = states.get(log.partition);
@@ -125,7 +130,9 @@ function showLogs(root, layout, status, actions) {
   show(root, h("h2", { class: "unseen" }, "Logs"), legend(layout, status), status.groups_error ? h("p", { class: "error" }, status.groups_error) : null, cards,
     more > 0 ? h("details", null, h("summary", null, `${plural(more, "more partition")} as a table`), numbersOf(status.logs.slice(LOGS_DRAWN))) : null,
     h("details", null, h("summary", null, "The same in numbers"), numbersOf(status.logs)));
-  if (focused) root.querySelector(`.one-log[data-partition="${focused}"] .visitable`)?.focus({ preventScroll: true });
+  const after = focused && root.querySelector(`.one-log[data-partition="${focused}"] .visitable`);
+  after?.focus?.({ preventScroll: true });
+  if (part) after?.dispatchEvent?.(new CustomEvent("go", { detail: Number(part) }));
 }
 
 function failure(log, actions) {
