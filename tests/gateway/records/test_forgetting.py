@@ -1,9 +1,11 @@
 """The chore of a gateway that forgets the keys of old appends (C75)."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import lithify
 from lithify.api.wiring.appends import append_notes_of
+from lithify.columnar.files.access import local_path
 from lithify.daemons.stop import Stop
 from lithify.gateway.appends.appends import Appends
 from lithify.gateway.appends.forgetting import LANDED_AT_ONCE
@@ -11,7 +13,8 @@ from lithify.gateway.appends.keys import AppendKey
 from lithify.gateway.process import forgetting_keys
 from lithify.gateway.process.forgetting_keys import ForgettingKeys
 from lithify.model.record import Record
-from lithify.model.topic.append_note import CLOCKS_DIFFER_MS, NOTES_KEPT_MS
+from lithify.model.topic.append_note import CLOCKS_DIFFER_MS, NOTES_KEPT_MS, AppendNote, AppendRun
+from lithify.store.iceberg.io.file_cache import FILE_CACHE
 
 
 class Later:
@@ -39,6 +42,22 @@ def test_old_keys_are_forgotten_and_new_ones_are_not(tmp_path):
     later = replace(lake.warehouse, clock=Later(lake.warehouse.clock))
     ForgettingKeys(later, notes, Stop()).once()
     assert not notes.find(topic.topic_name, ["4711"])
+
+
+def test_a_damaged_topic_does_not_keep_the_keys_of_others(tmp_path):
+    lake = lithify.open(str(tmp_path))
+    notes = append_notes_of(lake.warehouse, None)
+    names = [lake.create_topic(name).topic_name for name in ("damaged", "orders")]
+    for name in names:
+        Appends(lake.warehouse, notes).append(name, [Record(key=b"k", value=b"v")], AppendKey.of("1", b"a"))
+        notes.note(name, [AppendNote("2", "request", "chain", f"r {name}", "after", (), 0)], {}, AppendRun("none", 0))
+    folder = Path(local_path(lake.topic("damaged").state().location)) / "metadata"
+    for path in folder.glob("*.metadata.json"):
+        path.write_bytes(b"{")
+    FILE_CACHE.clear()
+    ForgettingKeys(replace(lake.warehouse, clock=Later(lake.warehouse.clock)), notes, Stop()).once()
+    left = {(name.topic, key) for name in names for key in notes.find(name, ["1", "2"])}
+    assert left == {("damaged", "2")}
 
 
 def test_each_time_is_bounded_and_ends_with_the_gateway(monkeypatch):

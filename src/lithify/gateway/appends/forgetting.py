@@ -8,10 +8,8 @@ A run whose note was removed does not commit those records any more.
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from lithify.coordination.leases.gateways.appends_sql import SqlAppendNotes
-from lithify.errors import ConflictError, UnknownOutcomeError, UnknownTopicError
+from lithify.errors import CoordinationError, LithifyError, UnknownOutcomeError, UnknownTopicError
 from lithify.gateway.appends.settling import settled
 from lithify.model.names import TopicName
 from lithify.model.topic.append_note import NOTES_KEPT_MS, AppendNote
@@ -26,12 +24,18 @@ LANDED_AT_ONCE = 2_000
 def forget_old(warehouse: Warehouse, notes: SqlAppendNotes) -> int:
     """Forgets the requests that began more than `NOTES_KEPT_MS` ago; returns how many notes may be left.
 
-    Call it from time to time, again at once if some may be left. Raises `CoordinationError`, or what `settled` raises.
+    Call it from time to time, again at once if some may be left. Raises `CoordinationError`, or what `settled` raises
+    while the catalog cannot be reached.
     """
     notes.forget_before(warehouse.clock.now_ms() - NOTES_KEPT_MS)
     for topic, note in notes.forgotten(OPEN_AT_ONCE):
-        with suppress(ConflictError):  # the next call tries again
+        try:
             _remove(warehouse, notes, topic, note)
+        except (
+            LithifyError
+        ) as error:  # a topic that is damaged must not keep all other notes; the next call tries again
+            if error.is_outage or isinstance(error, CoordinationError):
+                raise
     removed = notes.remove_landed(LANDED_AT_ONCE)
     return removed if removed == LANDED_AT_ONCE else 0
 
