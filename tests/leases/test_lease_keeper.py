@@ -380,7 +380,7 @@ def test_an_id_whose_cleaner_renews_it_is_refused() -> None:
     refused = beta.register("one")
     assert isinstance(refused, Refused)
     assert "another cleaner with the id one is running (owner alpha)" in str(refused.error)
-    assert "cleaner_id=" in refused.error.hint and refused.error.exit_code == 2
+    assert "cleaner_id=... of a cleaner, name=... of a gateway" in refused.error.hint and refused.error.exit_code == 2
 
 
 def test_the_id_of_a_dead_cleaner_is_taken_over_after_the_time_of_a_lease_by_one() -> None:

@@ -284,5 +284,6 @@ def _next_sight(before: _Seen | None, lease: Lease, now_ms: int) -> _Seen:
 
 def _running(cleaner_id: str, owner: str) -> RefusedError:
     return RefusedError(
-        f"another cleaner with the id {cleaner_id} is running (owner {owner})", hint="start this one with another --id"
+        f"another cleaner with the id {cleaner_id} is running (owner {owner})",
+        hint="start this one under another name: --id of a cleaner, --name of a gateway",
     )
