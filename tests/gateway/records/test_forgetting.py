@@ -1,12 +1,17 @@
 """The chore of a gateway that forgets the keys of old appends (C75)."""
 
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 import lithify
 from lithify.api.wiring.appends import append_notes_of
 from lithify.columnar.files.access import local_path
+from lithify.coordination.leases.gateways.appends_sql import SqlAppendNotes
 from lithify.daemons.stop import Stop
+from lithify.errors import UnknownOutcomeError
 from lithify.gateway.appends.appends import Appends
 from lithify.gateway.appends.forgetting import LANDED_AT_ONCE
 from lithify.gateway.appends.keys import AppendKey
@@ -42,6 +47,23 @@ def test_old_keys_are_forgotten_and_new_ones_are_not(tmp_path):
     later = replace(lake.warehouse, clock=Later(lake.warehouse.clock))
     ForgettingKeys(later, notes, Stop()).once()
     assert not notes.find(topic.topic_name, ["4711"])
+
+
+def test_a_clock_that_was_days_ahead_is_named_as_the_reason_and_its_mark_can_be_removed(tmp_path):
+    lake = lithify.open(str(tmp_path))
+    name = lake.create_topic("orders").topic_name
+    notes = append_notes_of(lake.warehouse, None)
+    records, key = [Record(key=b"k", value=b"v")], AppendKey.of("4711", b"a")
+    ForgettingKeys(replace(lake.warehouse, clock=Later(lake.warehouse.clock)), notes, Stop()).once()
+    with pytest.raises(UnknownOutcomeError, match="clock of a gateway is wrong by hours") as refused:
+        Appends(lake.warehouse, notes).append(name, records, key)
+    assert "lithify_append_floors" in refused.value.hint
+    assert Appends(lake.warehouse, notes).append(name, records).records == 1
+    with sqlite3.connect(tmp_path / "catalog.db") as database:
+        database.execute("DELETE FROM lithify_append_floors")
+    database.close()
+    again = SqlAppendNotes(notes._transactions, notes._scope)
+    assert Appends(lake.warehouse, again).append(name, records, key).records == 1
 
 
 def test_a_damaged_topic_does_not_keep_the_keys_of_others(tmp_path):

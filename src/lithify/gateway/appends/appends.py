@@ -22,7 +22,7 @@ from lithify.gateway.appends.keys import AppendKey
 from lithify.gateway.appends.settling import settled
 from lithify.gateway.appends.turns import Limits, Turns
 from lithify.model.names import TopicName
-from lithify.model.topic.append_note import AppendNote, AppendRun
+from lithify.model.topic.append_note import CLOCKS_DIFFER_MS, NOTES_KEPT_MS, AppendNote, AppendRun
 from lithify.ports.store import Warehouse
 from lithify.service.write.append import NOWHERE, AppendResult, OffsetRange
 from lithify.service.write.append_joined import Part, append_joined
@@ -116,7 +116,7 @@ class Appends:
                 _check_same(topic, key, note.request)
                 seen = note if note.version is not None else settled(self._warehouse, self._notes, topic, note)
             if note is None or seen is None:
-                raise _forgotten(topic, key)
+                raise _forgotten(topic, key, self._warehouse.clock.now_ms() - begun_ms)
             if seen.version is not None:
                 return _result(topic, seen, seen.version)
         raise ConflictError(f"{topic}: others append with the key {key.key!r} all the time", hint="send it again")
@@ -171,7 +171,14 @@ def _check_same(topic: TopicName, key: AppendKey, request: str) -> None:
         )
 
 
-def _forgotten(topic: TopicName, key: AppendKey) -> UnknownOutcomeError:
+def _forgotten(topic: TopicName, key: AppendKey, waited_ms: int) -> LithifyError:
+    if waited_ms < NOTES_KEPT_MS - 2 * CLOCKS_DIFFER_MS:
+        return UnknownOutcomeError(
+            f"{topic}: the clock of a gateway is wrong by hours: by another one than this gateway's, keys of requests "
+            f"that come now were forgotten, so another attempt with the key {key.key!r} may have appended the same",
+            hint="set the clocks; if one was ahead, stop all gateways, and delete the rows of lithify_append_floors in "
+            "the lease database before they start again; until then append without keys",
+        )
     return UnknownOutcomeError(
         f"{topic}: this request has waited for a day, by the clocks of the gateways, and its key {key.key!r} was "
         "forgotten: another attempt may have appended the same",
