@@ -102,14 +102,17 @@ _NO_TAB = "it has no tab between key and value; to delete a key, write --null-ma
 
 
 def _json_object(index: int, line: bytes) -> dict[str, Any]:
+    record, reason = None, ""
     try:
         record = json.loads(line.decode())
     except UnicodeDecodeError:
-        raise LineError(index, NOT_UTF8) from None
+        reason = NOT_UTF8
     except json.JSONDecodeError as error:
-        raise LineError(index, f"it is not JSON: {error.msg.removesuffix(' at')} at column {error.colno}") from None
+        reason = f"it is not JSON: {error.msg.removesuffix(' at')} at column {error.colno}"
     except (RecursionError, ValueError) as error:  # nested too deeply, a number of thousands of digits
-        raise LineError(index, f"it cannot be read as JSON: {error}") from None
+        reason = f"it cannot be read as JSON: {error}"
+    if reason:  # raised here, as the exception before it has the whole line, in all of which secrets would be sought
+        raise LineError(index, reason)
     if type(record) is not dict:
         raise LineError(index, "it is not a JSON object")
     if not record.keys() <= JSON_FIELDS:

@@ -210,3 +210,11 @@ def test_tab_separated_lines_are_text(line: bytes) -> None:
     with pytest.raises(LineError, match="it is not UTF-8 text") as broken:
         parse_tsv([b"k\tv", line], Encodings.of("utf-8"))
     assert broken.value.index == 1
+
+
+@pytest.mark.parametrize("line", [b"  ", b"[" * 100_000, b"9" * 10_000, b"\xff"])
+def test_the_error_of_a_line_does_not_hold_the_line(line):
+    """It may have megabytes, in all of which an error that is made of this one would seek secrets."""
+    with pytest.raises(LineError) as broken:
+        parse_json([line], Encodings.of("utf-8", None, None))
+    assert broken.value.__context__ is None
