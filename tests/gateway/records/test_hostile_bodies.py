@@ -97,6 +97,16 @@ def test_types_whose_values_may_be_more_than_their_bytes_are_refused(columns):
         table_of_stream(stream_of(a_table(**columns)))
 
 
+@pytest.mark.parametrize("place", [b"column", b"inner-name"])
+def test_names_that_are_no_text_are_refused(served: Served, place):
+    served.lake.create_topic("shop/orders")
+    inner = pa.list_(pa.struct([("inner-name", pa.string()), ("value", pa.binary())]))
+    body = stream_of(a_table(headers=pa.nulls(3, inner), column=pa.array([1] * 3)))
+    told = append(served, body.replace(place, b"\xff" * len(place)))
+    assert (told.status_code, told.json()["code"]) == (400, "InvalidInput")
+    assert "not an Arrow IPC stream" in told.json()["detail"]
+
+
 def test_records_without_any_bytes_are_counted():
     many = pa.RecordBatch.from_arrays([pa.nulls(MOST_RECORDS + 1)] * 2, ["key", "value"])
     body = stream_of(pa.Table.from_batches([many]))

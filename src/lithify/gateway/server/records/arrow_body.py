@@ -53,9 +53,10 @@ def _checked(body: bytes) -> pa.Table:
     batches, records = [], 0
     with pa.ipc.open_stream(body) as stream:
         for field in stream.schema:
+            name = field.name  # raises where it is not UTF-8, as `_is_plain` does for names within
             if not (_types.is_null(field.type) or _is_plain(field.type)):
                 raise InvalidInputError(
-                    f"the column {field.name!r} of type {field.type} is not accepted in a stream",
+                    f"the column {name!r} of type {field.type} is not accepted in a stream",
                     hint="cast it to binary, string or integers; headers are lists of structs of key and value",
                 )
         for batch in stream:
@@ -69,10 +70,15 @@ def _checked(body: bytes) -> pa.Table:
 
 def _is_plain(kind: pa.DataType) -> bool:
     if any(is_kind(kind) for is_kind in _LISTS):
-        return all(_is_plain(kind.field(n).type) for n in range(kind.num_fields))
+        return all(_is_named(kind.field(n)) for n in range(kind.num_fields))
     if _types.is_struct(kind):
-        return kind.num_fields > 0 and all(_is_plain(field.type) for field in kind)
+        return kind.num_fields > 0 and all(_is_named(field) for field in kind)
     return any(is_kind(kind) for is_kind in _PLAIN)
+
+
+def _is_named(field: pa.Field) -> bool:
+    """Whether it is plain. Raises `UnicodeDecodeError` for a name that is no text."""
+    return isinstance(field.name, str) and _is_plain(field.type)
 
 
 def _is_compressed(metadata: memoryview) -> bool:
