@@ -68,7 +68,7 @@ def of_body(kind: type[msgspec.Struct], body: bytes) -> dict[str, Any]:
     """The arguments in a JSON object. Raises `InvalidInputError`."""
     try:
         return _given(msgspec.json.decode(body or b"{}", type=kind))
-    except (msgspec.ValidationError, msgspec.DecodeError) as error:
+    except (msgspec.ValidationError, msgspec.DecodeError, RecursionError) as error:
         raise InvalidInputError(f"the body of the request: {error}", hint="GET /openapi.json describes it") from None
 
 
