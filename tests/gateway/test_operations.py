@@ -3,13 +3,16 @@
 import inspect
 import json
 import re
+from urllib.parse import quote
 
 import pytest
+from starlette.requests import Request
 
 from gateway.conftest import Served, orders
 from lithify.gateway.operations.operation import Target
 from lithify.gateway.operations.table import OPERATIONS
 from lithify.gateway.server.arguments import arguments_type, schema
+from lithify.gateway.server.routes import page_of
 
 ORDERS = "/api/v1/topics/shop%2Forders"
 
@@ -82,6 +85,7 @@ def test_a_job_that_fails_has_the_error(served: Served):
         ("GET", "/api/v1/topics", {"params": {"limit": -1}}, 400, "InvalidInput"),
         ("GET", "/api/v1/jobs", {"params": {"offset": "x"}}, 400, "InvalidInput"),
         ("POST", f"{ORDERS}/rounds", {"data": "{"}, 400, "InvalidInput"),
+        ("PATCH", ORDERS, {"data": '{"config":' + '{"a":' * 100_000}, 400, "InvalidInput"),
         ("POST", "/api/v1/topics", {"json": {"name": "shop/orders"}}, 409, "TopicExists"),
         ("POST", "/api/v1/topics", {"json": {"name": "x", "config": {"no.setting": 1}}}, 400, "InvalidSetting"),
     ],
@@ -111,6 +115,44 @@ def test_a_list_is_sent_in_pages(served: Served):
         names += [one["topic"] for one in page["items"]]
         place = page["next"]
     assert names == ["a", "b", "c", "d", "e"]
+
+
+NAMES = (
+    "a/b",
+    "a%2Fb",
+    "a%252Fb",
+    "default/a.b",
+    "a%2fb",
+    "%25",
+    "persistent://t/n/a/b",
+    "persistent://t/n/a%2Fb",
+    "persistent://t/n/caf\u00e9 ?#+",
+    "/s/t:a",
+    "/s%2Ft:a",
+)
+
+
+def test_a_path_names_one_topic_whatever_is_in_its_name(served: Served):
+    for name in NAMES:
+        served.lake.create_topic(name)
+        served.lake.topic(name).append([])
+    left = set(served.lake.topics())
+    for name in NAMES:
+        path, topic = f"/api/v1/topics/{quote(name, safe='')}", served.lake.topic(name)
+        assert served.ask("GET", path).json()["topic"] == topic.info().topic
+        line = '{"key": "k", "value": "v"}'
+        headers = {"Content-Type": "application/x-ndjson"}
+        assert served.ask("POST", f"{path}/records", data=line, headers=headers).status_code == 200
+        assert topic.info().records == 1
+        assert len(served.ask("GET", f"{path}/records").text.splitlines()) == 1
+        assert served.ask("DELETE", path).status_code == 200
+        left -= {topic}
+        assert set(served.lake.topics()) == left
+
+
+def test_the_next_page_has_the_path_as_it_was_sent():
+    sent = {"type": "http", "raw_path": b"/api/v1/topics/a%252Fb%3F/rounds", "query_string": b"limit=1", "headers": []}
+    assert page_of([1, 2], Request(sent))["next"] == "/api/v1/topics/a%252Fb%3F/rounds?offset=1&limit=1"
 
 
 def test_the_description_names_every_operation(served: Served):

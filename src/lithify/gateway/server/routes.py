@@ -28,6 +28,7 @@ from lithify.gateway.operations.table import OPERATIONS
 from lithify.gateway.server.arguments import arguments_type, of_body, of_query
 from lithify.gateway.server.jobs.following import events_of
 from lithify.gateway.server.jobs.jobs import QUEUED_AT_MOST, Job, Jobs
+from lithify.gateway.server.paths import name_of
 from lithify.gateway.server.problems import error_json, problem_of
 from lithify.gateway.server.rights import check_rights, topic_stream, visible
 from lithify.gateway.server.targets import Targets
@@ -57,7 +58,7 @@ class _Endpoint:
         return Route(self.operation.path, self.answer, methods=[self.operation.method], name=self.operation.name)
 
     async def answer(self, request: Request) -> Response:
-        place = {name: value.replace("%2F", "/") for name, value in request.path_params.items()}
+        place = {name: name_of(value) for name, value in request.path_params.items()}
         try:
             given = place | await self._arguments(request)
             note(
@@ -145,7 +146,8 @@ def page_of(items: Sequence[Any], request: Request) -> dict[str, Any]:
     offset, limit = (_number(request, name, default) for name, default in (("offset", 0), ("limit", PAGE)))
     end = offset + min(limit, LARGEST_PAGE)
     rest = [(name, value) for name, value in request.query_params.multi_items() if name not in _PAGING]
-    after = f"{request.url.path}?{urlencode([*rest, ('offset', end), ('limit', limit)])}"
+    path = request.scope["raw_path"].partition(b"?")[0].decode("ascii")
+    after = f"{path}?{urlencode([*rest, ('offset', end), ('limit', limit)])}"
     return {
         "items": [to_json(one) for one in items[offset:end]],
         "total": len(items),

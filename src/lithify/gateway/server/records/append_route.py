@@ -24,6 +24,7 @@ from lithify.gateway.appends.appends import Appends
 from lithify.gateway.appends.keys import AppendKey
 from lithify.gateway.operations.records import APPEND
 from lithify.gateway.server.arguments import of_query
+from lithify.gateway.server.paths import name_of
 from lithify.gateway.server.problems import error_json, problem, problem_of
 from lithify.gateway.server.records.arguments import AppendQuery
 from lithify.gateway.server.records.arrow_body import table_of_stream
@@ -61,7 +62,7 @@ class AppendRoute:
         return Route(APPEND.path, self.answer, methods=[APPEND.method], name=APPEND.name)
 
     async def answer(self, request: Request) -> Response:
-        topic = request.path_params["topic"].replace("%2F", "/")
+        topic = name_of(request.path_params["topic"])
         note(request.scope, what=APPEND.name, topic=topic)
         try:
             check_rights(request.scope, APPEND, {"topic": topic})

@@ -28,6 +28,7 @@ from lithify.gateway.access.middleware import READS_AT_ONCE
 from lithify.gateway.operations.operation import Operation
 from lithify.gateway.operations.records import READ, TABLE
 from lithify.gateway.server.arguments import of_query
+from lithify.gateway.server.paths import name_of
 from lithify.gateway.server.problems import problem_of
 from lithify.gateway.server.records.arguments import ReadQuery, TableQuery, point_of
 from lithify.gateway.server.records.media import Form, encoded, form_of
@@ -120,7 +121,7 @@ async def _answered(
     request: Request, operation: Operation, lake: Lake, answer: Callable[[Topic], Awaitable[Response]]
 ) -> Response:
     """The answer for the topic of the path, or the problem."""
-    name = request.path_params["topic"].replace("%2F", "/")
+    name = name_of(request.path_params["topic"])
     note(request.scope, what=operation.name, topic=name)
     try:
         check_rights(request.scope, operation, {"topic": name})
