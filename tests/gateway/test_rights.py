@@ -1,5 +1,7 @@
 """What a caller may do: each operation needs its role, for the stream that it works on."""
 
+import time
+
 import pytest
 import requests
 
@@ -129,3 +131,34 @@ def test_tokens_let_in_over_http(tmp_path):
                     assert (path, answer.status_code) == (path, status)
         assert [requests.get(f"{url}{path}", timeout=60).status_code for path in OPEN_TO_ALL] == [200] * 5
         assert requests.get(f"{url}/metrics", timeout=60).status_code == 401
+
+
+@pytest.mark.parametrize("grant", ["admin:shop", "admin"])
+def test_errors_name_nothing_that_a_caller_may_not_see(tmp_path, grant):
+    lake = lithify.open(str(tmp_path / "lake"))
+    lake.create_topic("secret/gold-customers")
+    lake.topic("secret/gold-customers").append([lithify.Record(key=b"k", value=b"v")])
+    with lake.topic("secret/gold-customers").reader(group="billing") as reader:
+        assert len(list(reader)) == 1
+        reader.commit()
+    headers = {"Authorization": f"Bearer {lake.tokens().create('a', [grant]).token}"}
+    topic = "/api/v1/topics/shop%2Fgold-customers"
+    with serving_gateway(lake, needs_token=True) as url:
+
+        def ask(method, path, **more):
+            told = requests.request(method, url + path, headers=headers | more.pop("headers", {}), timeout=60, **more)
+            return told.json()
+
+        job = ask("POST", f"{topic}/rounds")["job"]
+        while ask("GET", f"/api/v1/jobs/{job}")["ended_ms"] is None:
+            time.sleep(0.01)
+        answers = [
+            ask("GET", topic),
+            ask("GET", f"{topic}/records"),
+            ask("POST", f"{topic}/records", data="", headers={"Content-Type": "application/x-ndjson"}),
+            ask("GET", "/api/v1/groups/bill", params={"topic": "shop/gold-customers"}),
+            ask("GET", f"/api/v1/jobs/{job}")["error"],
+        ]
+    assert [told["code"].replace("Group", "Topic") for told in answers] == ["UnknownTopic"] * len(answers)
+    told_names = ["secret" in str(told) or "billing" in str(told) for told in answers]
+    assert told_names == [grant == "admin"] * len(answers)

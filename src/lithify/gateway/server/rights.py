@@ -11,14 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from lithify.errors import LithifyError, UnknownGroupError, UnknownStreamError, UnknownTopicError
 from lithify.gateway.access.callers import Caller, Scope, caller_of, require
 from lithify.gateway.operations.operation import Operation
-from lithify.model.access.roles import ALL
+from lithify.model.access.roles import ALL, Role
 from lithify.model.names import parse_stream, parse_topic
 from lithify.reports.overview import CatalogOverview
 from lithify.reports.quarantine import QuarantineReport
 from lithify.reports.streams import StreamInfo
 
+LISTED = "GET /api/v1/topics lists those that you may see"
 MaySee = Callable[[str], bool]
 """Whether a stream, by its stored name, may be seen."""
 
@@ -56,6 +58,14 @@ def visible(operation: Operation, result: Any, caller: Caller) -> Any:
         logs, unreadable = (_of_topics(logs, may_see) for logs in (result.logs, result.unreadable))
         return replace(result, logs=logs, unreadable=unreadable)
     return _of_topics(result, may_see)
+
+
+def without_names(error: LithifyError, scope: Scope) -> LithifyError:
+    """An error for who sends the request, without a hint at others that it may not see."""
+    names = isinstance(error, UnknownTopicError | UnknownStreamError | UnknownGroupError)
+    if names and not caller_of(scope).may(Role.LOOK):
+        error.hint = LISTED
+    return error
 
 
 def _of_topics(items: Any, may_see: MaySee) -> tuple[Any, ...]:

@@ -29,8 +29,9 @@ from lithify.gateway.server.arguments import arguments_type, of_body, of_query
 from lithify.gateway.server.jobs.following import events_of
 from lithify.gateway.server.jobs.jobs import QUEUED_AT_MOST, Job, Jobs
 from lithify.gateway.server.paths import name_of
+from lithify.gateway.server.paths import name_of
 from lithify.gateway.server.problems import error_json, problem_of
-from lithify.gateway.server.rights import check_rights, topic_stream, visible
+from lithify.gateway.server.rights import check_rights, topic_stream, visible, without_names
 from lithify.gateway.server.targets import Targets
 
 PAGE, LARGEST_PAGE = 1_000, 10_000
@@ -89,7 +90,7 @@ class _Endpoint:
             self.operation.name,
             given.get("topic"),
             caller.name,
-            lambda job: to_json(self.targets.called(self.operation, given, _listeners(job))),
+            lambda job: to_json(self._called(request, given, _listeners(job))),
         )
         if job is None:
             raise BusyError(f"{QUEUED_AT_MOST} jobs wait already", hint="try again when some have ended")
@@ -101,7 +102,7 @@ class _Endpoint:
 
     def _response(self, request: Request, caller: Caller, given: Mapping[str, Any]) -> Response:
         one, failed = self.operation, dict[str, LithifyError]()
-        result = self.targets.called(one, given, {"failed": failed.__setitem__})
+        result = self._called(request, given, {"failed": failed.__setitem__})
         if one.many and not one.report:
             result = tuple(named.name for named in result)
         result = visible(one, result, caller)
@@ -111,6 +112,12 @@ class _Endpoint:
         if isinstance(told, dict):
             note(request.scope, run=told.get("run_id"), version=told.get("version"))
         return JSONResponse(told)
+
+    def _called(self, request: Request, given: Mapping[str, Any], listeners: Mapping[str, Any] | None = None) -> Any:
+        try:
+            return self.targets.called(self.operation, given, listeners)
+        except LithifyError as error:
+            raise without_names(error, request.scope) from error.__cause__
 
 
 async def _body(request: Request) -> bytes:

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from lithify.api.lake import Lake
-from lithify.errors import InvalidInputError, InvalidRecordError, LithifyError
+from lithify.errors import InvalidInputError, InvalidRecordError
 from lithify.errors.defects import as_lithify_error
 from lithify.gateway.access.audit import note
 from lithify.gateway.access.middleware import APPENDS_AT_ONCE
@@ -31,7 +31,7 @@ from lithify.gateway.server.records.arrow_body import table_of_stream
 from lithify.gateway.server.records.bodies import Bodies
 from lithify.gateway.server.records.line_body import table_of_lines
 from lithify.gateway.server.records.media import ARROW, LINES, LINES_TOO
-from lithify.gateway.server.rights import check_rights
+from lithify.gateway.server.rights import check_rights, without_names
 from lithify.service.write.append import AppendResult
 
 
@@ -131,7 +131,7 @@ async def _discard(request: Request) -> None:
 
 
 def _refused(request: Request, error: Exception, topic: str) -> Response:
-    told: LithifyError = as_lithify_error(error, APPEND.name)
+    told = without_names(as_lithify_error(error, APPEND.name), request.scope)
     note(request.scope, code=told.code)
     if isinstance(told, UnsupportedMediaError):
         about = error_json(told, topic=topic)

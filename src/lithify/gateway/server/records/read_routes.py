@@ -34,7 +34,7 @@ from lithify.gateway.server.records.arguments import ReadQuery, TableQuery, poin
 from lithify.gateway.server.records.media import Form, encoded, form_of
 from lithify.gateway.server.records.reading import Page, TopicReading
 from lithify.gateway.server.records.streamed import Pieces, RecordsResponse
-from lithify.gateway.server.rights import check_rights
+from lithify.gateway.server.rights import check_rights, without_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +127,6 @@ async def _answered(
         check_rights(request.scope, operation, {"topic": name})
         return await answer(await run_in_threadpool(lake.topic, name))
     except Exception as error:
-        told = as_lithify_error(error, operation.name)
+        told = without_names(as_lithify_error(error, operation.name), request.scope)
         note(request.scope, code=told.code)
         return problem_of(told, topic=name)
