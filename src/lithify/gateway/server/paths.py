@@ -1,9 +1,9 @@
 """Paths of requests: a slash that is encoded belongs to a name, as in `/api/v1/topics/shop%2Forders`.
 
-    as it was sent     by which it is routed     the name
-    shop%2Forders      shop%2Forders             shop/orders
-    shop%252Forders    shop%252Forders           shop%2Forders, which is another topic
-    caf%C3%A9          café                      café
+as it was sent     by which it is routed     the name
+shop%2Forders      shop%2Forders             shop/orders
+shop%252Forders    shop%252Forders           shop%2Forders, which is another topic
+caf%C3%A9          café                      café
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def _is_plain(kind: pa.DataType) -> bool:
 
 
 def _is_named(field: pa.Field) -> bool:
-    """Whether it is plain. Raises `UnicodeDecodeError` for a name that is no text."""
+    """Whether it is plain. Raises `UnicodeDecodeError` for a name that is not UTF-8."""
     return isinstance(field.name, str) and _is_plain(field.type)
 
 
