@@ -174,8 +174,8 @@ def _check_same(topic: TopicName, key: AppendKey, request: str) -> None:
 def _forgotten(topic: TopicName, key: AppendKey, waited_ms: int) -> LithifyError:
     if waited_ms < NOTES_KEPT_MS - 2 * CLOCKS_DIFFER_MS:
         return UnknownOutcomeError(
-            f"{topic}: the clock of a gateway is wrong by hours: by a clock other than this gateway's, keys of requests "
-            f"that come now were forgotten; another attempt with the key {key.key!r} may have appended the same",
+            f"{topic}: the clock of a gateway is wrong by hours: by it, keys of requests that come now were forgotten; "
+            f"another attempt with the key {key.key!r} may have appended the same",
             hint="set the clocks; if one was ahead, stop all gateways, and delete the rows of lithify_append_floors in "
             "the lease database before they start again; until then append without keys",
         )

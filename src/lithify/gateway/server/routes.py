@@ -29,7 +29,6 @@ from lithify.gateway.server.arguments import arguments_type, of_body, of_query
 from lithify.gateway.server.jobs.following import events_of
 from lithify.gateway.server.jobs.jobs import QUEUED_AT_MOST, Job, Jobs
 from lithify.gateway.server.paths import name_of
-from lithify.gateway.server.paths import name_of
 from lithify.gateway.server.problems import error_json, problem_of
 from lithify.gateway.server.rights import check_rights, topic_stream, visible, without_names
 from lithify.gateway.server.targets import Targets
