@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import resource
 from pathlib import Path
 
@@ -121,6 +123,17 @@ def test_nothing_is_changed_while_no_line_can_be_written(gateway, log):
     log.rmdir()
     assert gateway.ask("POST", "/x", bearer(SHOP)).status_code == 200
     assert [line["status"] for line in lines(log)] == [503, 200]
+
+
+def test_a_pipe_without_a_reader_or_with_a_slow_one_keeps_nobody_waiting(gateway, log):
+    os.mkfifo(log)
+    assert gateway.ask("POST", "/x", bearer(SHOP)).status_code == 503
+    reader = os.open(log, os.O_RDONLY | os.O_NONBLOCK)
+    fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4_096)
+    statuses = [gateway.ask("POST", "/x", bearer(SHOP)).status_code for _ in range(40)]
+    assert (statuses[0], statuses[-1]) == (200, 503)
+    assert gateway.ask("GET", "/x", bearer(SHOP)).status_code == 200
+    os.close(reader)
 
 
 def an_entry(what: str) -> AuditEntry:

@@ -128,7 +128,8 @@ class AuditFile:
         if self._file is not None and not self._is_moved(self._file):
             return
         self.close()
-        self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe may have no reader
+        self._file = os.open(self._path, flags, 0o600)
 
     def _is_moved(self, file: int) -> bool:
         try:
