@@ -60,9 +60,11 @@ def test_a_request_that_takes_longer_is_answered(monkeypatch, gateway):
         assert read_one(connection)[0] == 200
 
 
-def test_idle_connections_keep_no_others_away(monkeypatch, gateway):
+@pytest.mark.parametrize(("most", "files"), [(5, 2**20), (2_000, 10)])
+def test_idle_connections_keep_no_others_away(monkeypatch, gateway, most, files):
     monkeypatch.setattr(connections, "HEAD_S", 300.0)
-    monkeypatch.setattr(connections, "CONNECTIONS_AT_MOST", 5)
+    monkeypatch.setattr(connections, "CONNECTIONS_AT_MOST", most)
+    monkeypatch.setattr(connections, "getrlimit", lambda _kind: (files, files))
     idle = [gateway.connection() for _ in range(20)]
     assert [gateway.ask("GET", "/x").status_code for _ in range(3)] == [200] * 3
     assert read_all(idle[0]) == b""  # the one that has waited longest

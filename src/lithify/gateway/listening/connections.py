@@ -1,7 +1,8 @@
 """Connections of uvicorn, of which none is waited for without end.
 
     no whole head of a request within 10 s     closed, also between two requests
-    2,000 connections                          one more closes the one that has waited longest for a head
+    2,000 connections, or half of the files
+    that the process may have open             one more closes the one that has waited longest for a head
     a client that reads nothing for 60 s       the kernel closes the connection
 
 uvicorn bounds none of these. Its own `limit_concurrency` would let idle connections keep all others away.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -20,6 +22,8 @@ from lithify.gateway.listening.tls import TlsFiles
 
 HEAD_S, UNREAD_S, KEEP_ALIVE_S = 10.0, 60, 15
 CONNECTIONS_AT_MOST = 2_000
+ACCEPTED_AT_ONCE = 128
+"""Before any of them is closed."""
 HEAD_BYTES = 32 * 1024
 """The line and headers of a request together, while they are incomplete: h11 refuses more."""
 _USER_TIMEOUT = getattr(socket, "TCP_USER_TIMEOUT", None)
@@ -36,7 +40,7 @@ class BoundedProtocol(H11Protocol):
         connected = transport.get_extra_info("socket")
         if connected is not None and _USER_TIMEOUT is not None and connected.family != socket.AF_UNIX:
             connected.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, UNREAD_S * 1000)
-        if len(self.connections) > CONNECTIONS_AT_MOST:
+        if len(self.connections) > connections_at_most():
             waiting = [one for one in self.connections if isinstance(one, BoundedProtocol) and one._head_by is not None]
             min(waiting, key=_deadline, default=self)._give_up()
         self._await_head()
@@ -72,6 +76,12 @@ class BoundedProtocol(H11Protocol):
             self.transport.abort()
 
 
+def connections_at_most() -> int:
+    """The other half of the files is for what the process does: strangers need no token to connect."""
+    files, _ = getrlimit(RLIMIT_NOFILE)
+    return CONNECTIONS_AT_MOST if files == RLIM_INFINITY else min(CONNECTIONS_AT_MOST, files // 2)
+
+
 def _deadline(connection: BoundedProtocol) -> float:
     return 0.0 if connection._head_by is None else connection._head_by.when()
 
@@ -84,6 +94,7 @@ def uvicorn_settings(address: ListenAddress, tls: TlsFiles | None) -> dict[str, 
         "port": address.port,
         "http": BoundedProtocol,
         "ws": "none",
+        "backlog": ACCEPTED_AT_ONCE,
         "h11_max_incomplete_event_size": HEAD_BYTES,
         "timeout_keep_alive": KEEP_ALIVE_S,
         "proxy_headers": False,  # else a client says which address it has
