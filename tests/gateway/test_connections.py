@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from datetime import UTC, datetime
 
 import pytest
 
-from gateway.served import an_access, read_all, read_one, served
+from gateway.served import Seen, an_access, application, read_all, read_one, served, serving
+from lithify.gateway.access.middleware import Guard
 from lithify.gateway.listening import connections
+from lithify.gateway.listening.tls import checked_tls
+from support.servers.certificates import a_certificate
 
 GET = b"GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -70,6 +74,19 @@ def test_idle_connections_keep_no_others_away(monkeypatch, gateway, most, files)
     assert read_all(idle[0]) == b""  # the one that has waited longest
     for one in idle:
         one.close()
+
+
+def test_who_says_nothing_of_tls_is_not_waited_for(monkeypatch, tmp_path):
+    """asyncio waits for a minute, and counts no connection until then."""
+    monkeypatch.setattr(connections, "HEAD_S", 0.3)
+    now, seen = datetime.now(UTC), Seen()
+    tls = checked_tls(a_certificate(tmp_path, "gateway", now), now)
+    with (
+        serving(Guard(application(seen), an_access(needs_token=False)), seen, tls) as gateway,
+        gateway.connection() as silent,
+    ):
+        silent.settimeout(30)
+        assert read_all(silent) == b""
 
 
 def test_requests_that_follow_each_other_on_one_connection_are_answered(gateway):

@@ -1,6 +1,7 @@
 """Connections of uvicorn, of which none is waited for without end.
 
     no whole head of a request within 10 s     closed, also between two requests
+    no TLS handshake within 10 s               closed
     2,000 connections, or half of the files
     that the process may have open             one more closes the one that has waited longest for a head
     a client that reads nothing for 60 s       the kernel closes the connection
@@ -86,6 +87,15 @@ def _deadline(connection: BoundedProtocol) -> float:
     return 0.0 if connection._head_by is None else connection._head_by.when()
 
 
+class ServingLoop(asyncio.SelectorEventLoop):
+    """The event loop of a server: who connects and then says nothing of TLS would be waited for for a minute."""
+
+    async def create_server(self, *args: Any, **more: Any) -> asyncio.Server:
+        """As always, with less time for a handshake."""
+        bounded = {"ssl_handshake_timeout": HEAD_S} if more.get("ssl") else {}
+        return await super().create_server(*args, **more, **bounded)
+
+
 def uvicorn_settings(address: ListenAddress, tls: TlsFiles | None) -> dict[str, Any]:
     """Arguments of `uvicorn.Config` with which the promises of the gateway about connections hold."""
     files = {} if tls is None else {"ssl_certfile": str(tls.certificate), "ssl_keyfile": str(tls.key)}
@@ -93,6 +103,7 @@ def uvicorn_settings(address: ListenAddress, tls: TlsFiles | None) -> dict[str, 
         "host": address.host,
         "port": address.port,
         "http": BoundedProtocol,
+        "loop": f"{__name__}:{ServingLoop.__name__}",
         "ws": "none",
         "backlog": ACCEPTED_AT_ONCE,
         "h11_max_incomplete_event_size": HEAD_BYTES,
