@@ -3,7 +3,7 @@
     GET /api/v1/topics/shop%2Forders?limit=10     one path, which each part of the gateway reads in the same way
     //   /../   %2e%2e   ..%2f   \\   %00   %zz     refused: a path that two programs might read differently
 
-h11 has refused what is not HTTP: folded and unprintable headers, two lengths, two hosts.
+h11 has refused what is not HTTP: unprintable headers, two lengths, two hosts. It has joined folded headers.
 """
 
 from __future__ import annotations
