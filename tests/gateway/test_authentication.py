@@ -195,6 +195,7 @@ class Clocked:
 def clocked():
     store = Clocked()
     with served(store.access()) as gateway:
+        store.gateway = gateway
         store.ask = lambda token: gateway.ask("GET", "/x", bearer(token)).status_code
         yield store
 
@@ -212,6 +213,21 @@ def test_a_revoked_token_is_refused_within_ten_seconds(clocked):
     assert (clocked.ask(ALICE), clocked.reads) == (200, 1)
     clocked.now_s = 10.0
     assert (clocked.ask(ALICE), clocked.reads) == (401, 2)
+
+
+def test_events_and_records_that_are_sent_end_with_their_token(clocked):
+    """The end of the answer is missing, so that nobody takes it for a whole one."""
+    head = "\r\n".join(f"{name}: {value}" for name, value in bearer(ALICE).items())
+    with clocked.gateway.connection() as connection:
+        connection.sendall(f"GET /events HTTP/1.1\r\nHost: localhost\r\n{head}\r\n\r\n".encode())
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 200")
+        clocked.now_s = 9.9
+        assert connection.recv(65_536)
+        clocked.tokens, clocked.now_s = (), 10.0
+        told = b""
+        while len(told) < 2_000 and (part := connection.recv(65_536)):
+            told += part
+    assert len(told) < 2_000 and not told.endswith(b"\r\n0\r\n\r\n")
 
 
 def test_it_is_read_once_more_while_the_old_one_counts(clocked):

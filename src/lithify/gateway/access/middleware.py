@@ -125,6 +125,10 @@ class _Request:
         return sent
 
 
+class _TokenGoneError(Exception):
+    """The token of a request was revoked or has expired while its answer was sent."""
+
+
 class Guard:
     """An ASGI application before another one. For one event loop."""
 
@@ -220,6 +224,8 @@ class Guard:
 
     async def _answered(self, request: _Request, body: BoundedBody, send: Send) -> Refusal | None:
         async def sent(event: MutableMapping[str, Any]) -> None:
+            if event.get("more_body", False) and await self._nobody(request) is not None:
+                raise _TokenGoneError
             if body.refusal is None or request.status is not None:
                 await send(event)
 
@@ -229,6 +235,8 @@ class Guard:
             if request.status is None and request.changes:
                 return interrupted()
             raise
+        except _TokenGoneError:
+            return None  # the server cuts the connection
         except Exception:
             if body.refusal is None:
                 raise
