@@ -44,6 +44,10 @@ mutate MINUTES="10":
 soak MINUTES="10" TOPICS="200":
     PYTHONPATH=tests {{python}} -m soak.run --minutes {{MINUTES}} --topics {{TOPICS}} --seed $(date +%s)
 
+# The same with three gateways in place of the cleaners: fed and read over HTTP as well, with a page open in a browser
+soak-gateways MINUTES="10" TOPICS="200":
+    PYTHONPATH=tests {{python}} -m soak.run --gateways --minutes {{MINUTES}} --topics {{TOPICS}} --seed $(date +%s)
+
 # Type the same commands into COMMIT and into this tree, and compare all that comes of them; `--spark` for rounds on Spark
 side-by-side COMMIT *ARGS:
     PYTHONPATH=tests {{python}} -m side_by_side.run {{COMMIT}} {{ARGS}}

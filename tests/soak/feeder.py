@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from threading import Event
@@ -26,6 +26,7 @@ from lithify.errors import (
 )
 from lithify.model.record import Record
 from lithify.model.settings.topic_settings import changed
+from lithify.service.write.append import OffsetRange
 from soak.follower import Follower, followers_of
 from soak.journal import TopicJournal, at
 from soak.outages import Outages
@@ -85,7 +86,15 @@ class FedTopic:
     def _made(self, draw: Draw, topic: Topic) -> None:
         self.topic, self.style = topic, draw.style
         self.journal = TopicJournal.of(draw.settings, draw.partitions)
-        self.followers = list(followers_of(topic, self.journal)) if self.luck.random() < FOLLOWED else []
+        self.followers = self.followed()
+
+    def followed(self) -> list[Follower]:
+        """Readers that follow it, if it has some."""
+        return list(followers_of(self.topic, self.journal)) if self.luck.random() < FOLLOWED else []
+
+    def write(self, batch: Sequence[Record], *, keeps: bool) -> Sequence[OffsetRange]:
+        """Appends, and returns where the records are."""
+        return self.topic.append(batch, keep_offsets=keeps).ranges
 
     def turn(self) -> None:
         """One thing, mostly an append."""
@@ -110,7 +119,7 @@ class FedTopic:
             batch = self._with_offsets(batch)
         placed = journal.placed(batch)
         try:
-            result = self.topic.append(batch, keep_offsets=keeps)
+            ranges = self.write(batch, keeps=keeps)
         except LithifyError as error:
             landed = self._landed(placed) if calm else self._landed_at_last(placed)
             if not landed and calm:
@@ -120,7 +129,7 @@ class FedTopic:
                 return
         else:
             wanted = [(p, at(rs[0]), at(rs[-1]) + 1, len(rs)) for p, rs in sorted(placed.items())]
-            got = [(r.partition, r.start_offset, r.end_offset, r.records) for r in result.ranges]
+            got = [(r.partition, r.start_offset, r.end_offset, r.records) for r in ranges]
             if got != wanted:
                 self.counts.findings.append(f"{self.name}: an append got {got}, not {wanted}")
         for partition, records in placed.items():

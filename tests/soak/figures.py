@@ -38,6 +38,8 @@ class Outcome:
     drained_s: float
     counts: Counts
     told: Told
+    rounds_in_turn: int
+    """Pairs of rounds of one log by two cleaners, one of them after the other."""
     strikes: Sequence[Strike]
     lives: Sequence[Life]
     memory: Sequence[Memory]
@@ -65,6 +67,7 @@ class Outcome:
             "settled": dict(self.counts.settled),
             "appends_lost": dict(self.counts.lost),
             "told": told,
+            "rounds_in_turn": self.rounds_in_turn,
             "kills": sum(strike.kind == "kill" for strike in self.strikes),
             "strikes": [_strike(strike) for strike in self.strikes],
             "stops": [
@@ -120,6 +123,7 @@ class Outcome:
             ("longest run", f"{told.longest_round_ms / 1000:.1f} s"),
             ("read, written", f"{format_bytes(told.bytes_read)}, {format_bytes(told.bytes_written)}"),
             ("records in, removed", f"{told.records_in:,}, {told.records_removed:,}"),
+            ("  one after another", f"{self.rounds_in_turn:,} pairs of rounds of two cleaners on a log"),
             ("conflicts, abandoned", f"{kinds['conflict']}, {kinds['abandoned']}"),
             ("failed, trouble", f"{kinds['failed']}, {kinds['trouble']}, quarantined {kinds['quarantined']}"),
             ("  explained", counted(told.explained)),

@@ -141,6 +141,15 @@ class Program:
                 os.kill(pid, number)
 
 
+def late_ends(lives: Sequence[Life]) -> list[str]:
+    """Of those that were asked to stop: within 10 s, and with exit code 0."""
+    asked = [life for life in lives if life.stopped_s is not None]
+    late = [life for life in asked if life.stopped_s is not None and life.stopped_s > ENDS_WITHIN_S]
+    return [f"{life.name} ended with {life.exit_code}" for life in asked if life.exit_code != 0] + [
+        f"{life.name} took {life.stopped_s:.1f} s to stop" for life in late
+    ]
+
+
 def _now_ms() -> int:
     return time.time_ns() // 10**6
 

@@ -1,6 +1,6 @@
 """Feeds topics at random while several cleaners, one of which is killed now and then, keep them compacted.
 
-    python -m soak.run --minutes 10 --topics 200 --cleaners 3 --folder FOLDER [--without PART] [--json]
+    python -m soak.run --minutes 10 --topics 200 --cleaners 3 --folder FOLDER [--without PART] [--gateways] [--json]
 
     feeders ──► PostgreSQL, S3 ◄── cleaners        killed, frozen
                  ▲  killed,  │ ◄── slow groups     come and go, hold tombstones
@@ -9,7 +9,8 @@
 
 At the end every log is what the oracle leaves of everything that was acknowledged, and so is the table of
 every group; every replica is its source. Every error has a reason that this program knows, and each program
-has ended in order. The exit code is 1 if not. `just soak` calls this.
+has ended in order. The exit code is 1 if not. `just soak` calls this. With `--gateways` gateways are in the place of
+the cleaners: half of the topics is fed over HTTP, and they are watched by pages (`gateways/part.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import math
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -29,19 +30,25 @@ from threading import Event, Thread
 import lithify
 from lithify.api.lake import Lake
 from soak.checks import all_never_named, all_unsettled, check_all
+from soak.cleaners import FREEZES_FOR_S, cleaners_of
 from soak.events import History, told
 from soak.feeder import Counts, FedTopic, Feeder
 from soak.figures import Memory, Outcome
+from soak.gateways.asking import Gateways
+from soak.gateways.fed import HttpTopic
+from soak.gateways.part import OverHttp
 from soak.groups.part import Groups
 from soak.kafka.part import KafkaIngest
 from soak.outages import Breakable, Outages
+from soak.overlaps import overlapping
 from soak.part import Part
-from soak.programs import ENDS_WITHIN_S, Life, Program
+from soak.programs import Program, late_ends
 from soak.replicas.part import Replicas
 from soak.servers import CATALOG, Servers, soak_servers
 from soak.troubles import Troubles
 from soak.wish import Wish, parsed
 from support.kafka.broker import KafkaBroker, a_broker
+from support.servers.tcp_proxy import free_port
 
 FEEDERS = 3
 EVERY_GROUPED = 5
@@ -49,9 +56,6 @@ EVERY_GROUPED = 5
 TICK_S = 0.5
 MEMORY_EVERY_S = 5.0
 TOLD_EVERY_S = 15.0
-LEASE_S = 10
-FREEZES_FOR_S = 2.0 * LEASE_S
-INTERVAL_S = 3
 
 
 @dataclass(slots=True)
@@ -68,16 +72,18 @@ class Soak:
     cleaners: list[Program] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
     memory: list[Memory] = field(default_factory=list)
+    gateways: Gateways = field(default_factory=lambda: Gateways({}))
+    over_http: OverHttp | None = None
     _memory_s: float = 0.0
     _told_s: float = 0.0
 
     def run(self) -> Outcome:
         wish, luck = self.wish, Random(self.wish.seed)
         grouped = range(0, wish.topics if wish.has("groups") else 0, EVERY_GROUPED)
-        self.topics = [
-            FedTopic(self.lake, f"soak/topic{n:03}", Random(luck.random()), wish.sizes, self.counts, n in grouped)
-            for n in range(wish.topics)
-        ]
+        ports = {f"gateway-{n}": free_port() for n in range(1, wish.cleaners + 1)} if wish.gateways else {}
+        self.gateways = Gateways({name: f"http://127.0.0.1:{port}" for name, port in ports.items()})
+        self.cleaners = cleaners_of(wish, self.servers.env, ports)
+        self.topics = [self._topic(n, luck.random(), grouped=n in grouped) for n in range(wish.topics)]
         self._each(FedTopic.create)
         self._say(f"{wish.topics} topics made")
         self._start_parts(luck)
@@ -92,12 +98,20 @@ class Soak:
         self._each(FedTopic.release_all)
         unsettled = self._drain(troubles)
         drained_s = time.monotonic() - begun_s
+        if self.over_http is not None:
+            self.over_http.finish()
         self._stop_cleaners()
         for part in self.parts:
             part.stop()
         self._say("cleaners stopped; comparing")
         findings = [f"not settled after {drained_s:.0f} s: {why}" for why in unsettled.values()]
         return self._outcome(troubles, fed_s, drained_s, findings + self._verify(luck))
+
+    def _topic(self, number: int, seed: float, *, grouped: bool) -> FedTopic:
+        made = (self.lake, f"soak/topic{number:03}", Random(seed), self.wish.sizes, self.counts, grouped)
+        if number % 2 and self.wish.gateways:
+            return HttpTopic(*made, gateways=self.gateways, chance=Random(seed + 1))
+        return FedTopic(*made)
 
     def _outcome(self, troubles: Troubles, fed_s: float, drained_s: float, findings: list[str]) -> Outcome:
         found, logs, records = check_all(self.topics)
@@ -106,7 +120,9 @@ class Soak:
         figures = told(lives, History(self.counts.deletions, troubles.strikes, self.outages))
         unexplained = [f"unexplained: {event}" for event in figures.unexplained]
         of_parts = [finding for part in self.parts for finding in part.findings()]
+        overlaps, pairs = overlapping(lives, self.counts.deletions, troubles.strikes)
         every = (
+            overlaps,
             of_parts,
             found,
             findings,
@@ -114,7 +130,7 @@ class Soak:
             troubles.findings,
             self._left_over(),
             unexplained,
-            _ends(lives),
+            late_ends(lives),
         )
         return Outcome(
             topics=self.wish.topics,
@@ -124,6 +140,7 @@ class Soak:
             drained_s=drained_s,
             counts=self.counts,
             told=figures,
+            rounds_in_turn=pairs,
             strikes=troubles.strikes,
             lives=lives,
             memory=self.memory,
@@ -147,17 +164,20 @@ class Soak:
             replicas = Replicas(self.lake, self.counts, outages, wish.feed_s, servers.env, wish.folder)
             outages.breakables.append(replicas.breakable())
             self.parts.append(replicas)
+        if wish.gateways:
+            luck = Random(wish.seed)
+            self.over_http = OverHttp(
+                self.lake, self.gateways, self.cleaners, self.topics, outages, servers.env, luck, self.memory
+            )
+            self.parts.append(self.over_http)
         for part in self.parts:
             part.start()
 
     def _start_cleaners(self) -> None:
-        wish = self.wish
-        flags = ["--catalog", CATALOG, "--threads", "2", "--interval", f"{INTERVAL_S}s", "--lease", f"{LEASE_S}s"]
-        flags += ["--sweep-interval", "60s", "--task-memory", "256MiB", "--spark-conf", "spark.driver.memory=1g"]
-        for name in (f"cleaner-{number}" for number in range(1, wish.cleaners + 1)):
-            cleaner = Program(name, ["cleaner", "run", "--id", name, *flags], wish.folder, self.servers.env)
-            self.cleaners.append(cleaner)
+        for cleaner in self.cleaners:
             cleaner.start()
+        if self.over_http is not None:
+            self.over_http.begin()
 
     def _feed(self, troubles: Troubles, luck: Random) -> float:
         stop, begun_s, turns_per_s = Event(), time.monotonic(), self.wish.turns_per_s / FEEDERS
@@ -234,15 +254,6 @@ class Soak:
             part.end()
         for cleaner in self.cleaners:
             cleaner.end_for_good()
-
-
-def _ends(lives: Sequence[Life]) -> list[str]:
-    """Of those that were asked to stop: within 10 s, and with exit code 0."""
-    asked = [life for life in lives if life.stopped_s is not None]
-    late = [life for life in asked if life.stopped_s is not None and life.stopped_s > ENDS_WITHIN_S]
-    return [f"{life.name} ended with {life.exit_code}" for life in asked if life.exit_code != 0] + [
-        f"{life.name} took {life.stopped_s:.1f} s to stop" for life in late
-    ]
 
 
 def main() -> int:

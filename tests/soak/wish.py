@@ -27,6 +27,8 @@ class Wish:
     seed: int
     folder: Path
     without: frozenset[str]
+    gateways: bool = False
+    """Gateways in the place of cleaners."""
 
     def has(self, part: str) -> bool:
         return part not in self.without
@@ -56,6 +58,7 @@ def parsed(about: str) -> tuple[Wish, bool]:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, help="for the logs of the cleaners")
     parser.add_argument("--without", action="append", choices=PARTS, default=[], help="leaves a part out")
+    parser.add_argument("--gateways", action="store_true", help="gateways in place of cleaners, with HTTP and a page")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     folder = given.folder or Path(tempfile.mkdtemp(prefix="lithify-soak-"))
@@ -72,5 +75,6 @@ def parsed(about: str) -> tuple[Wish, bool]:
         seed=given.seed,
         folder=folder,
         without=frozenset(given.without),
+        gateways=given.gateways,
     )
     return wish, given.json
