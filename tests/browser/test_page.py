@@ -14,6 +14,7 @@ from lithify.daemons.cleaner.cleaner_options import RoundProgress
 from lithify.gateway.server.live.page import load_page
 from lithify.reports.events import CleanerEvent, EventKind
 from lithify.testing import memory_lake
+from support.servers.tcp_proxy import a_proxy
 
 ORDERS = "/#/topics/shop%2Forders"
 
@@ -213,6 +214,25 @@ def test_a_gateway_that_restarts_and_one_that_was_upgraded(opened, monkeypatch):
     shown.start()
     expect(page.locator("#upgraded")).to_contain_text("another version of this page")
     expect(page.get_by_role("button", name="Reload")).to_be_visible()
+    shown.stop()
+
+
+def test_a_gateway_that_is_frozen_is_no_longer_shown_as_live(opened):
+    """It keeps its connections and says nothing, as a machine that has lost the network does."""
+    shown = Shown(a_shop()).start()
+    with a_proxy("127.0.0.1", shown.port) as proxy:
+        page = opened("about:blank", fails=True)
+        page.clock.install()
+        page.goto(f"http://{proxy.address}")
+        expect(page.locator("#live")).to_have_text("gateway-1")
+        page.clock.fast_forward(20_000)
+        expect(page.locator("#live")).to_have_text("gateway-1")
+        proxy.silent = True
+        page.clock.fast_forward(41_000)
+        expect(page.locator("#live")).to_have_text("not connected")
+        proxy.mend()
+        page.clock.fast_forward(60_000)
+        expect(page.locator("#live")).to_have_text("gateway-1")
     shown.stop()
 
 

@@ -3,6 +3,7 @@
 const API = new URL("api/v1", document.baseURI).pathname;
 const TOKEN = "lithify-token";
 const WAIT_MS = 60000;
+const SILENT_MS = 40000; // a gateway that is there says something every 15 s
 
 export class Problem extends Error {
   constructor(status, told) {
@@ -83,23 +84,33 @@ export async function list(path, most = 10000) {
   return items;
 }
 
-// Server-sent events by `fetch`, since an EventSource sends no token. Ends when the connection does.
-export async function stream(path, signal, tell) {
-  const response = await sent(path, { signal, cache: "no-store" });
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return;
-    const parts = (rest + value).split("\n\n");
-    rest = parts.pop();
-    for (const part of parts) {
-      const event = {};
-      for (const line of part.split("\n")) {
-        const colon = line.indexOf(": ");
-        if (colon > 0) event[line.slice(0, colon)] = line.slice(colon + 2);
-      }
-      if (event.data) tell(event.event, JSON.parse(event.data), Number(event.id));
+// Server-sent events by `fetch`, since an EventSource sends no token. Ends when the connection does, or is silent.
+export async function stream(path, tell) {
+  const silent = new AbortController();
+  let timer = setTimeout(() => silent.abort(), SILENT_MS);
+  try {
+    const response = await sent(path, { signal: silent.signal, cache: "no-store" });
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "";
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      clearTimeout(timer);
+      timer = setTimeout(() => silent.abort(), SILENT_MS);
+      const parts = (rest + value).split("\n\n");
+      rest = parts.pop();
+      parts.forEach((part) => toldBy(part, tell));
     }
+  } finally {
+    clearTimeout(timer);
   }
+}
+
+function toldBy(part, tell) {
+  const event = {};
+  for (const line of part.split("\n")) {
+    const colon = line.indexOf(": ");
+    if (colon > 0) event[line.slice(0, colon)] = line.slice(colon + 2);
+  }
+  if (event.data) tell(event.event, JSON.parse(event.data), Number(event.id));
 }

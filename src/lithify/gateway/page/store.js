@@ -123,7 +123,7 @@ export async function follow() {
     let trouble = null;
     try {
       const known = store.gateway ? `?run=${store.gateway.run}&after=${after}` : "";
-      await stream(`/events${known}`, undefined, (kind, data, number) => {
+      await stream(`/events${known}`, (kind, data, number) => {
         if (kind === "hello" && store.gateway && store.gateway.run !== data.run) after = 0;
         after = Math.max(after, number || 0);
         wait_ms = 250;
