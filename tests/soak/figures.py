@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from statistics import median
 from typing import Any
 
@@ -52,8 +52,7 @@ class Outcome:
     findings: Sequence[str]
 
     def to_json(self) -> dict[str, Any]:
-        told = asdict(self.told)
-        told["unexplained"] = self.told.unexplained
+        told = {one.name: getattr(self.told, one.name) for one in fields(self.told)}
         return {
             "topics": self.topics,
             "logs": self.logs,
