@@ -20,6 +20,8 @@ OTHERWISE = {
     "test_every_verb_says_that_the_identity_is_lost_and_how_to_give_it_back_c73": _HAS_MADE_IT,
     "test_a_catalog_without_a_database_needs_a_url": "a gateway has its own database",
     "test_a_group_that_a_topic_waits_for_is_described_before_it_reads": "no path of HTTP can have the group `..`",
+    "test_an_interrupt_is_quiet_and_leaves_nothing_behind": "its Spark is the gateway's; see client/test_ctrl_c.py",
+    "test_the_demo_shows_a_log_before_and_after": "it has a warehouse of its own",
 }
 """What is not the same, and why."""
 

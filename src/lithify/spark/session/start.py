@@ -47,7 +47,9 @@ def session_factory(
             with _making:
                 forget_dead_session()
                 active = SparkSession.getActiveSession()
-                if active is None:
+                if active is None and SparkSession._instantiatedSession is not None:  # another thread has started it
+                    active = _started(conf)
+                elif active is None:
                     starts(0, 1)
                     active = _started(conf)
                     starts(1, 1)
