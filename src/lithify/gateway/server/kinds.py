@@ -11,14 +11,13 @@ OPEN = frozenset(("/", "/healthz", "/readyz", "/openapi.json"))
 APPENDED_BYTES = 16 * 2**20
 """The most in the body of an append: as much text as `lithify produce` appends at once."""
 _PAGE = "/page/"
-_EVENTS = "/events"
 
 
 def kind_of(method: str, path: str) -> Kind:
     """The kind of a request with that path, as it was sent. What is not known needs a token."""
-    if path.endswith(_EVENTS):
-        return Kind(lane="streams")
     match [unquote(part) for part in path.split("/")]:
+        case ["", "api", "v1", "events"] | ["", "api", "v1", "jobs", _, "events"]:
+            return Kind(lane="streams")
         case ["", "api", "v1", "topics", _, "records"] if method == "POST":
             return Kind(lane="appends", body_bytes=APPENDED_BYTES)
         case ["", "api", "v1", "topics", _, "records" | "table"]:
