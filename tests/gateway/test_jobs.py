@@ -5,8 +5,9 @@ from threading import Event
 import pytest
 
 from gateway.conftest import ENOUGH_S
-from lithify.errors import DamagedError, RoundAbandonedError
+from lithify.errors import DamagedError, RoundAbandonedError, RoundsFailedError
 from lithify.gateway.server.jobs.jobs import EVENTS_KEPT, KEPT, QUEUED_AT_MOST, Job, Jobs, JobState
+from lithify.reports.report import Report
 from lithify.testing import FakeClock
 
 
@@ -44,6 +45,24 @@ def test_a_job_keeps_the_error_of_its_work(jobs):
 def test_a_defect_is_an_error_as_well(jobs):
     job = ended(jobs, jobs.begin("compact", None, "", lambda _job: 1 / 0))
     assert (job.state, job.error["code"]) == (JobState.FAILED, "Defect")
+
+
+def test_a_cancelled_round_has_its_report_and_is_cancelled(jobs):
+    """A round of several logs says which of them were left: with that it is not one that failed."""
+    reached, cancelled = Event(), Event()
+
+    def work(job):
+        reached.set()
+        assert cancelled.wait(ENOUGH_S)
+        error = RoundsFailedError("the job was cancelled")
+        error.report = Report()
+        raise error
+
+    job = jobs.begin("compact", None, "", work)
+    assert reached.wait(ENOUGH_S)
+    jobs.cancel(job)
+    cancelled.set()
+    assert (ended(jobs, job).state, job.error["code"]) == (JobState.CANCELLED, "RoundsFailed")
 
 
 def test_a_cancelled_job_ends_at_its_next_progress(jobs):

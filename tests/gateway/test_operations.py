@@ -66,6 +66,13 @@ def test_the_events_of_a_round_can_be_its_response(served: Served):
     assert events.headers["Location"] == f"/api/v1/jobs/{last['job']}"
 
 
+def test_a_job_has_the_fields_that_the_description_has(served: Served):
+    orders(served.lake)
+    job = served.ended(served.ask("POST", f"{ORDERS}/rounds", json={}).json()["job"])
+    described = served.ask("GET", "/openapi.json").json()["components"]["schemas"]["Job"]["properties"]
+    assert job.keys() == described.keys()
+
+
 def test_a_job_that_fails_has_the_error(served: Served):
     orders(served.lake)
     job = served.ask("POST", f"{ORDERS}/rounds", json={"partitions": [7]}).json()["job"]
@@ -159,6 +166,10 @@ def test_the_description_names_every_operation(served: Served):
     told = served.ask("GET", "/openapi.json").json()
     there = {(path, method) for path, methods in told["paths"].items() for method in methods}
     assert there >= {(one.path, one.method.lower()) for one in OPERATIONS}
+    jobs = "/api/v1/jobs"
+    assert there >= {(jobs, "get"), (f"{jobs}/{{job}}", "get"), (f"{jobs}/{{job}}", "delete"), ("/metrics", "get")}
+    assert there >= {(f"{jobs}/{{job}}/events", "get"), ("/api/v1/events", "get"), ("/readyz", "get")}
+    assert all("default" in one["responses"] for methods in told["paths"].values() for one in methods.values())
     assert {one.of for one in OPERATIONS} == set(Target)
 
 

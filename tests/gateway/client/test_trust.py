@@ -154,6 +154,12 @@ def test_a_topic_that_cannot_be_read_is_told_to_those_who_may_see_it(ask, tmp_pa
     assert "secret" not in told.err
 
 
+def test_a_command_without_a_token_is_told_how_to_pass_one(ask, tmp_path):
+    with serving_gateway(lithify.open(str(tmp_path / "lake")), needs_token=True) as url:
+        told = ask("--gateway", url, "topic", "list", code=2)
+    assert "this gateway needs a token (pass --gateway-token-file FILE" in told.err
+
+
 def test_proxies_are_not_for_this_machine(monkeypatch):
     monkeypatch.setenv("http_proxy", "http://me:secret-of-proxy@proxy:3128")
     monkeypatch.setenv("no_proxy", "inside.example")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from functools import lru_cache
+from http import HTTPStatus
 from typing import Any, TypeVar
 
 import msgspec
@@ -16,6 +17,7 @@ from lithify.gateway.client.connection import Answer
 T = TypeVar("T")
 
 PROBLEM = "application/problem+json"
+_TOKEN = "pass --gateway-token-file FILE, or set $LITHIFY_GATEWAY_TOKEN; `lithify token create` makes a token"
 _VERSIONS = "compare the versions of Lithify here and on the machine of the gateway"
 
 
@@ -74,7 +76,10 @@ def json_of(answer: Answer, url: str) -> Any:
         raise GatewayError(
             f"the gateway at {url} does not know this request: it answered {answer.status}", hint=_VERSIONS
         )
-    raise error_of(told_as(ToldError, told, url))
+    error = error_of(told_as(ToldError, told, url))
+    if answer.status == HTTPStatus.UNAUTHORIZED:
+        error.hint = _TOKEN
+    raise error
 
 
 def told_as(kind: type[T], told: Any, url: str) -> T:

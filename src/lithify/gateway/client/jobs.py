@@ -138,7 +138,7 @@ class Job:
         try:
             json_of(answer_of(response, response.read(MOST_BYTES)), self._url)
         except (OSError, HTTPException, LithifyError) as error:
-            why = str(error)
+            why = error.message if isinstance(error, LithifyError) else str(error)
         return self._lost(f"tells no more of job {self._id}, which goes on: {why}")
 
     def _polled(self) -> ToldJob | None:

@@ -12,6 +12,7 @@ import lithify
 from lithify.gateway.operations.operation import Operation
 from lithify.gateway.operations.table import OPERATIONS
 from lithify.gateway.server.arguments import any_value, arguments_type
+from lithify.gateway.server.described import COMPONENTS, JOB, PAGING, SECURITY, other_paths, with_problems
 from lithify.gateway.server.records.described import records_paths
 
 _REF = "#/components/schemas/{name}"
@@ -29,16 +30,18 @@ def description() -> dict[str, Any]:
         in_body = one.changes and bool(msgspec.structs.fields(kind))
         fields = {} if in_body else components.pop(kind.__name__)["properties"]
         described = _described(one, schema_of, schema_of[kind] if in_body else None)
-        if parameters := [*_in_path(one), *_in_query(kind, fields)]:
+        paging = PAGING if one.many and not one.is_job else ()
+        if parameters := [*_in_path(one), *_in_query(kind, fields), *paging]:
             described["parameters"] = parameters
         paths.setdefault(one.path, {})[one.method.lower()] = described
-    for path, methods in records_paths().items():
+    for path, methods in (records_paths() | other_paths()).items():
         paths.setdefault(path, {}).update(methods)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Lithify gateway", "version": lithify.__version__},
-        "paths": paths,
-        "components": {"schemas": components},
+        "security": [{}, {name: [] for name in SECURITY}],
+        "paths": with_problems(paths),
+        "components": {"schemas": components | COMPONENTS, "securitySchemes": SECURITY},
     }
 
 
@@ -68,7 +71,7 @@ def _described(one: Operation, schema_of: Mapping[Any, Any], body: Any) -> dict[
         if one.many:
             answer = {"type": "object", "properties": {"items": {"type": "array", "items": answer}}}
         if one.is_job:
-            answer = {"type": "object", "properties": {"job": {"type": "string"}, "report": answer}}
+            answer = {"allOf": [JOB, {"type": "object", "properties": {"report": answer}}]}
         (response,) = told["responses"].values()
         response["content"] = {"application/json": {"schema": answer}}
     return told

@@ -112,24 +112,33 @@ class StandingJobs:
 
     def _share(self) -> None:
         leases = self._leases
-        if leases is not None and (error := leases.renew().error) is not None:
-            raise error
-        stored = self._read()
         if leases is None:
-            if not stored:
+            if not self._read():
                 return
             clock, lease_ms = self._clock, self._options.lease_ms
             leases = LeaseKeeper(self._store.leases, self._owner, lease_ms, clock.monotonic_ms, self._prefix)
             self._leases = leases
+        elif (error := leases.renew().error) is not None:
+            raise error
         leases.observe()
         self._store_notes(leases)
+        stored = self._read()  # after the leases: a job that is free was noted before it was released
         if self._stop.asked.is_set() or self._is_new(leases):
             return
         wanted = {self._lease(name): name for name in self._wanted(leases, stored)}
         if taken := leases.take(wanted.keys()):
-            self._read()  # as another gateway may have noted a run, and released the job, since the first time
-            with self._lock:
-                self._taken |= {wanted[lease] for lease in taken}
+            self._keep(leases, {wanted[lease]: stored[wanted[lease]] for lease in taken})
+
+    def _keep(self, leases: LeaseKeeper, taken: Mapping[str, StoredJob]) -> None:
+        """Has the jobs run whose leases were taken, as they were read, but for those that have changed since.
+
+        Another gateway may have run such a job meanwhile: the next beat decides when it is due.
+        """
+        stored = self._read()
+        changed = {name for name, one in taken.items() if stored.get(name) != one}
+        leases.release([self._lease(name) for name in changed])
+        with self._lock:
+            self._taken |= taken.keys() - changed
 
     def _read(self) -> dict[str, StoredJob]:
         stored = {one.job.name: one for one in self._store.jobs()}

@@ -156,7 +156,8 @@ class Jobs:
             self._tell(job)
             job.report, state = work(job), JobState.DONE
         except RoundsFailedError as error:
-            job.report, job.error, state = error.report.to_json(), error_json(error), JobState.FAILED
+            job.report, job.error = error.report.to_json(), error_json(error)
+            state = JobState.CANCELLED if job.cancelled else JobState.FAILED
         except Exception as error:
             told: LithifyError = as_lithify_error(error, job.operation)
             stopped = job.cancelled and isinstance(told, RoundAbandonedError)
