@@ -32,6 +32,7 @@ from lithify.service.creation import check_known
 from lithify.service.documents import reports_of
 from lithify.service.ingest.known_sources import check_one_can_begin
 from lithify.service.look.lag import group_lag
+from lithify.service.look.layout import topic_layout
 from lithify.service.look.overview import StatusWatch
 from lithify.service.look.quarantine import failing_logs
 from lithify.service.look.status import kept_versions, topic_info, topic_infos, topic_status
@@ -41,6 +42,7 @@ from lithify.service.proof.verify import verify
 from lithify.service.read.as_of import records_to, table_at
 from lithify.service.read.fetch import open_log, open_reader, open_topic, table_batches
 from lithify.service.read.scan_plan import offsets_at, plan_as_of, plan_tasks, starts_at, subscribed, why_missing
+from lithify.service.read.shown import key_report, records_report
 from lithify.service.read.signs import copied_signs
 from lithify.service.round.compact import RunRequest, plan_compact
 from lithify.testing.oracle_inspector import OracleInspector
@@ -177,6 +179,10 @@ READS: dict[str, Verb] = {
     ],
     "status": lambda w: topic_status(w, w.store.load(NAME)),
     "status of all": lambda w: StatusWatch(w).overview(),
+    "layout": lambda w: topic_layout(w, w.store.load(NAME)),
+    "browse the latest": lambda w: records_report(w, NAME, 0, None, 10),
+    "browse": lambda w: records_report(w, NAME, 0, 5, 10),
+    "history of a key": lambda w: key_report(w, NAME, b"k2"),
     "limits of a cleaner": lambda w: with_rates_of_cleaners(w.store, RunLimits()),
     "group describe": lagged,
     "versions": lambda w: kept_versions(w, NAME),

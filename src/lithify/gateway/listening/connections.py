@@ -92,8 +92,10 @@ class ServingLoop(asyncio.SelectorEventLoop):
 
     async def create_server(self, *args: Any, **more: Any) -> asyncio.Server:
         """As always, with less time for a handshake."""
-        bounded = {"ssl_handshake_timeout": HEAD_S} if more.get("ssl") else {}
-        return await super().create_server(*args, **more, **bounded)
+        bounded: dict[str, Any] = {"ssl_handshake_timeout": HEAD_S} if more.get("ssl") else {}
+        create: Any = super().create_server
+        server: asyncio.Server = await create(*args, **more, **bounded)
+        return server
 
 
 def uvicorn_settings(address: ListenAddress, tls: TlsFiles | None) -> dict[str, Any]:
