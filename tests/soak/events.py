@@ -39,12 +39,13 @@ class History:
 def explanation(event: dict[str, Any], history: History) -> str | None:
     """Why an error had to be expected; None if it had not."""
     at_ms = time_ms(event)
+    teller, topic = event.get("cleaner", event.get("gateway")), event.get("topic")  # events of standing jobs: a gateway
     for deletion in history.deletions:
         found_out = deletion.begun_ms - 1_000 <= at_ms <= deletion.ended_ms + AFTER_A_DELETION_MS
-        if event["topic"] == deletion.topic and found_out and _GONE.search(event["error"]):
+        if topic == deletion.topic and found_out and _GONE.search(event["error"]):
             return "the topic was deleted meanwhile"
     for strike in history.strikes:
-        if strike.kind == "freeze" and event["cleaner"] == strike.cleaner and strike.thawed_ms is not None:
+        if strike.kind == "freeze" and teller == strike.cleaner and strike.thawed_ms is not None:
             broke = strike.time_ms <= at_ms <= strike.thawed_ms + AFTER_A_FREEZE_MS
             if broke and _BROKEN.search(event["error"]):
                 return "the cleaner was frozen"

@@ -168,7 +168,7 @@ class OverHttp:
 
     def findings(self) -> list[str]:
         for ledger in self.ledgers:
-            records = list(self.lake.topic(ledger.topic).reader())
+            records = list(self.lake.topic(ledger.topic).reader(compacted=True))
             self.records_compared += len(records)
             self.found += ledger.compared(records)
         said = chain.from_iterable(one.findings for one in (*self.producers, *self.consumers))
