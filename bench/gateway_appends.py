@@ -29,7 +29,7 @@ from lithify.gateway.appends.keys import AppendKey
 from lithify.model.names import TopicName, TopicReference
 from lithify.service.creation import create_topic
 from lithify.service.write.append import append
-from shown import add_publish, shown
+from shown import shown
 
 RECORDS, KEY_BYTES, VALUE_BYTES = 100, 16, 184
 
@@ -63,7 +63,6 @@ def main() -> None:
     parser.add_argument("--appends", type=int, default=50, help="of each client")
     parser.add_argument("--times", type=int, default=5, help="runs of each way, in turns")
     parser.add_argument("--partitions", type=int, default=4)
-    add_publish(parser)
     asked = parser.parse_args()
     with shown(asked) as show, tempfile.TemporaryDirectory() as folder:
         warehouse = open_warehouse(str(Path(folder)))

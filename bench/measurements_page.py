@@ -74,11 +74,6 @@ ABOUT = {
         "A cleaner's check of topics that have not changed: after its start, again, and with a catalog "
         "without change tokens. It opens no manifest and no data file.",
     ),
-    "gateway_page.py": (
-        "The page of a gateway",
-        "`status` of a gateway that keeps the state of its topics, of which one in a hundred is due, and its page in "
-        "Chromium: until it is ready, and the slowest of some searches and sorts. The lake is in memory.",
-    ),
     "idle_replicas.py": (
         "Checks of idle replicas",
         "A check by the replica daemon of topics that have not changed on either side, and `replica "

@@ -28,7 +28,7 @@ class Show(Protocol):
 
 
 def add_publish(parser: argparse.ArgumentParser) -> None:
-    """The option that all programs have."""
+    """The option of the programs whose figures the pages show."""
     parser.add_argument("--publish", action="store_true", help="also write the figures to docs/figures.json and pages")
 
 
@@ -43,7 +43,7 @@ def shown(asked: argparse.Namespace) -> Iterator[Show]:
         print(json.dumps(row), flush=True)
 
     yield show
-    if asked.publish:
+    if getattr(asked, "publish", False):
         date = f"{datetime.now(UTC):%Y-%m-%d}"
         publish(typed(sys.argv), {"date": date, "machine": machine(), "load": round(load), "rows": rows})
         figure_pages.write()

@@ -233,7 +233,7 @@ class FedTopic:
         self.counts.deletions.append(Deletion(self.name, begun_ms, time.time_ns() // 10**6))
 
     def release_all(self) -> None:
-        """So that everything becomes due (C28, C43). Again where the store does not answer: an outage may be over late."""
+        """So that everything becomes due (C28, C43). It tries again while the store is away, as an outage may last."""
         config = {
             "min.cleanable.dirty.ratio": 0,
             "min.compaction.lag.bytes": 0,

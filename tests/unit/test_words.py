@@ -16,6 +16,7 @@ import pytest
 import lithify
 import lithify.hydration
 import lithify.kafka
+from lithify.api.gateways.standing_jobs import LakeStandingJobs
 from lithify.api.gateways.tokens import LakeTokens
 from lithify.api.groups import Group
 from lithify.api.lake import Lake
@@ -31,13 +32,15 @@ from lithify.errors.words import CALLS, KEYWORDS, in_python, of_the_command_line
 
 SOURCES = Path(lithify.__file__).parent
 OF_THE_COMMAND_LINE = ("cli", "gateway", "reports")
-"""What only it shows, and the tables themselves."""
+"""What only it shows."""
+OF_COMMAND_LINES = ("words.py", "command_lines.py")
+"""The tables themselves, and what checks the words of a command line that a standing job runs."""
 WITHOUT_A_CALL = {"doctor"}
 OF_SPARK = {"--add-modules", "--archives", "--class", "--conf", "--master", "--packages"}
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
 
 KINDS: dict[str, Any] = {
-    kind.__name__: kind for kind in (Group, Lake, LakeReplicas, LakeTokens, LiveTopic, Stream, Topic)
+    kind.__name__: kind for kind in (Group, Lake, LakeReplicas, LakeStandingJobs, LakeTokens, LiveTopic, Stream, Topic)
 }
 NAMES: dict[str, Any] = {
     "lake": Lake,
@@ -52,7 +55,7 @@ NAMES: dict[str, Any] = {
 def texts() -> Iterator[str]:
     """Every string of the code that names a flag or a command, with NAME for each value in it."""
     for path in sorted(SOURCES.rglob("*.py")):
-        if path.relative_to(SOURCES).parts[0] not in OF_THE_COMMAND_LINE and path.name != "words.py":
+        if path.relative_to(SOURCES).parts[0] not in OF_THE_COMMAND_LINE and path.name not in OF_COMMAND_LINES:
             yield from filter(names_one, strings(ast.parse(path.read_text("utf-8"))))
 
 

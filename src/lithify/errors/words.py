@@ -16,7 +16,6 @@ CALLS = {
     "cleaner run": "lake.cleaner(",
     "compact": "{topic}.compact(",
     "consume": "{topic}.reader(",
-    "gateway job add": "lake.standing_jobs().add(",
     "group delete": "{group}.delete(",
     "group reset": "{group}.reset(",
     "history": "{topic}.history(",

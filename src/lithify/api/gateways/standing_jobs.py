@@ -93,5 +93,5 @@ def _known(jobs: SqlStandingJobs, name: str) -> StoredJob:
 
 def _unknown(jobs: SqlStandingJobs, name: str) -> RefusedError:
     known = [stored.job.name for stored in jobs.jobs()]
-    there = f"the jobs are {', '.join(known[:10])}" if known else "add one with `lithify gateway job add`"
+    there = f"the jobs are {', '.join(known[:10])}" if known else "there are none yet"
     return RefusedError(f"there is no standing job {name}", hint=nearest(name, known, there))
