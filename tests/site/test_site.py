@@ -84,7 +84,8 @@ def test_links_of_the_markdown_lead_somewhere(built: Path) -> None:
         for target in re.findall(r"\]\(([^)\s]+)\)", prose(page.read_text("utf-8"))):
             name, _, anchor = target.partition("#")
             file = page.parent / name if name else page
-            headings = re.findall(r"^#+ +(.+)$", file.read_text("utf-8") if file.is_file() else "", re.MULTILINE)
+            text = file.read_text("utf-8") if file.is_file() and file.suffix == ".md" else ""
+            headings = re.findall(r"^#+ +(.+)$", text, re.MULTILINE)
             if ":" not in target and not (file.is_file() and (not anchor or anchor in map(pages.anchor_of, headings))):
                 dead.append((str(page.relative_to(built)), target))
     assert dead == []
