@@ -75,7 +75,20 @@ BY_FILE = ("kafka", "pulsar")
 them by name, as the long ones have few tests, and would come last."""
 SPLIT_THEMSELVES = ("kills",)
 """One process too, but what they start keeps two cores busy."""
-LONG = ("pulsar", "faults", "store", "cli", "backends", "unit", "replicas", "properties", "cleaner", "random", "groups")
+LONG = (
+    "pulsar",
+    "gateway",
+    "faults",
+    "store",
+    "cli",
+    "backends",
+    "unit",
+    "replicas",
+    "properties",
+    "cleaner",
+    "random",
+    "groups",
+)
 """These folders of tests in front, by their seconds."""
 OTHER_LANES = 3
 WITH_ALONE = ("backends",)
