@@ -42,7 +42,7 @@ def test_every_kind_of_error_says_what_is_to_blame() -> None:
     for kind in kinds():
         said[kind.blames].add(kind.__name__)
     assert said[Blame.ENGINE] == {
-        "UnusableEnvironmentError", "JavaNotFoundError", "ConnectorError", "EngineUnavailableError",
+        "UnusableEnvironmentError", "JavaNotFoundError", "ConnectorError", "EngineUnavailableError", "GatewayError",
     }  # fmt: skip
     assert said[Blame.STORE] == {
         "InsufficientSpaceError", "UnknownOutcomeError", "WarehouseError", "CoordinationError", "BrokerError",
