@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from threading import Lock
+from dataclasses import dataclass
 from typing import Any
 
 from lithify.daemons.cleaner.cleaner_options import EventListener, ProgressListener, RoundProgress
-from lithify.daemons.outages import ToldOutages
+from lithify.daemons.outages import OutageReporter
 from lithify.errors import LithifyError
 from lithify.model.failure import LogFailure
 from lithify.model.names import LogId, TopicName
-from lithify.ports.clock import Clock
 from lithify.reports.changed_settings import AlterReport
 from lithify.reports.cut import CutReport
 from lithify.reports.events import CleanerEvent, EventKind
@@ -22,25 +20,23 @@ LOOKS = "checks of the topics"
 
 
 @dataclass(slots=True)
-class EventReporter:
+class EventReporter(OutageReporter):
     """Reports what happened, with the time and the cleaner's id."""
 
-    clock: Clock
     cleaner_id: str
     listener: EventListener
     progress_listener: ProgressListener | None = None
     """Gets the progress of rounds, where someone watches."""
-    _outages: ToldOutages = field(init=False)
-    _lock: Lock = field(default_factory=Lock)
-
-    def __post_init__(self) -> None:
-        self._outages = ToldOutages(self.clock.monotonic_ms)
 
     def report(self, kind: EventKind, topic: TopicName | None = None, **facts: Any) -> None:
         """Reports one event. Names of facts end with their units."""
         event = CleanerEvent(kind, self.clock.now_ms(), self.cleaner_id, None if topic is None else str(topic), facts)
         with self._lock:
             self.listener(event)
+
+    def told(self, kind: str, **facts: Any) -> None:
+        """An event of no topic."""
+        self.report(EventKind(kind), **facts)
 
     def proceeded(self, progress: RoundProgress) -> None:
         """Rounds have begun, have proceeded, or ended."""
@@ -50,17 +46,6 @@ class EventReporter:
     def error(self, topic: TopicName | None, error: LithifyError) -> None:
         """A topic cannot be read, or without one the catalog or the database of leases cannot be reached."""
         self.report(EventKind.TROUBLE, topic, error=str(error), error_code=error.code)
-
-    def outage(self, what: str, error: LithifyError, **facts: Any) -> None:
-        """Something that is retried failed: reported when it begins, and seldom while it lasts."""
-        if self._outages.is_news(what, error.code):
-            self.report(EventKind.TROUBLE, error=str(error), error_code=error.code, **facts)
-
-    def well(self, what: str) -> None:
-        """It succeeded: reported if it had failed before."""
-        duration_ms = self._outages.over(what)
-        if duration_ms is not None:
-            self.report(EventKind.RECOVERED, what=what, duration_ms=duration_ms)
 
     def look_failed(self, error: LithifyError, last_look_ms: int | None) -> None:
         """A check of the topics failed; `last_look_ms` is when one was last completed."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from threading import Lock
+from dataclasses import dataclass
 from typing import Any
 
-from lithify.daemons.outages import ToldOutages
+from lithify.daemons.outages import OutageReporter
 from lithify.daemons.replicas.daemon_options import EventListener
-from lithify.errors import LithifyError
 from lithify.model.names import TopicName
 from lithify.model.replicas.replica_progress import TopicProgress
-from lithify.ports.clock import Clock
 from lithify.reports.replicas import MirrorReport
 from lithify.reports.replicas.replica_events import ReplicaEvent, ReplicaEventKind
 
@@ -20,17 +17,11 @@ LOOKS = "checks of the replicas"
 
 
 @dataclass(slots=True)
-class ReplicaReporter:
+class ReplicaReporter(OutageReporter):
     """Reports what happened, with the time and the daemon's id."""
 
-    clock: Clock
     daemon_id: str
     listener: EventListener
-    _outages: ToldOutages = field(init=False)
-    _lock: Lock = field(default_factory=Lock)
-
-    def __post_init__(self) -> None:
-        self._outages = ToldOutages(self.clock.monotonic_ms)
 
     def report(
         self, kind: ReplicaEventKind, replica: str | None = None, topic: TopicName | None = None, **facts: Any
@@ -40,6 +31,10 @@ class ReplicaReporter:
         event = ReplicaEvent(kind, self.clock.now_ms(), self.daemon_id, replica, name, facts)
         with self._lock:
             self.listener(event)
+
+    def told(self, kind: str, **facts: Any) -> None:
+        """An event of no topic."""
+        self.report(ReplicaEventKind(kind), **facts)
 
     def copied(self, replica: str, topic: TopicName, report: MirrorReport) -> None:
         """The replica of a topic was given a newer version."""
@@ -66,18 +61,3 @@ class ReplicaReporter:
             failures=noted.failures,
             retry_ms=noted.retry_ms,
         )
-
-    def outage(self, what: str, error: LithifyError) -> None:
-        """Something that is retried failed: reported when that begins, and seldom while it lasts."""
-        if self._outages.is_news(what, error.code):
-            self.report(ReplicaEventKind.TROUBLE, error=str(error), error_code=error.code)
-
-    def defect(self, error: LithifyError) -> None:
-        """The same of what nothing ends: one that remains the same is reported seldom."""
-        self.outage(str(error), error)
-
-    def well(self, what: str) -> None:
-        """It succeeded: reported if it had failed before."""
-        duration_ms = self._outages.over(what)
-        if duration_ms is not None:
-            self.report(ReplicaEventKind.RECOVERED, what=what, duration_ms=duration_ms)

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from threading import Lock
+from dataclasses import dataclass
 from typing import Any
 
-from lithify.daemons.outages import ToldOutages
-from lithify.errors import LithifyError
+from lithify.daemons.outages import OutageReporter
 from lithify.gateway.standing.options import JobListener
-from lithify.ports.clock import Clock
 from lithify.reports.jobs.job_events import JobEvent, JobEventKind
 
 
 @dataclass(slots=True)
-class JobReporter:
+class JobReporter(OutageReporter):
     """For several threads."""
 
-    clock: Clock
     gateway: str
     listener: JobListener
-    _outages: ToldOutages = field(init=False)
-    _lock: Lock = field(default_factory=Lock)
-
-    def __post_init__(self) -> None:
-        self._outages = ToldOutages(self.clock.monotonic_ms)
 
     def report(self, kind: JobEventKind, job: str | None = None, **facts: Any) -> None:
         """Reports one event. Names of facts end with their units."""
@@ -32,16 +23,6 @@ class JobReporter:
         with self._lock:
             self.listener(event)
 
-    def outage(self, what: str, error: LithifyError) -> None:
-        """Something that is retried failed."""
-        if self._outages.is_news(what, error.code):
-            self.report(JobEventKind.TROUBLE, error=str(error), error_code=error.code)
-
-    def defect(self, error: LithifyError) -> None:
-        """The same of what nothing ends."""
-        self.outage(str(error), error)
-
-    def well(self, what: str) -> None:
-        """It succeeded: reported if it had failed before."""
-        if (duration_ms := self._outages.over(what)) is not None:
-            self.report(JobEventKind.RECOVERED, what=what, duration_ms=duration_ms)
+    def told(self, kind: str, **facts: Any) -> None:
+        """An event of no topic."""
+        self.report(JobEventKind(kind), **facts)
