@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 import lithify
 from browser.conftest import Shown
 from browser.test_access_for_all import check
-from lithify.api.wiring.replicas import shared_place
+from lithify.api.wiring.shared_place import shared_place
 from lithify.coordination.leases.gateways.jobs_sql import open_standing_jobs
 from lithify.daemons.cleaner.loop import Loop
 from lithify.daemons.cleaner.note_writer import NoteWriter

@@ -36,7 +36,7 @@ def test_a_gateway_counts_the_tokens_that_may_let_clients_in(lake):
 
 
 def test_without_a_database_there_are_none_and_it_does_not_start(tmp_path, monkeypatch):
-    monkeypatch.setattr("lithify.api.wiring.tokens.database_of", lambda _catalog: None)
+    monkeypatch.setattr("lithify.api.wiring.shared_place.database_of", lambda _catalog: None)
     tokens = gateway_tokens(open_warehouse(str(tmp_path / "lake")), None)
     assert (tokens.stored, tokens.usable) == (None, None)
     with pytest.raises(lithify.RefusedError, match="there is no database for tokens"):

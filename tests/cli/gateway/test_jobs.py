@@ -13,7 +13,7 @@ from threading import Event
 import pytest
 
 from lithify.api.wiring import open_warehouse
-from lithify.api.wiring.replicas import shared_place
+from lithify.api.wiring.shared_place import shared_place
 from lithify.api.wiring.system_clock import SystemClock
 from lithify.coordination.leases.gateways.jobs_sql import open_standing_jobs
 from lithify.daemons.stop import Stop

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lithify.api.wiring.replicas import shared_place
+from lithify.api.wiring.shared_place import shared_place
 from lithify.errors import RefusedError
 from lithify.model.jobs.command_lines import check_line
 from lithify.model.jobs.definition import StandingJob, StoredJob, checked_job

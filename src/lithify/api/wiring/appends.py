@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
-from lithify.api.wiring import COORDINATION_VARIABLE
-from lithify.api.wiring.scopes import database_of, scope_of, source_of
+from lithify.api.wiring.shared_place import shared_place
 from lithify.errors import RefusedError
 from lithify.ports.store import Warehouse
 
@@ -23,9 +21,7 @@ def append_notes_of(warehouse: Warehouse, url: str | None) -> SqlAppendNotes | N
         return None
     from lithify.coordination.leases.gateways.appends_sql import open_append_notes
 
-    url = url or os.environ.get(COORDINATION_VARIABLE) or None
-    catalog = database_of(source_of(warehouse).created() if url is None else None)
     try:
-        return open_append_notes(url, catalog, scope_of(warehouse, makes=True))
+        return open_append_notes(*shared_place(warehouse, url, makes=True, creates=True))
     except RefusedError:
         return None

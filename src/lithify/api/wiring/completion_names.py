@@ -75,7 +75,7 @@ class CompletionNames:
 
     def standing_jobs(self) -> list[str]:
         def ask() -> Iterable[str]:
-            from lithify.api.wiring.replicas import shared_place
+            from lithify.api.wiring.shared_place import shared_place
             from lithify.coordination.leases.gateways.jobs_sql import open_standing_jobs
 
             jobs = open_standing_jobs(*shared_place(self._opened(), self._database(), makes=False))

@@ -8,22 +8,19 @@ Definitions are in a database that others read, so no address with a password is
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lithify.api.wiring import COORDINATION_VARIABLE, groups_of, open_warehouse
-from lithify.api.wiring.scopes import database_of, existing_catalog, scope_of, scope_of_place, source_of
+from lithify.api.wiring import groups_of, open_warehouse
+from lithify.api.wiring.scopes import database_of, scope_of, scope_of_place, source_of
+from lithify.api.wiring.shared_place import shared_place
 from lithify.daemons.replicas.context import Place, ReplicaContext
 from lithify.errors import RefusedError
-from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.names import nearest
 from lithify.ports.groups import Groups, PositionCopies
 from lithify.ports.store import Warehouse
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
-
     from lithify.coordination.leases.replicas_sql import SqlReplicas
 
 
@@ -35,17 +32,6 @@ def replicas_of(warehouse: Warehouse, url: str | None, *, makes: bool = False) -
     from lithify.coordination.leases.replicas_sql import open_replicas
 
     return open_replicas(*shared_place(warehouse, url, makes=makes))
-
-
-def shared_place(
-    warehouse: Warehouse, url: str | None, *, makes: bool
-) -> tuple[str | None, Engine | None, WarehouseScope]:
-    """Where definitions of a warehouse are: the database that is named, else its catalog's own; and its scope there.
-
-    The default of `url` is `$LITHIFY_COORDINATION_URL`. Raises `WarehouseError` if there is no warehouse.
-    """
-    catalog, scope = existing_catalog(warehouse), scope_of(warehouse, makes=makes)
-    return url or os.environ.get(COORDINATION_VARIABLE) or None, database_of(catalog), scope
 
 
 def replica_context(warehouse: Warehouse, url: str | None, *, makes: bool = False) -> ReplicaContext:

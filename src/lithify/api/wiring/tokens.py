@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from typing import TYPE_CHECKING
 
-from lithify.api.wiring import COORDINATION_VARIABLE
-from lithify.api.wiring.scopes import database_of, existing_catalog, scope_of, source_of
+from lithify.api.wiring.shared_place import shared_place
 from lithify.model.access.tokens import ID_BYTES, SECRET_BYTES
 from lithify.ports.store import Warehouse
 
@@ -23,9 +21,7 @@ def tokens_of(warehouse: Warehouse, url: str | None, *, makes: bool = False) -> 
     """
     from lithify.coordination.leases.gateways.tokens_sql import open_tokens
 
-    catalog = source_of(warehouse).created() if makes else existing_catalog(warehouse)
-    url = url or os.environ.get(COORDINATION_VARIABLE) or None
-    return open_tokens(url, database_of(catalog), scope_of(warehouse, makes=makes))
+    return open_tokens(*shared_place(warehouse, url, makes=makes, creates=makes))
 
 
 def new_secret() -> tuple[str, str]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from lithify.api.lake import Lake
 from lithify.api.wiring import COORDINATION_VARIABLE
-from lithify.api.wiring.replicas import shared_place
-from lithify.api.wiring.scopes import source_of
+from lithify.api.wiring.shared_place import shared_place
 from lithify.coordination.leases.gateways.jobs_sql import open_standing_jobs
 from lithify.daemons.stop import Stop
 from lithify.errors import RefusedError
@@ -21,9 +20,8 @@ def open_jobs(
     They end once `stop` is asked for. A database that is named is named to the processes too. Raises `WarehouseError`
     or `CoordinationError`.
     """
-    source_of(lake.warehouse).created()
     try:
-        jobs = open_standing_jobs(*shared_place(lake.warehouse, coordination_url, makes=True))
+        jobs = open_standing_jobs(*shared_place(lake.warehouse, coordination_url, makes=True, creates=True))
     except RefusedError:
         return None
     if coordination_url is not None:

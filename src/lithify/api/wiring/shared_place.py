@@ -1,0 +1,27 @@
+"""Where a warehouse has what several processes share: replicas, standing jobs, tokens, keys of appends."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from lithify.api.wiring import COORDINATION_VARIABLE
+from lithify.api.wiring.scopes import database_of, existing_catalog, scope_of, source_of
+from lithify.model.formats.warehouse_scope import WarehouseScope
+from lithify.ports.store import Warehouse
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+
+def shared_place(
+    warehouse: Warehouse, url: str | None, *, makes: bool = False, creates: bool = False
+) -> tuple[str | None, Engine | None, WarehouseScope]:
+    """The database that is named, else the catalog's own, and the scope of the warehouse there.
+
+    The default of `url` is `$LITHIFY_COORDINATION_URL`. Who is to store something `makes` the identity, and `creates`
+    the warehouse if it may be the first to use it. Raises `WarehouseError`, also if there is no warehouse.
+    """
+    catalog = source_of(warehouse).created() if creates else existing_catalog(warehouse)
+    url = url or os.environ.get(COORDINATION_VARIABLE) or None
+    return url, database_of(catalog), scope_of(warehouse, makes=makes)
