@@ -14,6 +14,7 @@ from lithify.errors import (
     CoordinationError,
     FencedError,
     InsufficientSpaceError,
+    InvalidInputError,
     LithifyError,
     LogTruncatedError,
     NothingToUndoError,
@@ -28,10 +29,16 @@ from lithify.errors import (
     WarehouseError,
 )
 
+
+class UnsupportedMediaError(InvalidInputError):
+    """The body of a request is of a type that it does not take."""
+
+
 _STATUS: tuple[tuple[tuple[type[LithifyError], ...], int], ...] = (
     ((UnknownTopicError, UnknownStreamError, UnknownGroupError, UnknownVersionError), 404),
     ((TopicExistsError, FencedError, NothingToUndoError, ConflictError), 409),
     ((AccessDeniedError,), 403),
+    ((UnsupportedMediaError,), 415),
     ((LogTruncatedError, VersionSweptError), 410),
     ((RefusedError,), 400),
     ((BusyError, WarehouseError, CoordinationError, UnusableEnvironmentError), 503),

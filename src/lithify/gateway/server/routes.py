@@ -20,7 +20,6 @@ from starlette.routing import Route
 
 from lithify.api.lake import Lake
 from lithify.errors import BusyError, InvalidInputError, LithifyError
-from lithify.errors.defects import as_lithify_error
 from lithify.gateway.access.audit import note
 from lithify.gateway.access.callers import Caller
 from lithify.gateway.operations.operation import Operation
@@ -29,13 +28,13 @@ from lithify.gateway.server.arguments import arguments_type, of_body, of_query
 from lithify.gateway.server.jobs.following import events_of
 from lithify.gateway.server.jobs.jobs import QUEUED_AT_MOST, Job, Jobs
 from lithify.gateway.server.paths import name_of
-from lithify.gateway.server.problems import error_json, problem_of
+from lithify.gateway.server.problems import error_json
+from lithify.gateway.server.refused import refused
 from lithify.gateway.server.rights import check_rights, topic_stream, visible, without_names
 from lithify.gateway.server.targets import Targets
 
 PAGE, LARGEST_PAGE = 1_000, 10_000
 """Items of a list in one response, by default and at most."""
-BODY_BYTES = 2**20
 _PAGING = ("offset", "limit")
 
 
@@ -72,14 +71,12 @@ class _Endpoint:
                 return self._begun(request, caller, given)
             return await run_in_threadpool(self._response, request, caller, given)
         except Exception as error:
-            told = as_lithify_error(error, self.operation.name)
-            note(request.scope, code=told.code)
-            return problem_of(told, topic=place.get("topic"))
+            return refused(request, error, self.operation, place.get("topic"))
 
     async def _arguments(self, request: Request) -> dict[str, Any]:
         query = request.query_params
         if self.operation.changes:
-            return of_body(self.arguments, await _body(request))
+            return of_body(self.arguments, await request.body())  # the guard has bounded it
         if self.operation.many:
             query = type(query)([(name, value) for name, value in query.multi_items() if name not in _PAGING])
         return of_query(self.arguments, query)
@@ -89,7 +86,7 @@ class _Endpoint:
             self.operation.name,
             given.get("topic"),
             caller.name,
-            lambda job: to_json(self._called(request, given, _listeners(job))),
+            lambda job: self._done(request, job, given),
         )
         if job is None:
             raise BusyError(f"{QUEUED_AT_MOST} jobs wait already", hint="try again when some have ended")
@@ -101,7 +98,7 @@ class _Endpoint:
 
     def _response(self, request: Request, caller: Caller, given: Mapping[str, Any]) -> Response:
         one, failed = self.operation, dict[str, LithifyError]()
-        result = self._called(request, given, {"failed": failed.__setitem__})
+        result = self.targets.called(one, given, {"failed": failed.__setitem__})
         if one.many and not one.report:
             result = tuple(named.name for named in result)
         result = visible(one, result, caller)
@@ -112,21 +109,12 @@ class _Endpoint:
             note(request.scope, run=told.get("run_id"), version=told.get("version"))
         return JSONResponse(told)
 
-    def _called(self, request: Request, given: Mapping[str, Any], listeners: Mapping[str, Any] | None = None) -> Any:
+    def _done(self, request: Request, job: Job, given: Mapping[str, Any]) -> Any:
+        """The report of a job."""
         try:
-            return self.targets.called(self.operation, given, listeners)
+            return to_json(self.targets.called(self.operation, given, _listeners(job)))
         except LithifyError as error:
             raise without_names(error, request.scope) from error.__cause__
-
-
-async def _body(request: Request) -> bytes:
-    """Raises `InvalidInputError` for one that is longer than any arguments."""
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > BODY_BYTES:
-            raise InvalidInputError(f"the body of the request has more than {BODY_BYTES} bytes", hint="send arguments")
-    return bytes(body)
 
 
 def _listeners(job: Job) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from lithify.api.lake import Lake
@@ -22,7 +23,7 @@ class Targets:
         """What its method returns; of the arguments and listeners it gets those that it takes."""
         function = getattr(self._target(operation.of, given), operation.call)
         known = {"coordination_url": self.coordination_url, **(listeners or {}), **given}
-        return function(**{name: known[name] for name in inspect.signature(function).parameters if name in known})
+        return function(**{name: known[name] for name in _parameters(operation) if name in known})
 
     def _target(self, kind: Target, given: Mapping[str, Any]) -> Any:
         shared = {"coordination_url": self.coordination_url}
@@ -39,3 +40,9 @@ class Targets:
                 return self.lake.replicas(**shared)
             case Target.STANDING_JOBS:
                 return self.lake.standing_jobs(**shared)
+
+
+@cache
+def _parameters(operation: Operation) -> tuple[str, ...]:
+    """The arguments of its method, by name."""
+    return tuple(inspect.signature(operation.function()).parameters)

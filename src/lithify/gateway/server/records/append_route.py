@@ -16,8 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from lithify.api.lake import Lake
-from lithify.errors import InvalidInputError, InvalidRecordError
-from lithify.errors.defects import as_lithify_error
+from lithify.errors import InvalidRecordError
 from lithify.gateway.access.audit import note
 from lithify.gateway.access.middleware import APPENDS_AT_ONCE
 from lithify.gateway.appends.appends import Appends
@@ -25,18 +24,15 @@ from lithify.gateway.appends.keys import AppendKey
 from lithify.gateway.operations.records import APPEND
 from lithify.gateway.server.arguments import of_query
 from lithify.gateway.server.paths import name_of
-from lithify.gateway.server.problems import error_json, problem, problem_of
+from lithify.gateway.server.problems import UnsupportedMediaError
 from lithify.gateway.server.records.arguments import AppendQuery
 from lithify.gateway.server.records.arrow_body import table_of_stream
 from lithify.gateway.server.records.bodies import Bodies
 from lithify.gateway.server.records.line_body import table_of_lines
 from lithify.gateway.server.records.media import ARROW, LINES, LINES_TOO
-from lithify.gateway.server.rights import check_rights, without_names
+from lithify.gateway.server.refused import refused
+from lithify.gateway.server.rights import check_rights
 from lithify.service.write.append import AppendResult
-
-
-class UnsupportedMediaError(InvalidInputError):
-    """The body is of a type that appends do not take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +66,7 @@ class AppendRoute:
         except Exception as error:
             if "expect" not in request.headers:
                 await _discard(request)  # a client that is sending reads no answer before it has sent
-            return _refused(request, error, topic)
+            return refused(request, error, APPEND, topic)
         try:
             async with self.bodies.body(request) as body:
                 loop = asyncio.get_running_loop()
@@ -78,7 +74,7 @@ class AppendRoute:
         except ClientDisconnect:
             return Response(status_code=400)  # nobody reads it
         except Exception as error:
-            return _refused(request, error, topic)
+            return refused(request, error, APPEND, topic)
         note(request.scope, version=result.version)
         return JSONResponse(result.to_json())
 
@@ -128,12 +124,3 @@ async def _discard(request: Request) -> None:
             pass
     except ClientDisconnect:
         return
-
-
-def _refused(request: Request, error: Exception, topic: str) -> Response:
-    told = without_names(as_lithify_error(error, APPEND.name), request.scope)
-    note(request.scope, code=told.code)
-    if isinstance(told, UnsupportedMediaError):
-        about = error_json(told, topic=topic)
-        return problem(415, told.code, about.pop("message"), **about)
-    return problem_of(told, topic=topic)

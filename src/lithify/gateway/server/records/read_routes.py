@@ -22,19 +22,18 @@ from lithify.api.lake import Lake
 from lithify.api.topic import Topic
 from lithify.columnar.segment.schema import schema_of
 from lithify.errors import RefusedError
-from lithify.errors.defects import as_lithify_error
 from lithify.gateway.access.audit import note
 from lithify.gateway.access.middleware import READS_AT_ONCE
 from lithify.gateway.operations.operation import Operation
 from lithify.gateway.operations.records import READ, TABLE
 from lithify.gateway.server.arguments import of_query
 from lithify.gateway.server.paths import name_of
-from lithify.gateway.server.problems import problem_of
 from lithify.gateway.server.records.arguments import ReadQuery, TableQuery, point_of
 from lithify.gateway.server.records.media import Form, encoded, form_of
 from lithify.gateway.server.records.reading import Page, TopicReading
 from lithify.gateway.server.records.streamed import Pieces, RecordsResponse
-from lithify.gateway.server.rights import check_rights, without_names
+from lithify.gateway.server.refused import refused
+from lithify.gateway.server.rights import check_rights
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +126,4 @@ async def _answered(
         check_rights(request.scope, operation, {"topic": name})
         return await answer(await run_in_threadpool(lake.topic, name))
     except Exception as error:
-        told = without_names(as_lithify_error(error, operation.name), request.scope)
-        note(request.scope, code=told.code)
-        return problem_of(told, topic=name)
+        return refused(request, error, operation, name)
