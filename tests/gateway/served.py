@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import requests
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -27,11 +26,11 @@ from lithify.gateway.access.callers import caller_of, require
 from lithify.gateway.access.failures import Failures
 from lithify.gateway.access.middleware import Access, Guard, Kind
 from lithify.gateway.access.token_cache import TokenCache
-from lithify.gateway.listening.connections import uvicorn_settings
-from lithify.gateway.listening.listen import ListenAddress
 from lithify.gateway.listening.tls import TlsFiles
+from lithify.gateway.process.serving import Serving
 from lithify.model.access.roles import Role, parse_grant
 from lithify.model.access.tokens import Token, hashed, token_text
+from support.servers.gateways import bound_port
 
 SECRET = "0123456789abcdef" * 4
 WAIT_S = 120
@@ -54,6 +53,8 @@ class Seen:
     asked: list[str] = field(default_factory=list)
     held: threading.Event = field(default_factory=threading.Event)
     """Set once a held request may end."""
+    pieces: int = 0
+    """Of streams of events."""
     begun: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     """Released by each held request when it has begun."""
 
@@ -94,6 +95,7 @@ async def events(request: Request) -> Response:
 
     async def told() -> AsyncIterator[bytes]:
         while not request.app.state.seen.held.is_set():
+            request.app.state.seen.pieces += 1
             yield b"data: 1\n\n"
             await asyncio.sleep(0.01)
 
@@ -210,17 +212,11 @@ def served(access: Access) -> Iterator[Served]:
 @contextmanager
 def serving(guard: Guard, seen: Seen, tls: TlsFiles | None = None) -> Iterator[Served]:
     """A guard with an application that notes what it has `seen`."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    port = listener.getsockname()[1]
-    settings = uvicorn_settings(ListenAddress("127.0.0.1", port), tls)
-    config = uvicorn.Config(guard, **settings, lifespan="off", log_config=None, timeout_graceful_shutdown=1)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, args=([listener],))
-    thread.start()
+    bound = bound_port()
+    server = Serving(guard, bound, tls)
+    server.start()
     try:
-        yield Served(port, seen)
+        yield Served(bound.address.port, seen)
     finally:
         seen.held.set()
-        server.should_exit = True
-        thread.join(WAIT_S)
-        listener.close()
+        server.close()

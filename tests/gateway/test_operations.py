@@ -113,6 +113,11 @@ def test_paths_that_there_are_not_are_problems(served: Served, path):
     assert (answer.status_code, answer.headers["Content-Type"]) == (404, "application/problem+json")
 
 
+def test_a_path_that_programs_may_read_differently_is_a_problem(served: Served):
+    answer = served.ask("GET", "/api/v1//topics")
+    assert (answer.status_code, answer.headers["Content-Type"]) == (400, "application/problem+json")
+
+
 def test_a_list_is_sent_in_pages(served: Served):
     for name in "abcde":
         served.lake.create_topic(name)

@@ -32,9 +32,9 @@ from lithify.errors.words import CALLS, KEYWORDS, in_python, of_the_command_line
 
 SOURCES = Path(lithify.__file__).parent
 OF_THE_COMMAND_LINE = ("cli", "gateway", "reports")
-"""What only it shows."""
-OF_COMMAND_LINES = ("words.py", "command_lines.py")
-"""The tables themselves, and what checks the words of a command line that a standing job runs."""
+"""What only it shows, and the tables themselves."""
+OF_COMMAND_LINES = "command_lines.py"
+"""It compares the words of a command line that a standing job runs: a flag alone is not a hint there."""
 WITHOUT_A_CALL = {"doctor"}
 OF_SPARK = {"--add-modules", "--archives", "--class", "--conf", "--master", "--packages"}
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
@@ -55,8 +55,9 @@ NAMES: dict[str, Any] = {
 def texts() -> Iterator[str]:
     """Every string of the code that names a flag or a command, with NAME for each value in it."""
     for path in sorted(SOURCES.rglob("*.py")):
-        if path.relative_to(SOURCES).parts[0] not in OF_THE_COMMAND_LINE and path.name not in OF_COMMAND_LINES:
-            yield from filter(names_one, strings(ast.parse(path.read_text("utf-8"))))
+        if path.relative_to(SOURCES).parts[0] not in OF_THE_COMMAND_LINE and path.name != "words.py":
+            found = filter(names_one, strings(ast.parse(path.read_text("utf-8"))))
+            yield from (text for text in found if path.name != OF_COMMAND_LINES or not FLAG.fullmatch(text))
 
 
 def strings(tree: ast.AST) -> Iterator[str]:

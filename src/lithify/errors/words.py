@@ -74,6 +74,7 @@ KEYWORDS = {
     "--continuous": "continuous=True",
     "--coordination-url": "coordination_url={}",
     "--drop-null-key": "retain_null_key=False",
+    "--every": "every_ms={}",
     "--folder": "folder={}",
     "--grant": "grants=[{}]",
     "--id": "cleaner_id={}",

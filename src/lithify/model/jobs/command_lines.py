@@ -94,7 +94,7 @@ def _check_end(verb: str, arguments: Sequence[str], every_ms: int | None) -> Non
     if endless and every_ms is not None:
         raise InvalidInputError(f"`{verb}` runs until it is stopped with these options", hint="omit --every")
     if not endless and every_ms is None:
-        how = "" if VERBS[verb] is _never else ", or let it run until it is stopped: see its --help"
+        how = "" if VERBS[verb] is _never else ", or options with which it runs until it is stopped"
         raise InvalidInputError(f"`{verb}` ends by itself with these options", hint=f"pass --every DURATION{how}")
     if every_ms is not None and every_ms < LEAST_EVERY_MS:
         raise InvalidInputError(f"--every is {every_ms} ms", hint="pass at least 1s")
