@@ -20,7 +20,7 @@ def shared_place(
     """The database that is named, else the catalog's own, and the scope of the warehouse there.
 
     The default of `url` is `$LITHIFY_COORDINATION_URL`. Who is to store something `makes` the identity, and `creates`
-    the warehouse if it may be the first to use it. Raises `WarehouseError`, also if there is no warehouse.
+    the warehouse if it may be the first to use it. Raises `WarehouseError`, such as if there is no warehouse.
     """
     catalog = source_of(warehouse).created() if creates else existing_catalog(warehouse)
     url = url or os.environ.get(COORDINATION_VARIABLE) or None
