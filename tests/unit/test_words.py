@@ -31,8 +31,8 @@ from lithify.errors.redaction import LONGEST
 from lithify.errors.words import CALLS, KEYWORDS, in_python, of_the_command_line
 
 SOURCES = Path(lithify.__file__).parent
-OF_THE_COMMAND_LINE = ("cli", "gateway", "reports")
-"""What only it shows, and the tables themselves."""
+OF_THE_COMMAND_LINE = ("cli/", "columnar/text/", "gateway/", "reports/")
+"""What only it shows, or HTTP, which has its options as parameters."""
 OF_COMMAND_LINES = "command_lines.py"
 """It compares the words of a command line that a standing job runs: a flag alone is not a hint there."""
 WITHOUT_A_CALL = {"doctor"}
@@ -55,7 +55,7 @@ NAMES: dict[str, Any] = {
 def texts() -> Iterator[str]:
     """Every string of the code that names a flag or a command, with NAME for each value in it."""
     for path in sorted(SOURCES.rglob("*.py")):
-        if path.relative_to(SOURCES).parts[0] not in OF_THE_COMMAND_LINE and path.name != "words.py":
+        if not path.relative_to(SOURCES).as_posix().startswith(OF_THE_COMMAND_LINE) and path.name != "words.py":
             found = filter(names_one, strings(ast.parse(path.read_text("utf-8"))))
             yield from (text for text in found if path.name != OF_COMMAND_LINES or not FLAG.fullmatch(text))
 

@@ -109,7 +109,7 @@ def test_the_last_line_needs_no_end(orders):
 
 
 REFUSED = {
-    "text": (b'{"key":"a","value":"\xff"}', "it is not UTF-8 text; the encoding base64 accepts any bytes"),
+    "text": (b'{"key":"a","value":"\xff"}', "it is not UTF-8 text; --encoding base64 accepts any bytes"),
     "large": (a_line("k", "v" * 1_048_588).encode(), "it has 1048589 bytes, above max.message.bytes=1048588"),
     "partition": (a_line("k", partition=2).encode(), "there is no partition 2 (the topic has 2, from 0 on)"),
     "time": (a_line("k", timestamp=2**60).encode(), "is further ahead than message.timestamp.after.max.ms allows"),
@@ -168,8 +168,8 @@ def test_tab_separated_values(orders):
     )
     refused = orders.error("produce", "orders", "--format", "tsv", stdin=b"a\t1\n\na\n")
     assert refused == (
-        "stdin, line 3: it has no tab between key and value; to delete a key, write the null marker as its value "
-        "(nothing was written)"
+        "stdin, line 3: it has no tab between key and value; to delete a key, write --null-marker's text as its "
+        "value (nothing was written)"
     )
     assert len(pairs(orders)) == 4
     refused = orders.error("produce", "orders", "--null-marker", "-", stdin=b"")
@@ -316,7 +316,7 @@ def test_a_key_is_refused_beside_what_has_keys_or_offsets(orders, tmp_path):
     assert "use only one of them" in orders.error(*produce, "--format", "json", stdin="v\n")
     assert orders.error(*produce, "--keep-offsets", stdin="v\n").startswith("a line that is a value has no offsets")
     assert orders.error("produce", "orders", "--key", "zz", "--key-encoding", "hex", stdin="v\n").startswith(
-        "the key: it is not hex: "
+        "--key: it is not hex: "
     )
     assert "stdin, line 2: it is not UTF-8 text" in orders.error(*produce, stdin=b"v\n\xff\n")
     assert orders("consume", "orders", "--key", "k").out == ""

@@ -15,7 +15,7 @@ from lithify.errors import InvalidInputError
 
 Encoding = Literal["utf-8", "base64", "hex"]
 ENCODINGS: tuple[Encoding, ...] = ("utf-8", "base64", "hex")
-NOT_UTF8 = "it is not UTF-8 text; the encoding base64 accepts any bytes"
+NOT_UTF8 = "it is not UTF-8 text; --encoding base64 accepts any bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Encodings:
             return None if given is None else to_bytes(given.encode(), self.key)
         except ValueError as error:
             reason = NOT_UTF8 if isinstance(error, UnicodeEncodeError) else str(error)
-            raise InvalidInputError(f"the key: {reason}", hint="choose the encoding of keys that it is in") from None
+            raise InvalidInputError(f"--key: {reason}", hint="set its encoding with --key-encoding") from None
 
 
 def to_bytes(text: str | bytes, encoding: Encoding) -> bytes:

@@ -98,7 +98,7 @@ def _pairs(keys: Sequence[bytes], values: Sequence[bytes | None]) -> pa.Table:
     return pa.table({"key": pa.array(keys, pa.binary()), "value": pa.array(values, pa.binary())})
 
 
-_NO_TAB = "it has no tab between key and value; to delete a key, write the null marker as its value"
+_NO_TAB = "it has no tab between key and value; to delete a key, write --null-marker's text as its value"
 
 
 def _json_object(index: int, line: bytes) -> dict[str, Any]:
@@ -229,7 +229,7 @@ def format_json(table: pa.Table, encodings: Encodings, topic: str) -> Iterator[b
             place = batch.slice(sound, 1).select(["partition", "offset"]).to_pylist()[0]
             raise LithifyError(
                 f"{partition_of(topic, place['partition'])}: the record at offset {place['offset']} is not UTF-8 text",
-                hint="choose the encoding base64",
+                hint="use --encoding base64",
             )
 
 

@@ -107,7 +107,7 @@ def test_what_is_not_text_stops_the_output_behind_the_records_before_it(bad: Rec
     assert next(lines).count(b"\n") == 5
     with pytest.raises(LithifyError) as stopped:
         next(lines)
-    assert str(stopped.value) == "orders-3: the record at offset 9 is not UTF-8 text (choose the encoding base64)"
+    assert str(stopped.value) == "orders-3: the record at offset 9 is not UTF-8 text (use --encoding base64)"
     assert stopped.value.exit_code == 1
 
 
@@ -121,7 +121,7 @@ BROKEN = {
     "a list": (b'["k","v"]', "it is not a JSON object"),
     "deep": (b'{"key":' + b"[" * 100_000, "it cannot be read as JSON"),
     "a huge number": (b'{"key":"k","value":"v","offset":' + b"9" * 5000 + b"}", "it cannot be read as JSON"),
-    "not UTF-8": (b'{"key":"\xff","value":"v"}', "it is not UTF-8 text; the encoding base64 accepts any bytes"),
+    "not UTF-8": (b'{"key":"\xff","value":"v"}', "it is not UTF-8 text; --encoding base64 accepts any bytes"),
     "half a character": (b'{"key":"\\ud800","value":"v"}', "its key has half a character (a lone surrogate)"),
     "no key": (b'{"value":"v"}', 'it has no field "key"'),
     "no value": (b'{"key":"k"}', 'it has no field "value"; "value":null deletes a key'),
