@@ -67,12 +67,7 @@ class OracleRound:
         above_horizon = [
             r for s in plan.above_horizon for r in records_of(self._files, s) if (r.offset or 0) >= horizon
         ]
-        rules = plan.rules
-        held = plan.base.held
-        waits = held is not None and held.waits and plan.base.held_below(horizon)
-        if waits and not plan.expires_tombstones:  # what they beat is not asked again (C20)
-            rules = replace(rules, tombstones_expire_below=0)
-        outcome = survivors([*(r for segment in records.values() for r in segment), *above_horizon], rules)
+        outcome = survivors([*(r for segment in records.values() for r in segment), *above_horizon], rules_of(plan))
         self._survivors[log] = outcome
         return findings_of(plan, records, outcome)
 
@@ -100,6 +95,13 @@ class OracleRound:
 def records_of(files: SegmentFiles, segment: Segment) -> tuple[Record, ...]:
     """All records of a segment."""
     return tuple(record for batch in files.read(segment, segment.base_offset) for record in batch.records())
+
+
+def rules_of(plan: LogPlan) -> SurvivorRules:
+    """The rules of a plan; none of its tombstones expires where those that wait are not asked again what they beat."""
+    held = plan.base.held
+    waits = held is not None and held.waits and plan.base.held_below(plan.horizon.offset)
+    return replace(plan.rules, tombstones_expire_below=0) if waits and not plan.expires_tombstones else plan.rules
 
 
 def findings_of(plan: LogPlan, records: Mapping[str, Sequence[Record]], outcome: Survivors) -> LogFindings:

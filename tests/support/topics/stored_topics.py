@@ -34,7 +34,7 @@ from lithify.rules.compaction.outcome import LogFindings, LogOutcome, applied, d
 from lithify.rules.compaction.planner import LogPlan, plan_log
 from lithify.rules.compaction.round_commit import After, RoundTimes, state_after
 from lithify.rules.compaction.survivors import survivors
-from lithify.testing.oracle_engine import findings_of
+from lithify.testing.oracle_engine import findings_of, rules_of
 from support.builders import with_id
 
 ACCESS = FileAccess()
@@ -136,7 +136,7 @@ class StoredTopic:
     def _compare_findings(self, plan: LogPlan, findings: LogFindings) -> None:
         below = {s.path: tuple(records_in(s)) for s in plan.sources}
         above_horizon = [r for s in plan.above_horizon for r in records_in(s) if (r.offset or 0) >= plan.horizon.offset]
-        oracle = survivors([*(r for records in below.values() for r in records), *above_horizon], plan.rules)
+        oracle = survivors([*(r for records in below.values() for r in records), *above_horizon], rules_of(plan))
         expected = findings_of(plan, below, oracle)
         assert replace(findings, bytes_read=0) == replace(expected, bytes_read=0)
 
@@ -153,7 +153,7 @@ class StoredTopic:
         above = tuple(s for s in self.segments[partition] if s.path not in gone)
         above_horizon = [r for s in plan.above_horizon for r in records_in(s) if (r.offset or 0) >= plan.horizon.offset]
         sources = [record for segment in plan.sources for record in records_in(segment)]
-        expected = survivors([*sources, *above_horizon], plan.rules).records + tuple(
+        expected = survivors([*sources, *above_horizon], rules_of(plan)).records + tuple(
             r for s in above for r in records_in(s)
         )
         new = dict(zip(work_of(decisions), (result.segments for result in results), strict=True))

@@ -101,6 +101,28 @@ def test_every_round_leaves_what_the_oracle_leaves(topic_settings, history, engi
         live(topic, history, engine)
 
 
+def test_a_tombstone_that_beats_a_record_above_the_horizon_stays_in_later_rounds(tmp_path):
+    """C20: the round after does not ask again what it beats, as nothing has come below the horizon."""
+    waiting = TopicSettings(
+        null_key="reject",
+        delete_retention_ms=0,
+        min_compaction_lag_ms=500,
+        segment_bytes=500,
+        segment_max_dead_ratio=0.0,
+        compaction_strategy="timestamp",
+    )
+    topic = StoredTopic(tmp_path, waiting)
+    keyless, late = Record(key=None, value=None, timestamp=0), Record(key=None, value=None, timestamp=651)
+    tombstone, beaten = (Record(key=b"k", value=None, timestamp=at_ms) for at_ms in (539, 0))
+    history = [
+        ([[keyless, tombstone]], 3, 0.0, 0),
+        ([[beaten, keyless], [keyless, late], [keyless, beaten]], 0, 0.0, 150),
+        ([[keyless]], 0, 0.0, 0),
+    ]
+    live(topic, history, KernelEngine(1, False, ahead=False))
+    assert tombstone.timestamp in [record.timestamp for record in topic.records(0) if record.key == b"k"]
+
+
 @given(topic_settings, histories(), engines)
 @settings(max_examples=20, deadline=None)
 def test_rounds_leave_the_same_where_indexes_name_records_of_other_keys(topic_settings, history, engine):
