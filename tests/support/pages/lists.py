@@ -73,6 +73,7 @@ NOT_RUN: Mapping[str, str] = {
     r"\blithify\.(default|shop)\.": "Trino, or a Spark for which Iceberg has a runtime",
     r"duckdb_extension": "extensions in an environment of their own; tests/engines runs these programs",
     r"LITHIFY_GATEWAY=": "a gateway that runs; tests/gateway has one",
+    r"gateway\.example": "a gateway for other machines, which runs until it is stopped; tests/gateway has one with TLS",
     r"quarantine release": "a log whose rounds fail; tests/cli/rounds/test_quarantine.py has one",
     r"spark-sql |protoc |keytool ": "a program that is not ours, on files of the reader's",
     r"-conf-file |new:9092|old:9092|--replication 2,2,2": "a cluster of several nodes, or a secured one",
