@@ -322,7 +322,7 @@ def test_two_sources_of_one_topic_are_refused_where_the_database_is_shared(order
 
 
 def test_a_catalog_without_a_database_needs_a_url(orders, backup, monkeypatch):
-    monkeypatch.setattr("lithify.api.wiring.replicas.database_of", lambda _: None)
+    monkeypatch.setattr("lithify.api.wiring.shared_place.database_of", lambda _: None)
     assert "replicas need an SQL database" in orders.error("replica", "add", "orders", "--to", backup)
 
 
