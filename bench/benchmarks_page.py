@@ -135,6 +135,8 @@ def _of_case(case: Mapping[str, Any], found: Sequence[Summary]) -> Iterator[str]
     if mine:
         yield f"## {case['name']}"
         yield f"{case['records']:,} records" + (f": {case['text']}." if case["text"] else ".")
+        if "apart" in case:
+            yield f"Measured apart: {case['apart']}."
         head = (
             "way",
             "turns",

@@ -25,7 +25,7 @@ from typing import Any
 import figure_pages
 from cases import BASE, Case, cases
 from figures import OURS
-from published import BENCH, DOCS, machine, publish
+from published import BENCH, DOCS, Measurement, machine, publish, published, where
 from turns import in_turns, processes
 from ways import WAYS
 
@@ -81,6 +81,17 @@ def _shown(
     return rows
 
 
+def in_place(before: Measurement | None, found: Measurement) -> Measurement:
+    """What was published before, with cases that were measured anew, and when and on what each of these was."""
+    if before is None:
+        return found
+    apart = f"`{found['command']}`, {where(found)}"
+    anew = {case["name"]: {**case, "apart": apart} for case in found["cases"]}
+    kept = {case["name"]: case for case in before["cases"]}
+    rows = [row for row in before["rows"] if row["case"] not in anew]
+    return {**before, "cases": list((kept | anew).values()), "rows": [*rows, *found["rows"]]}
+
+
 def _at_least_one(text: str) -> int:
     """Raises `ArgumentTypeError`."""
     if not text.isdecimal() or (number := int(text)) < 1:
@@ -93,7 +104,10 @@ def main() -> None:
     parser.add_argument("size", nargs="?", choices=SIZES, default="short")
     parser.add_argument("--data", type=Path, help="a folder for the logs, which are kept; else a temporary one")
     parser.add_argument(
-        "--case", action="append", choices=[case.name for case in cases(1000)], help="only these; repeatable"
+        "--case",
+        action="append",
+        choices=[case.name for case in cases(1000)],
+        help="only these, and replace only these on the page; repeatable",
     )
     parser.add_argument("--way", action="append", choices=WAYS, help="only these, and `lithify`; repeatable")
     parser.add_argument("--records", type=_at_least_one, help="of the base")
@@ -122,7 +136,7 @@ def main() -> None:
     }
     if asked.to or asked.size != "smoke":
         folder = (asked.to or DOCS).resolve()
-        publish(BENCH, result, folder)
+        publish(BENCH, in_place(published(folder).get(BENCH), result) if asked.case else result, folder)
         figure_pages.write(folder)
 
 

@@ -18,6 +18,7 @@ from cases import BASE, Log, cases
 from figures import summaries
 from keyed_segments import Shape, keyed_segments
 from process_tree import SAMPLE_SECONDS, measured
+from run import in_place
 from turns import WayEndedError, in_turns
 from ways import WAYS
 
@@ -64,6 +65,20 @@ def test_the_page_has_each_way_and_says_what_was_left_out():
     assert "The machine was busy" not in page(idle)
     assert text.index("| lithify |") < text.index("| duckdb |")
     assert picture(RESULT).count("<rect") == 1 + 2 * 2
+
+
+def test_a_case_that_is_measured_again_replaces_its_own_rows_and_says_where():
+    zipf = {"name": "zipf", "text": "as it was", "records": 4000}
+    before = {**RESULT, "cases": [*RESULT["cases"], zipf], "rows": [*ROWS, {**ROWS[0], "case": "zipf"}]}
+    anew = {**ROWS[1], "case": "zipf", "seconds": 7.0}
+    machine = {**MACHINE, "processor": "another", "cores": 3}
+    again = {**RESULT, "command": "just bench --case zipf", "machine": machine, "cases": [zipf], "rows": [anew]}
+    found = in_place(before, again)
+    assert found["rows"] == [*ROWS, anew]
+    assert (found["command"], found["machine"]) == ("just bench", MACHINE)
+    assert page(found).count("Measured apart") == 1
+    assert "as it was.\n\nMeasured apart: `just bench --case zipf`, 2026-01-02, another, 3 cores.\n" in page(found)
+    assert in_place(None, again) == again
 
 
 def test_the_table_of_costs_has_ways_side_by_side():
