@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 import time
+from base64 import b64decode
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,6 +114,23 @@ def test_the_first_of_a_turn_alternates_and_the_first_turn_does_not_count(tmp_pa
     ]
     assert ways["duckdb"].told == ["prepare", "run", "prepare", "run", "kept", "prepare", "run"]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_slow_ways_get_warm_on_the_first_new_segment(tmp_path):
+    logs = {"duckdb": list[Log](), "kafka": list[Log]()}
+
+    class Noted(Told):
+        def ask(self, **told):
+            if told["do"] == "prepare":
+                name = Path(told["out"]).name.split("-")[0]
+                logs[name].append(pickle.loads(b64decode(told["log"])))
+            return super().ask(**told)
+
+    case = cases(4000)[0]
+    whole = case.log(tmp_path / "logs")
+    assert len(whole.dirty) > 1
+    list(in_turns(case, whole, {"duckdb": Noted("a"), "kafka": Noted("a")}, range(1), tmp_path))
+    assert logs == {"duckdb": [whole, whole], "kafka": [Log((), whole.dirty[:1]), whole]}
 
 
 def test_ways_that_keep_different_records_are_not_compared(tmp_path):
