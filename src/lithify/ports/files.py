@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+from lithify.errors import LithifyError
 from lithify.model.finding import Finding
 from lithify.model.message import MessageId
 from lithify.model.record import Record
@@ -73,6 +74,15 @@ class SegmentFiles(Protocol):
         """Checks a batch of records (or an Arrow table) and sorts it to partitions.
 
         Raises `InvalidRecordError` (which names the first refused record) or `InvalidInputError`.
+        """
+        ...
+
+    def receive_each(
+        self, state: TopicState, batches: Sequence[Any], *, now_ms: int
+    ) -> Sequence[Mapping[int, Arrivals] | LithifyError]:
+        """The same of several batches, which are to be appended in this order: for each what `receive` gives or raises.
+
+        Keyless records of one continue the round robin of those before it.
         """
         ...
 

@@ -15,11 +15,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from lithify.columnar.arrivals.arrived_columns import given_batches, given_schema, refused_record
-from lithify.columnar.arrivals.partitioner import partition_of
+from lithify.columnar.arrivals.arrived_columns import given_batches, given_schema
 from lithify.columnar.segment.convert import to_records
 from lithify.columnar.segment.schema import TIMESTAMP_TYPE
-from lithify.errors import DamagedError
+from lithify.errors import DamagedError, LithifyError
 from lithify.model.finding import Finding, FindingKind
 from lithify.model.record import TIMESTAMP_TYPES, Record
 from lithify.model.replicas.file_names import copied_name
@@ -30,16 +29,9 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.files import Arrivals
 from lithify.rules.compaction.survivor_rules import SurvivorRules
 from lithify.rules.compaction.survivors import survivors
-from lithify.rules.lifecycle.admission import (
-    keeps_times,
-    message_id_refusal,
-    offset_refusal,
-    partition_refusal,
-    refusal,
-    timestamp_type_refusal,
-)
 from lithify.rules.lifecycle.sweeping import run_of
 from lithify.rules.reading.group_lag import Left
+from lithify.testing.memory_arrivals import keyless_of, received
 from lithify.testing.memory_batches import RecordArrivals, RecordBatch, offset_of
 from lithify.testing.memory_segments import RECORD_BYTES, segment_of
 
@@ -70,20 +62,22 @@ class MemoryFiles:
 
     def receive(self, state: TopicState, batch: Any, *, now_ms: int, keep_offsets: bool) -> dict[int, RecordArrivals]:
         """Raises `InvalidRecordError` for the first refused record, or `InvalidInputError`."""
-        arriving: dict[int, list[Record]] = {}
-        keyless = sum(log.log_end_offset for log in state.logs)  # keyless records continue the round-robin from there
-        for index, record in enumerate(self._given(batch, state.settings)):
-            partition = record.partition
-            if partition is None and record.key is not None:
-                partition = partition_of(record.key, len(state.logs))
-            elif partition is None:
-                partition, keyless = keyless % len(state.logs), keyless + 1
-            log = arriving.setdefault(partition, [])
-            reason = _refusal(record, partition, log, state, now_ms=now_ms, keep_offsets=keep_offsets)
-            if reason is not None:
-                raise refused_record(index, reason)
-            log.append(_completed(record, partition, state.settings, now_ms=now_ms, keep_offsets=keep_offsets))
-        return {partition: RecordArrivals(tuple(records)) for partition, records in sorted(arriving.items())}
+        given = self._given(batch, state.settings)
+        return received(state, given, keyless_of(state), now_ms=now_ms, keep_offsets=keep_offsets)[0]
+
+    def receive_each(
+        self, state: TopicState, batches: Sequence[Any], *, now_ms: int
+    ) -> list[dict[int, RecordArrivals] | LithifyError]:
+        keyless, outcomes = keyless_of(state), list[dict[int, RecordArrivals] | LithifyError]()
+        for batch in batches:
+            try:
+                given = self._given(batch, state.settings)
+                arrivals, keyless = received(state, given, keyless, now_ms=now_ms, keep_offsets=False)
+            except LithifyError as error:
+                outcomes.append(error)
+            else:
+                outcomes.append(arrivals)
+        return outcomes
 
     def _given(self, batch: Any, settings: TopicSettings) -> Iterator[Record]:
         """The records of a batch; an Arrow table is read as the bulk path reads it."""
@@ -255,36 +249,6 @@ class MemoryFiles:
     def drop(self, location: str) -> None:
         """Deletes all files of a topic."""
         self.delete([path for path in (*self.data, *self.masks) if path.startswith(f"{location}/")])
-
-
-def _refusal(
-    record: Record, partition: int, before: Sequence[Record], state: TopicState, *, now_ms: int, keep_offsets: bool
-) -> str | None:
-    reason = partition_refusal(partition, len(state.logs))
-    reason = reason or refusal(record, state.settings, now_ms=now_ms, keep_offsets=keep_offsets)
-    if reason is None and record.envelope is not None:
-        last = before[-1].envelope if before else None
-        reason = message_id_refusal(record.envelope.id, None if last is None else last.id)
-    if reason is not None or not keep_offsets:
-        return reason
-    reason = offset_refusal(record.partition, record.offset, offset_of(before[-1]) if before else None)
-    if reason is None and record.timestamp_type not in TIMESTAMP_TYPES:
-        reason = timestamp_type_refusal(record.timestamp_type)
-    return reason
-
-
-def _completed(record: Record, partition: int, settings: TopicSettings, *, now_ms: int, keep_offsets: bool) -> Record:
-    timestamp = now_ms if record.timestamp is None else record.timestamp
-    if keep_offsets:
-        return record._replace(partition=partition, timestamp=timestamp)
-    own_times = keeps_times(settings, keep_offsets=keep_offsets)
-    by_log = settings.message_timestamp_type == "LogAppendTime" and not own_times
-    return record._replace(
-        partition=partition,
-        offset=None,
-        timestamp=now_ms if by_log else timestamp,
-        timestamp_type="LogAppendTime" if by_log else "CreateTime",
-    )
 
 
 def _pieces(records: Sequence[Record], segment_bytes: int) -> Iterator[tuple[Record, ...]]:

@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 from lithify.columnar.arrivals.partitioner import partition_of
-from lithify.errors import DamagedError, InvalidInputError, InvalidRecordError
+from lithify.errors import DamagedError, InvalidInputError, InvalidRecordError, LithifyError
 from lithify.model.record import Record
 from lithify.model.segment import Segment
 from lithify.model.settings.table import Strategy
@@ -67,6 +67,36 @@ class FileRules:
         assert place.store.segments(state, []) == ()
         for segment in segments:
             self.check_facts(segment, place.records_of([segment]))
+
+    def test_batches_that_are_received_together_are_joined_in_their_order(self, place: Place) -> None:
+        state = place.create(partitions=2, null_key="retain", max_message_bytes=10)
+        batches = [
+            [Record(b"a", b"1", 1, (), 0), Record(b"b", b"2", 2, (), 1)],
+            [Record(b"a", b"x" * 11, 3, (), 0)],
+            [],
+            [Record(None, b"3", 4), Record(b"c", b"4", 5, (("h", b"x"),), 0)],
+            [Record(None, b"5", 6), Record(b"d", b"6", 7, (), 5)],
+            [Record(None, b"7", 8)],
+        ]
+
+        received = place.files.receive_each(state, batches, now_ms=NOW_MS)
+
+        refused = {n: str(one) for n, one in enumerate(received) if isinstance(one, LithifyError)}
+        assert list(refused) == [1, 4]
+        assert "index 0" in refused[1] and "index 1" in refused[4]
+        taken = [one for one in received if not isinstance(one, LithifyError)]
+        assert [{p: arrivals.records for p, arrivals in one.items()} for one in taken] == [
+            {0: 1, 1: 1},
+            {},
+            {0: 2},
+            {1: 1},
+        ]
+        assert [one[0].last_timestamp_ms for one in taken if 0 in one] == [1, 5]
+        written: list[Segment] = []
+        for partition in (0, 1):
+            joined = place.files.joined([one[partition] for one in taken if partition in one])
+            written += place.files.write(state, joined, 0, f"run{partition}")
+        assert [r.value for r in place.records_of(written)] == [b"1", b"3", b"4", b"2", b"7"]
 
     def check_facts(self, segment: Segment, records: list[Record]) -> None:
         """The facts hold for the records; bounds of keys may be wider than they have to be."""

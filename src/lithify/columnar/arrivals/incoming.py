@@ -9,6 +9,7 @@ time). One invalid record refuses the whole batch; the error names the first one
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -64,14 +65,7 @@ def receive(batch: Given, topic: Destination, *, now_ms: int, keep_offsets: bool
     offsets). A partition without records is left out. Raises `InvalidRecordError`
     or `InvalidInputError`; then the whole batch is refused.
     """
-    arrival = _Arrival(topic, now_ms, keep_offsets)
-    parts: dict[int, list[pa.RecordBatch]] = {}
-    index = 0
-    for given in given_batches(batch, given_schema(topic.settings)):
-        for partition, records in arrival.take(given, index):
-            parts.setdefault(partition, []).append(records)
-        index += given.num_rows
-    return {partition: pa.Table.from_batches(parts[partition]) for partition in sorted(parts)}
+    return Arrival(topic, now_ms, keep_offsets).received(batch)
 
 
 def with_offsets(table: pa.Table, base_offset: int) -> pa.Table:
@@ -82,10 +76,30 @@ def with_offsets(table: pa.Table, base_offset: int) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-class _Arrival:
-    """State of one batch across its pieces: last offset by partition, round robin of keyless records."""
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """The records of one piece, by partition."""
 
-    def __init__(self, topic: Destination, now_ms: int, keep_offsets: bool) -> None:
+    records: pa.RecordBatch
+    order: Ints
+    """Their rows in the piece."""
+    starts: tuple[int, ...]
+    """Where a partition begins."""
+    partitions: tuple[int, ...]
+    """Which one that is."""
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        return (*self.starts[1:], len(self.order))
+
+
+class Arrival:
+    """State of one batch across its pieces: last offset by partition, round robin of keyless records.
+
+    `keyless` is where that begins, if not where the topic is.
+    """
+
+    def __init__(self, topic: Destination, now_ms: int, keep_offsets: bool, keyless: int | None = None) -> None:
         self._settings, self._partitions = topic.settings, len(topic.log_ends)
         self._now_ms, self._keep_offsets = now_ms, keep_offsets
         self._own_times = keeps_times(self._settings, keep_offsets=keep_offsets)
@@ -93,10 +107,24 @@ class _Arrival:
         self._ids = AscendingIds() if LEDGER_ID in self._schema.names else None
         self._last_offsets: dict[int, int] = {}
         # Keyless records continue the topic's round robin, whichever producer appends.
-        self._keyless = sum(topic.log_ends)
+        self.keyless = sum(topic.log_ends) if keyless is None else keyless
 
-    def take(self, given: pa.RecordBatch, first_index: int) -> list[tuple[int, pa.RecordBatch]]:
-        """The records of one checked piece by partition. `first_index` is its first record's in the batch."""
+    def received(self, batch: Given) -> dict[int, pa.Table]:
+        """As `receive` returns and raises it."""
+        parts: dict[int, list[pa.RecordBatch]] = {}
+        index = 0
+        for given in given_batches(batch, given_schema(self._settings)):
+            piece = self.sorted(given, index)
+            for partition, start, end in zip(piece.partitions, piece.starts, piece.ends, strict=True):
+                parts.setdefault(partition, []).append(piece.records.slice(start, end - start))
+            index += given.num_rows
+        return {partition: pa.Table.from_batches(parts[partition]) for partition in sorted(parts)}
+
+    def sorted(self, given: pa.RecordBatch, first_index: int) -> Sorted:
+        """The records of one checked piece with rows. `first_index` is its first record's in the batch.
+
+        Raises `InvalidRecordError`.
+        """
         places = self._places(given)
         order = np.argsort(places, kind="stable")
         starts = [0, *(np.flatnonzero(np.diff(places[order])) + 1).tolist()]
@@ -104,10 +132,7 @@ class _Arrival:
         records = self._completed(given, places)
         if len(starts) > 1:
             records = records.take(pa.array(order))
-        return [
-            (int(places[order[start]]), records.slice(start, end - start))
-            for start, end in zip(starts, [*starts[1:], len(order)], strict=True)
-        ]
+        return Sorted(records, order, tuple(starts), tuple(places[order[starts]].tolist()))
 
     def _places(self, given: pa.RecordBatch) -> Places:
         """The partition of each record, int32: the given one, or the partitioner's."""
@@ -117,8 +142,8 @@ class _Arrival:
             unplaced = column.is_null()
             keys = keys if column.null_count == len(column) else keys.filter(unplaced)
             places = places.copy()
-            places[_flags(unplaced)] = partitions_of(keys, self._partitions, round_from=self._keyless)
-            self._keyless += keys.null_count
+            places[_flags(unplaced)] = partitions_of(keys, self._partitions, round_from=self.keyless)
+            self.keyless += keys.null_count
         return places
 
     def _check(self, given: pa.RecordBatch, places: Places, sorting: tuple[Ints, list[int]], first_index: int) -> None:

@@ -70,12 +70,12 @@ def reached(table: pa.Table, sought: MessageId) -> Flags:
     return np.asarray((ledger > sought.ledger) | ((ledger == sought.ledger) & in_entry), np.bool_)
 
 
-def ids_of(table: pa.Table) -> tuple[MessageId, MessageId] | None:
-    """The ids of the first and the last record of a table with rows; None if records have no ids."""
+def ids_of(table: pa.Table, first_row: int = 0, last_row: int = -1) -> tuple[MessageId, MessageId] | None:
+    """The ids of the records in two rows of a table, its first and last ones; None if records have no ids."""
     if LEDGER_ID not in table.column_names:
         return None
     first, last = (
         MessageId(*(table.column(name)[row].as_py() for name in (LEDGER_ID, ENTRY_ID, BATCH_INDEX)))
-        for row in (0, table.num_rows - 1)
+        for row in (first_row, last_row)
     )
     return first, last

@@ -134,13 +134,13 @@ class _Attempt:
         """Checks the records of all parts by the settings of `state`; the errors of those that are refused."""
         refused: dict[int, LithifyError] = {}
         self._arrived, self._staged, self._settings = {}, {}, state.settings
-        for number, part in self._parts.items():
-            try:
-                self._arrived[number] = self._warehouse.files.receive(
-                    state, part.batch, now_ms=self._now_ms, keep_offsets=False
-                )
-            except LithifyError as error:
-                refused[number] = error
+        batches = [part.batch for part in self._parts.values()]
+        received = self._warehouse.files.receive_each(state, batches, now_ms=self._now_ms)
+        for number, one in zip(self._parts, received, strict=True):
+            if isinstance(one, LithifyError):
+                refused[number] = one
+            else:
+                self._arrived[number] = one
         return refused
 
     def _place(self, state: TopicState) -> dict[int, Arrivals]:

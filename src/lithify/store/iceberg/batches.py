@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -51,25 +52,39 @@ class ArrowBatch:
 
 @dataclass(frozen=True, slots=True)
 class ArrowArrivals:
-    """Records to append to one log; without the column `offset` until they are written."""
+    """Records to append to one log, without the column `offset` until they are written.
+
+    They are rows of a table, which may have records of other batches beside them.
+    """
 
     table: pa.Table
+    start: int
+    records: int
+
+    @staticmethod
+    def joined(arrivals: Sequence[ArrowArrivals]) -> ArrowArrivals:
+        """One after the other."""
+        first = arrivals[0]
+        if all(b.table is a.table and b.start == a.start + a.records for a, b in pairwise(arrivals)):
+            return replace(first, records=sum(one.records for one in arrivals))
+        table = pa.concat_tables([one.rows for one in arrivals])
+        return ArrowArrivals(table, 0, table.num_rows)
 
     @property
-    def records(self) -> int:
-        return int(self.table.num_rows)
+    def rows(self) -> pa.Table:
+        return self.table.slice(self.start, self.records)
 
     @property
     def first_offset(self) -> int | None:
-        return self.table.column(OFFSET)[0].as_py() if OFFSET in self.table.column_names else None
+        return self.table.column(OFFSET)[self.start].as_py() if OFFSET in self.table.column_names else None
 
     @property
     def last_timestamp_ms(self) -> int:
-        return int(self.table.column(TIMESTAMP)[-1].as_py())
+        return int(self.table.column(TIMESTAMP)[self.start + self.records - 1].as_py())
 
     @property
     def message_ids(self) -> tuple[MessageId, MessageId] | None:
-        return ids_of(self.table)
+        return ids_of(self.table, self.start, self.start + self.records - 1)
 
 
 def marked(live: BitMap64, offsets: npt.NDArray[np.int64]) -> pa.Array:

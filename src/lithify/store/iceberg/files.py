@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lithify.columnar.files.access import FileAccess, local_path
+from lithify.errors import LithifyError
 from lithify.model.finding import Finding
 from lithify.model.replicas.file_names import copied_name
 from lithify.model.segment import Segment
@@ -59,16 +60,28 @@ class IcebergFiles:
         from lithify.store.iceberg.batches import ArrowArrivals
 
         tables = receive(batch, Destination.of(state), now_ms=now_ms, keep_offsets=keep_offsets)
-        return {partition: ArrowArrivals(table) for partition, table in tables.items()}
+        return {partition: ArrowArrivals(table, 0, table.num_rows) for partition, table in tables.items()}
 
-    def joined(self, arrivals: Sequence[Arrivals]) -> Arrivals:
-        import pyarrow as pa
-
+    def receive_each(
+        self, state: TopicState, batches: Sequence[Any], *, now_ms: int
+    ) -> Sequence[Mapping[int, ArrowArrivals] | LithifyError]:
+        from lithify.columnar.arrivals.receiving import receive_each
         from lithify.store.iceberg.batches import ArrowArrivals
 
-        tables = [arriving.table for arriving in arrivals if isinstance(arriving, ArrowArrivals)]
-        assert len(tables) == len(arrivals)  # as `receive` gave them
-        return arrivals[0] if len(arrivals) == 1 else ArrowArrivals(pa.concat_tables(tables))
+        received = receive_each(batches, Destination.of(state), now_ms=now_ms)
+        return [
+            one
+            if isinstance(one, LithifyError)
+            else {partition: ArrowArrivals(share.table, share.start, share.records) for partition, share in one.items()}
+            for one in received
+        ]
+
+    def joined(self, arrivals: Sequence[Arrivals]) -> ArrowArrivals:
+        from lithify.store.iceberg.batches import ArrowArrivals
+
+        some = [arriving for arriving in arrivals if isinstance(arriving, ArrowArrivals)]
+        assert len(some) == len(arrivals)  # as `receive` gave them
+        return ArrowArrivals.joined(some)
 
     def write(self, state: TopicState, arrivals: Arrivals, base_offset: int, run_id: str) -> tuple[Segment, ...]:
         """Raises `WarehouseError` if nothing can be written."""
@@ -79,7 +92,7 @@ class IcebergFiles:
 
         assert isinstance(arrivals, ArrowArrivals)  # as `receive` gave them
         keeps = arrivals.first_offset is not None
-        table = arrivals.table if keeps else with_offsets(arrivals.table, base_offset)
+        table = arrivals.rows if keeps else with_offsets(arrivals.rows, base_offset)
         spec = SegmentSpec.of(state, table.column(PARTITION)[0].as_py(), run_id)
         attempt = f"v{state.version}"  # a run may write again for another version
         with writing(str(state.name)), SegmentWriter(self.access, spec, attempt=attempt) as writer:
