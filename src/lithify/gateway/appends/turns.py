@@ -3,8 +3,8 @@
     waiting   a b c d              the thread of a commits a b c d, while e and f come
               e f                  then the thread of e commits e f
 
-No thread of its own does it. A caller that has gone meanwhile gets no answer, but its records may land. What waits is
-bounded, by topic and in total; what is too much is refused before it waits.
+No thread of its own does it: the caller that has waited longest does. A caller that has gone meanwhile gets no answer,
+but its records may land. What waits is bounded, by topic and in total; what is too much is refused before it waits.
 """
 
 from __future__ import annotations
@@ -46,8 +46,10 @@ class Limits:
 class _Ticket(Generic[T, R]):
     """What one caller waits for: `outcome` is set when it is `done`."""
 
-    def __init__(self, work: T, size: int, *, alone: bool) -> None:
+    def __init__(self, work: T, size: int, lock: Lock, *, alone: bool) -> None:
         self.work, self.size, self.alone = work, size, alone
+        self.changed = Condition(lock)
+        """It is done, or its turn has come: of all that wait only those wake up for whom that is so."""
         self.taken = self.done = False
         self.outcome: R | Exception | None = None
 
@@ -56,7 +58,6 @@ class _Queue(Generic[T, R]):
     """Those that wait for one topic."""
 
     def __init__(self, lock: Lock) -> None:
-        self.changed = Condition(lock)
         self.arrived = Condition(lock)
         self.waiting: deque[_Ticket[T, R]] = deque()
         self.bytes = 0
@@ -64,6 +65,14 @@ class _Queue(Generic[T, R]):
         self.callers = 0
         self.last = 0
         """How many the last turn has taken."""
+
+    def is_turn_of(self, ticket: _Ticket[T, R]) -> bool:
+        return not self.busy and bool(self.waiting) and self.waiting[0] is ticket
+
+    @property
+    def are_back(self) -> bool:
+        """Whether so many wait as the last turn has taken."""
+        return len(self.waiting) >= self.last
 
 
 class Turns(Generic[T, R]):
@@ -80,20 +89,22 @@ class Turns(Generic[T, R]):
 
         Raises `BusyError` before anything was done, or what `commit` raises.
         """
-        ticket: _Ticket[T, R] = _Ticket(work, size, alone=first)
+        ticket: _Ticket[T, R] = _Ticket(work, size, self._lock, alone=first)
         with self._lock:
             queue = self._queues.setdefault(topic, _Queue(self._lock))
             queue.callers += 1
         try:
             with self._lock:
                 self._admit(topic, queue, ticket)
-            while (turn := self._turn(topic, queue, ticket)) is not None:
+            turn = self._turn(topic, queue, ticket)
+            if turn is not None:
                 self._do(topic, queue, turn)
         finally:
             with self._lock:
                 if ticket in queue.waiting:
                     queue.waiting.remove(ticket)
                     self._count(queue, ticket, -1)
+                    self._call_next(queue)
                 queue.callers -= 1
                 if not queue.callers:
                     del self._queues[topic]
@@ -111,18 +122,15 @@ class Turns(Generic[T, R]):
             raise BusyError(f"{where} already wait for their turn, as many as may", hint="send it again in a second")
         queue.waiting.append(ticket)
         self._count(queue, ticket, 1)
-        queue.arrived.notify()
+        if queue.are_back:
+            queue.arrived.notify()
 
     def _turn(self, topic: TopicName, queue: _Queue[T, R], ticket: _Ticket[T, R]) -> list[_Ticket[T, R]] | None:
-        """What this caller is to commit now; None once its own is done."""
-        with queue.changed:
-            in_time = queue.changed.wait_for(
-                lambda: ticket.done or not queue.busy, None if ticket.taken else self._limits.wait_s
-            )
-            if ticket.done:
-                return None
+        """What this caller is to commit, with its own before all that wait by then; None once another one has."""
+        with self._lock:
+            in_time = ticket.changed.wait_for(lambda: ticket.done or queue.is_turn_of(ticket), self._limits.wait_s)
             if ticket.taken:
-                queue.changed.wait_for(lambda: ticket.done)
+                ticket.changed.wait_for(lambda: ticket.done)
                 return None
             if not in_time:
                 raise BusyError(
@@ -132,7 +140,7 @@ class Turns(Generic[T, R]):
             queue.busy = True
             try:
                 if queue.last > 1:
-                    queue.arrived.wait_for(lambda: len(queue.waiting) >= queue.last, LINGER_S)
+                    queue.arrived.wait_for(lambda: queue.are_back, LINGER_S)
             except BaseException:
                 self._end(queue)
                 raise
@@ -163,14 +171,19 @@ class Turns(Generic[T, R]):
         except Exception as error:
             outcomes = [error] * len(turn)
         finally:  # whatever ends this thread, the others do not wait for ever
-            with queue.changed:
+            with self._lock:
                 for ticket, outcome in zip(turn, outcomes, strict=True):
                     ticket.outcome, ticket.done = outcome, True
+                    ticket.changed.notify()
                 self._end(queue)
 
     def _end(self, queue: _Queue[T, R]) -> None:
         queue.busy = False
-        queue.changed.notify_all()
+        self._call_next(queue)
+
+    def _call_next(self, queue: _Queue[T, R]) -> None:
+        if queue.waiting:
+            queue.waiting[0].changed.notify()
 
     def _count(self, queue: _Queue[T, R], ticket: _Ticket[T, R], sign: int) -> None:
         queue.bytes += sign * ticket.size
