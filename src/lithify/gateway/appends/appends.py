@@ -55,7 +55,7 @@ class Appends:
 
     def __init__(self, warehouse: Warehouse, notes: SqlAppendNotes | None, limits: Limits = Limits()) -> None:  # noqa: B008
         self._warehouse, self._notes = warehouse, notes
-        self._turns: Turns[_Work, Outcome] = Turns(self._commit, limits)
+        self._turns: Turns[_Work, Outcome] = Turns(self._commit, limits, warehouse.clock.monotonic_ms)
         self._lock = Lock()
         self._flights: dict[tuple[TopicName, str], _Flight] = {}
 

@@ -22,8 +22,14 @@ from lithify.model.settings.units import plural
 T = TypeVar("T")
 R = TypeVar("R")
 
-LINGER_S = 0.02
-"""How long a turn waits for the callers of the last one, which may send their next append at once."""
+PAUSE_S, PAUSES = 0.05, 3
+"""A turn waits for the callers of the last one, which may send their next append at once: as long as one of them came
+in the pause before. Else they and those that waited meanwhile would be two groups for ever, each with its commits.
+
+A pause takes half as long as the last commit, and at most this."""
+
+QUEUES_KEPT = 1_000
+"""Of topics to which nobody appends right now, but whose callers may be back at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,23 +69,29 @@ class _Queue(Generic[T, R]):
         self.bytes = 0
         self.busy = False
         self.callers = 0
-        self.last = 0
-        """How many the last turn has taken."""
+        self.expected = 0
+        """How many the last turn has taken, and how many waited when it ended: so many may wait soon."""
+        self.pause_s = 0.0
 
     def is_turn_of(self, ticket: _Ticket[T, R]) -> bool:
         return not self.busy and bool(self.waiting) and self.waiting[0] is ticket
 
     @property
     def are_back(self) -> bool:
-        """Whether so many wait as the last turn has taken."""
-        return len(self.waiting) >= self.last
+        """Whether as many wait as are expected."""
+        return len(self.waiting) >= self.expected
 
 
 class Turns(Generic[T, R]):
     """Does works by topic: `commit` gets the works of one turn, in order, and returns an outcome for each."""
 
-    def __init__(self, commit: Callable[[TopicName, Sequence[T]], Sequence[R]], limits: Limits) -> None:
-        self._commit, self._limits = commit, limits
+    def __init__(
+        self,
+        commit: Callable[[TopicName, Sequence[T]], Sequence[R]],
+        limits: Limits,
+        monotonic_ms: Callable[[], int],
+    ) -> None:
+        self._commit, self._limits, self._monotonic_ms = commit, limits, monotonic_ms
         self._lock = Lock()
         self._queues: dict[TopicName, _Queue[T, R]] = {}
         self._bytes = self._appends = 0
@@ -106,7 +118,7 @@ class Turns(Generic[T, R]):
                     self._count(queue, ticket, -1)
                     self._call_next(queue)
                 queue.callers -= 1
-                if not queue.callers:
+                if not queue.callers and (queue.expected < 2 or len(self._queues) > QUEUES_KEPT):
                     del self._queues[topic]
         if isinstance(ticket.outcome, Exception):
             raise ticket.outcome
@@ -139,8 +151,10 @@ class Turns(Generic[T, R]):
                 )
             queue.busy = True
             try:
-                if queue.last > 1:
-                    queue.arrived.wait_for(lambda: queue.are_back, LINGER_S)
+                for _ in range(PAUSES):
+                    before = len(queue.waiting)
+                    if queue.arrived.wait_for(lambda: queue.are_back, queue.pause_s) or len(queue.waiting) == before:
+                        break
             except BaseException:
                 self._end(queue)
                 raise
@@ -157,7 +171,6 @@ class Turns(Generic[T, R]):
             size += ticket.size
             ticket.taken = True
             turn = [ticket, *turn] if ticket.alone else [*turn, ticket]
-        queue.last = len(turn)
         return turn
 
     def _do(self, topic: TopicName, queue: _Queue[T, R], turn: list[_Ticket[T, R]]) -> None:
@@ -166,6 +179,7 @@ class Turns(Generic[T, R]):
             hint="check with `lithify status` and `lithify consume` before you send the same again",
         )
         outcomes: Sequence[R | Exception] = [ended] * len(turn)
+        begun_ms = self._monotonic_ms()
         try:
             outcomes = self._commit(topic, [ticket.work for ticket in turn])
         except Exception as error:
@@ -175,6 +189,8 @@ class Turns(Generic[T, R]):
                 for ticket, outcome in zip(turn, outcomes, strict=True):
                     ticket.outcome, ticket.done = outcome, True
                     ticket.changed.notify()
+                queue.pause_s = min((self._monotonic_ms() - begun_ms) / 2000, PAUSE_S)
+                queue.expected = min(len(turn) + len(queue.waiting), self._limits.commit_appends)
                 self._end(queue)
 
     def _end(self, queue: _Queue[T, R]) -> None:
