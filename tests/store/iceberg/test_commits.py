@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException, ServerError
+from pyiceberg.table import Table
 from pyiceberg.table.update import (
     AddSnapshotUpdate,
     AssertRefSnapshotId,
@@ -54,6 +55,25 @@ def test_a_conflict_with_oneself_is_no_conflict(place: Place, faults: Faults) ->
 
     assert after == place.store.load(ORDERS)
     assert [r.key for r in place.records(after)] == [b"a"]
+
+
+def test_what_another_program_changed_just_before_the_swap_is_a_conflict(place: Place, faults: Faults) -> None:
+    """A commit is on the metadata that it was decided on, also where only a property is another one since."""
+    place.create()
+    warehouse = Warehouse(place.store, place.files, place.clock)
+
+    def overtaken(commit: Commit, table: Table, *what: Any) -> Any:
+        with table.catalog.load_table(table.name()).transaction() as changed:
+            changed.set_properties({"a.stranger": "was here"})
+        return commit(table, *what)
+
+    faults.to_come = [overtaken]
+    append(warehouse, ORDERS, [Record(b"k", b"v")])
+
+    assert len(faults.sent) == 2
+    table = faults.sent[-1][0].refresh()
+    assert table.properties["a.stranger"] == "was here"
+    assert [r.key for r in place.records(place.store.load(ORDERS))] == [b"k"]
 
 
 @pytest.mark.parametrize("conflict", [CommitFailedException("main has moved"), TimeoutError("no answer")], ids=repr)

@@ -169,6 +169,7 @@ def test_an_append_opens_no_data_and_no_manifest(noting: Place, monkeypatch: pyt
     assert not [path for path in NotingFileIO.read if path.endswith(".parquet")]
     kinds = sorted(Path(path).name.partition("-")[0] == "snap" for path in NotingFileIO.written if ".avro" in path)
     assert kinds == [False, True]  # one manifest, one manifest list
+    assert len([path for path in NotingFileIO.read if path.endswith(".metadata.json")]) == 1
 
 
 def test_listing_what_may_go_reads_each_file_of_metadata_once(noting: Place) -> None:

@@ -33,7 +33,7 @@ from requests.exceptions import ReadTimeout
 from lithify.errors import WarehouseError
 from lithify.model.names import nearest
 from lithify.store.configuration import WAREHOUSE, check_described
-from lithify.store.iceberg.catalog.opening import by_configuration, retrying
+from lithify.store.iceberg.catalog.opening import by_configuration, committing_as_loaded, retrying
 from lithify.store.iceberg.reaching import reaching
 from lithify.waits.deadline import within
 from lithify.waits.postgres import with_driver
@@ -138,6 +138,7 @@ class NamedCatalog:
     @cached_property
     def _opened(self) -> Catalog:
         from pyiceberg.catalog import load_catalog
+        from pyiceberg.catalog.sql import SqlCatalog
         from pyiceberg.utils.config import Config
         from sqlalchemy import make_url
 
@@ -159,7 +160,7 @@ class NamedCatalog:
             bound_answers(engine, ANSWER_S)
         elif isinstance(session := getattr(catalog, "_session", None), Session):
             bound_session(session)
-        return by_configuration(catalog)
+        return by_configuration(committing_as_loaded(catalog) if isinstance(catalog, SqlCatalog) else catalog)
 
     def _described(self, config: Config) -> dict[str, Any]:
         """What PyIceberg's configuration says of it. Raises `WarehouseError`, with the names that there are."""

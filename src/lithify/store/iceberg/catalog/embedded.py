@@ -193,7 +193,7 @@ class EmbeddedCatalog:
         from sqlalchemy import create_engine
         from sqlalchemy.pool import NullPool
 
-        from lithify.store.iceberg.catalog.opening import by_configuration, retrying
+        from lithify.store.iceberg.catalog.opening import by_configuration, committing_as_loaded, retrying
 
         # `rw` makes no file: an empty catalog would take its place where its disk is unmounted while it is used.
         uri = f"sqlite:///file://{self._folder}/{CATALOG_FILE}?timeout={BUSY_TIMEOUT_S}&mode=rw&uri=true"
@@ -204,7 +204,7 @@ class EmbeddedCatalog:
             catalog = SqlCatalog(CATALOG_NAME, uri=uri, warehouse=self.root, **self.io_properties)
             catalog.engine.dispose()
             catalog.engine = engine
-        return by_configuration(catalog)
+        return by_configuration(committing_as_loaded(catalog))
 
 
 def catalog_source(warehouse: str | None, catalog: str | None) -> CatalogSource:

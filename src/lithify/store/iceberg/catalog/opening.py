@@ -3,16 +3,26 @@
 Which class opens a table's files is what the catalog's configuration says, never the table: PyIceberg lets a
 table's properties name a Python class, which it imports and calls, and another server with other credentials. A
 user who may set properties of a table must not thereby run code in the programs that read it.
+
+A commit in an SQL catalog is on the metadata that it was decided on, which PyIceberg would load once more:
+
+    load ─► stage ─► the row, where it still names the metadata that was loaded ──none──► a conflict
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from pyiceberg.catalog import Catalog
 from pyiceberg.io import FileIO, load_file_io
+from pyiceberg.table import CommitTableResponse, StagedTable, Table
 from pyiceberg.typedef import EMPTY_DICT, Properties
 from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
 from lithify.store.iceberg.error_mapping import already_exists
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog.sql import SqlCatalog
 
 OPENINGS = 10
 """Attempts to open a catalog that another process may be creating."""
@@ -31,3 +41,28 @@ def by_configuration(catalog: Catalog) -> Catalog:
 
     catalog._load_file_io = load  # type: ignore[method-assign]
     return catalog
+
+
+def committing_as_loaded(catalog: SqlCatalog) -> SqlCatalog:
+    """The catalog, changed to commit a table on the metadata that it was loaded with, without loading it again."""
+    commit = type(catalog).commit_table
+
+    def commit_table(table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
+        as_loaded: Any = catalog if isinstance(table, StagedTable) else _AsLoaded(catalog, table)
+        return commit(as_loaded, table, requirements, updates)
+
+    catalog.commit_table = commit_table  # type: ignore[method-assign]
+    return catalog
+
+
+class _AsLoaded:
+    """A catalog in which a table is as it was loaded."""
+
+    def __init__(self, catalog: SqlCatalog, table: Table) -> None:
+        self._catalog, self._table = catalog, table
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._catalog, name)
+
+    def load_table(self, _: object) -> Table:
+        return self._table
