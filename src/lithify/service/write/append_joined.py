@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lithify.errors import ConflictError, LithifyError
+from lithify.model.message import MessageId
 from lithify.model.names import LogId, TopicName
 from lithify.model.settings.topic_settings import TopicSettings
 from lithify.model.topic.edit import TopicEdit
@@ -154,7 +155,8 @@ class _Attempt:
         for number, arrived in self._arrived.items():
             try:
                 check_ends(state, self._parts[number].expected_end)
-                logs |= {p: _checked(LogId(self._name, p), logs[p], arriving) for p, arriving in arrived.items()}
+                identified = ((p, arriving.message_ids) for p, arriving in arrived.items())
+                logs |= {p: _checked(LogId(self._name, p), logs[p], ids) for p, ids in identified if ids is not None}
             except LithifyError as error:
                 refused[number] = error
                 continue
@@ -168,11 +170,10 @@ class _Attempt:
         return arrivals
 
 
-def _checked(name: LogId, log: LogState, arriving: Arrivals) -> LogState:
+def _checked(name: LogId, log: LogState, ids: tuple[MessageId, MessageId]) -> LogState:
     """The log as the next part finds it. Raises `InvalidRecordError` for message ids that it would have by then."""
-    ids = arriving.message_ids
     check_not_copied(name, log, ids)
-    return log if ids is None else with_copied(log, LastRecord(0, 0, ids[1]))
+    return with_copied(log, LastRecord(0, 0, ids[1]))
 
 
 def _ranges(arrived: Mapping[int, Mapping[int, Arrivals]], ends: dict[int, int]) -> dict[int, Ranges]:

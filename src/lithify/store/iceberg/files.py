@@ -205,8 +205,12 @@ class IcebergFiles:
 
     def missing(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Raises `WarehouseError` if the warehouse cannot be asked."""
-        with writing(self._source.where), ThreadPoolExecutor(LOOKUPS_AT_ONCE) as pool:
-            return tuple(path for path, there in zip(paths, pool.map(self._exists, paths), strict=True) if not there)
+        with writing(self._source.where):
+            if all(local_path(path) is not None for path in paths):  # no threads for what takes microseconds
+                return tuple(path for path in paths if not self._exists(path))
+            with ThreadPoolExecutor(LOOKUPS_AT_ONCE) as pool:
+                there = list(pool.map(self._exists, paths))
+            return tuple(path for path, is_there in zip(paths, there, strict=True) if not is_there)
 
     def free_bytes(self, state: TopicState) -> int | None:
         return free_bytes(state.location)

@@ -31,6 +31,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
 from lithify.columnar.files.access import normal_form
@@ -70,6 +71,9 @@ _FEATURES = "lithify.features"
 COPY_OF = "lithify.copy-of"
 
 _LOCATION = "lithify.location"
+
+SETTINGS_KEPT = 128
+"""Texts of settings whose values are known: a commit reads the same ones some ten times."""
 
 RUN = "lithify.run"
 """In the summary of every snapshot that Lithify adds to main: the run that added it."""
@@ -207,7 +211,12 @@ def state_of(name: TopicName, facts: TableFacts) -> TopicState:
 
 def settings_in(properties: Properties) -> TopicSettings:
     """The settings that the properties have. Raises `InvalidSettingError`, or errors of JSON, for others."""
-    return stored_settings(json.loads(properties[_SETTINGS]))
+    return _settings_of(properties[_SETTINGS])
+
+
+@lru_cache(SETTINGS_KEPT)
+def _settings_of(text: str) -> TopicSettings:
+    return stored_settings(json.loads(text))
 
 
 def _features(properties: Properties) -> tuple[str, ...]:
