@@ -76,17 +76,21 @@ def main() -> None:
         }
         for do in ways.values():
             rate(do, name, asked.clients, 1)  # imports, connections, the first note
-        taken: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
+        taken: dict[str, list[tuple[float, float, float]]] = {way: [] for way in ways}
         for _ in range(asked.times):
             for way, do in ways.items():
                 few = 1 if way == "alone" else asked.appends
-                taken[way].append(rate(do, name, asked.clients, few))
+                before = warehouse.store.load(name).version
+                measured = rate(do, name, asked.clients, few)
+                commits = warehouse.store.load(name).version - before
+                taken[way].append((*measured, asked.clients * few / commits))
         for way, runs in taken.items():
-            rates, processor_ms = zip(*runs, strict=True)
+            rates, processor_ms, joined = zip(*runs, strict=True)
             show(
                 way=way,
                 clients=asked.clients,
                 appends_per_s=round(statistics.median(rates)),
+                appends_per_commit=round(statistics.median(joined), 1),
                 processor_ms=round(statistics.median(processor_ms), 2),
             )
 

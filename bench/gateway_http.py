@@ -133,23 +133,31 @@ def append(server: Server, media: str, body: bytes, *, keyed: bool, count: int) 
     connection.close()
 
 
-def appending(server: Server, show: Show, clients: int, appends: int) -> None:
+def appending(server: Server, show: Show, lake: Lake, clients: int, appends: int) -> None:
+    topic = lake.create_topic("orders", 4)
+
+    def version() -> int:
+        return lake.warehouse.store.load(topic.topic_name).version
+
     for media, body, keyed in ((LINES, lines_body(), False), (ARROW, arrow_body(), False), (ARROW, arrow_body(), True)):
         client = partial(append, server, media, body, keyed=keyed)
         with ThreadPoolExecutor(clients) as pool:
             wait([pool.submit(client, count=2) for _ in range(clients)])  # imports, connections
+            before = version()
             begun, used, own = time.perf_counter(), server.used()[0], time.process_time()
             for done in [pool.submit(client, count=appends) for _ in range(clients)]:
                 done.result()
+            seconds, cpu_s, client_s = time.perf_counter() - begun, server.used()[0] - used, time.process_time() - own
         count = clients * appends
         show(
             what="append",
             media=media,
             keyed=keyed,
             clients=clients,
-            appends_per_s=round(count / (time.perf_counter() - begun)),
-            processor_ms=round(1000 * (server.used()[0] - used) / count, 2),
-            client_s=round(time.process_time() - own, 2),
+            appends_per_s=round(count / seconds),
+            appends_per_commit=round(count / (version() - before), 1),
+            processor_ms=round(1000 * cpu_s / count, 2),
+            client_s=round(client_s, 2),
         )
 
 
@@ -215,9 +223,8 @@ def main() -> None:
     with shown(asked) as show:
         with tempfile.TemporaryDirectory() as folder:
             lake = lithify.open(folder)
-            lake.create_topic("orders", 4)
             with served(folder) as server:
-                appending(server, show, asked.clients, asked.appends)
+                appending(server, show, lake, asked.clients, asked.appends)
                 reading(server, show, lake, asked.records, asked.times)
         status(show, asked.topics, asked.times)
 
