@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException, ServerError
 from pyiceberg.table import Table
 from pyiceberg.table.update import (
@@ -74,6 +75,23 @@ def test_what_another_program_changed_just_before_the_swap_is_a_conflict(place: 
     table = faults.sent[-1][0].refresh()
     assert table.properties["a.stranger"] == "was here"
     assert [r.key for r in place.records(place.store.load(ORDERS))] == [b"k"]
+
+
+def test_the_new_metadata_is_what_pyiceberg_makes_of_the_updates(place: Place, faults: Faults) -> None:
+    made: list[bool] = []
+
+    def compared(commit: Commit, table: Table, *what: Any) -> Any:
+        loaded = table.metadata.model_dump_json()
+        wanted = SqlCatalog._update_and_stage_table(table.catalog, table, table.name(), *what).metadata  # type: ignore[arg-type]
+        answer = commit(table, *what)
+        made.append(answer.metadata == wanted and table.metadata.model_dump_json() == loaded)
+        return answer
+
+    faults.to_come = [compared] * 3
+    state = place.append(place.append(place.create(), some_records("a", "b", "a")), some_records("c"))
+    place.round(state)
+
+    assert made == [True] * 3
 
 
 @pytest.mark.parametrize("conflict", [CommitFailedException("main has moved"), TimeoutError("no answer")], ids=repr)

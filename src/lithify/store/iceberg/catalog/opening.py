@@ -11,11 +11,20 @@ A commit in an SQL catalog is on the metadata that it was decided on, which PyIc
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.io import FileIO, load_file_io
 from pyiceberg.table import CommitTableResponse, StagedTable, Table
+from pyiceberg.table.locations import load_location_provider
+from pyiceberg.table.update import (
+    TableRequirement,
+    TableUpdate,
+    _apply_table_update,
+    _TableMetadataUpdateContext,
+    _update_table_metadata_log,
+)
 from pyiceberg.typedef import EMPTY_DICT, Properties
 from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
@@ -66,3 +75,19 @@ class _AsLoaded:
 
     def load_table(self, _: object) -> Table:
         return self._table
+
+    def _update_and_stage_table(
+        self, current: Table, _: object, requirements: Sequence[TableRequirement], updates: Sequence[TableUpdate]
+    ) -> StagedTable:
+        """As PyIceberg's, which copies the new metadata once more, each field of each schema and snapshot."""
+        base, context = current.metadata, _TableMetadataUpdateContext()
+        for requirement in requirements:
+            requirement.validate(base)
+        after = base
+        for update in updates:
+            after = _apply_table_update(update, after, context)
+        after = _update_table_metadata_log(after, current.metadata_location, base.last_updated_ms)
+        number = self._catalog._parse_metadata_version(current.metadata_location) + 1
+        file = load_location_provider(after.location, after.properties).new_table_metadata_file_location(number)
+        io = self._catalog._load_file_io(after.properties, file)
+        return StagedTable(current.name(), after, file, io, self._catalog)
