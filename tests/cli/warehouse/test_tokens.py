@@ -57,6 +57,8 @@ def test_what_is_refused(lithify):
     assert "cannot name a token" in lithify.error("token", "create", "b c", "--grant", "look")
     assert "Missing option '--grant'" in lithify.error("token", "create", "b")
     assert "must be above zero" in lithify.error("token", "create", "b", "--grant", "look", "--expires", "0s")
+    days = lithify.error("token", "create", "b", "--grant", "look", "--expires", "30")
+    assert "30: the duration must be at least 1.0 s" in days
     assert [one["name"] for one in lithify("token", "list", "--json").lines] == ["alice"]
 
 

@@ -10,6 +10,8 @@ from lithify.cli.parameters import DurationType
 from lithify.cli.terminal.output import put, say
 
 NEVER = "never"
+_LEAST_MS = 1_000
+"""Bare numbers are milliseconds: who writes 30 for days gets an error instead of a token that has expired."""
 
 
 class ExpiryType(DurationType):
@@ -34,7 +36,7 @@ class ExpiryType(DurationType):
 @click.option(
     "--expires",
     "expires_ms",
-    type=ExpiryType(),
+    type=ExpiryType(_LEAST_MS),
     metavar="DURATION|never",
     default="90d",
     show_default=True,
