@@ -113,6 +113,11 @@ def test_paths_that_there_are_not_are_problems(served: Served, path):
     assert (answer.status_code, answer.headers["Content-Type"]) == (404, "application/problem+json")
 
 
+def test_a_slash_in_the_name_of_a_topic_is_explained(served: Served):
+    told = served.ask("GET", "/api/v1/topics/shop/orders/records").json()
+    assert "write %2F for a slash" in told["detail"]
+
+
 def test_a_path_that_programs_may_read_differently_is_a_problem(served: Served):
     answer = served.ask("GET", "/api/v1//topics")
     assert (answer.status_code, answer.headers["Content-Type"]) == (400, "application/problem+json")

@@ -108,6 +108,15 @@ def test_the_audit_log_says_what_was_done_to_which_topic():
     assert told[2][2]["code"] == "NothingToUndo"
 
 
+def test_refused_metrics_have_their_code_in_the_audit_log(tmp_path):
+    lake, lines = lithify.open(str(tmp_path / "lake")), list[AuditEntry]()
+    token = lake.tokens().create("shop", ["consume:shop"]).token
+    with serving_gateway(lake, needs_token=True, audit=ToldAudit(lines.append)) as url:
+        answer = requests.get(f"{url}/metrics", headers={"Authorization": f"Bearer {token}"}, timeout=60)
+    assert answer.json()["code"] == "AccessDenied"
+    assert [(entry.status, dict(entry.facts)["code"]) for entry in lines] == [(403, "AccessDenied")]
+
+
 def test_tokens_let_in_over_http(tmp_path):
     lake = lithify.open(str(tmp_path / "lake"))
     for topic in ("shop/orders", "secret/orders"):

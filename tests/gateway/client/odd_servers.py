@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,7 +15,7 @@ Answers = Callable[[BaseHTTPRequestHandler], None]
 
 
 @contextmanager
-def a_server(*answers: Answers) -> Iterator[str]:
+def a_server(*answers: Answers, tls: ssl.SSLContext | None = None) -> Iterator[str]:
     """Answers each request by the next one of these, and further ones by the last."""
     left = list(answers)
 
@@ -29,9 +30,11 @@ def a_server(*answers: Answers) -> Iterator[str]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield f"{'http' if tls is None else 'https'}://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler
 
@@ -114,9 +115,22 @@ def test_a_certificate_is_checked_against_the_named_authority(ask, tmp_path, mon
         trusted = ask("--gateway", url, "--gateway-ca", tls.certificate, "topic", "list", code=1)
         assert "answered with another ToldPage than this version knows" in trusted.err
         assert "-gateway-ca" in ask("--gateway", url, "--gateway-ca", tls.key, "topic", "list", code=2).err
+        name = url.replace("127.0.0.1", "127.1")  # the same address, which is not in the certificate
+        other = ask("--gateway", name, "--gateway-ca", tls.certificate, "topic", "list", code=1)
+        assert "(use a name or an address that is in the certificate" in other.err
         plain = ask("--gateway", url.replace("https", "http"), "topic", "list", code=1)
         assert "check whether the URL begins with http:// or https://" in plain.err
     assert seen.asked == ["GET /api/v1/topics"]
+
+
+def test_a_certificate_that_is_out_of_date_is_not_cured_by_another_authority(ask, tmp_path):
+    now = datetime.now(UTC)
+    old = a_certificate(tmp_path, "old", now, days=-1)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(old.certificate, old.key)
+    with a_server(says({}), tls=context) as url:
+        told = ask("--gateway", url, "--gateway-ca", old.certificate, "topic", "list", code=1)
+    assert "certificate has expired (give the gateway a certificate that is valid now" in told.err
 
 
 def test_what_a_token_may_do_is_what_the_verbs_can_do(ask, tmp_path):

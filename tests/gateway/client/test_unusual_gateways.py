@@ -89,6 +89,11 @@ def test_an_address_that_is_none_is_refused(ask, url):
     assert "not the URL of a gateway" in told.err
 
 
+def test_the_path_of_the_api_is_not_in_the_url(ask):
+    told = ask("--gateway", "http://h/lithify/api/v1/", "topic", "list", code=2)
+    assert told.err.endswith("not the URL of a gateway (leave out /api/v1)\n")
+
+
 @pytest.mark.parametrize(
     "verb",
     [

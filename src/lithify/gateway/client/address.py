@@ -89,6 +89,8 @@ def address_of(url: str, trust: Trust = NO_MORE) -> Address:
         )
     if parts.scheme not in _PORTS or not host or parts.query or parts.fragment or not _is_plain(url.strip()):
         raise RefusedError(f"{url}: not the URL of a gateway", hint=_EXAMPLE)
+    if parts.path.rstrip("/").endswith("/api/v1"):
+        raise RefusedError(f"{url}: not the URL of a gateway", hint="leave out /api/v1")
     address = Address(
         url=url.strip().rstrip("/"),
         host=host,

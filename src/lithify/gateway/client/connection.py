@@ -32,6 +32,8 @@ MOST_BYTES = 256 * 2**20
 """Of an answer, or of an event: more than any report has."""
 _AGAIN = (ConnectionRefusedError, ConnectionResetError, BrokenPipeError, RemoteDisconnected)
 _IS_IT_TLS = "check whether the URL begins with http:// or https://"
+_OTHER_NAME, _OUT_OF_DATE = (62, 64), (9, 10)
+"""Codes of OpenSSL's `X509_V_ERR_…`, which `ssl` does not name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +217,8 @@ def _unreached(url: str, error: Exception) -> GatewayError:
     match error:
         case ssl.SSLCertVerificationError():
             return GatewayError(
-                f"{url}: its certificate is not trusted: {error.verify_message}",
-                hint="name the file of the authority that signed it by --gateway-ca",
+                f"{url}: its certificate is not trusted: {error.verify_message.rstrip('.')}",
+                hint=_certificate_hint(error.verify_code),
             )
         case ssl.SSLError():
             return GatewayError(f"{url}: no connection by TLS: {_reason(error)}", hint=_IS_IT_TLS)
@@ -227,6 +229,14 @@ def _unreached(url: str, error: Exception) -> GatewayError:
                 f"no gateway can be reached at {url}: {_reason(error)}",
                 hint="start one there with `lithify gateway run`, or correct the URL",
             )
+
+
+def _certificate_hint(verify_code: int) -> str:
+    if verify_code in _OTHER_NAME:
+        return "use a name or an address that is in the certificate, or give the gateway a certificate with this one"
+    if verify_code in _OUT_OF_DATE:
+        return "give the gateway a certificate that is valid now, and check the clock of this machine"
+    return "name the file of the authority that signed it by --gateway-ca"
 
 
 def _reason(error: Exception) -> str:

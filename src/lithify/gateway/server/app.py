@@ -17,6 +17,7 @@ from lithify.api.lake import Lake
 from lithify.coordination.leases.gateways.appends_sql import SqlAppendNotes
 from lithify.errors import LithifyError
 from lithify.gateway.appends.appends import Appends
+from lithify.gateway.access.audit import note
 from lithify.gateway.server.health import Render, health_routes, no_metrics
 from lithify.gateway.server.jobs.job_routes import job_routes
 from lithify.gateway.server.jobs.jobs import Jobs
@@ -72,13 +73,14 @@ def application(gateway: Gateway) -> ASGIApp:
 async def _http_problem(_request: Request, error: Exception) -> Response:
     """No such path, or another method."""
     assert isinstance(error, HTTPException)
-    hint = "GET /openapi.json describes what there is"
+    hint = "GET /openapi.json describes what there is; in the name of a topic or stream, write %2F for a slash"
     return problem(error.status_code, error.detail, hint, headers=error.headers)
 
 
-async def _error_problem(_request: Request, error: Exception) -> Response:
+async def _error_problem(request: Request, error: Exception) -> Response:
     """An error of a request that is not of an operation."""
     assert isinstance(error, LithifyError)
+    note(request.scope, code=error.code)
     return problem_of(error)
 
 
