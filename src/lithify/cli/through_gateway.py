@@ -89,7 +89,7 @@ def options(option: Callable[..., click.Option], *, shown: bool) -> list[click.O
         option(
             "--gateway-token-file",
             metavar="FILE",
-            help="File with the token for the gateway. Default: $LITHIFY_GATEWAY_TOKEN, which is the token itself.",
+            help="File with the token for the gateway. Default: $LITHIFY_GATEWAY_TOKEN_FILE.",
             **rest,
         ),
         option(

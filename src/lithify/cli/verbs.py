@@ -106,9 +106,9 @@ def job_group() -> None:
     },
 )
 def gateway_group() -> None:
-    """Compaction as a service.
+    """Run a gateway, and define its standing jobs.
 
-    A gateway is a cleaner with an HTTP API, and runs standing jobs.
+    A gateway is a cleaner with a page and an HTTP API. It also runs standing jobs.
     """
 
 
@@ -242,7 +242,6 @@ SUBJECTS: Mapping[str, Mapping[str, str | click.Command]] = {
         "history": "rounds.history:history",
         "verify": "rounds.verify:verify",
         "cleaner": cleaner_group,
-        "gateway": gateway_group,
         "throttle": "cleaner.throttle:throttle",
         "quarantine": quarantine_group,
     },
@@ -261,6 +260,7 @@ SUBJECTS: Mapping[str, Mapping[str, str | click.Command]] = {
         "replica": replica_group,
     },
     "Gateways": {
+        "gateway": gateway_group,
         "token": token_group,
     },
 }
