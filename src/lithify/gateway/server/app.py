@@ -16,8 +16,8 @@ from starlette.types import ASGIApp
 from lithify.api.lake import Lake
 from lithify.coordination.leases.gateways.appends_sql import SqlAppendNotes
 from lithify.errors import LithifyError
-from lithify.gateway.appends.appends import Appends
 from lithify.gateway.access.audit import note
+from lithify.gateway.appends.appends import Appends
 from lithify.gateway.server.health import Render, health_routes, no_metrics
 from lithify.gateway.server.jobs.job_routes import job_routes
 from lithify.gateway.server.jobs.jobs import Jobs

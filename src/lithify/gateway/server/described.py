@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lithify.gateway.operations.operation import Operation
 from lithify.gateway.server.jobs.jobs import JobState
 
 JOB, PROBLEM = ({"$ref": f"#/components/schemas/{name}"} for name in ("Job", "Problem"))
@@ -46,6 +47,23 @@ PAGING = [
     {"name": name, "in": "query", "schema": {"type": "integer", "minimum": 0}, "description": text}
     for name, text in (("offset", "Of the first item."), ("limit", "Items in one response."))
 ]
+
+
+_SLASH = "Write %2F for a slash in it."
+
+
+def path_parameters(path: str) -> list[dict[str, Any]]:
+    """What is in braces in a path."""
+    names = [name.strip("{}") for name in path.split("/") if name.startswith("{")]
+    return [
+        {"name": name, "in": "path", "required": True, "description": _SLASH, "schema": {"type": "string"}}
+        for name in names
+    ]
+
+
+def needs_role(one: Operation) -> str:
+    """What a token needs."""
+    return f"Needs the role `{one.role}`."
 
 
 def with_problems(paths: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

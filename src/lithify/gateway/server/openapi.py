@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +13,16 @@ import lithify
 from lithify.gateway.operations.operation import Operation
 from lithify.gateway.operations.table import OPERATIONS
 from lithify.gateway.server.arguments import any_value, arguments_type
-from lithify.gateway.server.described import COMPONENTS, JOB, PAGING, SECURITY, other_paths, with_problems
+from lithify.gateway.server.described import (
+    COMPONENTS,
+    JOB,
+    PAGING,
+    SECURITY,
+    needs_role,
+    other_paths,
+    path_parameters,
+    with_problems,
+)
 from lithify.gateway.server.records.described import records_paths
 
 _REF = "#/components/schemas/{name}"
@@ -31,9 +41,10 @@ def description() -> dict[str, Any]:
         fields = {} if in_body else components.pop(kind.__name__)["properties"]
         described = _described(one, schema_of, schema_of[kind] if in_body else None)
         paging = PAGING if one.many and not one.is_job else ()
-        if parameters := [*_in_path(one), *_in_query(kind, fields), *paging]:
+        path = next((path for path in paths if _shape(path) == _shape(one.path)), one.path)
+        if parameters := [*path_parameters(path), *_in_query(kind, fields), *paging]:
             described["parameters"] = parameters
-        paths.setdefault(one.path, {})[one.method.lower()] = described
+        paths.setdefault(path, {})[one.method.lower()] = described
     for path, methods in (records_paths() | other_paths()).items():
         paths.setdefault(path, {}).update(methods)
     return {
@@ -45,9 +56,9 @@ def description() -> dict[str, Any]:
     }
 
 
-def _in_path(one: Operation) -> list[dict[str, Any]]:
-    names = [name.strip("{}") for name in one.path.split("/") if name.startswith("{")]
-    return [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
+def _shape(path: str) -> str:
+    """OpenAPI allows no two paths that differ only in the names of their parameters."""
+    return re.sub(r"{\w+}", "{}", path)
 
 
 def _in_query(kind: type[msgspec.Struct], schemas: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -62,6 +73,7 @@ def _described(one: Operation, schema_of: Mapping[Any, Any], body: Any) -> dict[
     told: dict[str, Any] = {
         "operationId": one.name,
         "summary": (inspect.getdoc(one.function()) or "").partition("\n")[0],
+        "description": needs_role(one),
         "responses": {"202": {"description": "A job."}} if one.is_job else {"200": {"description": "Done."}},
     }
     if body is not None:

@@ -9,6 +9,7 @@ import msgspec
 
 from lithify.gateway.operations.operation import Operation
 from lithify.gateway.operations.records import APPEND, READ, TABLE
+from lithify.gateway.server.described import needs_role, path_parameters
 from lithify.gateway.server.records.arguments import AppendQuery, ReadQuery, TableQuery, Text
 from lithify.gateway.server.records.media import ARROW, LINES
 
@@ -54,8 +55,9 @@ def _described(one: Operation, query: type[Text], content: dict[str, Any]) -> di
     return {
         "operationId": one.name,
         "summary": (inspect.getdoc(one.function()) or "").partition("\n")[0],
+        "description": needs_role(one),
         "parameters": [
-            {"name": "topic", "in": "path", "required": True, "schema": {"type": "string"}},
+            *path_parameters(one.path),
             *({"name": name, "in": "query", "schema": schema} for name, schema in properties.items()),
         ],
         "responses": {"200": {"description": "Done.", "content": content}},
