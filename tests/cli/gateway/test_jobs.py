@@ -8,6 +8,7 @@ import sqlite3
 import sys
 import time
 from contextlib import closing
+from dataclasses import replace
 from threading import Event
 
 import pytest
@@ -99,6 +100,12 @@ def test_what_a_gateway_has_noted_is_listed(orders):
     assert re.split(r"  +", row)[:5] == ["table", "FAILING", "g1", "1970-01-01T00:00:01.000Z", "exit 1"]
     assert "\x1b" not in "".join(notes)
     assert [note.strip() for note in notes] == ["[Broker] no \\x1b[31mbroker", "next run at 1970-01-01T00:00:03.000Z"]
+    now_ms = SystemClock().now_ms()
+    jobs.note([(stored.job, replace(state, running=True, seen_ms=now_ms, next_ms=None))])
+    _header, row, *notes = orders("gateway", "job", "list").out.splitlines()
+    assert re.split(r"  +", row)[1] == "running"
+    assert [note.strip() for note in notes] == ["last error: [Broker] no \\x1b[31mbroker"]
+    jobs.note([(stored.job, state)])
     info = orders("gateway", "job", "list", "--json").lines[0]
     assert (info["failures"], info["exit_code"], info["error_code"], info["report"]) == (2, 1, "Broker", {"records": 3})
     assert (info["since"], info["next_at"]) == ("1970-01-01T00:00:01.000Z", "1970-01-01T00:00:03.000Z")

@@ -46,7 +46,7 @@ function card(job, changed) {
     h("div", { class: "of-log" }, h("h2", null, job.name, " ", h("span", { class: `state ${job.state}`, title: MEANINGS[job.state] }, job.state)),
       h("button", { type: "button", class: "plain", "data-key": `${verb} ${job.name}`, onclick: () => confirm(job, verb, changed) }, job.paused ? "Resume …" : "Pause …")),
     h("p", null, h("code", null, `lithify ${job.command}`)), facts(job),
-    job.error && (job.failures || job.exit_code) ? errorText({ code: job.error_code, message: job.error }) : null,
+    job.error && (job.failures || job.exit_code) ? errorText({ code: job.error_code, message: `${job.state === "running" ? "last error: " : ""}${job.error}` }) : null,
     job.report?.text ? h("p", { class: "soft" }, job.report.text) : null);
 }
 

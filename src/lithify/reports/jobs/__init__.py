@@ -131,7 +131,8 @@ def _row(info: StandingJobInfo) -> tuple[str, ...]:
 def _notes(info: StandingJobInfo) -> list[str]:
     notes = []
     if info.error is not None and (info.failures or info.exit_code):
-        notes.append(coded(info.error, info.error_code))
+        told = coded(info.error, info.error_code)
+        notes.append(f"last error: {told}" if info.state is JobStanding.RUNNING else told)  # maybe of an earlier run
     if info.next_at is not None and info.state is not JobStanding.PAUSED:
         notes.append(f"next run at {info.next_at}")
     return notes
