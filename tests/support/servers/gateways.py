@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from starlette.types import ASGIApp
@@ -19,6 +20,8 @@ from lithify.gateway.server.app import Gateway, application
 from lithify.gateway.server.jobs.jobs import Jobs
 from lithify.gateway.server.kinds import kind_of
 from lithify.gateway.server.live.events import Events
+
+_ENDING = ThreadPoolExecutor(4, "gateways that end")
 
 
 def bound_port(port: int = 0) -> BoundSocket:
@@ -39,7 +42,10 @@ def guarded_gateway(gateway: Gateway, *, needs_token: bool = False, audit: Audit
 
 @contextmanager
 def serving_gateway(lake: Lake, *, needs_token: bool = False, audit: Audit | None = None) -> Iterator[str]:
-    """Its URL, while it is served."""
+    """Its URL, while it is served.
+
+    Nothing waits for its server to end: uvicorn looks ten times a second whether it has to, and waits once more.
+    """
     events = Events()
     jobs, bound = Jobs(lake.warehouse.clock, 2, events.job), bound_port()
     gateway = Gateway("g1", lake, jobs, events, notes=append_notes_of(lake.warehouse, None))
@@ -49,4 +55,4 @@ def serving_gateway(lake: Lake, *, needs_token: bool = False, audit: Audit | Non
         yield f"http://{bound.address}"
     finally:
         jobs.close()
-        serving.close()
+        _ENDING.submit(serving.close)
