@@ -75,6 +75,7 @@ def test_the_keys_chosen_against_duckdb_share_its_hash():
         assert len(duckdb_hashes([prefix + key for key in keys])) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("chosen", CHOSEN.values(), ids=CHOSEN)
 @pytest.mark.parametrize("seed", ["one", "another", "a third"])
 def test_chosen_keys_spread_like_any(chosen, seed):

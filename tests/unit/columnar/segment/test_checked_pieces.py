@@ -112,6 +112,7 @@ def test_all_bytes_behind_the_row_groups_have_a_checksum(size: int, tmp_path: Pa
             list(end.pass_on(pieces(damaged, size)))
 
 
+@pytest.mark.long
 def test_copies_and_verify_find_every_changed_byte_behind_the_row_groups(tmp_path: Path) -> None:
     segment = written(tmp_path, "none", SEGMENT_SCHEMA, indexes_keys=True)
     path = Path(segment.path)

@@ -38,6 +38,7 @@ def written(folder: Path, kind: str, codec: str = "zstd", *, indexes_keys: bool 
     return indexed_segment(folder, groups, page_records=300, **how)  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", SCHEMAS)
 @pytest.mark.parametrize("codec", ["zstd", "none", "gzip", "lz4", "snappy"])
 @pytest.mark.parametrize("indexes_keys", [True, False])
