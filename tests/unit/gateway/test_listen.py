@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -146,6 +147,11 @@ def test_a_certificate_is_checked_with_its_key_before_the_start(tmp_path):
     assert "cannot be used for TLS" in refused(TlsFiles(one.key, one.certificate))
     assert "without a password" in refused(TlsFiles(one.certificate, tmp_path / "one.encrypted"))
     (tmp_path / "empty").touch()
-    assert "cannot be used for TLS" in refused(TlsFiles(tmp_path / "empty", one.key))
+    assert "cannot be used for TLS: they are not PEM" in refused(TlsFiles(tmp_path / "empty", one.key))
+    trusted = one.certificate.read_text().replace(" CERTIFICATE-", " TRUSTED CERTIFICATE-")
+    (tmp_path / "trusted").write_text(trusted)
+    assert "has no certificate that clients accept" in refused(TlsFiles(tmp_path / "trusted", one.key))
+    os.mkfifo(tmp_path / "pipe")
+    assert "is a pipe" in refused(TlsFiles(one.certificate, tmp_path / "pipe"))
     for now in (NOW + timedelta(days=31), NOW - timedelta(days=10)):
         assert "not now" in refused(one, now)

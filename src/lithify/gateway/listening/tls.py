@@ -10,6 +10,9 @@ from pathlib import Path
 from lithify.errors import RefusedError
 
 
+_FORM = "pass a certificate and its own key in PEM, the key without a password"
+
+
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
     """PEM files: the certificate with its issuers, and its key without a password."""
@@ -21,6 +24,8 @@ class TlsFiles:
 def checked_tls(files: TlsFiles, now: datetime) -> TlsFiles:
     """The files, if clients can connect with them. Raises `RefusedError`."""
     for path in (files.certificate, files.key):
+        if path.is_fifo():
+            raise RefusedError(f"{path} is a pipe, which can be read only once", hint="write it into a file")
         try:
             with path.open("rb") as file:
                 file.read(1)
@@ -33,7 +38,7 @@ def checked_tls(files: TlsFiles, now: datetime) -> TlsFiles:
     except ssl.SSLError as error:
         raise RefusedError(
             f"{files.certificate} and {files.key} cannot be used for TLS: {_said(error)}",
-            hint="pass a certificate and its own key in PEM, the key without a password",
+            hint=_FORM,
         ) from None
     _check_valid(files.certificate, now)
     return files
@@ -42,13 +47,16 @@ def checked_tls(files: TlsFiles, now: datetime) -> TlsFiles:
 def _said(error: ssl.SSLError) -> str:
     if error.reason == "KEY_VALUES_MISMATCH":
         return "the key belongs to another certificate"
-    return (error.reason or "they are not PEM").replace("_", " ").lower()
+    return error.reason.replace("_", " ").lower() if error.reason else "they are not PEM"
 
 
 def _check_valid(path: Path, now: datetime) -> None:
     from cryptography.x509 import load_pem_x509_certificate
 
-    certificate = load_pem_x509_certificate(path.read_bytes())
+    try:
+        certificate = load_pem_x509_certificate(path.read_bytes())
+    except ValueError:  # as for OpenSSL's own `TRUSTED CERTIFICATE`, and numbers that X.509 does not have
+        raise RefusedError(f"{path} has no certificate that clients accept", hint=_FORM) from None
     begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     if not begin <= now <= end:
         raise RefusedError(
