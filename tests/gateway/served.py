@@ -35,6 +35,7 @@ from support.servers.gateways import bound_port
 SECRET = "0123456789abcdef" * 4
 WAIT_S = 120
 NOW_MS = 1_700_000_000_000
+LARGE = 16 * 2**20
 _HEAD = re.compile(rb"content-length: (\d+)\r\n(?s:.*?)\r\n\r\n")
 
 
@@ -102,6 +103,11 @@ async def events(request: Request) -> Response:
     return StreamingResponse(told(), media_type="text/event-stream")
 
 
+async def large(_request: Request) -> Response:
+    """More than the buffers of a connection hold."""
+    return Response(bytes(LARGE))
+
+
 async def health(_request: Request) -> Response:
     return JSONResponse({"ok": True}, headers={"Content-Security-Policy": "default-src 'none'"})
 
@@ -111,6 +117,7 @@ def application(seen: Seen) -> Starlette:
     app = Starlette(
         routes=[
             Route("/healthz", health),
+            Route("/large", large),
             Route("/hold", hold, methods=some),
             Route("/fail", fail, methods=some),
             Route("/events", events),
@@ -123,7 +130,9 @@ def application(seen: Seen) -> Starlette:
 
 
 def kind_of(_method: str, path: str) -> Kind:
-    return Kind(is_open=path == "/healthz", lane="streams" if path == "/events" else "requests", body_bytes=100_000)
+    return Kind(
+        is_open=path in ("/healthz", "/large"), lane="streams" if path == "/events" else "requests", body_bytes=100_000
+    )
 
 
 def a_cache(tokens: Callable[[], tuple[Token, ...]]) -> TokenCache:

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import ssl
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
 
-from gateway.served import Seen, an_access, application, read_all, read_one, served, serving
+from gateway.served import (
+    LARGE,
+    Seen,
+    a_token,
+    an_access,
+    application,
+    bearer,
+    read_all,
+    read_one,
+    served,
+    serving,
+)
 from lithify.gateway.access.middleware import Guard
 from lithify.gateway.listening import connections
 from lithify.gateway.listening.tls import checked_tls
@@ -71,20 +83,98 @@ def test_idle_connections_keep_no_others_away(monkeypatch, gateway, most, files)
     monkeypatch.setattr(connections, "getrlimit", lambda _kind: (files, files))
     idle = [gateway.connection() for _ in range(20)]
     assert [gateway.ask("GET", "/x").status_code for _ in range(3)] == [200] * 3
-    assert read_all(idle[0]) == b""  # the one that has waited longest
+    for one in idle[:15]:  # those that have waited longest
+        assert read_all(one) == b""
     for one in idle:
         one.close()
 
 
-def test_who_says_nothing_of_tls_is_not_waited_for(monkeypatch, tmp_path):
-    """asyncio waits for a minute, and counts no connection until then."""
-    monkeypatch.setattr(connections, "HEAD_S", 0.3)
+def test_connections_that_had_an_answer_keep_no_others_away(monkeypatch, gateway):
+    monkeypatch.setattr(connections, "CONNECTIONS_AT_MOST", 5)
+    idle = [gateway.connection() for _ in range(20)]
+    for one in idle:
+        one.sendall(GET)
+    assert [gateway.ask("GET", "/x").status_code for _ in range(3)] == [200] * 3
+    for one in idle:
+        one.close()
+
+
+def test_who_does_not_read_what_is_open_to_all_keeps_no_others_away(monkeypatch):
+    """Of two requests that follow each other, the second waits until the first answer has been read."""
+    monkeypatch.setattr(connections, "CONNECTIONS_AT_MOST", 3)
+    token = a_token("alice", "look")
+    with served(an_access(token)) as gateway:
+        silent = []
+        for _ in range(5):
+            silent.append(gateway.connection())
+            silent[-1].sendall(GET.replace(b"/x", b"/large") * 2)
+            assert silent[-1].recv(1) == b"H"
+        assert [gateway.ask("GET", "/x", bearer(token)).status_code for _ in range(3)] == [200] * 3
+        for one in silent:
+            one.close()
+
+
+def test_who_does_not_read_a_whole_answer_is_not_waited_for(monkeypatch, gateway):
+    monkeypatch.setattr(connections, "KEEP_ALIVE_S", 0.3)
+    monkeypatch.setattr(connections, "LEAST_RATE", LARGE)
+    with gateway.connection() as connection:
+        connection.sendall(GET.replace(b"/x", b"/large"))
+        time.sleep(3)
+        assert len(read_all(connection)) < LARGE
+
+
+@pytest.fixture
+def with_tls(tmp_path):
     now, seen = datetime.now(UTC), Seen()
     tls = checked_tls(a_certificate(tmp_path, "gateway", now), now)
-    with (
-        serving(Guard(application(seen), an_access(needs_token=False)), seen, tls) as gateway,
-        gateway.connection() as silent,
-    ):
+    with serving(Guard(application(seen), an_access(needs_token=False)), seen, tls) as gateway:
+        yield gateway
+
+
+@pytest.fixture
+def trusting(tmp_path):
+    return ssl.create_default_context(cafile=tmp_path / "gateway.crt")
+
+
+def test_who_says_nothing_of_tls_keeps_no_others_away(monkeypatch, with_tls, trusting):
+    """They need no token, and are no connections yet for uvicorn and for asyncio's servers."""
+    monkeypatch.setattr(connections, "HEAD_S", 300.0)
+    monkeypatch.setattr(connections, "CONNECTIONS_AT_MOST", 5)
+    silent = [with_tls.connection() for _ in range(20)]
+    with with_tls.connection() as plain, trusting.wrap_socket(plain, server_hostname="127.0.0.1") as connection:
+        connection.sendall(GET)
+        assert read_one(connection)[0] == 200
+    for one in silent[:15]:
+        assert read_all(one) == b""
+    for one in silent:
+        one.close()
+
+
+def test_a_request_may_come_with_the_end_of_a_handshake(with_tls, trusting):
+    read, written = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = trusting.wrap_bio(read, written, server_hostname="127.0.0.1")
+    with with_tls.connection() as connection:
+        while True:
+            try:
+                tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                connection.sendall(written.read())
+                read.write(connection.recv(65_536))
+        tls.write(GET)
+        connection.sendall(written.read())
+        answer = b""
+        while not answer:
+            read.write(connection.recv(65_536))
+            with suppress(ssl.SSLWantReadError):
+                answer = tls.read()
+    assert answer.startswith(b"HTTP/1.1 200")
+
+
+def test_who_says_nothing_of_tls_is_not_waited_for(monkeypatch, with_tls):
+    """asyncio waits for a minute, and counts no connection until then."""
+    monkeypatch.setattr(connections, "HEAD_S", 0.3)
+    with with_tls.connection() as silent:
         silent.settimeout(30)
         assert read_all(silent) == b""
 

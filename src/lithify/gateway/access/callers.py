@@ -39,6 +39,11 @@ def put_caller(scope: Scope, caller: Caller) -> None:
     scope[_KEY] = caller
 
 
+def has_caller(scope: Scope) -> bool:
+    """Whether it is known who has sent the request."""
+    return _KEY in scope
+
+
 def caller_of(scope: Scope) -> Caller:
     """Who has sent the request. Raises `AccessDeniedError` if the path is open to all, and no token came."""
     caller = scope.get(_KEY)

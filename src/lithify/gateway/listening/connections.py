@@ -2,8 +2,10 @@
 
     no whole head of a request within 10 s     closed, also between two requests
     no TLS handshake within 10 s               closed
+    no request within 15 s after an answer     closed; what is left of the answer has a second more for each 64 KiB
     2,000 connections, or half of the files
-    that the process may have open             one more closes the one that has waited longest for a head
+    that the process may have open             one more closes the one that has had no request of a known caller for
+                                               longest: it is idle, in its handshake, or takes what anyone may have
     a client that reads nothing for 60 s       the kernel closes the connection
 
 uvicorn bounds none of these. Its own `limit_concurrency` would let idle connections keep all others away.
@@ -18,6 +20,9 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from lithify.gateway.access.bodies import LEAST_RATE
+from lithify.gateway.access.callers import has_caller
+from lithify.gateway.listening.handshakes import Handshake
 from lithify.gateway.listening.listen import ListenAddress
 from lithify.gateway.listening.tls import TlsFiles
 
@@ -33,7 +38,10 @@ _USER_TIMEOUT = getattr(socket, "TCP_USER_TIMEOUT", None)
 class BoundedProtocol(H11Protocol):
     """The protocol of one connection."""
 
-    _head_by: asyncio.TimerHandle | None = None
+    strange_since_s = 0.0
+    """When the last request of a known caller has ended, or when the connection was made."""
+    _closed_by: asyncio.TimerHandle | None = None
+    _head_has_begun = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Has its first request awaited for a bounded time."""
@@ -41,22 +49,39 @@ class BoundedProtocol(H11Protocol):
         connected = transport.get_extra_info("socket")
         if connected is not None and _USER_TIMEOUT is not None and connected.family != socket.AF_UNIX:
             connected.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, UNREAD_S * 1000)
-        if len(self.connections) > connections_at_most():
-            waiting = [one for one in self.connections if isinstance(one, BoundedProtocol) and one._head_by is not None]
-            min(waiting, key=_deadline, default=self)._give_up()
+        self.strange_since_s = self.loop.time()
         self._await_head()
+        make_room(self.connections)
 
     def data_received(self, data: bytes) -> None:
         """Bytes of a head, which do not lengthen the wait for it, or of a body."""
-        if self._waits and self._head_by is None:
+        if self._waits and not self._head_has_begun:
             self._await_head()
         super().data_received(data)
         if not self._waits:
             self._forget()
 
+    def on_response_complete(self) -> None:
+        """Has the rest of the answer, and the next request, awaited for a bounded time."""
+        self.strange_since_s, self._head_has_begun = self.loop.time(), False
+        super().on_response_complete()
+        if self._waits:
+            self._close_in(KEEP_ALIVE_S + self.transport.get_write_buffer_size() / LEAST_RATE)
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget()
         super().connection_lost(exc)
+
+    @property
+    def is_strange(self) -> bool:
+        """Whether no request of a known caller is under way."""
+        return self._waits or not has_caller(self.cycle.scope)
+
+    def give_up(self) -> None:
+        """Closes it at once, and counts it no more."""
+        self._forget()
+        self.connections.discard(self)
+        self.transport.abort()
 
     @property
     def _waits(self) -> bool:
@@ -64,17 +89,17 @@ class BoundedProtocol(H11Protocol):
         return self.cycle is None or self.cycle.response_complete
 
     def _await_head(self) -> None:
-        self._head_by = self.loop.call_later(HEAD_S, self._give_up)
+        self._head_has_begun = True
+        self._close_in(HEAD_S)
+
+    def _close_in(self, seconds: float) -> None:
+        self._forget()
+        self._closed_by = self.loop.call_later(seconds, self.give_up)
 
     def _forget(self) -> None:
-        if self._head_by is not None:
-            self._head_by.cancel()
-            self._head_by = None
-
-    def _give_up(self) -> None:
-        self._forget()
-        if self._waits:
-            self.transport.abort()
+        if self._closed_by is not None:
+            self._closed_by.cancel()
+            self._closed_by = None
 
 
 def connections_at_most() -> int:
@@ -83,18 +108,24 @@ def connections_at_most() -> int:
     return CONNECTIONS_AT_MOST if files == RLIM_INFINITY else min(CONNECTIONS_AT_MOST, files // 2)
 
 
-def _deadline(connection: BoundedProtocol) -> float:
-    return 0.0 if connection._head_by is None else connection._head_by.when()
+def make_room(connections: set[Any]) -> None:
+    """Closes some if there are too many: the newest only if all others are at requests of known callers."""
+    while len(connections) > connections_at_most():
+        strange = (one for one in connections if one.is_strange)
+        min(strange, key=lambda one: one.strange_since_s).give_up()
 
 
 class ServingLoop(asyncio.SelectorEventLoop):
-    """The event loop of a server: who connects and then says nothing of TLS would be waited for for a minute."""
+    """The event loop of a server. It counts connections from their beginning, also those that say nothing of TLS."""
 
     async def create_server(self, *args: Any, **more: Any) -> asyncio.Server:
         """As always, with less time for a handshake."""
-        bounded: dict[str, Any] = {"ssl_handshake_timeout": HEAD_S} if more.get("ssl") else {}
         create: Any = super().create_server
-        server: asyncio.Server = await create(*args, **more, **bounded)
+        context = more.pop("ssl", None)
+        if context is not None:
+            made, *rest = args
+            args = (lambda: Handshake(made(), context, HEAD_S, make_room), *rest)
+        server: asyncio.Server = await create(*args, **more)
         return server
 
 

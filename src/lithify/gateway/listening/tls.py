@@ -9,7 +9,6 @@ from pathlib import Path
 
 from lithify.errors import RefusedError
 
-
 _FORM = "pass a certificate and its own key in PEM, the key without a password"
 
 

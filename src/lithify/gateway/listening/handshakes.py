@@ -1,0 +1,66 @@
+"""A connection until its TLS handshake is done: one of those that are counted, unlike with asyncio's own servers.
+
+accepted ─► counted ─► handshake ─► the protocol of HTTP, counted in its place
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from ssl import SSLContext
+from typing import Any
+
+MakeRoom = Callable[[set[Any]], None]
+
+
+class Handshake(asyncio.Protocol):
+    """Stands among the connections of `http` until that takes over."""
+
+    is_strange = True
+
+    def __init__(self, http: Any, context: SSLContext, within_s: float, make_room: MakeRoom) -> None:
+        self._http, self._context, self._within_s, self._make_room = http, context, within_s, make_room
+        self._loop = asyncio.get_running_loop()
+        self.strange_since_s = self._loop.time()
+        self._early = bytearray()
+        """What the client has sent with the end of the handshake."""
+        self._is_lost = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport: Any = transport
+        self._transport.pause_reading()
+        self._http.connections.add(self)
+        self._task = self._loop.create_task(self._shaken())
+        self._make_room(self._http.connections)
+
+    def data_received(self, data: bytes) -> None:
+        self._early += data
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._is_lost = True
+
+    def give_up(self) -> None:
+        """Closes it at once, and counts it no more."""
+        self._http.connections.discard(self)
+        self._transport.abort()
+
+    shutdown = give_up
+
+    async def _shaken(self) -> None:
+        secured: Any = None
+        try:
+            if self._transport.is_closing():  # to make room for others
+                return
+            with suppress(OSError):  # strangers may send anything, or leave
+                secured = await self._loop.start_tls(
+                    self._transport, self, self._context, server_side=True, ssl_handshake_timeout=self._within_s
+                )
+        finally:
+            self._http.connections.discard(self)
+        if secured is None or self._is_lost:
+            return
+        secured.set_protocol(self._http)
+        self._http.connection_made(secured)
+        if self._early:
+            self._http.data_received(bytes(self._early))
