@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 
 import pytest
 
-from gateway.served import an_access, served
+from gateway.served import a_token, an_access, bearer, served
 from lithify.gateway.access.middleware import Limits
 from lithify.gateway.access.turns import TurnLimits
+from lithify.model.access.tokens import Token
 
 LIMITS = Limits(requests=TurnLimits(2, 1, 300.0), streams=TurnLimits(1, 0, 30.0))
 
@@ -77,3 +79,33 @@ def test_requests_that_ask_for_events_take_turns_of_streams(gateway):
         assert gateway.ask("GET", "/events").status_code == 503
         gateway.seen.held.set()
         assert held.result().status_code == 200
+
+
+def test_one_token_leaves_turns_to_others():
+    greedy, other = a_token("greedy", "look"), a_token("other", "look", token_id="00000000000000bb")
+    limits = Limits(streams=TurnLimits(4, 0, 30.0))
+    held = b"GET /events HTTP/1.1\r\nHost: localhost\r\nAuthorization: %s\r\n\r\n"
+    with served(replace(an_access(greedy, other), limits=limits)) as gateway:
+
+        def follow(token: Token) -> bytes:
+            following.append(gateway.connection())
+            following[-1].sendall(held % bearer(token)["Authorization"].encode())
+            return following[-1].recv(12)
+
+        following: list[socket.socket] = []
+        assert [follow(greedy)[-3:] for _ in range(4)] == [b"200", b"200", b"200", b"503"]
+        assert "3 streams of this token" in gateway.ask("GET", "/events", bearer(greedy)).json()["detail"]
+        assert follow(other)[-3:] == b"200"
+        for one in following:
+            one.close()
+
+
+def test_those_of_one_token_that_wait_keep_no_others_waiting():
+    greedy, other = a_token("greedy", "look"), a_token("other", "look", token_id="00000000000000bb")
+    limits = Limits(requests=TurnLimits(4, 8, 60.0))
+    with served(replace(an_access(greedy, other), limits=limits)) as gateway, ThreadPoolExecutor(9) as pool:
+        held = [pool.submit(gateway.ask, "POST", "/hold", bearer(greedy)) for _ in range(9)]
+        assert all(gateway.seen.begun.acquire(timeout=30) for _ in range(3))
+        assert gateway.ask("GET", "/x", bearer(other)).status_code == 200
+        gateway.seen.held.set()
+        assert [one.result().status_code for one in held] == [200] * 9

@@ -108,6 +108,10 @@ class _Request:
         return "streams" if follows else self.kind.lane
 
     @property
+    def token_id(self) -> str | None:
+        return None if self.caller is None else self.caller.token_id
+
+    @property
     def address(self) -> str:
         client = self.scope.get("client")
         return client[0] if client else "-"
@@ -217,7 +221,7 @@ class Guard:
         if request.is_open:
             return await self._answered(request, body, send)
         try:
-            async with self._turns[request.lane].turn():
+            async with self._turns[request.lane].turn(request.token_id):
                 return await self._answered(request, body, send)
         except BusyRefusalError as error:
             return error.refusal
