@@ -31,13 +31,22 @@ function chooseTheme() {
   paint(next);
 }
 
+// A link may have any text there.
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 function route() {
-  const [name = "topics", ...rest] = location.hash.replace(/^#\//, "").split("/").map(decodeURIComponent);
+  const [name = "topics", ...rest] = location.hash.replace(/^#\//, "").split("/").map(decoded);
   const place = rest.length && name === "topics" ? "topic" : name || "topics";
   if (view?.moves?.(place, rest)) return mark(name);
   view?.close?.();
   show(main);
-  view = place === "topic" ? topicView(main, rest) : (views[place] || overview)(main, rest);
+  view = place === "topic" ? topicView(main, rest) : (Object.hasOwn(views, place) ? views[place] : overview)(main, rest);
   view.place = place;
   mark(name);
   main.focus({ preventScroll: true });

@@ -1,6 +1,12 @@
 // Elements from code. Texts become text nodes, never markup: names and values of records come from anywhere.
 
 const SVG = "http://www.w3.org/2000/svg";
+// Controls, direction marks, zero-width characters: a browser acts on them, or hides them.
+const STEERING = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+const SPOKEN = ["title", "aria-label", "aria-valuetext"];
+
+// The text with such characters escaped, as on the command line.
+export const visible = (text) => String(text).replace(STEERING, (one) => `\\u{${one.codePointAt(0).toString(16)}}`);
 
 function fill(element, properties, children) {
   for (const [name, value] of Object.entries(properties || {})) {
@@ -8,7 +14,7 @@ function fill(element, properties, children) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (name === "css") for (const [rule, set] of Object.entries(value)) element.style.setProperty(rule, set);
     else if (name === "value" || name === "disabled" || name === "checked") element[name] = value;
-    else element.setAttribute(name, value === true ? "" : String(value));
+    else element.setAttribute(name, value === true ? "" : SPOKEN.includes(name) ? visible(value) : String(value));
   }
   put(element, ...children);
   return element;
@@ -17,7 +23,7 @@ function fill(element, properties, children) {
 export function put(element, ...children) {
   for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false || child === "") continue;
-    element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+    element.append(child instanceof Node ? child : document.createTextNode(visible(child)));
   }
   return element;
 }
@@ -76,7 +82,7 @@ export function visitable(label, drawing, parts, tell, at) {
     const text = parts ? tell(now) : "";
     box.dataset.at = now;
     box.setAttribute("aria-valuenow", String(now));
-    box.setAttribute("aria-valuetext", text);
+    box.setAttribute("aria-valuetext", visible(text));
     show(out, text);
     box.dispatchEvent(new CustomEvent("visit", { detail: now }));
   };

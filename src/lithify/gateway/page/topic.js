@@ -4,7 +4,7 @@ import { get, list, topicPath } from "./api.js";
 import { actionsOf } from "./actions.js";
 import { roundCharts } from "./charts.js";
 import { errorText } from "./dialogs.js";
-import { h, put, show, table } from "./dom.js";
+import { h, put, show, table, visible } from "./dom.js";
 import { ago, bytes, count, plural, time } from "./format.js";
 import { drawing, legend, sentences } from "./logs.js";
 import { badge, why } from "./overview.js";
@@ -16,7 +16,7 @@ const TABS = { logs: "Logs", rounds: "Rounds", records: "Records", versions: "Ve
 const LOGS_DRAWN = 24;
 
 export function topicView(root, [name, tab = "logs"]) {
-  document.title = `${name} – Lithify`;
+  document.title = `${visible(name)} – Lithify`;
   const place = `#/topics/${encodeURIComponent(name)}`;
   const state = h("span");
   const reason = h("p", { class: "reason" });
