@@ -150,6 +150,15 @@ def test_who_says_nothing_of_tls_keeps_no_others_away(monkeypatch, with_tls, tru
         one.close()
 
 
+def test_an_answer_over_tls_may_be_read_slowly(monkeypatch, with_tls, trusting):
+    """asyncio cuts what has not been read 30 s after the end of the answer."""
+    monkeypatch.setattr("asyncio.constants.SSL_SHUTDOWN_TIMEOUT", 0.3)
+    with with_tls.connection() as plain, trusting.wrap_socket(plain, server_hostname="127.0.0.1") as connection:
+        connection.sendall(GET.replace(b"/x", b"/large").replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+        time.sleep(2)
+        assert len(read_all(connection)) > LARGE
+
+
 def test_a_request_may_come_with_the_end_of_a_handshake(with_tls, trusting):
     read, written = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = trusting.wrap_bio(read, written, server_hostname="127.0.0.1")

@@ -11,6 +11,8 @@ from contextlib import suppress
 from ssl import SSLContext
 from typing import Any
 
+TAKEN_S = 300.0
+"""For what is left of an answer when the connection is to be closed. Most have less, by the size of that."""
 MakeRoom = Callable[[set[Any]], None]
 
 
@@ -54,7 +56,12 @@ class Handshake(asyncio.Protocol):
                 return
             with suppress(OSError):  # strangers may send anything, or leave
                 secured = await self._loop.start_tls(
-                    self._transport, self, self._context, server_side=True, ssl_handshake_timeout=self._within_s
+                    self._transport,
+                    self,
+                    self._context,
+                    server_side=True,
+                    ssl_handshake_timeout=self._within_s,
+                    ssl_shutdown_timeout=TAKEN_S,
                 )
         finally:
             self._http.connections.discard(self)
