@@ -107,13 +107,6 @@ def test_errors_are_problems_with_the_codes_of_the_command_line(served: Served, 
     assert told["exit_code"] == 2
 
 
-def test_a_name_of_a_megabyte_is_not_repeated(served: Served):
-    """Seeking secrets in it would take a second, in which the gateway answers nobody."""
-    answer = served.ask("PUT", "/api/v1/rates", data='{"' + "k" * 1_000_000 + '": 1}')
-    assert answer.status_code == 400
-    assert answer.json()["detail"] == "the body of the request: it has a name or a value that is too long"
-
-
 @pytest.mark.parametrize("path", ["/nothing", "/api/v1/topics/a/b/c", "/api/v1/topics/", "/api/v1/jobs/none"])
 def test_paths_that_there_are_not_are_problems(served: Served, path):
     answer = served.ask("GET", path)

@@ -18,7 +18,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from lithify.cli.terminal import output
-from lithify.errors import DamagedError, LithifyError, RefusedError
+from lithify.errors import DamagedError, LithifyError, RefusedError, redaction
 from lithify.errors.defects import as_lithify_error
 from lithify.errors.redaction import HIDDEN, KNOWN, KNOWN_SECRETS, LONGEST, error_text, keep_secret, one_line, redacted
 from lithify.model.settings.secrets import keep
@@ -377,6 +377,32 @@ def test_an_error_has_a_bound_with_its_beginning_and_its_end(characters: int) ->
         (left_out,) = re.findall(r" … ([\d,]+) characters left out … ", said)
         note = f" … {left_out} characters left out … "
         assert len(said) - len(note) + int(left_out.replace(",", "")) == characters
+
+
+def test_of_a_long_text_only_the_ends_are_sought(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name of a megabyte in a request held all threads of a gateway for seconds."""
+    sought: list[int] = []
+
+    def noted(text: str) -> str:
+        sought.append(len(text))
+        return redacted(text)
+
+    monkeypatch.setattr(redaction, "redacted", noted)
+    text = " password=Qz7" * 50_000
+    try:
+        raise ValueError(text)
+    except ValueError:
+        error = RefusedError(f"{text} end", hint=text)
+    assert sum(sought) < len(text) / 2
+    assert "Qz7" not in error.message + error.hint + str(error.__context__)
+    assert error.message.endswith(" end")
+
+
+def test_the_ends_of_a_long_text_have_no_half_of_a_secret() -> None:
+    keep({"token": SECRET})
+    for at in range(redaction.SOUGHT - len(SECRET) - 1, redaction.SOUGHT + 2):
+        for text in (f"{'.' * at}{SECRET}{'.' * 50_000}", f"{'.' * 50_000}{SECRET}{'.' * at}"):
+            assert not set(SECRET) & set(redaction.ends_redacted(text).replace(".", "").replace(" ", ""))
 
 
 @pytest.mark.parametrize("most", [100, 300, pytest.param(LONGEST, marks=pytest.mark.long)])

@@ -53,8 +53,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from lithify.errors import handled, redaction
 from lithify.errors.blame import Blame as Blame
-from lithify.errors.redaction import error_text, redact_handled
 from lithify.errors.words import Worded
 
 
@@ -67,9 +67,9 @@ class LithifyError(Exception):
     message, hint = Worded(flags=False), Worded()
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        redact_handled()
-        super().__init__(error_text(message))
-        self.message, self.hint = self.args[0], error_text(hint)
+        handled.redact_handled()
+        super().__init__(redaction.error_text(message))
+        self.message, self.hint = self.args[0], redaction.error_text(hint)
 
     @property
     def code(self) -> str:

@@ -12,14 +12,11 @@ What may be a word, as the password `postgres`, is not hidden inside of others b
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from functools import lru_cache
 from html import escape
 from itertools import takewhile
 from threading import Lock
-from types import GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 from urllib.parse import unquote
 
@@ -35,8 +32,9 @@ beginning and end. All between them is removed, or all after its beginning if a 
 compile."""
 _PIECE = 8
 """Characters of a secret that are hidden beside an ellipsis: a library leaves out the middle or the end of a value."""
-DEPTH = 3
-"""Of containers in what an exception has: one may contain itself."""
+SOUGHT = 16_384
+"""Characters at each end of what an error says in which secrets are sought, as that takes seconds for a megabyte, in
+which no other thread runs. What is between them is left out."""
 KNOWN = 2000
 """Secrets that are remembered in a process; with more of them neither the first, of its configuration, are forgotten,
 nor the last, of tokens that it renews."""
@@ -113,6 +111,10 @@ class _Known:
                 text = _without_pieces(text, value)
         return text
 
+    @property
+    def longest(self) -> int:
+        return max(map(len, self._values), default=0)
+
     def clear(self) -> None:
         with self._lock:
             self._values = {}
@@ -156,12 +158,23 @@ def error_text(text: str, most: int = LONGEST) -> str:
     The middle is left out, where a value that was given repeats itself, and never before secrets are looked for: half
     of one is not recognized.
     """
-    return _cut(redacted(text), most)
+    return _cut(ends_redacted(text), most)
 
 
 def one_line(text: str, most: int) -> str:
     """The same of what a library or a service says, on one line."""
-    return _cut(" ".join(redacted(text).split()), most)
+    return _cut(" ".join(ends_redacted(text).split()), most)
+
+
+def ends_redacted(text: str) -> str:
+    """A text without secrets; of a long one its ends, with blanks between them.
+
+    What may be half of a secret where the text was cut is left out as well. All is sought for a very long known one.
+    """
+    if len(text) <= 2 * SOUGHT or KNOWN_SECRETS.longest > LARGE:
+        return redacted(text)
+    begin, end = redacted(text[:SOUGHT])[:-LARGE], redacted(text[-SOUGHT:])[LARGE:]
+    return f"{begin}{' ' * (len(text) - len(begin) - len(end))}{end}"
 
 
 def _cut(text: str, most: int) -> str:
@@ -174,66 +187,6 @@ def _cut(text: str, most: int) -> str:
 
 def _without_password(word: re.Match[str]) -> str:
     return _PASSWORD.sub(rf"\1:{HIDDEN}@", word[0])
-
-
-def redact_handled() -> None:
-    """Takes secrets out of the exception that is being handled and those before it: Python prints them as causes."""
-    for error in _chain(sys.exc_info()[1]):
-        vars(error).update({name: _cleaned(value) for name, value in vars(error).items()})
-        for name in _attributes(type(error)):
-            with suppress(Exception):  # read-only, or not there
-                value = getattr(error, name)
-                if (clean := _cleaned(value)) != value:
-                    BaseException.__setattr__(error, name, clean)  # also of one that is frozen
-        _say_without_secrets(error)
-
-
-def _attributes(kind: type[BaseException]) -> Iterator[str]:
-    """`args`, and what is kept beside it: a builtin exception has its text twice, as `msg` or `strerror`."""
-    slots = (MemberDescriptorType, GetSetDescriptorType)
-    for part in kind.__mro__:
-        yield from (name for name, at in vars(part).items() if isinstance(at, slots) and not name.startswith("__"))
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """An exception, what caused it, what was handled meanwhile, and those that it has as arguments or attributes."""
-    left, seen = [error], set[int]()
-    while left:
-        one = left.pop()
-        if one is not None and id(one) not in seen:
-            seen.add(id(one))
-            parts = (*one.args, *vars(one).values(), *getattr(one, "exceptions", ()))
-            left += [one.__cause__, one.__context__, *(part for part in parts if isinstance(part, BaseException))]
-            yield one
-
-
-def _cleaned(value: Any, depth: int = DEPTH) -> Any:
-    """The same with its texts redacted, also those in plain containers."""
-    match value:
-        case str():
-            return redacted(value)
-        case bytes() if len(value) <= LARGE:  # else it is data, of an error of decoding
-            return redacted(value.decode(errors="surrogateescape")).encode(errors="surrogateescape")
-        case tuple() | list() | set() | frozenset() if depth and type(value) in _PLAIN:
-            return type(value)(_cleaned(one, depth - 1) for one in value)
-        case dict() if depth and type(value) is dict:
-            return {_cleaned(name, depth - 1): _cleaned(one, depth - 1) for name, one in value.items()}
-        case tuple() | list() | set() | frozenset() | dict() if not depth and redacted(shown := repr(value)) != shown:
-            return HIDDEN
-        case _:
-            return value
-
-
-_PLAIN = (tuple, list, set, frozenset)
-
-
-def _say_without_secrets(error: BaseException) -> None:
-    """Gives an exception a text that it makes of something else, such as a call of a JVM, without the secrets there."""
-    with suppress(Exception):  # whatever making a text raises, and classes that take no other methods
-        text, kind = str(error), type(error)
-        if (clean := redacted(text)) != text:
-            names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__str__": lambda _: clean}
-            error.__class__ = type(kind.__name__, (kind,), names)
 
 
 @lru_cache(2 * KNOWN)
