@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +39,7 @@ def put_caller(scope: Scope, caller: Caller) -> None:
     scope[_KEY] = caller
 
 
-def has_caller(scope: Scope) -> bool:
+def has_caller(scope: Mapping[str, object]) -> bool:
     """Whether it is known who has sent the request."""
     return _KEY in scope
 

@@ -29,8 +29,8 @@ class Handshake(asyncio.Protocol):
         """What the client has sent with the end of the handshake."""
         self._is_lost = False
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport: Any = transport
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
         self._transport.pause_reading()
         self._http.connections.add(self)
         self._task = self._loop.create_task(self._shaken())
