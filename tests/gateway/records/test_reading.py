@@ -134,6 +134,42 @@ def test_a_reader_comes_back_for_what_is_new_and_is_told_of_what_it_missed(serve
     assert (gone.status_code, gone.json()["code"]) == (410, "LogTruncated")
 
 
+def recreate(lake, _topic):
+    lake.delete_topic("shop/orders")
+    return lake.create_topic("shop/orders")
+
+
+def cut(_lake, topic):
+    topic.truncate(partition=0, to=1, below_compacted=True)
+    return topic
+
+
+@pytest.mark.parametrize("point", ["6", "@2000"])
+@pytest.mark.parametrize(
+    ("happens", "why"), [(recreate, "deleted and recreated"), (cut, "was truncated below offset 2")]
+)
+def test_pages_up_to_a_point_are_of_one_log(served: Served, happens, why, point):
+    topic = served.lake.create_topic("shop/orders")
+    topic.append([Record(key=b"k%d" % n, value=b"old", timestamp=1000) for n in range(6)])
+    topic.append([Record(key=b"later", value=b"old", timestamp=3000)])
+    first = read(served, partition=0, to=point, max=2)
+    topic.compact()
+    second = served.ask("GET", first.links["next"]["url"])
+    assert [row[1] for row in rows_in(second.content, LINES)] == [2, 3]
+    topic = happens(served.lake, topic)
+    topic.append([Record(key=b"k%d" % n, value=b"new", timestamp=1000) for n in range(6)])
+    topic.append([Record(key=b"later", value=b"new", timestamp=3000)])
+    told = served.ask("GET", first.links["next"]["url"])
+    assert (told.status_code, told.json()["code"]) == (410, "LogTruncated")
+    assert why in told.json()["detail"]
+
+
+def test_a_place_of_an_earlier_version_up_to_a_point_is_an_offset(served: Served):
+    topic = served.lake.create_topic("shop/orders")
+    topic.append([Record(key=b"k%d" % n, value=b"v") for n in range(6)])
+    assert [row[1] for row in rows(served, partition=0, to=5, cursor="WzAsM10")] == [3, 4]
+
+
 def test_a_page_ends_by_its_bytes_too(served: Served):
     topic = served.lake.create_topic("shop/orders", config={"max.message.bytes": str(20 * 2**20)})
     topic.append([Record(key=b"k%d" % n, value=bytes(2**20)) for n in range(20)])

@@ -25,6 +25,7 @@ from lithify.rules.reading.continuation import (
     advanced,
     continuation,
     lost_error,
+    replaced,
     resumed,
 )
 from lithify.service.change.alter import alter
@@ -87,6 +88,12 @@ CASES = [
 @pytest.mark.parametrize(("cursor", "log", "expected"), CASES, ids=range(len(CASES)))
 def test_whether_a_reader_continues_at_its_cursor(cursor, log, expected):
     assert continuation(cursor, a_state(log), log, compacted=True) == expected
+
+
+@pytest.mark.parametrize(("cursor", "log", "expected"), CASES, ids=range(len(CASES)))
+def test_reads_up_to_a_point_go_on_unless_the_records_below_are_others(cursor, log, expected):
+    lost = expected if isinstance(expected, Recreated | Truncated | Restored) else None
+    assert replaced(cursor, a_state(log), log) == lost
 
 
 def test_the_backlog_has_what_only_a_view_has_lost():

@@ -98,7 +98,7 @@ def continuation(cursor: Cursor, state: TopicState, log: LogState, *, compacted:
     start = Reading(compacted=compacted).start(log)
     if cursor.offset < start:
         return Trimmed(start)
-    if log.epoch < cursor.epoch or cursor.is_lacked_by(log, state.version):  # an epoch never goes back (C44)
+    if _is_restored(cursor, state, log):
         return Restored()
     missed = missed_deletes(log, cursor.offset, cursor.epoch, compacted=compacted)
     if missed is not None and cursor.offset > 0:  # at 0 nothing was read yet
@@ -106,6 +106,18 @@ def continuation(cursor: Cursor, state: TopicState, log: LogState, *, compacted:
     if _is_too_old(cursor, state, log):
         return MayHaveMissedDeletes(state.settings.delete_retention_ms)
     return BeyondEnd(log.log_end_offset) if cursor.offset > log.log_end_offset else Continues()
+
+
+def replaced(cursor: Cursor, state: TopicState, log: LogState) -> Recreated | Truncated | Restored | None:
+    """Why what was read below a cursor is not of this log any more, whatever rounds have removed; None if it is.
+
+    `state` is the newest version. It is for reads up to a point, which an earlier version may have (C69).
+    """
+    if state.identity != cursor.identity:
+        return Recreated()
+    if _was_cut_below(log, cursor.generation, cursor.offset):
+        return Truncated(log.log_end_offset)
+    return Restored() if _is_restored(cursor, state, log) else None
 
 
 def lost_error(log: LogId, cursor: Cursor, lost: Lost, hint: str) -> LogTruncatedError:
@@ -137,6 +149,10 @@ def _was_cut_below(log: LogState, generation: int, offset: int) -> bool:
     if missed > len(log.truncated):
         return True
     return missed > 0 and min(log.truncated[-missed:]) < offset
+
+
+def _is_restored(cursor: Cursor, state: TopicState, log: LogState) -> bool:
+    return log.epoch < cursor.epoch or cursor.is_lacked_by(log, state.version)  # an epoch never goes back (C44)
 
 
 def _is_too_old(cursor: Cursor, state: TopicState, log: LogState) -> bool:

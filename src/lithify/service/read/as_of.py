@@ -63,17 +63,28 @@ def records_to(
     Raises what `as_of` and `open_log` raise.
     """
     for version in as_of(warehouse, name, at, partition, compacted=compacted):
-        for batch in open_log(warehouse, version.state, version.partition, start, version.how).poll():
-            part = batch.below(version.end)
-            if len(part):
-                yield part
-            if batch.end_offset >= version.end:
-                break
+        yield from records_of(warehouse, version, start)
+
+
+def records_of(warehouse: Warehouse, version: AsOf, start: From) -> Iterator[Batch]:
+    """The same of one log. Raises what `open_log` raises."""
+    for batch in open_log(warehouse, version.state, version.partition, start, version.how).poll():
+        part = batch.below(version.end)
+        if len(part):
+            yield part
+        if batch.end_offset >= version.end:
+            break
 
 
 def as_of(warehouse: Warehouse, name: TopicName, at: At, partition: int | None, *, compacted: bool) -> tuple[AsOf, ...]:
     """By log, a version to read. Raises `OffsetOutOfRangeError` if none covers the point, or `RefusedError`."""
-    newest = warehouse.store.load(name)
+    return as_of_before(warehouse, warehouse.store.load(name), at, partition, compacted=compacted)
+
+
+def as_of_before(
+    warehouse: Warehouse, newest: TopicState, at: At, partition: int | None, *, compacted: bool
+) -> tuple[AsOf, ...]:
+    """The same where `newest` is the newest version, or was it a moment ago."""
     wanted = _by_log(newest, at, partition)
     kept = _Kept(warehouse, newest)
     return tuple(_version_at(warehouse, kept, number, point, compacted=compacted) for number, point in wanted.items())

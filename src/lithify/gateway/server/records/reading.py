@@ -13,9 +13,11 @@ from lithify.errors import RefusedError
 from lithify.gateway.server.records.arguments import ReadQuery, point_of, start_of
 from lithify.gateway.server.records.places import Place
 from lithify.model.cursor import AtTime, Cursor, From, Start
+from lithify.model.names import LogId
 from lithify.model.topic.state import TopicState
+from lithify.rules.reading.continuation import lost_error, replaced
 from lithify.rules.reading.pieces import Reading
-from lithify.service.read.as_of import records_to
+from lithify.service.read.as_of import as_of_before, records_of
 from lithify.service.read.fetch import open_logs, version_of
 
 PAGE_BYTES = 8 * 2**20
@@ -92,6 +94,15 @@ class TopicReading:
             return self._place.at
         return self._start
 
+    def _checked_from(self, partition: int) -> Start:
+        """The same up to a point. Raises `LogTruncatedError` if the log now has other records below it."""
+        start = self._from(partition)
+        if not isinstance(start, Cursor):
+            return start
+        if (lost := replaced(start, self.state, self.state.log(partition))) is not None:
+            raise lost_error(LogId(self.state.name, partition), start, lost, "start again, without a cursor")
+        return start.offset
+
     def _newest(self) -> Iterator[Part]:
         how = Reading(compacted=self._query.compacted)
         starts = {partition: self._from(partition) for partition in self._partitions}
@@ -101,11 +112,12 @@ class TopicReading:
             yield Part(_nothing(self.state), Place(partition, reader.cursor()))
 
     def _up_to(self, to: int | AtTime) -> Iterator[Part]:
-        warehouse, name, compacted = self._topic.warehouse, self._topic.topic_name, self._query.compacted
+        warehouse, state, compacted = self._topic.warehouse, self.state, self._query.compacted
         for partition in self._partitions:
-            start = self._from(partition)
-            for batch in records_to(warehouse, name, to, partition, start, compacted=compacted):
-                yield Part(batch.to_arrow(), Place(partition, batch.end_offset))
+            start, log = self._checked_from(partition), state.log(partition)
+            for version in as_of_before(warehouse, state, to, partition, compacted=compacted):
+                for batch in records_of(warehouse, version, start):
+                    yield Part(batch.to_arrow(), Place(partition, Cursor.of(state, log, batch.end_offset)))
 
 
 def _nothing(state: TopicState) -> pa.Table:
