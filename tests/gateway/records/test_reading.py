@@ -2,8 +2,10 @@
 
 import json
 import random
+import socket
 import time
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pytest
@@ -12,6 +14,7 @@ import requests
 import lithify
 from gateway.conftest import ENOUGH_S, Served
 from gateway.records.exchanges import ARROW, LINES, ORDERS, RECORDS, TABLE, row_of, rows_in, sent
+from gateway.served import read_all
 from lithify.api.lake import Lake
 from lithify.model.cursor import AtTime
 from lithify.model.record import Record
@@ -276,6 +279,19 @@ def test_an_error_within_a_stream_is_seen(media):
         assert [stream.read_next_batch().num_rows for _ in range(2)] == [1, 1]
         with pytest.raises(pa.ArrowInvalid):
             stream.read_next_batch()
+
+
+@pytest.mark.parametrize(("path", "code"), [(RECORDS, "Refused"), (TABLE, "Refused"), (f"{RECORDS}?max=9", None)])
+def test_by_http_1_0_nothing_is_streamed_as_nobody_sees_that_it_was_cut(served: Served, path, code):
+    served.lake.create_topic("shop/orders").append([Record(key=b"a", value=b"1")])
+    place = urlsplit(served.url)
+    with socket.create_connection((place.hostname, place.port), ENOUGH_S) as old:
+        old.sendall(f"GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
+        told = read_all(old)
+    head, _, body = told.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200" if code is None else b"HTTP/1.1 400")
+    assert b"content-length: %d\r\n" % len(body) in head.lower()
+    assert json.loads(body).get("code") == code
 
 
 @FORMS

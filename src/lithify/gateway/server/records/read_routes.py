@@ -57,6 +57,7 @@ class ReadRoutes:
             query = ReadQuery(**of_query(ReadQuery, request.query_params))
             form = form_of(request.headers.get("accept", ""), topic.name, query.encodings)
             if query.max is None:
+                _check_end_is_seen(request)
                 return await self._streamed(form, lambda: _all_records(topic, query, form))
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(self.threads, _page, topic, query, form, request)
@@ -66,6 +67,7 @@ class ReadRoutes:
     async def table(self, request: Request) -> Response:
         async def answer(topic: Topic) -> Response:
             query = TableQuery(**of_query(TableQuery, request.query_params))
+            _check_end_is_seen(request)
             form = form_of(request.headers.get("accept", ""), topic.name, query.encodings)
             return await self._streamed(form, lambda: _table(topic, query, form))
 
@@ -79,6 +81,18 @@ class ReadRoutes:
             pieces.close()
             raise
         return RecordsResponse(pieces, first, form)
+
+
+def _check_end_is_seen(request: Request) -> None:
+    """Raises `RefusedError` for HTTP/1.0, where the end of the connection is the end of the body.
+
+    So records that a gateway was killed over, or whose token was revoked, would look like all of them.
+    """
+    if request.scope["http_version"] == "1.0":
+        raise RefusedError(
+            "the request is HTTP/1.0, by which nobody sees that a stream of records was cut",
+            hint="send HTTP/1.1, from nginx with `proxy_http_version 1.1`, or read records in pages, with max",
+        )
 
 
 def _opened(opened: Callable[[], Iterator[bytes]]) -> Iterator[bytes]:
