@@ -164,6 +164,22 @@ def test_an_sqlite_file_that_another_program_keeps_locked_is_not_waited_for_with
     assert coordination.take([ORDERS], {}) == {"orders"}
 
 
+@each_operation
+def test_a_file_that_is_lost_is_not_replaced_by_an_empty_one_and_is_used_once_it_is_back(
+    tmp_path: Path, operation: str
+) -> None:
+    """An empty one would have no tokens, jobs and positions, which says that they were removed."""
+    file, away = tmp_path / "leases.db", tmp_path / "away"
+    coordination = open_coordination(f"sqlite:///{file}")
+    coordination.take([ORDERS], {})
+    file.rename(away)
+    with pytest.raises(CoordinationError, match=r"leases\.db does not exist"):
+        OPERATIONS[operation](coordination)
+    assert not file.exists()
+    away.rename(file)
+    assert OPERATIONS[operation](coordination) == RESULTS[operation]
+
+
 def test_a_user_that_may_not_make_tables_uses_the_one_that_is_there(server: Postgres, database: str) -> None:
     open_coordination(server.uri(database))
     server.run("CREATE ROLE clerk LOGIN PASSWORD 'open sesame'", database)

@@ -37,6 +37,7 @@ class Transactions:
         self.many_rows = Lock()
         """Held for a transaction that locks several rows, as two of this process could deadlock."""
         self._first: dict[str, Callable[[Connection], None] | None] = {}
+        self._used = False
 
     def begin_with(self, name: str, work: Callable[[Connection], None]) -> None:
         """Has a transaction done before all that come from now on, once, unless one of that name was done already."""
@@ -71,8 +72,12 @@ class Transactions:
             )
 
     def _once(self, work: Callable[[Connection], T]) -> T:
+        if self._used:  # a new file in the place of a lost one would be without leases, tokens and jobs
+            self.check_there()
         with self._engine.begin() as connection:
-            return work(connection)
+            done = work(connection)
+        self._used = True
+        return done
 
     def insert_into(self, table: Table) -> Any:
         """An INSERT that may say what to do about an existing row."""
