@@ -119,7 +119,7 @@ def test_paused_for_days_until_its_key_is_forgotten() -> None:
             clock = lake.warehouse.clock
             assert isinstance(clock, FakeClock)
             clock.advance(LONG_MS)
-            forget_old(lake.warehouse, lake.notes)
+            forget_old(lake.warehouse, lake.notes, lake.warehouse.clock.now_ms())
             assert lake.notes.find(NAME, ["a"]) == {}
 
         return Freezer(at, meanwhile)
@@ -141,7 +141,7 @@ def test_forgotten_while_it_is_paused_it_does_not_land_later() -> None:
 
         def meanwhile() -> None:
             lake.warehouse.clock.advance(LONG_MS)  # type: ignore[attr-defined]
-            forget_old(lake.warehouse, lake.notes)
+            forget_old(lake.warehouse, lake.notes, lake.warehouse.clock.now_ms())
             if not any(contents(lake.warehouse, NAME)):
                 lake.until_acknowledged(lake.gateway(), "a")
 

@@ -20,6 +20,7 @@ from lithify.gateway.process.forgetting_keys import ForgettingKeys
 from lithify.model.record import Record
 from lithify.model.topic.append_note import CLOCKS_DIFFER_MS, NOTES_KEPT_MS, AppendNote, AppendRun
 from lithify.store.iceberg.io.file_cache import FILE_CACHE
+from lithify.testing import memory_lake
 
 
 class Later:
@@ -47,6 +48,42 @@ def test_old_keys_are_forgotten_and_new_ones_are_not(tmp_path):
     later = replace(lake.warehouse, clock=Later(lake.warehouse.clock))
     ForgettingKeys(later, notes, Stop()).once()
     assert not notes.find(topic.topic_name, ["4711"])
+
+
+class Moving:
+    """The clock of a warehouse, and how far it, or time itself, has moved on."""
+
+    def __init__(self, clock):
+        self._clock = clock
+        self.jumped_ms = self.passed_ms = 0
+
+    def __getattr__(self, name):
+        return getattr(self._clock, name)
+
+    def now_ms(self):
+        return self._clock.now_ms() + self.jumped_ms + self.passed_ms
+
+    def monotonic_ms(self):
+        return self._clock.monotonic_ms() + self.passed_ms
+
+
+def test_a_clock_that_jumps_ahead_has_no_key_forgotten_or_refused(tmp_path):
+    lake = lithify.open(str(tmp_path))
+    name = lake.create_topic("orders").topic_name
+    notes, clock = append_notes_of(lake.warehouse, None), Moving(lake.warehouse.clock)
+    moved = replace(lake.warehouse, clock=clock)
+    chore, records = ForgettingKeys(moved, notes, Stop()), [Record(key=b"k", value=b"v")]
+    first = Appends(lake.warehouse, notes).append(name, records, AppendKey.of("4711", b"a"))
+    clock.jumped_ms = 3 * NOTES_KEPT_MS
+    chore.once()
+    assert Appends(lake.warehouse, notes).append(name, records, AppendKey.of("4711", b"a")) == first
+    Appends(lake.warehouse, notes).append(name, records, AppendKey.of("new", b"a"))
+    clock.jumped_ms = -NOTES_KEPT_MS  # set right, by one that had been a day ahead
+    chore.once()
+    assert Appends(lake.warehouse, notes).append(name, records, AppendKey.of("4711", b"a")) == first
+    clock.jumped_ms, clock.passed_ms = 3 * NOTES_KEPT_MS, NOTES_KEPT_MS + 2 * CLOCKS_DIFFER_MS
+    chore.once()
+    assert not notes.find(name, ["4711", "new"])
 
 
 def test_a_clock_that_was_days_ahead_is_named_as_the_reason_and_its_mark_can_be_removed(tmp_path):
@@ -86,9 +123,10 @@ def test_each_time_is_bounded_and_ends_with_the_gateway(monkeypatch):
     calls = []
     monkeypatch.setattr(forgetting_keys, "forget_old", lambda *_: calls.append(1) or LANDED_AT_ONCE)
     stop = Stop()
-    ForgettingKeys(None, None, stop).once()
+    chore = ForgettingKeys(memory_lake().warehouse, None, stop)
+    chore.once()
     assert len(calls) == forgetting_keys.CALLS
     stop.ask("it ends")
-    ForgettingKeys(None, None, stop).run()
-    ForgettingKeys(None, None, stop).once()
+    chore.run()
+    chore.once()
     assert len(calls) == forgetting_keys.CALLS + 1

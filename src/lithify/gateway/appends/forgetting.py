@@ -21,13 +21,13 @@ LANDED_AT_ONCE = 2_000
 """Rows that one transaction removes."""
 
 
-def forget_old(warehouse: Warehouse, notes: SqlAppendNotes) -> int:
+def forget_old(warehouse: Warehouse, notes: SqlAppendNotes, now_ms: int) -> int:
     """Forgets the requests that began more than `NOTES_KEPT_MS` ago; returns how many notes may be left.
 
     Call it from time to time, again at once if some may be left. Raises `CoordinationError`, or what `settled` raises
     while the catalog cannot be reached.
     """
-    notes.forget_before(warehouse.clock.now_ms() - NOTES_KEPT_MS)
+    notes.forget_before(now_ms - NOTES_KEPT_MS)
     for topic, note in notes.forgotten(OPEN_AT_ONCE):
         try:
             _remove(warehouse, notes, topic, note)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lithify.coordination.leases.gateways.appends_sql import SqlAppendNotes
 from lithify.daemons.stop import Stop
@@ -16,14 +16,23 @@ CALLS = 50
 """At most, each time: with 2,000 notes a call, that is 100,000 keys in five minutes. The rest is for the next time."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ForgettingKeys:
-    """Runs on a thread until the gateway is stopped. All gateways of a warehouse may do so at once."""
+    """Runs on a thread until the gateway is stopped. All gateways of a warehouse may do so at once.
+
+    A clock that jumps ahead while the gateway runs has nothing forgotten: that could not be undone, and all gateways
+    would refuse keys until it is that late. One that is set right by a jump only keeps keys for longer.
+    """
 
     warehouse: Warehouse
     notes: SqlAppendNotes
     stop: Stop
     every_s: float = EVERY_S
+    _ahead_ms: int = field(init=False)
+    """The clock when the gateway began, before the one that only goes forward."""
+
+    def __post_init__(self) -> None:
+        self._ahead_ms = self.warehouse.clock.now_ms() - self.warehouse.clock.monotonic_ms()
 
     def run(self) -> None:
         while not self.stop.asked.wait(self.every_s):
@@ -32,6 +41,8 @@ class ForgettingKeys:
 
     def once(self) -> None:
         """Forgets what is old now, up to `CALLS` times some of it."""
+        clock = self.warehouse.clock
+        now_ms = min(clock.now_ms(), clock.monotonic_ms() + self._ahead_ms)
         for _ in range(CALLS):
-            if not forget_old(self.warehouse, self.notes) or self.stop.asked.is_set():
+            if not forget_old(self.warehouse, self.notes, now_ms) or self.stop.asked.is_set():
                 return
