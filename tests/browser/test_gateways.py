@@ -11,6 +11,8 @@ from playwright.sync_api import expect
 import lithify
 from browser.conftest import Shown
 from browser.test_access_for_all import check
+from browser.warehouse import Earlier
+from lithify.api.lake import Lake
 from lithify.api.wiring.shared_place import shared_place
 from lithify.coordination.leases.gateways.jobs_sql import open_standing_jobs
 from lithify.daemons.cleaner.loop import Loop
@@ -56,6 +58,27 @@ def test_the_logs_of_a_gateway_that_died_are_taken_over(shared: Shown, opened):
     note(first, now_ms + 1)  # it is there again
     expect(card).to_have_count(0)
     expect(page.locator("#silent")).to_be_hidden()
+
+
+def test_a_gateway_whose_clock_is_set_back_is_not_shown_as_silent(tmp_path, opened):
+    stored, clock = lithify.open(str(tmp_path)).warehouse, Earlier()
+    lake = Lake(replace(stored, clock=clock))
+    lake.create_topic("orders")
+    loop = lake.cleaner(cleaner_id="g1")
+    loop.leases.register("g1")
+    note(loop, clock.now_ms())
+    shown = Shown(lake).start()
+    try:
+        page = opened(shown.url + "/#/cleaners")
+        card = page.locator(".cleaner")
+        expect(card).to_contain_text("g1")
+        clock.by_ms = 600_000
+        note(loop, clock.now_ms())
+        page.wait_for_timeout(7_000)  # two looks
+        expect(card).to_contain_text("g1")
+        expect(page.locator("#silent")).to_be_hidden()
+    finally:
+        shown.stop()
 
 
 def test_standing_jobs_are_shown_paused_and_resumed(shared: Shown, opened):

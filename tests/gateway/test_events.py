@@ -11,6 +11,7 @@ from lithify.gateway.server.live.events import KEPT, Events
 from lithify.gateway.server.live.watched import Watched, WatchedLake
 from lithify.reports.events import CleanerEvent, EventKind
 from lithify.testing import FakeClock, memory_lake
+from support.servers.gateways import serving_gateway
 
 ROUND = {
     "run_id": "r",
@@ -68,6 +69,19 @@ def test_only_rows_that_changed_are_sent(served: Served):
     served.lake.delete_topic("other")
     rows = next(data for kind, data in events if kind == "topics")
     assert (rows["topics"], rows["gone"]) == ([], ["other"])
+
+
+def test_a_follower_is_told_when_the_clock_of_the_gateway_jumps():
+    clock = FakeClock(1_700_000_000_000)
+    with serving_gateway(memory_lake(clock)) as url:
+        served = Served(memory_lake(), url)
+        events = followed(served)
+        assert next(events)[0] == "hello"
+        clock.advance(3_600_000)  # time that passes is no jump
+        for jump_ms in (60_000, -86_400_000):
+            clock.set(clock.now_ms() + jump_ms)
+            assert next(events) == ("clock", {"now_ms": clock.now_ms()})
+        served.session.close()
 
 
 def test_who_comes_back_gets_what_it_missed_and_in_another_run_all():

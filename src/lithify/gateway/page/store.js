@@ -80,6 +80,10 @@ const takes = {
     if (!data.error && !store.loaded) loadTopics().catch(() => {});
     changed("catalog");
   },
+  clock(data) {
+    store.skew_ms = data.now_ms - Date.now();
+    changed("topics");
+  },
   round(data) {
     if (data.ended) store.running.delete(data.work);
     else store.running.set(data.work, data);

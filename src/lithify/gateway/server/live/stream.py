@@ -6,6 +6,7 @@
     job       the state and progress of a job
     topics    rows of the overview that have changed, and topics that are gone
     catalog   why the catalog cannot be read; null once it can
+    clock     the time of the gateway, once its clock has jumped
 
 Who comes back after a break says up to which number it has all of this run: `?run=...&after=17`.
 """
@@ -32,6 +33,8 @@ from lithify.model.access.roles import Role
 TICK_S = 0.2
 ROWS_AT_ONCE = 500
 """Of the overview, in one event."""
+JUMP_MS = 1_000
+"""A clock that is set by less is followed by no page: it shows times to the second."""
 FOLLOWERS = 64
 """At the same time: each takes a connection."""
 
@@ -69,6 +72,7 @@ class Live:
 
     async def _told(self, after: int) -> AsyncIterator[str]:
         topics, error, silent_s = self.watched.number, None, 0.0
+        ahead_ms = self._ahead_ms()
         yield sse("hello", self.hello(), after)
         while True:
             fresh = [sse(kind, data, number) for number, kind, data in self.events.since(after)]
@@ -85,12 +89,20 @@ class Live:
             if changed.error != error:
                 error = changed.error
                 fresh.append(sse("catalog", {"error": error}, after))
+            if abs(self._ahead_ms() - ahead_ms) >= JUMP_MS:
+                ahead_ms = self._ahead_ms()
+                fresh.append(sse("clock", {"now_ms": self.watched.lake.warehouse.clock.now_ms()}, after))
             silent_s = 0.0 if fresh else silent_s + TICK_S
             if silent_s >= ALIVE_S:
                 silent_s, fresh = 0.0, [": nothing new\n\n"]
             for text in fresh:
                 yield text
             await asyncio.sleep(TICK_S)
+
+    def _ahead_ms(self) -> int:
+        """The clock, before the one that only goes forward."""
+        clock = self.watched.lake.warehouse.clock
+        return clock.now_ms() - clock.monotonic_ms()
 
     def hello(self) -> dict[str, Any]:
         """What a page has to know of the gateway."""
