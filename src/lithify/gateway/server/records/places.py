@@ -1,8 +1,8 @@
 """Where a page of records has ended, as the text that a client sends to go on there.
 
 It has the cursor of the log, with which a reader that comes back is told if it would miss a delete (C49). Reading up to
-a point finds a version for each page that still has all that counted there (C69): so a round between two pages is no
-matter, but other records below the cursor are told. A place of an earlier version of Lithify has the offset only there.
+a point finds a version for each page that still has all that counted there (C69), so a round between two pages does no
+harm. Other records below the cursor are an error. Earlier versions of Lithify wrote the offset alone there.
 """
 
 from __future__ import annotations
