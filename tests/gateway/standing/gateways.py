@@ -100,8 +100,8 @@ def is_running(pid: int) -> bool:
     return state != "Z"
 
 
-def waited(for_what: Callable[[], object]) -> None:
-    ends = time.monotonic() + WAIT_S
+def waited(for_what: Callable[[], object], within_s: float = WAIT_S) -> None:
+    ends = time.monotonic() + within_s
     while not for_what():
         assert time.monotonic() < ends
         time.sleep(0.02)

@@ -134,7 +134,11 @@ class StandingJobs:
 
         Another gateway may have run such a job meanwhile: the next beat decides when it is due.
         """
-        stored = self._read()
+        try:
+            stored = self._read()
+        except CoordinationError:
+            leases.release([self._lease(name) for name in taken])  # which `take` would not find free any more
+            raise
         changed = {name for name, one in taken.items() if stored.get(name) != one}
         leases.release([self._lease(name) for name in changed])
         with self._lock:
