@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import IO
 
 from lithify.daemons.supervisor import started
@@ -62,13 +63,21 @@ class Child:
         )
         self._stdin, *streams = _pipes(self._process)
         os.set_blocking(self._stdin.fileno(), False)
-        self._until_ms = until_ms
+        self.until_ms = until_ms
+        """The end of the lease, as the guard knows it."""
         self._late_ms: int | None = None
         output.begin()
-        self._readers = []
-        for stream, errors in zip(streams, (False, True), strict=True):
-            follow = partial(output.follow, partial(os.read, stream.fileno()), errors=errors)
-            self._readers.append((started(follow), stream))
+        self._readers: list[tuple[Thread, IO[bytes]]] = []
+        try:
+            for stream, errors in zip(streams, (False, True), strict=True):
+                follow = partial(output.follow, partial(os.read, stream.fileno()), errors=errors)
+                self._readers.append((started(follow), stream))
+        except RuntimeError as error:  # the machine has no thread left: without readers it could not run on
+            self.kill()
+            for reader, _ in self._readers:
+                reader.join(DRAINED_S)
+            with self._process:  # which closes the pipes
+                raise OSError(str(error)) from None
 
     @property
     def pid(self) -> int:
@@ -77,8 +86,8 @@ class Child:
 
     def until(self, until_ms: int) -> None:
         """The lease now ends then."""
-        if until_ms > self._until_ms:
-            self._until_ms = until_ms
+        if until_ms > self.until_ms:
+            self.until_ms = until_ms
             self._say(f"until {until_ms}")
 
     def stop(self, within_ms: int, now_ms: int) -> None:
@@ -90,7 +99,7 @@ class Child:
 
     def ended(self, now_ms: int) -> int | None:
         """Its exit code, once all its processes have ended; kills a guard that is late."""
-        if min(self._late_ms or self._until_ms, self._until_ms) < now_ms:
+        if min(self._late_ms or self.until_ms, self.until_ms) < now_ms:
             self.kill()
         done = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         if done is None:

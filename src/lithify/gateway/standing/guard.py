@@ -32,6 +32,7 @@ NOT_STARTED = 127
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _NEVER = 1 << 62
+_SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def steady_ms() -> int:
@@ -90,10 +91,16 @@ class Guard:
         """None after the end of stdin."""
         self._wakes = _wakes_on_children()
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-        self._pid = _started(command)
+        self._command, self._pid = command, 0
 
     def run(self) -> int:
-        """Returns the exit code of the command, once all its processes have ended."""
+        """Returns the exit code of the command, once all its processes have ended.
+
+        It is not started where it would have to end by now: a gateway that was frozen may have begun this program.
+        """
+        if steady_ms() >= self._ends()[0]:
+            return NOT_STARTED
+        self._pid = _started(self._command)
         while self._code is None:
             self._steps(self._wait_ms() / 1000)
         while pids := processes(below=os.getpid()):
@@ -167,7 +174,7 @@ def _wakes_on_children() -> int:
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
     signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
-    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in _SIGNALS:
         signal.signal(number, lambda _number, _frame: None)
     return read_end
 
@@ -175,10 +182,15 @@ def _wakes_on_children() -> int:
 def _started(command: list[str]) -> int:
     """The process of the command."""
     guard = os.getpid()
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # else one that comes before `execvp` would be this program's
     pid = os.fork()
     if pid:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         return pid
     try:
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != guard:
             os._exit(NOT_STARTED)

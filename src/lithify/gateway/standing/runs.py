@@ -11,7 +11,7 @@ from lithify.gateway.standing.child import LOST_MS, TERMINATED_MS, Bounds, Child
 from lithify.gateway.standing.guard import NOT_STARTED
 from lithify.gateway.standing.options import StandingOptions
 from lithify.gateway.standing.output import JobOutput
-from lithify.gateway.standing.plan import LOST, delay_ms, failures_after, plan
+from lithify.gateway.standing.plan import LATE, LOST, delay_ms, failures_after, plan
 from lithify.gateway.standing.reporter import JobReporter
 from lithify.model.jobs.definition import JobState, StandingJob, StoredJob
 from lithify.ports.clock import Clock
@@ -57,15 +57,15 @@ class Runs:
         """
         over = self._ended(held)
         for name in held.keys() & self._runs.keys():
-            self._runs[name].child.until(held[name])
+            self._renew(self._runs[name], held[name])
         definitions = {name: stored.job for name, stored in jobs.items()}
         running = {name: run.job for name, run in self._runs.items()}
         todo = plan(definitions, frozenset(taken) - over, running, held, ending=ending)
+        for name, why in todo.stop.items():
+            self._stop(self._runs[name], why, ending=ending)
         for name in todo.start:
             if not self._began(jobs[name], held[name]):
                 over.add(name)
-        for name, why in todo.stop.items():
-            self._stop(self._runs[name], why, ending=ending)
         with self._lock:
             self._outputs = {n: output for n, output in self._outputs.items() if n in jobs or n in self._runs}
         return frozenset((*over, *todo.drop))
@@ -109,6 +109,14 @@ class Runs:
         self._reporter.report(JobEventKind.STARTED, job.name, command=job.command)
         self._note(job, state)
         return True
+
+    def _renew(self, run: _Run, until_ms: int) -> None:
+        """Passes on how long the lease lasts; to a guard that has sent SIGTERM, as it came too late, that it ends."""
+        now_ms = self._clock.monotonic_ms()
+        if now_ms >= run.child.until_ms - self._bounds.before_ms:
+            run.stopped = run.stopped or LATE
+            run.child.stop(TERMINATED_MS, now_ms)
+        run.child.until(until_ms)
 
     def _stop(self, run: _Run, why: str, *, ending: bool) -> None:
         run.stopped = run.stopped or why

@@ -1,0 +1,89 @@
+"""Runs of jobs where the machine has no more to give, or where all comes too late."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.standing.gateways import waited
+from lithify.api.wiring.system_clock import SystemClock
+from lithify.gateway.standing import guard
+from lithify.gateway.standing.child import Bounds, Child
+from lithify.gateway.standing.guard import processes, steady_ms
+from lithify.gateway.standing.options import StandingOptions
+from lithify.gateway.standing.output import JobOutput
+from lithify.gateway.standing.reporter import JobReporter
+from lithify.gateway.standing.runs import Runs
+from lithify.model.jobs.definition import JobState, StandingJob, StoredJob
+from lithify.reports.jobs.job_events import JobEvent
+
+SLEEPER = (sys.executable, "-c", "import time; time.sleep(600)")
+JOB = StandingJob("job", (), None, paused=False, created_ms=1)
+LEASE_MS = 3_000
+
+
+@pytest.fixture
+def no_thread() -> Iterator[None]:
+    """No thread can be started: none finds place for its stack."""
+    before = threading.stack_size(1 << 46)
+    yield
+    threading.stack_size(before)
+
+
+@pytest.mark.usefixtures("no_thread")
+def test_a_run_without_threads_to_read_it_is_none() -> None:
+    with pytest.raises(OSError, match="thread"):
+        Child(SLEEPER, {}, Bounds.of(60_000), steady_ms() + 60_000, JobOutput(time.sleep))
+    assert processes(below=guard.os.getpid()) == []
+
+
+class Told:
+    """The runs of one gateway, and what they tell."""
+
+    def __init__(self, *program: str) -> None:
+        self.events: list[JobEvent] = []
+        self.notes: list[JobState] = []
+        clock, options = SystemClock(), StandingOptions("g", lease_ms=LEASE_MS, program=program)
+        reporter = JobReporter(clock, "g", self.events.append)
+        self.runs = Runs(options, clock, reporter, lambda _job, state: self.notes.append(state))
+
+    def step(self, until_ms: int, *jobs: StandingJob, taken: tuple[str, ...] = ("job",)) -> None:
+        stored = {job.name: StoredJob(job, None) for job in jobs}
+        self.runs.step(stored, taken, dict.fromkeys(taken, until_ms), ending=False)
+
+
+def test_a_run_that_ended_as_its_lease_was_renewed_too_late_has_not_failed() -> None:
+    told, until_ms = Told(*SLEEPER), steady_ms() + LEASE_MS
+    told.step(until_ms, JOB)
+    assert told.runs.names() == ("job",)
+    waited(lambda: steady_ms() >= until_ms - Bounds.of(LEASE_MS).before_ms)
+    until_ms += 600_000
+    waited(lambda: told.step(until_ms, JOB, taken=()) or not told.runs.names())
+    assert [event.kind for event in told.events] == ["job-started", "job-stopped"]
+    assert (told.notes[-1].failures, told.notes[-1].next_ms) == (0, None)
+
+
+def test_a_command_is_not_started_after_its_lease(tmp_path: Path) -> None:
+    """As by a gateway that was frozen between the last look at its lease and the start."""
+    touched = tmp_path / "touched"
+    command = [sys.executable, guard.__file__, "100", "10", str(steady_ms() - 1), "/bin/touch", str(touched)]
+    assert subprocess.run(command, stdin=subprocess.PIPE, timeout=60).returncode == guard.NOT_STARTED
+    assert not touched.exists()
+
+
+def test_a_run_that_is_to_end_as_it_begins_gets_its_signal() -> None:
+    """Also between the fork of the guard and the start of the command."""
+    for _ in range(10):
+        given = [sys.executable, guard.__file__, "100", "10", str(steady_ms() + 600_000), *SLEEPER]
+        with subprocess.Popen(given, stdin=subprocess.PIPE) as process:
+            assert process.stdin is not None
+            process.stdin.write(b"stop 30000\n")
+            process.stdin.flush()
+            assert process.wait(25) == 128 + signal.SIGTERM
