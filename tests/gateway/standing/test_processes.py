@@ -6,16 +6,21 @@ import os
 import shutil
 import signal
 import sqlite3
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from threading import Event
 
 import pytest
 
-from gateway.standing.gateways import LEASE_MS, GatewayProcess, Journal, is_running, kill, waited
+from gateway.standing.gateways import LEASE_MS, ODD_JOB, WAIT_S, GatewayProcess, Journal, is_running, kill, waited
 from lithify.api.wiring.system_clock import SystemClock
 from lithify.coordination.leases.gateways.jobs_sql import SqlStandingJobs, open_standing_jobs
+from lithify.daemons.stop import Stop
+from lithify.gateway.standing.options import StandingOptions
+from lithify.gateway.standing.standing_jobs import StandingJobs
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.jobs.definition import JobState, StandingJob
 from support.processes.frozen import freeze as stop
@@ -295,6 +300,27 @@ def test_a_database_that_is_away_for_longer_than_a_lease(
         gateway.wait_for("job-started", times=2)
         gateway.signal(signal.SIGTERM)
         assert gateway.ended() == 0
+    journal.check_alone()
+
+
+def test_a_gateway_whose_events_nobody_reads_leaves_its_jobs_to_others(
+    url: str, jobs: SqlStandingJobs, journal: Journal
+) -> None:
+    """As on a terminal after Ctrl-S: the thread that prints hangs, and tells no process how long it may run."""
+    added(jobs, "works", journal)
+    printed, stop = Event(), Stop()
+    options = StandingOptions("a", lease_ms=LEASE_MS, program=(sys.executable, ODD_JOB))
+    hangs = StandingJobs(jobs, SystemClock(), options, stop, lambda _event: printed.wait(WAIT_S))
+    hangs.start()
+    try:
+        waited(lambda: journal.times("alive"))
+        with GatewayProcess(url, "b") as other:
+            other.wait_for("job-started")
+            waited(lambda: len(journal.pids()) == 2)
+    finally:
+        printed.set()
+        hangs.close()
+    waited(journal.is_silent)
     journal.check_alone()
 
 

@@ -61,11 +61,11 @@ class Runs:
         definitions = {name: stored.job for name, stored in jobs.items()}
         running = {name: run.job for name, run in self._runs.items()}
         todo = plan(definitions, frozenset(taken) - over, running, held, ending=ending)
-        for name, why in todo.stop.items():
-            self._stop(self._runs[name], why, ending=ending)
         for name in todo.start:
             if not self._began(jobs[name], held[name]):
                 over.add(name)
+        for name, why in todo.stop.items():
+            self._stop(self._runs[name], why, ending=ending)
         with self._lock:
             self._outputs = {n: output for n, output in self._outputs.items() if n in jobs or n in self._runs}
         return frozenset((*over, *todo.drop))

@@ -47,6 +47,8 @@ class StandingJobs:
         """None until there is a job: a gateway without any writes nothing."""
         self._reporter = JobReporter(clock, options.gateway, listener)
         self._runs = Runs(options, clock, self._reporter, self._keep_note)
+        self._stepped_ms = clock.monotonic_ms()
+        """When `step` was last done."""
         self._closed = Event()
         self._threads: list[Thread] = []
         self._lock = Lock()
@@ -61,6 +63,7 @@ class StandingJobs:
 
     def start(self) -> None:
         """Begins, on threads of its own."""
+        self._stepped_ms = self._clock.monotonic_ms()
         supervisor = Supervisor("standing jobs", self._stop, self._clock.monotonic_ms, self._reporter.defect)
         self._threads = [supervisor.start(step, self._closed) for step in (self.step, self.beat)]
 
@@ -93,15 +96,21 @@ class StandingJobs:
             jobs, taken = self._jobs, self._taken - self._over
         held = {name: until_ms for name in taken if (until_ms := self._held_until_ms(name)) is not None}
         over = self._runs.step(jobs, taken, held, ending=self._stop.asked.is_set())
+        self._stepped_ms = self._clock.monotonic_ms()
         with self._lock:
             self._over |= over
         self._closed.wait(TICK_S)
         return True
 
     def beat(self) -> bool:
-        """Renews leases, reads what is to be done, and stores what was done. Waits for the database."""
+        """Renews leases, reads what is to be done, and stores what was done. Waits for the database.
+
+        Not while `step` hangs, as where nobody reads what this program prints: the leases end, as the processes do.
+        """
         if self._closed.wait(min(BEAT_MS, self._options.lease_ms // HEARTBEATS_PER_LEASE) / 1000):
             return False
+        if self._clock.monotonic_ms() - self._stepped_ms > self._options.lease_ms:
+            return True
         try:
             self._share()
         except CoordinationError as error:
