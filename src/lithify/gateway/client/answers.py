@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from lithify import errors
-from lithify.errors import GatewayError, LithifyError, RefusedError
-from lithify.gateway.client.connection import Answer
+from lithify.errors import GatewayError, LithifyError, RefusedError, UnknownOutcomeError
+from lithify.gateway.client.connection import Answer, Request
 
 T = TypeVar("T")
 
@@ -80,6 +80,20 @@ def json_of(answer: Answer, url: str) -> Any:
     if answer.status == HTTPStatus.UNAUTHORIZED:
         error.hint = _TOKEN
     raise error
+
+
+def done_of(request: Request, answer: Answer, url: str) -> Any:
+    """What `json_of` returns; raises what it does, and `UnknownOutcomeError` for a change whose answer was cut.
+
+    A gateway that ends, or a proxy before it, may cut an answer anywhere, also within its head.
+    """
+    try:
+        return json_of(answer, url)
+    except GatewayError as error:
+        if not request.changes or 300 <= answer.status < 500:
+            raise
+        unknown = f"{error.message}; whether it did what was requested is not known"
+        raise UnknownOutcomeError(unknown, hint=request.look) from None
 
 
 def told_as(kind: type[T], told: Any, url: str) -> T:

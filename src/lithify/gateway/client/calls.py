@@ -16,9 +16,9 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from lithify.errors import RefusedError, RoundsFailedError
-from lithify.gateway.client.answers import ToldError, ToldPage, error_of, json_of, report_of, told_as
+from lithify.gateway.client.answers import ToldError, ToldPage, done_of, error_of, report_of, told_as
 from lithify.gateway.client.connection import Connection, Request
-from lithify.gateway.operations.operation import Operation
+from lithify.gateway.operations.operation import Operation, Target
 from lithify.model.cursor import AtTime
 from lithify.model.message import MessageId
 from lithify.reports.report import Reports
@@ -56,11 +56,11 @@ class Gateway:
 
     def _request(self, operation: Operation, path: str, given: Mapping[str, Any], place: Mapping[str, str]) -> Request:
         if operation.changes:
-            return Request(operation.method, path, json.dumps(given).encode(), _look(place))
+            return Request(operation.method, path, json.dumps(given).encode(), _look(operation, place))
         return Request(operation.method, path + _query(given))
 
     def _told(self, request: Request) -> Any:
-        return json_of(self.connection.ask(request), self._url)
+        return done_of(request, self.connection.ask(request), self._url)
 
     def _listed(self, operation: Operation, path: str, given: Mapping[str, Any], failed: Listener | None) -> Any:
         """All pages of a list; `failed` gets the items that could not be read, as their names and errors."""
@@ -161,8 +161,10 @@ def _query(given: Mapping[str, Any]) -> str:
     return f"?{urlencode(pairs, doseq=True)}" if pairs else ""
 
 
-def _look(place: Mapping[str, str]) -> str:
+def _look(operation: Operation, place: Mapping[str, str]) -> str:
     """How to find out what a request has done."""
+    if operation.of is Target.STANDING_JOBS:
+        return "`lithify gateway job list` shows what was done"
     match place:
         case {"topic": name}:
             return f"`lithify history {name}` and `lithify status {name}` show what was done"

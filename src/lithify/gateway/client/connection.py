@@ -95,11 +95,11 @@ class Connection:
         Raises as `ask` does until it begins. Then `OSError` or `HTTPException` from its methods say that it broke off.
         """
         try:
-            connection = self._connected()
+            connection = self._connected(self._within_s)
             response = self._sent(connection, request, SILENT_S)
         except _FailedError as failed:
             raise failed.told from None
-        with closing(connection):
+        with closing(connection), response:
             yield response
 
     def close(self) -> None:
@@ -108,7 +108,7 @@ class Connection:
 
     def _asked(self, request: Request, within_s: float) -> Answer:
         kept, self._kept = (None, self._kept) if request.changes else (self._kept, None)
-        connection = kept or self._connected()
+        connection = kept or self._connected(within_s)
         response = self._sent(connection, request, within_s)
         try:
             answer = answer_of(response, self._read(response))
@@ -133,17 +133,17 @@ class Connection:
             )
         return body
 
-    def _connected(self) -> HTTPConnection:
+    def _connected(self, within_s: float) -> HTTPConnection:
         """A new connection. Raises `_FailedError`."""
         address, proxy = self.address, self.address.proxy
         where = (address.host, address.port) if proxy is None else (proxy.host, proxy.port)
         connection: HTTPConnection
         if address.is_tls:
-            connection = HTTPSConnection(*where, timeout=min(CONNECT_S, self._within_s), context=self._context())
+            connection = HTTPSConnection(*where, timeout=min(CONNECT_S, within_s), context=self._context())
             if proxy is not None:
                 connection.set_tunnel(address.host, address.port, self._of_proxy())
         else:
-            connection = HTTPConnection(*where, timeout=min(CONNECT_S, self._within_s))
+            connection = HTTPConnection(*where, timeout=min(CONNECT_S, within_s))
         try:
             connection.connect()
         except (OSError, HTTPException) as error:

@@ -28,9 +28,9 @@ from http.client import HTTPException, HTTPResponse
 from threading import Thread
 from typing import Any
 
-from lithify.errors import GatewayError, LithifyError, UnknownOutcomeError
-from lithify.gateway.client.answers import ToldJob, json_of, told_as
-from lithify.gateway.client.connection import MOST_BYTES, Connection, Request, answer_of
+from lithify.errors import BusyError, GatewayError, LithifyError, UnknownOutcomeError
+from lithify.gateway.client.answers import ToldJob, done_of, json_of, told_as
+from lithify.gateway.client.connection import MOST_BYTES, Answer, Connection, Request, answer_of
 from lithify.gateway.operations.operation import PREFIX
 from lithify.ports.engine import COMMIT
 
@@ -123,35 +123,45 @@ class Job:
                 if response.status == _BUSY:
                     return self._polled()
                 if response.status != 200:
-                    raise self._untold(response)
+                    raise self._untold(answer_of(response, _body(response)))
                 end = self._read(response)
         except GatewayError:
             return None
         return None if end is None else told_as(ToldJob, end, self._url)
 
-    def _untold(self, response: HTTPResponse) -> UnknownOutcomeError:
+    def _untold(self, answer: Answer) -> UnknownOutcomeError:
         """Why a gateway that answers does not tell of the job."""
-        if response.status == _UNKNOWN:
+        if answer.status == _UNKNOWN:
             ended = f"has no job {self._id} any more: it has restarted, which ended the job, or another gateway answers"
             return self._lost(ended)
-        why = f"status {response.status}"
+        why = f"status {answer.status}"
         try:
-            json_of(answer_of(response, response.read(MOST_BYTES)), self._url)
-        except (OSError, HTTPException, LithifyError) as error:
-            why = error.message if isinstance(error, LithifyError) else str(error)
+            json_of(answer, self._url)
+        except LithifyError as error:
+            why = error.message
         return self._lost(f"tells no more of job {self._id}, which goes on: {why}")
 
     def _polled(self) -> ToldJob | None:
-        """Its end, if it has ended by now. Raises `GatewayError`."""
+        """Its end, if it has ended by now. Raises `UnknownOutcomeError` or `GatewayError`."""
         time.sleep(POLL_S)
-        job = self._job(Request("GET", self._place))
+        answer = self.connection.ask(Request("GET", self._place))
+        try:
+            job = told_as(ToldJob, json_of(answer, self._url), self._url)
+        except BusyError:
+            self._lives = True
+            return None
+        except LithifyError as error:
+            if isinstance(error, GatewayError) and answer.status != _UNKNOWN:
+                raise
+            raise self._untold(answer) from None
         self._lives = True
         if (reached := job.progress) is not None and "progress" in self.listeners:
             self.listeners["progress"](reached.phase, reached.done, reached.total)
         return None if job.ended_ms is None else job
 
     def _job(self, request: Request, within_s: float | None = None) -> ToldJob:
-        return told_as(ToldJob, json_of(self.connection.ask(request, within_s=within_s), self._url), self._url)
+        told = done_of(request, self.connection.ask(request, within_s=within_s), self._url)
+        return told_as(ToldJob, told, self._url)
 
     def _read(self, response: HTTPResponse) -> Mapping[str, Any] | None:
         """Hands events to the listeners; returns the job at its end, None where the events break off."""
@@ -220,6 +230,13 @@ class Job:
     @property
     def _url(self) -> str:
         return self.connection.address.url
+
+
+def _body(response: HTTPResponse) -> bytes:
+    """As much of an answer as came."""
+    with suppress(OSError, HTTPException):
+        return response.read(MOST_BYTES)
+    return b""
 
 
 def _events(response: HTTPResponse) -> Iterator[Event]:
