@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
+from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
 
 import lithify
 from lithify import Lake
+from lithify.coordination.leases.database import engine_at
 from lithify.coordination.leases.gateways import jobs_sql
 from lithify.coordination.leases.gateways.jobs_sql import SqlStandingJobs, open_standing_jobs
+from lithify.coordination.leases.lease_transactions import Transactions
 from lithify.errors import CoordinationError, RefusedError
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.jobs.definition import JobState, StandingJob, StoredJob
 from lithify.reports.jobs import UNSEEN_MS, JobStanding, StandingJobInfo
+
+T = TypeVar("T")
 
 JOB = StandingJob("in", ("hydrate", "ü \n'"), None, paused=False, created_ms=5)
 RUNNING = JobState("g", running=True, since_ms=10, seen_ms=20)
@@ -67,6 +75,30 @@ def test_a_note_of_a_removed_job_is_not_one_of_its_successor(jobs: SqlStandingJo
     jobs.add(later)
     jobs.note([(JOB, RUNNING)])
     assert jobs.jobs() == (StoredJob(later, None),)
+
+
+class AnswerLost(Transactions):
+    """Of each transaction the first commit is done, and its answer is lost."""
+
+    def _tried(self, work: Callable[[Connection], T]) -> T:
+        self._lost = False
+        return super()._tried(work)
+
+    def _once(self, work: Callable[[Connection], T]) -> T:
+        done = super()._once(work)
+        if not self._lost:
+            self._lost = True
+            raise OperationalError("COMMIT", {}, OSError("connection reset"))
+        return done
+
+
+def test_what_was_done_is_told_so_where_the_answer_was_lost(url: str, jobs: SqlStandingJobs) -> None:
+    lossy = SqlStandingJobs(AnswerLost(engine_at(url)), jobs.scope)
+    assert lossy.add(JOB)
+    assert lossy.pause("in", paused=True)
+    assert lossy.remove("in")
+    assert jobs.jobs() == ()
+    assert not lossy.remove("in")
 
 
 def test_there_is_a_bound(jobs: SqlStandingJobs, monkeypatch: pytest.MonkeyPatch) -> None:

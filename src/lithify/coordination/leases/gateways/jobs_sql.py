@@ -87,10 +87,13 @@ class SqlStandingJobs:
     def remove(self, name: str) -> bool:
         """Forgets a job and what is noted of it; False if there is none."""
 
+        found = False
+
         def remove(connection: Connection) -> bool:
-            if not has_table(connection, JOBS):
-                return False
-            return connection.execute(delete(JOBS).where(self._named(name))).rowcount > 0
+            nonlocal found  # by the first of two, if its commit was done and its answer lost
+            if has_table(connection, JOBS):
+                found |= connection.execute(delete(JOBS).where(self._named(name))).rowcount > 0
+            return found
 
         return self._transactions.done(remove)
 
