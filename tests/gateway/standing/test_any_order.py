@@ -1,4 +1,4 @@
-"""Standing jobs on two gateways while anything happens to them, in any order: none runs twice, and all run in the end."""
+"""Standing jobs on two gateways while anything happens to them: none runs twice at once, and all run in the end."""
 
 from __future__ import annotations
 

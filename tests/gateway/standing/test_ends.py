@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -12,19 +13,25 @@ from pathlib import Path
 
 import pytest
 
-from gateway.standing.gateways import waited
+from gateway.standing.gateways import is_running, waited
 from lithify.api.wiring.system_clock import SystemClock
 from lithify.gateway.standing import guard
 from lithify.gateway.standing.child import Bounds, Child
 from lithify.gateway.standing.guard import processes, steady_ms
 from lithify.gateway.standing.options import StandingOptions
 from lithify.gateway.standing.output import JobOutput
+from lithify.gateway.standing.plan import LOST
 from lithify.gateway.standing.reporter import JobReporter
 from lithify.gateway.standing.runs import Runs
 from lithify.model.jobs.definition import JobState, StandingJob, StoredJob
 from lithify.reports.jobs.job_events import JobEvent
 
 SLEEPER = (sys.executable, "-c", "import time; time.sleep(600)")
+SLOW = (
+    sys.executable,
+    "-c",
+    "import signal, time; signal.signal(15, lambda *_: time.sleep(0.5) or exit()); time.sleep(600)",
+)
 JOB = StandingJob("job", (), None, paused=False, created_ms=1)
 LEASE_MS = 3_000
 
@@ -41,7 +48,7 @@ def no_thread() -> Iterator[None]:
 def test_a_run_without_threads_to_read_it_is_none() -> None:
     with pytest.raises(OSError, match="thread"):
         Child(SLEEPER, {}, Bounds.of(60_000), steady_ms() + 60_000, JobOutput(time.sleep))
-    assert processes(below=guard.os.getpid()) == []
+    assert processes(below=os.getpid()) == []
 
 
 class Told:
@@ -54,19 +61,21 @@ class Told:
         reporter = JobReporter(clock, "g", self.events.append)
         self.runs = Runs(options, clock, reporter, lambda _job, state: self.notes.append(state))
 
-    def step(self, until_ms: int, *jobs: StandingJob, taken: tuple[str, ...] = ("job",)) -> None:
-        stored = {job.name: StoredJob(job, None) for job in jobs}
-        self.runs.step(stored, taken, dict.fromkeys(taken, until_ms), ending=False)
+    def step(self, until_ms: int, job: StandingJob) -> None:
+        self.runs.step({job.name: StoredJob(job, None)}, {job.name}, {job.name: until_ms}, ending=False)
 
 
-def test_a_run_that_ended_as_its_lease_was_renewed_too_late_has_not_failed() -> None:
-    told, until_ms = Told(*SLEEPER), steady_ms() + LEASE_MS
+@pytest.mark.parametrize("program", [SLEEPER, SLOW], ids=["ends first", "is renewed first"])
+def test_a_run_that_ended_as_its_lease_was_renewed_too_late_has_not_failed(program: tuple[str, ...]) -> None:
+    told, until_ms = Told(*program), steady_ms() + LEASE_MS
     told.step(until_ms, JOB)
     assert told.runs.names() == ("job",)
     waited(lambda: steady_ms() >= until_ms - Bounds.of(LEASE_MS).before_ms)
-    until_ms += 600_000
-    waited(lambda: told.step(until_ms, JOB, taken=()) or not told.runs.names())
+    if program is SLEEPER:
+        waited(lambda: not any(map(is_running, processes(below=os.getpid()))))
+    waited(lambda: told.step(until_ms + 600_000, JOB) or told.events[1:])
     assert [event.kind for event in told.events] == ["job-started", "job-stopped"]
+    assert told.events[-1].facts["reason"] == LOST
     assert (told.notes[-1].failures, told.notes[-1].next_ms) == (0, None)
 
 
@@ -74,7 +83,7 @@ def test_a_command_is_not_started_after_its_lease(tmp_path: Path) -> None:
     """As by a gateway that was frozen between the last look at its lease and the start."""
     touched = tmp_path / "touched"
     command = [sys.executable, guard.__file__, "100", "10", str(steady_ms() - 1), "/bin/touch", str(touched)]
-    assert subprocess.run(command, stdin=subprocess.PIPE, timeout=60).returncode == guard.NOT_STARTED
+    assert subprocess.run(command, stdin=subprocess.PIPE, timeout=60, check=False).returncode == guard.NOT_STARTED
     assert not touched.exists()
 
 

@@ -1,9 +1,8 @@
-"""Standing jobs on a gateway whose database fails at any one call, or loses its answer: the jobs run, and end, as asked."""
+"""Standing jobs on a gateway whose database fails at any one call, or loses its answer: a job runs and ends."""
 
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar

@@ -303,6 +303,19 @@ def test_a_database_that_is_away_for_longer_than_a_lease(
     journal.check_alone()
 
 
+def test_a_database_that_is_made_anew(url: str, jobs: SqlStandingJobs, journal: Journal, tmp_path: Path) -> None:
+    added(jobs, "works", journal)
+    with GatewayProcess(url) as gateway:
+        waited(lambda: journal.times("alive"))
+        (tmp_path / "leases.db").unlink()
+        gateway.wait_for("job-stopped")
+        added(jobs, "works", journal)
+        gateway.wait_for("recovered")
+        gateway.wait_for("job-started", times=2)
+    waited(journal.is_silent)
+    journal.check_alone()
+
+
 def test_a_gateway_whose_events_nobody_reads_leaves_its_jobs_to_others(
     url: str, jobs: SqlStandingJobs, journal: Journal
 ) -> None:

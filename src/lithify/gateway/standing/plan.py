@@ -57,7 +57,6 @@ def plan(
 
 
 LOST = "its lease is lost"
-LATE = "its lease was renewed late"
 
 
 def _why_stopped(job: StandingJob, now: StandingJob | None, *, held: bool, ending: bool) -> str | None:

@@ -11,7 +11,7 @@ from lithify.gateway.standing.child import LOST_MS, TERMINATED_MS, Bounds, Child
 from lithify.gateway.standing.guard import NOT_STARTED
 from lithify.gateway.standing.options import StandingOptions
 from lithify.gateway.standing.output import JobOutput
-from lithify.gateway.standing.plan import LATE, LOST, delay_ms, failures_after, plan
+from lithify.gateway.standing.plan import LOST, delay_ms, failures_after, plan
 from lithify.gateway.standing.reporter import JobReporter
 from lithify.model.jobs.definition import JobState, StandingJob, StoredJob
 from lithify.ports.clock import Clock
@@ -111,10 +111,10 @@ class Runs:
         return True
 
     def _renew(self, run: _Run, until_ms: int) -> None:
-        """Passes on how long the lease lasts; to a guard that has sent SIGTERM, as it came too late, that it ends."""
-        now_ms = self._clock.monotonic_ms()
-        if now_ms >= run.child.until_ms - self._bounds.before_ms:
-            run.stopped = run.stopped or LATE
+        """Passes on how long the lease lasts. A guard that has sent SIGTERM, as that comes too late, is to go on."""
+        now_ms, known_ms = self._clock.monotonic_ms(), run.child.until_ms
+        if until_ms > known_ms and now_ms >= known_ms - self._bounds.before_ms:
+            run.stopped = run.stopped or LOST
             run.child.stop(TERMINATED_MS, now_ms)
         run.child.until(until_ms)
 
@@ -133,7 +133,7 @@ class Runs:
             if (code := run.child.ended(now_ms)) is not None:
                 error, error_code = run.output.error()
                 state = replace(run.state, error=error, error_code=error_code, report=run.output.report())
-                is_lost = now_ms >= held.get(name, 0) - self._bounds.before_ms
+                is_lost = now_ms >= min(held.get(name, 0), run.child.until_ms) - self._bounds.before_ms
                 stopped = run.stopped or (LOST if is_lost else None)
                 self._note_end(run.job, state, code, now_ms - run.begun_ms, stopped)
                 with self._lock:

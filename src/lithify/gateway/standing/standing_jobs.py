@@ -128,6 +128,8 @@ class StandingJobs:
             leases = LeaseKeeper(self._store.leases, self._owner, lease_ms, clock.monotonic_ms, self._prefix)
             self._leases = leases
         elif (error := leases.renew().error) is not None:
+            if leases.held() == 0:
+                self._store.make_leases()
             raise error
         leases.observe()
         self._store_notes(leases)

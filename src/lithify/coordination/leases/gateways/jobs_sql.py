@@ -47,6 +47,10 @@ class SqlStandingJobs:
         """The leases of gateways, of all warehouses that share the database."""
         return SqlCoordination(self._transactions, table=JOB_LEASES)
 
+    def make_leases(self) -> None:
+        """Makes the table of leases if there is none, as in a database that has been made anew."""
+        self._transactions.done(lambda connection: make_table(connection, JOB_LEASES))
+
     def jobs(self) -> tuple[StoredJob, ...]:
         """All jobs by name. Creates nothing."""
         wanted = select(JOBS).where(JOBS.c.scope == self._scope).order_by(JOBS.c.name)
