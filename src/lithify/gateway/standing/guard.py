@@ -96,9 +96,11 @@ class Guard:
     def run(self) -> int:
         """Returns the exit code of the command, once all its processes have ended.
 
-        It is not started where it would have to end by now: a gateway that was frozen may have begun this program.
+        It is not started after its time, nor without its gateway: one that was frozen may have begun this program.
         """
-        if steady_ms() >= self._ends()[0]:
+        while self._unread is not None and select.select([0], [], [], 0)[0]:
+            self._obey()
+        if self._unread is None or steady_ms() >= self._until_ms - self._margin_ms - self._grace_ms:
             return NOT_STARTED
         self._pid = _started(self._command)
         while self._code is None:
