@@ -105,7 +105,7 @@ class StandingJobs:
     def beat(self) -> bool:
         """Renews leases, reads what is to be done, and stores what was done. Waits for the database.
 
-        Not while `step` hangs, as where nobody reads what this program prints: the leases end, as the processes do.
+        Not while `step` stalls, as where nobody reads what this program prints: the leases end, as the processes do.
         """
         if self._closed.wait(min(BEAT_MS, self._options.lease_ms // HEARTBEATS_PER_LEASE) / 1000):
             return False

@@ -48,7 +48,7 @@ class SqlStandingJobs:
         return SqlCoordination(self._transactions, table=JOB_LEASES)
 
     def make_leases(self) -> None:
-        """Makes the table of leases if there is none, as in a database that has been made anew."""
+        """Makes the table of leases if there is none, as in a database that was recreated."""
         self._transactions.done(lambda connection: make_table(connection, JOB_LEASES))
 
     def jobs(self) -> tuple[StoredJob, ...]:
