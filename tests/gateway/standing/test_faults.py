@@ -30,7 +30,7 @@ SLEEPER = (sys.executable, "-c", "import time; time.sleep(600)")
 
 
 class Still(SystemClock):
-    """A steady clock that stands still, an hour ahead: no lease ends, and no guard loses patience."""
+    """A steady clock that never moves, an hour ahead: no lease ends, and no guard loses patience."""
 
     def __init__(self) -> None:
         self._now_ms = super().monotonic_ms() + HOUR_MS
