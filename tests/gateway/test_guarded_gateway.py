@@ -27,7 +27,10 @@ def test_its_own_pages_and_programs_may(served: Served):
     "host", ["evil.example", "evil.example:7660", "127.0.0.1.evil.example", "127.8.8.8", "[::2]", "", "["]
 )
 def test_another_name_for_this_machine_is_refused(served: Served, host):
-    assert served.ask("GET", "/api/v1/topics", headers={"Host": host}).status_code in (400, 421)
+    answer = served.ask("GET", "/api/v1/topics", headers={"Host": host})
+    name = host.removesuffix(":7660").strip("[]")
+    hints = {400: "send the host of the gateway's URL", 421: f"run it with `--allow-host {name}`"}
+    assert hints[answer.status_code] in answer.json()["hint"]
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "127.0.0.1:9", "[::1]:7660"])

@@ -91,6 +91,8 @@ def test_a_job_that_fails_has_the_error(served: Served):
         ("GET", f"{ORDERS}/status", {"params": {"later": 1}}, 400, "InvalidInput"),
         ("GET", "/api/v1/topics", {"params": {"limit": -1}}, 400, "InvalidInput"),
         ("GET", "/api/v1/jobs", {"params": {"offset": "x"}}, 400, "InvalidInput"),
+        ("GET", "/api/v1/jobs", {"params": {"limit": 0}}, 400, "InvalidInput"),
+        ("GET", "/api/v1/topics", {"params": {"limit": "00"}}, 400, "InvalidInput"),
         ("POST", f"{ORDERS}/rounds", {"data": "{"}, 400, "InvalidInput"),
         ("PATCH", ORDERS, {"data": '{"config":' + '{"a":' * 100_000}, 400, "InvalidInput"),
         ("POST", "/api/v1/topics", {"json": {"name": "shop/orders"}}, 409, "TopicExists"),
@@ -107,10 +109,28 @@ def test_errors_are_problems_with_the_codes_of_the_command_line(served: Served, 
     assert told["exit_code"] == 2
 
 
-@pytest.mark.parametrize("path", ["/nothing", "/api/v1/topics/a/b/c", "/api/v1/topics/", "/api/v1/jobs/none"])
+@pytest.mark.parametrize("path", ["/nothing", "/api/v1/topics/a/b/c", "/api/v1/topics/", f"/{'a' * 4000}"])
 def test_paths_that_there_are_not_are_problems(served: Served, path):
     answer = served.ask("GET", path)
     assert (answer.status_code, answer.headers["Content-Type"]) == (404, "application/problem+json")
+    assert answer.json() == {
+        "type": "about:blank",
+        "title": "InvalidInput",
+        "status": 404,
+        "detail": f"there is nothing at {path[:200]}",
+        "code": "InvalidInput",
+        "hint": "GET /openapi.json describes what there is; write / in a name as %2F",
+        "exit_code": 2,
+    }
+
+
+def test_a_job_that_there_is_not_is_a_problem(served: Served):
+    told = served.ask("GET", "/api/v1/jobs/none").json()
+    assert (told["status"], told["code"], told["hint"]) == (
+        404,
+        "InvalidInput",
+        "GET /api/v1/jobs lists those that there are",
+    )
 
 
 def test_a_slash_in_the_name_of_a_topic_is_explained(served: Served):
@@ -207,6 +227,9 @@ def test_the_description_names_every_operation(served: Served):
 def test_a_method_that_a_path_has_not_names_those_that_it_has(served: Served):
     answer = served.ask("DELETE", "/api/v1/status")
     assert (answer.status_code, set(answer.headers["Allow"].split(", "))) == (405, {"GET", "HEAD"})
+    told = answer.json()
+    assert (told["code"], told["detail"]) == ("InvalidInput", "/api/v1/status takes GET, HEAD, not DELETE")
+    assert told["hint"].startswith("GET /openapi.json")
 
 
 def test_every_reference_of_the_description_is_to_something_in_it(served: Served):

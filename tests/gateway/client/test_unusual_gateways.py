@@ -35,6 +35,7 @@ def test_no_gateway(ask):
         (says(b"<html>", "text/html"), "is not a gateway of Lithify: it answered 200 with text/html"),
         (says(b"", "text/html", 301, Location="http://elsewhere/"), "redirects to http://elsewhere/, which is not"),
         (says({"detail": "Not Found"}, status=404), "does not know this request: it answered 404"),
+        (problem("InvalidInput", "nothing", 405), "does not know this request: it answered 405"),
         (says(b"{"), "answered with what is not JSON"),
         (says({"items": [{"topic": "t"}], "next": None}), "another TopicInfo than this version knows"),
         (hangs_up, "did not answer: "),

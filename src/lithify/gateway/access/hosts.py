@@ -73,12 +73,14 @@ class AllowedHosts:
         text = headers.get(b"host")
         authority = None if text is None else parse_authority(text)
         if authority is None:
-            return malformed("the request has no header Host that names a host")
+            return malformed(
+                "the request has no header Host that names a host", hint="send the host of the gateway's URL"
+            )
         if authority.host in LOOPBACK_NAMES | self.more or authority.host == _normal(server):
             return None
         return forbidden(
             f"this gateway is not known as {authority.host}",
-            hint="use its address, or run it with `--allow-host NAME`",
+            hint=f"use its address, or, if that is a name of it, run it with `--allow-host {authority.host}`",
             status=HTTPStatus.MISDIRECTED_REQUEST,
         )
 

@@ -11,13 +11,14 @@ from typing import Any, TypeVar
 import msgspec
 
 from lithify import errors
-from lithify.errors import GatewayError, LithifyError, RefusedError, UnknownOutcomeError
+from lithify.errors import GatewayError, InvalidInputError, LithifyError, RefusedError, UnknownOutcomeError
 from lithify.gateway.client.connection import Answer, Request
 
 T = TypeVar("T")
 
 PROBLEM = "application/problem+json"
 _TOKEN = "pass --gateway-token-file FILE, or set $LITHIFY_GATEWAY_TOKEN; `lithify token create` makes a token"
+_NOTHING_THERE = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 _VERSIONS = "compare the versions of Lithify here and on the machine of the gateway"
 
 
@@ -72,7 +73,8 @@ def json_of(answer: Answer, url: str) -> Any:
         raise GatewayError(f"the gateway at {url} answered with what is not JSON", hint=_VERSIONS) from None
     if answer.status < 300:
         return told
-    if not isinstance(told, dict) or "code" not in told:
+    code = told.get("code") if isinstance(told, dict) else None
+    if code is None or (answer.status in _NOTHING_THERE and code == InvalidInputError("").code):
         raise GatewayError(
             f"the gateway at {url} does not know this request: it answered {answer.status}", hint=_VERSIONS
         )

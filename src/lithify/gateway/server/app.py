@@ -17,6 +17,7 @@ from lithify.api.lake import Lake
 from lithify.coordination.leases.gateways.appends_sql import SqlAppendNotes
 from lithify.errors import LithifyError
 from lithify.gateway.access.audit import note
+from lithify.gateway.access.hosts import SHOWN
 from lithify.gateway.appends.appends import Appends
 from lithify.gateway.server.health import Render, health_routes, no_metrics
 from lithify.gateway.server.jobs.job_routes import job_routes
@@ -27,7 +28,7 @@ from lithify.gateway.server.live.stream import Live
 from lithify.gateway.server.live.watched import Watched, WatchedLake
 from lithify.gateway.server.openapi import description
 from lithify.gateway.server.paths import EncodedSlashes
-from lithify.gateway.server.problems import problem, problem_of
+from lithify.gateway.server.problems import UnknownPathError, problem_of
 from lithify.gateway.server.records.append_route import AppendRoute
 from lithify.gateway.server.records.read_routes import ReadRoutes
 from lithify.gateway.server.routes import routes
@@ -70,11 +71,15 @@ def application(gateway: Gateway) -> ASGIApp:
     return EncodedSlashes(app)
 
 
-async def _http_problem(_request: Request, error: Exception) -> Response:
+async def _http_problem(request: Request, error: Exception) -> Response:
     """No such path, or another method."""
     assert isinstance(error, HTTPException)
-    hint = "GET /openapi.json describes what there is; in the name of a topic or stream, write %2F for a slash"
-    return problem(error.status_code, error.detail, hint, headers=error.headers)
+    path = bytes(request.scope["raw_path"]).decode("latin-1")[:SHOWN]
+    methods = (error.headers or {}).get("Allow")
+    why = f"there is nothing at {path}" if methods is None else f"{path} takes {methods}, not {request.method}"
+    told = UnknownPathError(why, hint="GET /openapi.json describes what there is; write / in a name as %2F")
+    note(request.scope, code=told.code)
+    return problem_of(told, error.status_code, error.headers)
 
 
 async def _error_problem(request: Request, error: Exception) -> Response:

@@ -22,7 +22,11 @@ COMPONENTS: dict[str, Any] = {
             "state": {"enum": [state.value for state in JobState]},
             "begun_ms": _TIME,
             "ended_ms": _TIME,
-            "progress": {"type": ["object", "null"], "properties": {"phase": _TEXT, "done": _NUMBER, "total": _NUMBER}},
+            "progress": {
+                "type": ["object", "null"],
+                "description": "Of a job that runs.",
+                "properties": {"phase": _TEXT, "done": _NUMBER, "total": _NUMBER},
+            },
             "report": {"type": ["object", "null"], "description": "What the operation returns, once it is done."},
             "error": {"type": ["object", "null"], "description": "As the command line prints errors with --json."},
         },
@@ -44,8 +48,8 @@ COMPONENTS: dict[str, Any] = {
 }
 SECURITY = {"bearer": {"type": "http", "scheme": "bearer", "description": "`lithify token create` makes one."}}
 PAGING = [
-    {"name": name, "in": "query", "schema": {"type": "integer", "minimum": 0}, "description": text}
-    for name, text in (("offset", "Of the first item."), ("limit", "Items in one response."))
+    {"name": name, "in": "query", "schema": {"type": "integer", "minimum": least}, "description": text}
+    for name, least, text in (("offset", 0, "Of the first item."), ("limit", 1, "Items in one response."))
 ]
 
 

@@ -30,12 +30,16 @@ from lithify.errors import (
 )
 
 
+class UnknownPathError(InvalidInputError):
+    """There is nothing at the path of a request, or it does not take the method."""
+
+
 class UnsupportedMediaError(InvalidInputError):
     """The body of a request is of a type that it does not take."""
 
 
 _STATUS: tuple[tuple[tuple[type[LithifyError], ...], int], ...] = (
-    ((UnknownTopicError, UnknownStreamError, UnknownGroupError, UnknownVersionError), 404),
+    ((UnknownTopicError, UnknownStreamError, UnknownGroupError, UnknownVersionError, UnknownPathError), 404),
     ((TopicExistsError, FencedError, NothingToUndoError, ConflictError), 409),
     ((AccessDeniedError,), 403),
     ((UnsupportedMediaError,), 415),
@@ -65,16 +69,13 @@ def error_json(error: LithifyError, **place: Any) -> dict[str, Any]:
     }
 
 
-def problem(
-    status: int, title: str, detail: str, *, headers: Mapping[str, str] | None = None, **more: Any
+def problem_of(
+    error: LithifyError, status: int | None = None, headers: Mapping[str, str] | None = None, **place: Any
 ) -> JSONResponse:
-    """A response that is a problem."""
-    body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **more}
-    return JSONResponse(body, status, headers, media_type="application/problem+json")
-
-
-def problem_of(error: LithifyError, **place: Any) -> JSONResponse:
-    """The response for an error."""
+    """The response for an error, by default with the status of its class."""
     told = error_json(error, **place)
-    headers = {"Retry-After": str(RETRY_S)} if isinstance(error, BusyError) else None
-    return problem(status_of(error), error.code, told.pop("message"), headers=headers, **told)
+    status = status or status_of(error)
+    if isinstance(error, BusyError):
+        headers = {"Retry-After": str(RETRY_S)}
+    body = {"type": "about:blank", "title": error.code, "status": status, "detail": told.pop("message"), **told}
+    return JSONResponse(body, status, headers, media_type="application/problem+json")

@@ -138,6 +138,8 @@ def to_json(result: Any) -> Any:
 def page_of(items: Sequence[Any], request: Request) -> dict[str, Any]:
     """A part of a list. Raises `InvalidInputError`."""
     offset, limit = (_number(request, name, default) for name, default in (("offset", 0), ("limit", PAGE)))
+    if not limit:
+        raise InvalidInputError("limit 0 is not possible", hint=f"use 1 to {LARGEST_PAGE}")
     end = offset + min(limit, LARGEST_PAGE)
     rest = [(name, value) for name, value in request.query_params.multi_items() if name not in _PAGING]
     path = request.scope["raw_path"].partition(b"?")[0].decode("ascii")

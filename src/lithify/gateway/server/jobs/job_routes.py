@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -12,6 +11,7 @@ from lithify.gateway.access.callers import Caller, caller_of
 from lithify.gateway.operations.table import BY_NAME
 from lithify.gateway.server.jobs.following import events_of
 from lithify.gateway.server.jobs.jobs import Job, Jobs
+from lithify.gateway.server.problems import UnknownPathError
 from lithify.gateway.server.rights import topic_stream
 from lithify.gateway.server.routes import page_of, whole_number
 
@@ -25,7 +25,7 @@ def job_routes(jobs: Jobs) -> list[Route]:
     def job_of(request: Request) -> Job:
         job = jobs.job(request.path_params["job"])
         if job is None or not _may_see(caller_of(request.scope), job):
-            raise HTTPException(404, NO_JOB)
+            raise UnknownPathError(NO_JOB, hint=f"GET {JOBS} lists those that there are")
         return job
 
     def all_jobs(request: Request) -> Response:
