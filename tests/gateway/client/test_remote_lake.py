@@ -18,6 +18,7 @@ from lithify.errors import (
     LithifyError,
     NothingToUndoError,
     RefusedError,
+    RoundAbandonedError,
     RoundsFailedError,
     UnknownGroupError,
     UnknownStreamError,
@@ -29,6 +30,7 @@ from lithify.gateway.client.remote_lake import RemoteLake, remote_lake
 from lithify.gateway.operations.operation import PREFIX, Operation, Target
 from lithify.gateway.operations.table import OPERATIONS
 from lithify.gateway.server import routes
+from lithify.gateway.server.jobs.jobs import Job
 from lithify.model.failure import LogFailure
 from lithify.service.documents import put_failures
 from lithify.testing.oracle_engine import OracleRound
@@ -213,6 +215,18 @@ def test_a_round_tells_of_its_progress_and_a_run_that_failed_has_its_report(remo
         with pytest.raises(RoundsFailedError) as failed:
             remote.topic("shop/views").compact()
     assert [log.error for log in failed.value.report.failed] == ["no"]
+
+
+def test_a_round_that_is_cancelled_at_the_gateway_has_its_report(remote: RemoteLake, monkeypatch: pytest.MonkeyPatch):
+    def is_cancelled(job: Job, *_: Any) -> None:
+        job.cancelled = True
+        raise RoundAbandonedError("the job was cancelled")
+
+    monkeypatch.setattr(Job, "progress", is_cancelled)
+    with pytest.raises(RoundsFailedError, match="the job was cancelled") as failed:
+        remote.topic("shop/orders").compact()
+    assert failed.value.hint == "the log is unchanged"
+    assert [log.error_code for log in failed.value.report.failed] == ["RoundAbandoned"]
 
 
 def test_a_list_comes_whole_whatever_the_size_of_its_pages(remote: RemoteLake, monkeypatch: pytest.MonkeyPatch):

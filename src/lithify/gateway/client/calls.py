@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from lithify.errors import RefusedError, RoundsFailedError
+from lithify.errors import RefusedError
 from lithify.gateway.client.answers import ToldError, ToldPage, done_of, error_of, report_of, told_as
 from lithify.gateway.client.connection import Connection, Request
 from lithify.gateway.operations.operation import Operation, Target
@@ -86,10 +86,9 @@ class Gateway:
         job = Job(self.connection, request, listeners, commits=operation.call == "compact").ended()
         report = None if job.report is None else self._result(operation, job.report)
         if job.error is not None:
-            error = error_of(job.error)
-            if isinstance(error, RoundsFailedError):
-                error.report = report
-            raise error
+            if report is not None:  # of a round: it says why each log failed
+                report.unless_all_failed()
+            raise error_of(job.error)
         return report
 
     def _result(self, operation: Operation, told: Any) -> Any:

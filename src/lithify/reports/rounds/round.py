@@ -122,7 +122,8 @@ class RoundReport(Report):
         if not failed or len(failed) < len(self.logs):
             return self
         others = f"; all {len(failed)} logs failed: see the report of this error" if len(failed) > 1 else ""
-        hint = "`lithify history` lists what was committed before" if self.changed else "they are unchanged"
+        unchanged = "the log is unchanged" if len(failed) == 1 else "the logs are unchanged"
+        hint = "`lithify history` lists what was committed before" if self.changed else unchanged
         error = RoundsFailedError(f"{failed[0].error}{others}", hint=hint)
         error.report = self
         raise error

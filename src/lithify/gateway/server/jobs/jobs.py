@@ -28,6 +28,8 @@ KEPT = 500
 """Jobs that have ended, the latest."""
 EVENTS_KEPT = 200
 """Of each job; the report and the error are kept beside them."""
+CANCELLED = "the job was cancelled"
+_ABANDONED = RoundAbandonedError("").code
 
 
 class JobState(StrEnum):
@@ -59,6 +61,7 @@ class Job:
     """With their numbers."""
     changed: Callable[[Job], None] = lambda _job: None
     """Called when it proceeds."""
+    at_end: AtEnd = lambda _job, _state: None
     _told: int = 0
 
     def tell(self, event: str, **facts: Any) -> None:
@@ -69,7 +72,7 @@ class Job:
     def progress(self, phase: str, done: int, total: int) -> None:
         """What the work calls as it proceeds. Raises `RoundAbandonedError` once the job is cancelled."""
         if self.cancelled:
-            raise RoundAbandonedError("the job was cancelled")
+            raise RoundAbandonedError(CANCELLED)
         reached = {"phase": phase, "done": done, "total": total}
         if not self.events or self.events[-1][1] != {"event": "progress", **reached}:
             self.tell("progress", **reached)
@@ -80,21 +83,26 @@ class Job:
         return [event for event in list(self.events) if event[0] > number]
 
     def to_json(self) -> dict[str, Any]:
-        last = next((event for _, event in reversed(list(self.events)) if event["event"] == "progress"), None)
+        state = self.state
+        has_ended = state in ENDED
+        reached = (event for _, event in reversed(list(self.events)) if event["event"] == "progress")
+        last = None if has_ended else next(reached, None)
         return {
             "job": self.id,
             "operation": self.operation,
             "topic": self.topic,
             "who": self.who,
-            "state": self.state.value,
+            "state": state.value,
             "begun_ms": self.begun_ms,
-            "ended_ms": self.ended_ms,
+            "ended_ms": self.ended_ms if has_ended else None,
             "progress": None if last is None else {name: last[name] for name in ("phase", "done", "total")},
-            "report": self.report,
-            "error": self.error,
+            "report": self.report if has_ended else None,
+            "error": self.error if has_ended else None,
         }
 
 
+AtEnd = Callable[[Job, JobState], None]
+"""Gets a job, whose report and error are known, just before others see that it has ended in that state."""
 Work = Callable[[Job], Any]
 """What a job does; returns its report as JSON."""
 
@@ -113,7 +121,9 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
         self._lock = Lock()
 
-    def begin(self, operation: str, topic: str | None, who: str, work: Work) -> Job | None:
+    def begin(
+        self, operation: str, topic: str | None, who: str, work: Work, at_end: AtEnd = lambda _job, _state: None
+    ) -> Job | None:
         """Queues a job; None if too many wait."""
         job = Job(self._clock.new_id(), operation, topic, who, self._clock.now_ms())
         with self._lock:
@@ -124,7 +134,7 @@ class Jobs:
             for old in ended[: max(0, len(ended) - KEPT + 1)]:
                 del self._jobs[old.id]
             self._jobs[job.id] = job
-        job.changed = self._tell
+        job.changed, job.at_end = self._tell, at_end
         self._tell(job)
         self._pool.submit(self._run, job, work)
         return job
@@ -145,7 +155,7 @@ class Jobs:
         """Cancels all, and waits for none: the process ends."""
         for job in self.all():
             self.cancel(job)
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool.shutdown(wait=False)  # those that wait end as cancelled ones
 
     def _run(self, job: Job, work: Work) -> None:
         state = JobState.CANCELLED
@@ -156,13 +166,16 @@ class Jobs:
             self._tell(job)
             job.report, state = work(job), JobState.DONE
         except RoundsFailedError as error:
-            job.report, job.error = error.report.to_json(), error_json(error)
-            state = JobState.CANCELLED if job.cancelled else JobState.FAILED
+            stopped = job.cancelled and all(log.error_code == _ABANDONED for log in error.report.failed)
+            job.report = error.report.to_json()
+            job.error = error_json(RoundAbandonedError(CANCELLED, hint=error.hint) if stopped else error)
+            state = JobState.CANCELLED if stopped else JobState.FAILED
         except Exception as error:
             told: LithifyError = as_lithify_error(error, job.operation)
             stopped = job.cancelled and isinstance(told, RoundAbandonedError)
             job.error, state = error_json(told), JobState.CANCELLED if stopped else JobState.FAILED
         finally:
             job.ended_ms = self._clock.now_ms()
+            job.at_end(job, state)
             job.state = state  # last: who follows it reads the report and the error after this
             self._tell(job)
