@@ -6,15 +6,31 @@ import fcntl
 import json
 import os
 import resource
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import lithify
+from gateway.conftest import Served as Asked
+from gateway.conftest import orders
 from gateway.served import SECRET, a_token, an_access, bearer, served
-from lithify.gateway.access import failures
+from lithify.daemons.cleaner.event_reporter import EventReporter
+from lithify.errors import EngineError, RoundAbandonedError, UnusableEnvironmentError
+from lithify.gateway.access import audit, failures
 from lithify.gateway.access.audit import AuditEntry, AuditFile, ToldAudit
 from lithify.gateway.access.failures import Failures
+from lithify.gateway.listening.listen import ListenAddress
+from lithify.gateway.process.audited import open_audit
+from lithify.gateway.process.opened import open_gateway
+from lithify.gateway.process.options import GatewayOptions
+from lithify.gateway.server.jobs.jobs import Job
 from lithify.model.access.tokens import token_text
+from lithify.reports.events import CleanerEvent
+from lithify.testing import FakeClock, memory_lake
+from lithify.testing.oracle_engine import OracleRound
+from support.servers.disks import small_disk
+from support.servers.gateways import serving_gateway
 
 SHOP = a_token("shop", "produce:shop")
 
@@ -141,8 +157,8 @@ def an_entry(what: str) -> AuditEntry:
 
 
 def test_a_line_that_a_full_disk_cut_is_written_once_more_when_there_is_space(log):
-    audit = AuditFile(log)
-    audit.write(an_entry("first"))
+    file = AuditFile(log)
+    file.write(an_entry("first"))
     size = log.stat().st_size
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     import signal
@@ -150,17 +166,103 @@ def test_a_line_that_a_full_disk_cut_is_written_once_more_when_there_is_space(lo
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, before[1]))
     try:
-        audit.write(an_entry("second"))
+        file.write(an_entry("second"))
         with pytest.raises(OSError, match=r"."):
-            audit.check()
+            file.check()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, ignored)
-    audit.check()
+    file.check()
     whole = [line for line in log.read_text().splitlines() if line.endswith("}")]
     assert [json.loads(line)["what"] for line in whole] == ["first", "second"]
     assert "other" not in log.read_text()
-    audit.close()
+    file.close()
+
+
+def test_a_nearly_full_disk_refuses_a_change_before_it_is_made(tmp_path):
+    with small_disk(tmp_path / "disk", 2 * audit.FREE_BYTES) as disk:
+        log, other = disk / "audit.log", disk / "other"
+        with served(an_access(SHOP, audit=AuditFile(log))) as gateway:
+            assert gateway.ask("POST", "/x", bearer(SHOP)).status_code == 200
+            other.write_bytes(bytes(audit.FREE_BYTES + 2**16))
+            refused = gateway.ask("POST", "/x", bearer(SHOP))
+            assert (refused.status_code, gateway.seen.asked) == (503, ["POST /x"])
+            assert refused.json()["detail"] == "the audit log of the gateway cannot be written: No space left on device"
+            other.unlink()
+            assert gateway.ask("POST", "/x", bearer(SHOP)).status_code == 200
+        assert [line["status"] for line in lines(log)] == [200, 503, 200]
+
+
+def test_refused_requests_push_out_no_line_of_what_was_done(log, monkeypatch):
+    monkeypatch.setattr(audit, "REFUSALS_PENDING", 3)
+    file, told = AuditFile(log), []
+    file.told = told.append
+    log.mkdir()
+    file.write(an_entry("first"))
+    for status in (401, 403, 503, 409, 503):
+        file.write(replace(an_entry("refused"), status=status))
+    for status in (None, 200, 500):
+        file.write(replace(an_entry("later"), status=status))
+    log.rmdir()
+    file.check()
+    assert [line["status"] for line in lines(log)] == [200, 401, 403, None, 200, 500]
+    assert told.pop() is None and all(isinstance(error, IsADirectoryError) for error in told)
+
+
+def reporter(told: list[CleanerEvent]) -> EventReporter:
+    return EventReporter(FakeClock(), "g1", told.append)
+
+
+def test_a_gateway_whose_audit_log_cannot_be_written_does_not_start(tmp_path):
+    for path, why in (("/dev/full", "No space left"), (tmp_path, "Is a directory"), (tmp_path / "a/b", "No such file")):
+        with pytest.raises(UnusableEnvironmentError, match=f"the audit log {path} cannot be written: {why}"):
+            options = GatewayOptions("g1", ListenAddress("127.0.0.1", 0), audit=Path(path))
+            open_gateway(lithify.open(str(tmp_path / "lake")), options)
+
+
+def test_events_have_the_lines_that_the_log_lacks_at_the_end(log):
+    told: list[CleanerEvent] = []
+    audited = open_audit(log, "127.0.0.1:7660", reporter(told))
+    assert [(line["what"], line["who"], line["address"]) for line in lines(log)] == [("start", None, "127.0.0.1:7660")]
+    log.unlink()
+    log.mkdir()
+    for _ in range(2):
+        audited.file.write(an_entry("done"))
+    audited.close()
+    outage, *lost = [event.facts["error"] for event in told]
+    assert outage.startswith(f"the audit log {log} cannot be written: Is a directory")
+    assert [json.loads(one.removeprefix(f"{log} lacks a line: "))["what"] for one in lost] == ["done", "done"]
+
+
+@pytest.mark.parametrize(
+    ("ends", "state", "code"),
+    [("well", "done", None), ("badly", "failed", "RoundsFailed"), ("early", "cancelled", "RoundAbandoned")],
+)
+def test_the_end_of_a_job_has_a_line_of_its_own(log, monkeypatch, ends, state, code):
+    def fails(*_):
+        raise EngineError("a task was lost")
+
+    def is_cancelled(job, *_):
+        job.cancelled = True
+        raise RoundAbandonedError("the job was cancelled")
+
+    if ends == "badly":
+        monkeypatch.setattr(OracleRound, "find_survivors", fails)
+    if ends == "early":
+        monkeypatch.setattr(Job, "progress", is_cancelled)
+    lake = memory_lake()
+    orders(lake)
+    with serving_gateway(lake, audit=AuditFile(log)) as url:
+        asked = Asked(lake, url)
+        job = asked.ended(asked.ask("POST", "/api/v1/topics/shop%2Forders/rounds", json={}).json()["job"])
+        asked.session.close()
+    begun, ended = sorted(lines(log), key=lambda line: line["status"] is None)
+    assert (begun["status"], begun["job"], "state" in begun) == (202, job["job"], False)
+    assert (ended["who"], ended["address"], ended["what"]) == ("local", "127.0.0.1", "compact")
+    assert (ended["topic"], ended["job"]) == ("shop/orders", job["job"])
+    assert (ended["state"], ended["code"]) == (job["state"], code) == (state, code)
+    assert ended["duration_ms"] == job["ended_ms"] - job["begun_ms"]
+    assert (ended["run"], ended["version"]) == (job["report"]["run_id"], job["report"]["version"])
 
 
 def test_lines_can_be_events_instead():

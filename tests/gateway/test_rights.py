@@ -94,13 +94,16 @@ def test_the_audit_log_says_what_was_done_to_which_topic():
     lake.create_topic("shop/orders")
     with serving_gateway(lake, audit=ToldAudit(lines.append)) as url:
         orders = f"{url}/api/v1/topics/shop%2Forders"
-        job = requests.post(f"{orders}/rounds", json={}, timeout=60).json()["job"]
+        stream = {"Accept": "text/event-stream"}
+        begun = requests.post(f"{orders}/rounds", json={}, headers=stream, timeout=60)
         requests.patch(orders, json={"partitions": 2}, timeout=60)
         requests.post(f"{orders}/undo", timeout=60)
         requests.get(orders, timeout=60)
     told = [(entry.who, entry.status, dict(entry.facts)) for entry in lines]
     of_orders = {"topic": "shop/orders", "partition": None}
-    assert told[0] == ("local", 202, {"what": "compact", **of_orders, "job": job})
+    job, ends = begun.headers["Location"].rpartition("/")[2], {"what": "compact", **of_orders}
+    assert (told[0][:2], told[0][2]["state"], told[0][2]["job"]) == (("local", None), "done", job)
+    assert told.pop(1) == ("local", 200, {**ends, "job": job})
     assert [(status, facts["what"], facts["topic"]) for _, status, facts in told[1:]] == [
         (200, "alter_topic", "shop/orders"),
         (409, "undo", "shop/orders"),

@@ -13,11 +13,12 @@ from __future__ import annotations
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Literal, get_args
 
 from lithify.errors import CoordinationError
-from lithify.gateway.access.audit import Audit, AuditEntry, begin_notes, note, noted
+from lithify.gateway.access.audit import Audit, AuditEntry, begin_notes, note, noted, put_later
 from lithify.gateway.access.authentication import Authentication
 from lithify.gateway.access.bodies import GRACE_S, BoundedBody, Receive, length_refusal
 from lithify.gateway.access.callers import Caller, Scope, put_caller
@@ -151,6 +152,7 @@ class Guard:
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
         begin_notes(scope)
         request = _Request(scope, self._access.kind_of(scope["method"], bytes(scope["raw_path"]).decode("latin-1")))
+        put_later(scope, partial(self._entry, request, None))
         send = request.sending(with_headers(send, stored=request.is_open), self._write)
         body = BoundedBody(receive, request.kind.body_bytes, self._access.limits.body_grace_s)
         try:
@@ -252,8 +254,13 @@ class Guard:
         if self._access.audit is None or not request.is_audited or not (request.changes or is_refused):
             return
         request.is_audited = False
+        self._entry(request, request.status)
+
+    def _entry(self, request: _Request, status: int | None, **more: Any) -> None:
+        """One line of a request."""
+        if self._access.audit is None:
+            return
         scope, caller = request.scope, request.caller
-        facts = {"what": f"{scope['method']} {bytes(scope['raw_path']).decode('latin-1')}", **noted(scope)}
+        facts = {"what": f"{scope['method']} {bytes(scope['raw_path']).decode('latin-1')}", **noted(scope), **more}
         name, token_id = (None, None) if caller is None else (caller.name, caller.token_id)
-        now_ms = self._access.now_ms()
-        self._access.audit.write(AuditEntry(now_ms, name, token_id, request.address, request.status, facts))
+        self._access.audit.write(AuditEntry(self._access.now_ms(), name, token_id, request.address, status, facts))

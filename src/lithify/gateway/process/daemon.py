@@ -18,6 +18,7 @@ from threading import Thread
 from lithify.daemons.cleaner.loop import Loop
 from lithify.daemons.stop import Stop
 from lithify.errors import LithifyError
+from lithify.gateway.process.audited import Audited
 from lithify.gateway.process.forgetting_keys import ForgettingKeys
 from lithify.gateway.process.serving import Serving
 from lithify.gateway.server.jobs.jobs import Jobs
@@ -39,6 +40,8 @@ class GatewayDaemon:
     """What a person should know of how it listens."""
     forgetting: ForgettingKeys | None = None
     """None where appends take no keys."""
+    audited: Audited | None = None
+    """Its audit log, if it has one."""
 
     @property
     def stop(self) -> Stop:
@@ -58,6 +61,8 @@ class GatewayDaemon:
             in_order = self.standing is None or self.standing.close()
             self.jobs.close()
             self.serving.close()
+            if self.audited is not None:
+                self.audited.close()
         return ended and in_order
 
     def _warm(self) -> None:

@@ -10,12 +10,12 @@ from lithify.api.lake import Lake
 from lithify.api.wiring import FAIR, tasks_at_once
 from lithify.api.wiring.appends import append_notes_of
 from lithify.api.wiring.spark_choice import SparkChoice
-from lithify.gateway.access.audit import AuditFile
 from lithify.gateway.access.hosts import AllowedHosts
 from lithify.gateway.listening.bound import BoundSocket, bind
 from lithify.gateway.listening.guarded import gateway_tokens, guarded
 from lithify.gateway.listening.listen import Protection, may_listen
 from lithify.gateway.listening.tls import checked_tls
+from lithify.gateway.process.audited import open_audit
 from lithify.gateway.process.daemon import GatewayDaemon
 from lithify.gateway.process.forgetting_keys import ForgettingKeys
 from lithify.gateway.process.options import GatewayOptions
@@ -69,13 +69,14 @@ def _opened(lake: Lake, options: GatewayOptions, bound: BoundSocket, **cleaner: 
     runs = open_jobs(lake, standing, loop.stop, url, options.tell_job)
     jobs = Jobs(clock, JOBS_AT_ONCE, events.job)
     notes = append_notes_of(lake.warehouse, url)
+    audited = None if options.audit is None else open_audit(options.audit, str(bound.address), loop.reporter)
     app = guarded(
         application(Gateway(name, lake, jobs, events, url, registry.render, notes)),
         listening,
         tokens,
         hosts=AllowedHosts(options.hosts),
         kind_of=kind_of,
-        audit=None if options.audit is None else AuditFile(options.audit),
+        audit=None if audited is None else audited.file,
     )
     choice = SparkChoice(conf={**FAIR, **(cleaner.get("spark_conf") or {})})
 
@@ -94,4 +95,5 @@ def _opened(lake: Lake, options: GatewayOptions, bound: BoundSocket, **cleaner: 
         f"{scheme}://{bound.address}",
         listening.warnings,
         None if notes is None else ForgettingKeys(lake.warehouse, notes, loop.stop),
+        audited,
     )

@@ -20,13 +20,13 @@ from starlette.routing import Route
 
 from lithify.api.lake import Lake
 from lithify.errors import BusyError, InvalidInputError, LithifyError
-from lithify.gateway.access.audit import note
+from lithify.gateway.access.audit import later, note
 from lithify.gateway.access.callers import Caller
 from lithify.gateway.operations.operation import Operation
 from lithify.gateway.operations.table import OPERATIONS
 from lithify.gateway.server.arguments import arguments_type, of_body, of_query
 from lithify.gateway.server.jobs.following import events_of
-from lithify.gateway.server.jobs.jobs import QUEUED_AT_MOST, Job, Jobs
+from lithify.gateway.server.jobs.jobs import QUEUED_AT_MOST, Job, Jobs, JobState
 from lithify.gateway.server.paths import name_of
 from lithify.gateway.server.problems import error_json
 from lithify.gateway.server.refused import refused
@@ -82,11 +82,13 @@ class _Endpoint:
         return of_query(self.arguments, query)
 
     def _begun(self, request: Request, caller: Caller, given: Mapping[str, Any]) -> Response:
+        audited = later(request.scope)
         job = self.jobs.begin(
             self.operation.name,
             given.get("topic"),
             caller.name,
             lambda job: self._done(request, job, given),
+            lambda job, state: audited(**_end(job, state)),
         )
         if job is None:
             raise BusyError(f"{QUEUED_AT_MOST} jobs wait already", hint="try again when some have ended")
@@ -115,6 +117,19 @@ class _Endpoint:
             return to_json(self.targets.called(self.operation, given, _listeners(job)))
         except LithifyError as error:
             raise without_names(error, request.scope) from error.__cause__
+
+
+def _end(job: Job, state: JobState) -> dict[str, Any]:
+    """What the audit log says of the end of a job."""
+    report = job.report or {}
+    return {
+        "job": job.id,
+        "state": state.value,
+        "duration_ms": None if job.ended_ms is None else job.ended_ms - job.begun_ms,
+        "code": None if job.error is None else job.error["code"],
+        "run": report.get("run_id"),
+        "version": report.get("version"),
+    }
 
 
 def _listeners(job: Job) -> dict[str, Any]:
