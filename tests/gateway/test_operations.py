@@ -9,10 +9,15 @@ import pytest
 from starlette.requests import Request
 
 from gateway.conftest import Served, orders
+from lithify import Record
+from lithify.errors import DamagedError
 from lithify.gateway.operations.operation import Target
 from lithify.gateway.operations.table import OPERATIONS
 from lithify.gateway.server.arguments import arguments_type, schema
+from lithify.gateway.server.live import listed
 from lithify.gateway.server.routes import page_of
+from lithify.service.look.status import info_of
+from lithify.testing.memory_store import MemoryStore
 
 ORDERS = "/api/v1/topics/shop%2Forders"
 
@@ -154,6 +159,57 @@ def test_a_list_is_sent_in_pages(served: Served):
     assert names == ["a", "b", "c", "d", "e"]
 
 
+def test_a_page_of_topics_costs_what_it_has(served: Served, monkeypatch):
+    """Only topics with new commits are read, and only those of the page are told of."""
+    for name in ("t1", "t2", "t10", "shop/orders", "gone"):
+        served.lake.create_topic(name)
+    first = served.ask("GET", "/api/v1/topics").json()
+    assert first["items"] == [json.loads(json.dumps(one.to_json())) for one in served.lake.topic_infos()]
+    read, told, load = [], [], MemoryStore.load
+
+    def loads(store, name):
+        read.append(str(name))
+        return load(store, name)
+
+    monkeypatch.setattr(MemoryStore, "load", loads)
+    monkeypatch.setattr(listed, "info_of", lambda state, of: told.append(state.name) or info_of(state, of))
+    served.lake.create_topic("t3")
+    served.lake.topic("t2").append([Record(b"k", b"v")])
+    served.lake.delete_topic("gone")
+    read.clear()
+    page = served.ask("GET", "/api/v1/topics?offset=1&limit=2").json()
+    assert [(one["topic"], one["records"]) for one in page["items"]] == [("t1", 0), ("t2", 1)]
+    assert (page["total"], page["next"]) == (5, "/api/v1/topics?offset=3&limit=2")
+    assert (sorted(read), len(told)) == (["t2", "t3"], 2)
+    assert [one["topic"] for one in served.ask("GET", page["next"]).json()["items"]] == ["t3", "t10"]
+
+
+def test_a_list_names_topics_that_cannot_be_read_beside_the_others(served: Served, monkeypatch):
+    for name in ("a", "b"):
+        served.lake.create_topic(name)
+    served.ask("GET", "/api/v1/topics")
+    load = MemoryStore.load
+
+    def fails(store, name):
+        if name.topic == "b":
+            raise DamagedError("b: gone", hint="restore it")
+        return load(store, name)
+
+    served.lake.topic("b").append([Record(b"k", b"v")])
+    monkeypatch.setattr(MemoryStore, "load", fails)
+    told = served.ask("GET", "/api/v1/topics").json()
+    assert ([one["topic"] for one in told["items"]], told["total"]) == (["a"], 1)
+    assert [(one["topic"], one["code"], one["hint"]) for one in told["failed"]] == [("b", "Damaged", "restore it")]
+
+
+def test_the_overview_is_that_of_the_python_api(served: Served):
+    orders(served.lake)
+    served.lake.create_topic("a")
+    told = served.ask("GET", "/api/v1/status", params={"now_ms": 1})
+    assert told.headers["Content-Type"] == "application/json"
+    assert told.json() == json.loads(json.dumps(served.lake.status(now_ms=1).to_json()))
+
+
 NAMES = (
     "a/b",
     "a%2Fb",
@@ -224,11 +280,15 @@ def test_the_description_names_every_operation(served: Served):
     assert {one.of for one in OPERATIONS} == set(Target)
 
 
-def test_a_method_that_a_path_has_not_names_those_that_it_has(served: Served):
-    answer = served.ask("DELETE", "/api/v1/status")
-    assert (answer.status_code, set(answer.headers["Allow"].split(", "))) == (405, {"GET", "HEAD"})
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [("/api/v1/status", "GET, HEAD"), ("/api/v1/topics", "GET, HEAD, POST"), ("/healthz", "GET, HEAD")],
+)
+def test_a_method_that_a_path_has_not_names_those_that_it_has(served: Served, path, methods):
+    answer = served.ask("DELETE", path)
+    assert (answer.status_code, answer.headers["Allow"]) == (405, methods)
     told = answer.json()
-    assert (told["code"], told["detail"]) == ("InvalidInput", "/api/v1/status takes GET, HEAD, not DELETE")
+    assert (told["code"], told["detail"]) == ("InvalidInput", f"{path} takes {methods}, not DELETE")
     assert told["hint"].startswith("GET /openapi.json")
 
 

@@ -101,11 +101,15 @@ class CatalogOverview(Report):
         return {standing: states.count(standing) for standing in Standing if standing in states}
 
     def to_json(self) -> dict[str, Any]:
+        return {**self.with_rows(), "topics": [topic.to_json() for topic in self.topics]}
+
+    def with_rows(self) -> dict[str, Any]:
+        """The same, but topics are not JSON yet: of thousands `msgspec` makes it faster than from their `to_json`."""
         return {
             "now_ms": self.now_ms,
             "now_given": self.now_given,
             "counts": {standing.value: number for standing, number in self.counts().items()},
-            "topics": [topic.to_json() for topic in self.topics],
+            "topics": self.topics,
             "cleaners": None if self.cleaners is None else [asdict(note) for note in self.cleaners],
             "cleaners_error": self.cleaners_error,
             "cleaner_rates": None if self.cleaner_rates is None else self.cleaner_rates.to_json(),

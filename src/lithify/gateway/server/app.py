@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp
 
 from lithify.api.lake import Lake
@@ -75,11 +75,12 @@ async def _http_problem(request: Request, error: Exception) -> Response:
     """No such path, or another method."""
     assert isinstance(error, HTTPException)
     path = bytes(request.scope["raw_path"]).decode("latin-1")[:SHOWN]
-    methods = (error.headers or {}).get("Allow")
-    why = f"there is nothing at {path}" if methods is None else f"{path} takes {methods}, not {request.method}"
+    there = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+    methods = ", ".join(sorted({method for route in there for method in route.methods}))
+    why = f"{path} takes {methods}, not {request.method}" if there else f"there is nothing at {path}"
     told = UnknownPathError(why, hint="GET /openapi.json describes what there is; write / in a name as %2F")
     note(request.scope, code=told.code)
-    return problem_of(told, error.status_code, error.headers)
+    return problem_of(told, error.status_code, {"Allow": methods} if there else None)
 
 
 async def _error_problem(request: Request, error: Exception) -> Response:

@@ -14,6 +14,7 @@ from typing import Any
 from lithify.errors import LithifyError, UnknownGroupError, UnknownStreamError, UnknownTopicError
 from lithify.gateway.access.callers import Caller, Scope, caller_of, require
 from lithify.gateway.operations.operation import Operation
+from lithify.gateway.server.live.listed import ListedTopics
 from lithify.model.access.roles import ALL, Role
 from lithify.model.names import parse_stream, parse_topic
 from lithify.reports.overview import CatalogOverview
@@ -52,6 +53,8 @@ def visible(operation: Operation, result: Any, caller: Caller) -> Any:
     def may_see(stream: str) -> bool:
         return caller.may(operation.role, stream)
 
+    if isinstance(result, ListedTopics):
+        return result.of_streams(may_see)
     if isinstance(result, CatalogOverview):
         return replace(result, topics=_of_topics(result.topics, may_see), cleaners=None, cleaner_rates=None)
     if isinstance(result, QuarantineReport):

@@ -32,6 +32,7 @@ from lithify.gateway.server.problems import error_json
 from lithify.gateway.server.refused import refused
 from lithify.gateway.server.rights import check_rights, topic_stream, visible, without_names
 from lithify.gateway.server.targets import Targets
+from lithify.reports.overview import CatalogOverview
 
 PAGE, LARGEST_PAGE = 1_000, 10_000
 """Items of a list in one response, by default and at most."""
@@ -109,6 +110,8 @@ class _Endpoint:
             told["failed"] = [error_json(failed[name], topic=name) for name in names]
         if isinstance(told, dict):
             note(request.scope, run=told.get("run_id"), version=told.get("version"))
+        if isinstance(result, CatalogOverview):
+            return Response(msgspec.json.encode(told), media_type="application/json")
         return JSONResponse(told)
 
     def _done(self, request: Request, job: Job, given: Mapping[str, Any]) -> Any:
@@ -142,7 +145,9 @@ def _listeners(job: Job) -> dict[str, Any]:
 
 
 def to_json(result: Any) -> Any:
-    """A report as JSON; of what is made, its info."""
+    """A report as JSON; of what is made, its info. The rows of an overview are left to `msgspec`."""
+    if isinstance(result, CatalogOverview):
+        return result.with_rows()
     if hasattr(result, "to_json"):
         return result.to_json()
     if hasattr(result, "info"):

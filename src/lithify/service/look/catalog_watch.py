@@ -196,6 +196,8 @@ class CatalogWatch(Generic[T]):
             return None, False
         except Exception as error:
             return Known(name, token, now_ms, self.watcher.failed(name, as_lithify_error(error, name), now_ms)), False
+        if before is not None and finding is before.finding:
+            return before, False
         if before is not None and topic is before.finding.topic:
             rest = before.version, before.history, before.groups, before.waiting, before.positions
             return Known(name, token, now_ms, finding, *rest), False
@@ -221,11 +223,13 @@ def _of_partitions(positions: Iterable[Position], partitions: frozenset[int]) ->
 
 
 def read_topics(
-    store: LogStore, read: Callable[[TopicState], T]
+    store: LogStore,
+    read: Callable[[TopicState], T],
+    known: Callable[[TopicName, str | None], TopicState | None] = lambda _name, _token: None,
 ) -> tuple[dict[TopicName, T], dict[TopicName, LithifyError]]:
     """What `read` returns for each topic of the catalog, and the errors of those that cannot be read (C50).
 
-    Raises `WarehouseError` if the catalog cannot be reached.
+    A topic whose state at its token is `known` is not loaded. Raises `WarehouseError` if the catalog cannot be reached.
     """
     by_topic: dict[TopicName, T] = {}
     errors: dict[TopicName, LithifyError] = {}
@@ -239,7 +243,14 @@ def read_topics(
         except Exception as error:
             errors[name] = as_lithify_error(error, name)
 
-    for_each(read_one, list(store.change_tokens()), store.at_once)
+    unread: list[tuple[TopicName, str | None]] = []
+    for name, token in store.change_tokens():
+        state = known(name, token)
+        if state is None:
+            unread.append((name, token))
+        else:
+            by_topic[name] = read(state)
+    for_each(read_one, unread, store.at_once)
     return by_topic, errors
 
 

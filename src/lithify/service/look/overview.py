@@ -13,6 +13,7 @@ from lithify.errors import CoordinationError, LithifyError
 from lithify.model.cleaner_note import CleanerNote
 from lithify.model.failure import LogFailure
 from lithify.model.names import TopicName
+from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.overview import CatalogOverview, Standing, TopicOverview
 from lithify.rules.schedule.standing import log_standing, topic_overview, worst_first
@@ -29,8 +30,8 @@ class StatusWatch:
     cleaners: Callable[[], tuple[CleanerNote, ...] | None] = lambda: None
     """The notes that the catalog's cleaners store; None without a database. Raises `CoordinationError`."""
     _watch: CatalogWatch[TopicOverview] = field(init=False)
-    _drawn: dict[TopicName, tuple[AssessedTopic, Mapping[int, LogFailure], TopicOverview]] = field(default_factory=dict)
-    """What each row was drawn from: it is kept for as long as that remains."""
+    _drawn: dict[TopicName, tuple[Finding[TopicOverview], Mapping[int, LogFailure]]] = field(default_factory=dict)
+    """The row of each topic and what it was drawn from: it is kept for as long as that remains."""
     _rows: list[TopicOverview] = field(default_factory=list)
     _sorted: tuple[TopicOverview, ...] = ()
     """The rows, the worst first."""
@@ -61,7 +62,8 @@ class StatusWatch:
 
     def _worst_first(self) -> tuple[TopicOverview, ...]:
         known = self._watch.known
-        self._drawn = {name: drawn for name, drawn in self._drawn.items() if name in known}
+        if len(self._drawn) > len(known):
+            self._drawn = {name: drawn for name, drawn in self._drawn.items() if name in known}
         rows = [one.finding.value for one in known.values()]
         if self._rows != rows:
             self._rows, self._sorted = rows, worst_first(rows)
@@ -72,6 +74,12 @@ class StatusWatch:
         known = self._watch.known
         return {one.finding.topic.state.identity: name for name, one in known.items() if one.finding.topic is not None}
 
+    def state_at(self, name: TopicName, token: str | None) -> TopicState | None:
+        """The state of a topic as of the last overview, if there was no commit since; None if it is to be loaded."""
+        known = self._watch.known.get(name)
+        topic = None if known is None or not known.is_at(token) else known.finding.topic
+        return None if topic is None else topic.state
+
     def finding(self, topic: AssessedTopic, now_ms: int) -> Finding[TopicOverview]:
         """Its worst log; a person may release failing logs at any time, so it is determined each time."""
         for error in topic.damaged.values():
@@ -79,12 +87,12 @@ class StatusWatch:
         state, assessments = topic.state, topic.assessments
         failures = failures_of(self.warehouse.store, state)
         drawn = self._drawn.get(state.name)
-        if drawn is not None and drawn[0] is topic and drawn[1] == failures:
-            return Finding(drawn[2], now_ms, topic=topic)
+        if drawn is not None and drawn[0].topic is topic and drawn[1] == failures:
+            return drawn[0]
         logs = [log_standing(log, assessments[log.partition], failures.get(log.partition)) for log in state.logs]
-        row = topic_overview(state, logs)
-        self._drawn[state.name] = topic, failures, row
-        return Finding(row, now_ms, topic=topic)
+        finding = Finding(topic_overview(state, logs), now_ms, topic=topic)
+        self._drawn[state.name] = finding, failures
+        return finding
 
     def failed(self, name: TopicName, error: LithifyError, now_ms: int) -> Finding[TopicOverview]:
         """An unreadable topic, with its error."""

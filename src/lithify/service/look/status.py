@@ -64,7 +64,7 @@ def topic_status(warehouse: Warehouse, state: TopicState, *, now_ms: int | None 
 def topic_info(warehouse: Warehouse, state: TopicState) -> TopicInfo:
     """Partitions, sizes and settings of the topic, from its newest metadata, and the attributes of its stream."""
     attributes = all_attributes(warehouse.store, [state.name.stream]).get(state.name.stream)
-    return replace(_info(state, attributes), space=space_of(warehouse.store, state))
+    return replace(info_of(state, attributes), space=space_of(warehouse.store, state))
 
 
 TellFailure = Callable[[str, LithifyError], None]
@@ -82,10 +82,11 @@ def topic_infos(warehouse: Warehouse, failed: TellFailure | None = None) -> tupl
             raise errors[name]
         failed(str(name), errors[name])
     known = all_attributes(warehouse.store, {name.stream for name in states})
-    return tuple(_info(states[name], known.get(name.stream)) for name in sorted(states, key=in_order))
+    return tuple(info_of(states[name], known.get(name.stream)) for name in sorted(states, key=in_order))
 
 
-def _info(state: TopicState, attributes: StreamAttributes | LithifyError | None) -> TopicInfo:
+def info_of(state: TopicState, attributes: StreamAttributes | LithifyError | None) -> TopicInfo:
+    """What a topic is, without its space."""
     logs, views = volumes_of(state)
     inherited = attributes.inherited if isinstance(attributes, StreamAttributes) else {}
     setting_origins = origins(state.settings, state.own_settings, inherited)

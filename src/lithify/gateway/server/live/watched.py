@@ -10,18 +10,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from threading import Lock
+from typing import Any
 
 from lithify.api.lake import Lake
 from lithify.api.wiring.cleaners import running_cleaners
 from lithify.errors import LithifyError
-from lithify.model.names import TopicName
+from lithify.gateway.server.live.listed import ListedTopics
+from lithify.model.names import TopicName, in_order
 from lithify.reports.looks.cleaners import RunningCleaner
 from lithify.reports.overview import CatalogOverview, TopicOverview
 from lithify.reports.report import Reports
+from lithify.service.look.catalog_watch import read_topics
 from lithify.service.look.overview import StatusWatch
+from lithify.service.look.status import TellFailure
 
 LOOK_MS = 1_500
 """Between two looks for open pages."""
+LISTED_MS = 60_000
+"""Between two looks for lists of topics, if there are no others: a list reads what has changed since a look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,8 @@ class Watched:
     _now_ms: int = 0
     _error: str | None = None
     _looked_ms: int | None = None
+    _names: dict[TopicName, None] = field(default_factory=dict)
+    """In the order of lists."""
     _looking: Lock = field(default_factory=Lock)
     _lock: Lock = field(default_factory=Lock)
 
@@ -67,6 +75,24 @@ class Watched:
             if self.is_due:
                 self._look()
             return self._watch.names()
+
+    def listed(self, failed: TellFailure | None) -> ListedTopics:
+        """The topics now, by name. Those without commits since the last look are not read. Raises `WarehouseError`.
+
+        With `failed` it is told of each topic that cannot be read; else the first of their errors is raised.
+        """
+        store = self.lake.warehouse.store
+        with self._looking:
+            if self._looked_ms is None or self.lake.warehouse.clock.monotonic_ms() >= self._looked_ms + LISTED_MS:
+                self._look()
+            states, errors = read_topics(store, lambda state: state, self._watch.state_at)
+            if self._names.keys() != states.keys():
+                self._names = dict.fromkeys(sorted(states, key=in_order))
+        for name in sorted(errors, key=in_order):
+            if failed is None:
+                raise errors[name]
+            failed(str(name), errors[name])
+        return ListedTopics([states[name] for name in self._names], store)
 
     @property
     def is_due(self) -> bool:
@@ -155,6 +181,10 @@ class WatchedLake(Lake):
         if now_ms is not None or self.watched is None:
             return Lake.status(self, now_ms=now_ms)
         return self.watched.overview()
+
+    def topic_infos(self, failed: TellFailure | None = None) -> Any:
+        """A sequence of them, of which a page is sent."""
+        return Lake.topic_infos(self, failed) if self.watched is None else self.watched.listed(failed)
 
     def running_cleaners(self, *, coordination_url: str | None = None) -> Reports[RunningCleaner]:
         names = None if self.watched is None else self.watched.names
