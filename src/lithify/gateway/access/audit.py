@@ -1,6 +1,6 @@
 """The audit log: a line of JSON for each request that changes something, or is refused to its sender.
 
-Work that outlives its request gets one more line at its end. The first line of a gateway is that of its start.
+Work that outlives its request gets one more line at its end. A gateway begins with a line about its start.
 
     {"time": "2026-11-29T10:00:00.000Z", "who": "alice", "token": "3f9c1a2b4d5e6f70", "address": "10.0.0.7",
      "what": "compact", "topic": "shop/orders", "status": 200, "code": null, "run": "5f2c…", "version": 12}

@@ -37,6 +37,6 @@ class ListedTopics(Sequence[TopicInfo]):
         return tuple(info_of(state, known.get(state.name.stream)) for state in some)
 
     def of_streams(self, may_see: Callable[[str], bool]) -> ListedTopics:
-        """Those of some streams, by their stored names."""
+        """The topics of some streams, by their stored names."""
         seen = {stream: may_see(stream) for stream in {state.name.stream for state in self.states}}
         return ListedTopics([state for state in self.states if seen[state.name.stream]], self.store)
