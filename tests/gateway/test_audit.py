@@ -8,13 +8,14 @@ import os
 import resource
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 import lithify
 from gateway.conftest import Served as Asked
 from gateway.conftest import orders
-from gateway.served import SECRET, a_token, an_access, bearer, served
+from gateway.served import SECRET, WAIT_S, a_token, an_access, bearer, served
 from lithify.daemons.cleaner.event_reporter import EventReporter
 from lithify.errors import EngineError, RoundAbandonedError, UnusableEnvironmentError
 from lithify.gateway.access import audit, failures
@@ -263,6 +264,21 @@ def test_the_end_of_a_job_has_a_line_of_its_own(log, monkeypatch, ends, state, c
     assert (ended["state"], ended["code"]) == (job["state"], code) == (state, code)
     assert ended["duration_ms"] == job["ended_ms"] - job["begun_ms"]
     assert (ended["run"], ended["version"]) == (job["report"]["run_id"], job["report"]["version"])
+
+
+def test_a_job_whose_events_are_followed_has_its_line_at_its_begin(log, monkeypatch):
+    go_on, find = Event(), OracleRound.find_survivors
+    monkeypatch.setattr(OracleRound, "find_survivors", lambda *given: go_on.wait(WAIT_S) and find(*given))
+    lake = memory_lake()
+    orders(lake)
+    with serving_gateway(lake, audit=AuditFile(log)) as url:
+        asked, follow = Asked(lake, url), {"Accept": "text/event-stream"}
+        begun = asked.ask("POST", "/api/v1/topics/shop%2Forders/rounds", json={}, headers=follow, stream=True)
+        assert [(line["what"], line["status"]) for line in lines(log)] == [("compact", 200)]
+        go_on.set()
+        assert "event: end" in begun.text
+        asked.session.close()
+    assert [(line["what"], line.get("state")) for line in lines(log)] == [("compact", None), ("compact", "done")]
 
 
 def test_lines_can_be_events_instead():

@@ -118,12 +118,18 @@ class _Request:
         return client[0] if client else "-"
 
     def sending(self, send: Send, write: Callable[[_Request], None]) -> Send:
-        """`send` that has the line written before the end of the answer: who gets that may rely on it."""
+        """`send` that has the line written before the end of the answer: who gets that may rely on it.
+
+        Events may take hours: their line is written before the first of them.
+        """
 
         async def sent(event: MutableMapping[str, Any]) -> None:
             if event["type"] == "http.response.start":
                 self.status = event["status"]
-            elif not event.get("more_body", False):
+                is_time = self.lane == "streams"
+            else:
+                is_time = not event.get("more_body", False)
+            if is_time:
                 write(self)
             await send(event)
 
