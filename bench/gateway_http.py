@@ -42,11 +42,11 @@ from lithify.gateway.access.hosts import AllowedHosts
 from lithify.gateway.listening.bound import bind
 from lithify.gateway.listening.guarded import GatewayTokens, guarded
 from lithify.gateway.listening.listen import ListenAddress, Listening
+from lithify.gateway.operations.records import ARROW, LINES
 from lithify.gateway.process.serving import Serving
 from lithify.gateway.server.app import Gateway, application
 from lithify.gateway.server.jobs.jobs import Jobs
 from lithify.gateway.server.kinds import kind_of
-from lithify.gateway.server.records.media import ARROW, LINES
 from lithify.testing import memory_lake
 from shown import Show, shown
 

@@ -73,6 +73,12 @@ def lithify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
 
 
 @pytest.fixture
+def begins_chain() -> int:
+    """How many versions the first append to a topic adds beside its own."""
+    return 0
+
+
+@pytest.fixture
 def wide(monkeypatch: pytest.MonkeyPatch, lithify: Program) -> None:
     """A terminal in which no table is folded."""
     monkeypatch.setenv("COLUMNS", "200")

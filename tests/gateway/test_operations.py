@@ -140,7 +140,7 @@ def test_a_job_that_there_is_not_is_a_problem(served: Served):
 
 def test_a_slash_in_the_name_of_a_topic_is_explained(served: Served):
     told = served.ask("GET", "/api/v1/topics/shop/orders/records").json()
-    assert "write %2F for a slash" in told["detail"]
+    assert told["hint"] == "GET /openapi.json describes what there is; write / in a name as %2F"
 
 
 def test_a_path_that_programs_may_read_differently_is_a_problem(served: Served):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 GATEWAY_VARIABLE = "LITHIFY_GATEWAY"
 _DIRECT = (
-    *("produce", "consume", "table", "hydrate", "repair", "doctor", "token"),
+    *("hydrate", "repair", "doctor", "token"),
     *("cleaner", "gateway run", "kafka", "pulsar ingest"),
     *(f"replica {verb}" for verb in ("add", "edit", "pause", "resume", "remove", "run", "verify", "promote")),
 )

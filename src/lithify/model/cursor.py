@@ -106,6 +106,14 @@ From = Start | Cursor
 _OFFSETS_SHOWN = 8
 
 
+def check_of_all_logs(start: object) -> None:
+    """Raises `RefusedError` for an offset or a message id as the start of all logs of a topic."""
+    sought = start.id if isinstance(start, MessagePosition) else start
+    if isinstance(sought, int) or (isinstance(sought, MessageId) and not sought.is_end):
+        what = "message id" if isinstance(sought, MessageId) else "offset"
+        raise RefusedError(f"{what} {sought} belongs to one log", hint="pass a partition")
+
+
 def offsets_text(offsets: Mapping[int, int]) -> str:
     """Offsets by partition for a person, shortened if there are many partitions."""
     shown = [f"{partition}: {offset}" for partition, offset in sorted(offsets.items())]

@@ -71,7 +71,14 @@ def test_a_small_command_imports_little(lithify, command, own, all_of_them):
 
 @pytest.mark.parametrize(
     ("command", "own", "all_of_them"),
-    [("topic list", 66, 95), ("status", 78, 107), ("topic create new", 71, 100), ("compact orders", 92, 121)],
+    [
+        ("topic list", 66, 95),
+        ("status", 78, 107),
+        ("topic create new", 71, 100),
+        ("compact orders", 92, 121),
+        ("consume orders", 81, 109),
+        ("produce orders /dev/null", 99, 127),
+    ],
 )
 def test_a_command_through_a_gateway_imports_neither_a_catalog_nor_a_server(command, own, all_of_them):
     lake = memory_lake()

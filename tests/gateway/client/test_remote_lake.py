@@ -261,6 +261,6 @@ def test_a_code_of_a_later_version_is_its_nearest_base():
 
 def test_names_are_one_part_of_a_path():
     (info,) = (one for one in OPERATIONS if one.name == "topic_info")
-    path = calls._path(info, {"topic": "persistent://a/b/c?d%2F#e"})
+    path = calls.path_of(info, {"topic": "persistent://a/b/c?d%2F#e"})
     assert path == f"{PREFIX}/topics/persistent%3A%2F%2Fa%2Fb%2Fc%3Fd%252F%23e"
     assert info.of is Target.TOPIC

@@ -105,7 +105,7 @@ def test_the_path_of_the_api_is_not_in_the_url(ask):
         ("kafka", "promote", "orders"),
         ("replica", "promote", "orders"),
         ("token", "list"),
-        ("consume", "orders"),
+        ("consume", "orders", "--group", "billing"),
         ("hydrate", "orders", "--to", "x"),
     ],
     ids=" ".join,

@@ -141,11 +141,34 @@ def test_blank_lines_and_a_byte_order_mark_are_passed_over(served: Served):
 def test_a_body_is_bounded(served: Served):
     topic = served.lake.create_topic("shop/orders")
     line = b'{"key":"k","value":"%s"}\n' % (b"x" * 1000)
-    assert append(served, line * 15_000).status_code == 200
-    assert append(served, line * 17_000).status_code == 413
-    chunked = append(served, (line * 1000 for _ in range(17)))
+    assert append(served, line * 31_000).status_code == 200
+    assert append(served, line * 34_000).status_code == 413
+    chunked = append(served, (line * 1000 for _ in range(34)))
     assert (chunked.status_code, chunked.json()["code"]) == (413, "InvalidInput")
-    assert topic.info().records == 15_000
+    assert topic.info().records == 31_000
+
+
+def test_a_refused_record_is_named_for_programs_as_well(served: Served):
+    served.lake.create_topic("shop/orders")
+    told = append(served, b"\n" + BODY + b'{"key":null,"value":"3"}\n').json()
+    assert told["detail"] == f"line 4 of the body: the record is refused: {told['reason']}"
+    assert (told["record"], told["reason"]) == (2, "it has no key, and null.key=reject")
+
+
+def test_offsets_are_kept_if_they_are_to_be(stored):
+    line = b'{"key":"a","value":"%d","partition":0,"offset":%d}\n'
+    kept = {"params": {"keep_offsets": "true"}}
+    told = append(stored, line % (1, 5) + line % (2, 9), **kept).json()
+    assert told["ranges"] == [{"partition": 0, "start_offset": 5, "end_offset": 10, "records": 2}]
+    for data, said in ((line % (1, 9), "offset 9 is below the log end 10"), (BODY, "it has no partition")):
+        again = append(stored, data, **kept)
+        assert (again.status_code, again.json()["code"]) == (400, "InvalidRecord")
+        assert said in again.json()["detail"]
+    keyed = append(stored, line % (3, 20), key="4711", **kept)
+    assert (keyed.status_code, keyed.json()["code"]) == (400, "Refused")
+    fenced = append(stored, line % (3, 20), params={"keep_offsets": "true", "expected_end": "0:9"})
+    assert (fenced.status_code, fenced.json()["code"]) == (409, "Fenced")
+    assert values(stored) == [b"1", b"2"]
 
 
 @pytest.mark.parametrize("media", ["", "text/plain", "application/x-www-form-urlencoded"])

@@ -116,6 +116,18 @@ def test_from_to_version_and_key_are_those_of_the_reader(served: Served, media):
 
 
 @FORMS
+def test_the_records_of_a_key_are_those_of_all_logs(served: Served, media):
+    topic = served.lake.create_topic("shop/orders", 2)
+    for n in range(12):
+        topic.append([Record(key=b"k%d" % (n % 3), value=b"%d" % n, partition=n % 2)])
+    wanted = [row_of(r) for r in topic.reader() if r.key == b"k1"]
+    assert rows(served, RECORDS, media, key="azE=") == wanted
+    assert paged(served, media, key="azE=", max=1) == (wanted, 5)
+    assert [row[1] for row in rows(served, RECORDS, media, key="azE=", partition=1, to=3)] == [0]
+    assert rows(served, RECORDS, media, key="bm9uZQ==") == []
+
+
+@FORMS
 def test_an_empty_topic_is_empty(served: Served, media):
     served.lake.create_topic("shop/orders", 2)
     for path in (RECORDS, TABLE):
@@ -188,6 +200,7 @@ def test_a_page_ends_by_its_bytes_too(served: Served):
         (RECORDS.replace("orders", "none"), {}, 404, "UnknownTopic"),
         (RECORDS, {"partition": 9}, 404, "UnknownTopic"),
         (RECORDS, {"partition": 0, "from": 99}, 400, "OffsetOutOfRange"),
+        (RECORDS, {"partition": 0, "from": -1}, 400, "OffsetOutOfRange"),
         (RECORDS, {"from": 1}, 400, "Refused"),
         (RECORDS, {"to": 1}, 400, "Refused"),
         (RECORDS, {"from": "tomorrow"}, 400, "InvalidInput"),
@@ -198,6 +211,7 @@ def test_a_page_ends_by_its_bytes_too(served: Served):
         (RECORDS, {"follow": "true"}, 400, "InvalidInput"),
         (RECORDS, {"cursor": "none"}, 400, "InvalidInput"),
         (RECORDS, {"cursor": "WzAsMV0", "partition": 1}, 400, "Refused"),
+        (RECORDS, {"key": "zz", "encoding": "hex"}, 400, "InvalidInput"),
         (RECORDS, {"version": 9999}, 404, "UnknownVersion"),
         (RECORDS, {"version": 1, "to": "@1"}, 400, "Refused"),
         (TABLE, {"key": "zz", "encoding": "hex"}, 400, "InvalidInput"),

@@ -8,6 +8,13 @@ from cli.conftest import failing, masked, one_process, own_process, plain_rounds
 
 __all__ = ["failing", "masked", "one_process", "own_process", "plain_rounds", "wide"]
 
+
+@pytest.fixture
+def begins_chain() -> int:
+    """An append with a key begins the chain of the runs that have keys, in a version of its own (C75)."""
+    return 1
+
+
 _HAS_MADE_IT = "a gateway has made its warehouse, and has read its format, when it begins"
 OTHERWISE = {
     "test_an_empty_warehouse_has_no_topics_and_stays_empty": _HAS_MADE_IT,
@@ -21,6 +28,7 @@ OTHERWISE = {
     "test_a_catalog_without_a_database_needs_a_url": "a gateway has its own database",
     "test_a_group_that_a_topic_waits_for_is_described_before_it_reads": "no path of HTTP can have the group `..`",
     "test_an_interrupt_is_quiet_and_leaves_nothing_behind": "its Spark is the gateway's; see client/test_ctrl_c.py",
+    "test_the_topic_is_loaded_twice_before_the_first_batch_and_twice_for_each": "a gateway looks for keys as well",
     "test_the_demo_shows_a_log_before_and_after": "it has a warehouse of its own",
 }
 """What is not the same, and why."""

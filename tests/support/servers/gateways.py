@@ -41,13 +41,16 @@ def guarded_gateway(gateway: Gateway, *, needs_token: bool = False, audit: Audit
 
 
 @contextmanager
-def serving_gateway(lake: Lake, *, needs_token: bool = False, audit: Audit | None = None) -> Iterator[str]:
+def serving_gateway(
+    lake: Lake, *, needs_token: bool = False, audit: Audit | None = None, port: int = 0, frees_port: bool = False
+) -> Iterator[str]:
     """Its URL, while it is served.
 
-    Nothing waits for its server to end: uvicorn looks ten times a second whether it has to, and waits once more.
+    Nothing waits for its server to end, unless another is to have its port: uvicorn looks ten times a second whether it
+    has to, and waits once more.
     """
     events = Events()
-    jobs, bound = Jobs(lake.warehouse.clock, 2, events.job), bound_port()
+    jobs, bound = Jobs(lake.warehouse.clock, 2, events.job), bound_port(port)
     gateway = Gateway("g1", lake, jobs, events, notes=append_notes_of(lake.warehouse, None))
     serving = Serving(guarded_gateway(gateway, needs_token=needs_token, audit=audit), bound)
     serving.start()
@@ -55,4 +58,6 @@ def serving_gateway(lake: Lake, *, needs_token: bool = False, audit: Audit | Non
         yield f"http://{bound.address}"
     finally:
         jobs.close()
-        _ENDING.submit(serving.close)
+        ending = _ENDING.submit(serving.close)
+        if frees_port:
+            ending.result()

@@ -2,7 +2,8 @@
 
 import pytest
 
-from lithify.gateway.server.kinds import APPENDED_BYTES, kind_of
+from lithify.gateway.operations.records import APPENDED_BYTES
+from lithify.gateway.server.kinds import kind_of
 
 
 @pytest.mark.parametrize(

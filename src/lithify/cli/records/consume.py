@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -100,31 +100,61 @@ def consume(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
       lithify consume orders --group billing --follow
       lithify consume orders --version 12
     """
-    wanted = encodings.key_bytes(how.pop("key"))
+    group = _checked_group(invocation, encodings, how)
     topic, named = invocation.open_topic(topic_name)
-    partition = the_partition(topic_name, named, partition)
-    if (group := how.pop("group")) is not None:
-        if wanted is not None:
-            raise RefusedError("--key cannot be combined with --group: a group reads all records")
-        write_group(_member(topic, group, members, (partition, start), how), most, encodings, topic.name)
-        return
-    _write(_of_key(_tables(topic, partition, start, how), wanted), most, encodings, topic.name)
+    where = (the_partition(topic_name, named, partition), start)
+    if invocation.gateway_url() is not None:
+        _write_remote(topic, where, most, encodings, how)
+    elif group is not None:
+        write_group(_member(topic, group, members, where, how), most, encodings, topic.name)
+    else:
+        _write(_tables(topic, where, encodings, how), most, encodings, topic.name)
 
 
-def _tables(topic: Topic, partition: int | None, start: Start, how: dict[str, Any]) -> Iterator[Any]:
-    """The records from a start on, or with `point` up to there (C69), as Arrow tables."""
+def _checked_group(invocation: Invocation, encodings: Encodings, how: dict[str, Any]) -> str | None:
+    """The group, which `how` has no more. Raises `RefusedError` for what it cannot be combined with."""
+    group: str | None = how.pop("group")
+    if encodings.key_bytes(how["key"]) is not None and group is not None:
+        raise RefusedError("--key cannot be combined with --group: a group reads all records")
+    if group is not None:
+        invocation.check_direct("consume --group")
+    return group
+
+
+def _write_remote(
+    topic: Any, where: tuple[int | None, Start], most: int | None, encodings: Encodings, how: dict[str, Any]
+) -> None:
+    _check_one_version(how)
+    from lithify.cli.records.remote_lines import record_lines, write_lines
+
+    write_lines(record_lines(topic, *where, encodings, **how), most)
+
+
+def _tables(topic: Topic, where: tuple[int | None, Start], encodings: Encodings, how: dict[str, Any]) -> Iterator[Any]:
+    """The records from a start on, or with `point` up to there (C69), as Arrow tables; all, or the records of a key."""
+    key = encodings.key_bytes(how.pop("key"))
+    return _of_key(_all_tables(topic, *where, how), key)
+
+
+def _all_tables(topic: Topic, partition: int | None, start: Start, how: dict[str, Any]) -> Iterator[Any]:
     if partition is None and isinstance(start, int | MessageId) and topic.info().partitions == 1:
         partition = 0
+    _check_one_version(how)
     if (point := how.pop("point")) is None:
         return topic.reader(partition, start, **how).batches()
-    if how["follow"] or how["version"] is not None:
-        raise click.UsageError(_TO_ALONE)
     batches = topic.records_to(point, partition=partition, start=start, compacted=how["compacted"])
     return (batch.to_arrow() for batch in batches)
 
 
+def _check_one_version(how: Mapping[str, Any]) -> None:
+    """Raises `UsageError` if `--to`, which selects the version itself, is not alone."""
+    if how["point"] is not None and (how["follow"] or how["version"] is not None):
+        raise click.UsageError(_TO_ALONE)
+
+
 def _member(topic: Topic, group: str, members: Members, where: tuple[int | None, Start], how: dict[str, Any]) -> Any:
     """The reader of a member. Raises `RefusedError` for what a group decides by itself."""
+    how.pop("key")
     if how.pop("point") is not None:
         raise click.UsageError(_TO_ALONE)
     from lithify.api.groups import Membership, start_of_group
@@ -179,8 +209,13 @@ def table(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
         raise click.UsageError("--at selects the version itself and cannot be combined with --version")
     topic, named = invocation.open_topic(topic_name)
     partition = the_partition(topic_name, named, partition)
-    batches = topic.table_batches(version=version, at=point, partition=partition, key=wanted)
-    written = _write((batch.to_arrow() for batch in batches), None, encodings, topic.name)
+    if invocation.gateway_url() is not None:
+        from lithify.cli.records.remote_lines import table_lines, write_lines
+
+        written = write_lines(table_lines(topic, partition, encodings, key, at=point, version=version), None)
+    else:
+        batches = topic.table_batches(version=version, at=point, partition=partition, key=wanted)
+        written = _write((batch.to_arrow() for batch in batches), None, encodings, topic.name)
     if not written and (key is not None or point is not None):
         what = "no live key" if key is None else "no live record of that key"
         text = f"there is {what}" if point is None else f"there was {what} at that point"
@@ -188,12 +223,11 @@ def table(  # noqa: PLR0913, PLR0917 - the flags of the verb, by name
 
 
 def _of_key(tables: Iterator[Any], key: bytes | None) -> Iterator[Any]:
-    """The records of a key, of any partition: who wrote them may have had a partitioner of their own."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    if key is None:
+        return tables
+    from lithify.columnar.segment.convert import records_of_key
 
-    for table in tables:
-        yield table if key is None else table.filter(pc.equal(table.column("key"), pa.scalar(key, pa.binary())))
+    return (records_of_key(table, key) for table in tables)
 
 
 def _write(tables: Iterator[Any], most: int | None, encodings: Encodings, topic: str) -> int:

@@ -36,3 +36,8 @@ def encodings(function: Callable[..., Any]) -> Callable[..., Any]:
     ):
         with_encodings = option(with_encodings)
     return with_encodings
+
+
+def query_of(encodings: Encodings) -> dict[str, str]:
+    """The encodings as parameters of a request."""
+    return {"encoding": encodings.headers, "key_encoding": encodings.key, "value_encoding": encodings.value}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,6 @@ from lithify.cli.records.encodings import encodings
 from lithify.cli.records.record_files import (
     FORMATS,
     Format,
-    InputBatch,
     TextForm,
     check_readable,
     format_of,
@@ -35,10 +35,8 @@ from lithify.model.settings.units import plural
 from lithify.reports.page.wording import count
 
 if TYPE_CHECKING:
-    from lithify.api.topic import Topic
     from lithify.model.settings.topic_settings import TopicSettings
     from lithify.model.topic.state import TopicState
-    from lithify.ports.clock import Clock
 
 
 @dataclass(slots=True)
@@ -91,6 +89,15 @@ class ProduceFlags:
     null_marker: str | None
     keep_offsets: bool
     linger_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """What appends batches, and what reads those that it takes: a topic and tables, or a gateway and what is sent."""
+
+    target: Any
+    read: Callable[[str, Format, TextForm, int | None], Iterator[Any]]
+    now_ms: Callable[[], int]
 
 
 @verb("produce")
@@ -151,11 +158,12 @@ def produce(invocation: Invocation, topic_name: str, files: tuple[str, ...], **g
     state = topic.load_or_create()
     _check_takes_records(state)
     sources = _sources(files, flags)
-    form = _form(flags, state.settings, topic.warehouse.clock)
+    ways = _ways(invocation, topic)
+    form = _form(flags, state.settings, ways.now_ms)
     written = Written(topic.name, state.version, invocation)
     written.say_if_interrupted()
     try:
-        _append_all(topic, partition, sources, form, written, keep_offsets=flags.keep_offsets)
+        _append_all(ways, partition, sources, form, written, keep_offsets=flags.keep_offsets)
     except LithifyError as error:
         _say_how_far(error, written)
         raise
@@ -164,14 +172,22 @@ def produce(invocation: Invocation, topic_name: str, files: tuple[str, ...], **g
     say(f"{written.topic}: {plural(written.records, 'record')} written, version {written.version}")
 
 
-def _form(flags: ProduceFlags, settings: TopicSettings, clock: Clock) -> TextForm:
-    limits = LineLimits(most_line_bytes(settings.max_message_bytes), flags.linger_ms, clock.now_ms)
+def _ways(invocation: Invocation, topic: Any) -> _Ways:
+    if invocation.gateway_url() is None:
+        return _Ways(topic, read_batches, topic.warehouse.clock.now_ms)
+    from lithify.cli.records.sent_batches import now_ms, sent_batches
+
+    return _Ways(topic.appender(), sent_batches, now_ms)
+
+
+def _form(flags: ProduceFlags, settings: TopicSettings, now_ms: Callable[[], int]) -> TextForm:
+    limits = LineLimits(most_line_bytes(settings.max_message_bytes), flags.linger_ms, now_ms)
     null_marker = None if flags.null_marker is None else os.fsencode(flags.null_marker)
     return TextForm(flags.encodings, flags.encodings.key_bytes(flags.key), null_marker, limits)
 
 
 def _append_all(
-    topic: Topic,
+    ways: _Ways,
     partition: int | None,
     sources: list[tuple[str, Format]],
     form: TextForm,
@@ -184,11 +200,11 @@ def _append_all(
         say("reading records from the terminal, one per line; Ctrl-D ends the input")
     with record_progress("appending", shown=not typed) as advance:  # a bar would be drawn into what is typed
         for path, kind in sources:
-            for batch in read_batches(path, kind, form):
+            for batch in ways.read(path, kind, form, partition):
                 with interrupts(lambda text: written.invocation.note("interrupted", text)) as taken:
                     taken.wait("until this batch is appended")
                     written.say_if_interrupted(appending=True)
-                    _append(topic, batch, partition, written, keep_offsets=keep_offsets)
+                    _append(ways, batch, written, keep_offsets=keep_offsets)
                     written.say_if_interrupted()
                 advance(len(batch.numbers))
 
@@ -224,33 +240,14 @@ def _kind(path: str, flags: ProduceFlags) -> Format:
     return format_of(path, flags.format_name) if flags.key is None else "values"
 
 
-def _append(topic: Topic, batch: InputBatch, partition: int | None, written: Written, *, keep_offsets: bool) -> None:
-    table = batch.table if partition is None else _placed(batch, partition)
+def _append(ways: _Ways, batch: Any, written: Written, *, keep_offsets: bool) -> None:
     try:
-        result = topic.append(table, keep_offsets=keep_offsets)
+        result = batch.appended(ways.target, keep_offsets=keep_offsets)
     except (InvalidInputError, InvalidRecordError) as error:
         raise batch.named(error) from None
     written.version = result.version
     for r in result.ranges:
         written.add(r.partition, r.start_offset, r.end_offset, r.records)
-
-
-def _placed(batch: InputBatch, partition: int) -> Any:
-    """The records of a batch, all in the partition that the topic's name names."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    column, table = "partition", batch.table
-    places = pa.repeat(pa.scalar(partition, pa.int32()), table.num_rows)
-    if column not in table.schema.names:
-        return table.append_column(column, places)
-    elsewhere = pc.fill_null(pc.not_equal(table.column(column), partition), False)
-    index = elsewhere.index(True).as_py()
-    if index >= 0:
-        place = f"{batch.source}, {batch.unit} {batch.numbers[index]}"
-        own = table.column(column)[index].as_py()
-        raise RefusedError(f"{place}: the record has partition {own}, but the topic name has partition {partition}")
-    return table.set_column(table.schema.get_field_index(column), column, places)
 
 
 def _say_how_far(error: LithifyError, written: Written) -> None:

@@ -10,20 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from lithify.cli.records.text_lines import STDIN, LineLimits, batches_of, opened_lines
+from lithify.cli.records.text_lines import STDIN, LineBatch, LineLimits, batches_of, opened_lines
 from lithify.columnar.text.encodings import Encodings
-from lithify.columnar.text.lines import LineError, parse_json, parse_tsv, parse_values
-from lithify.errors import InvalidInputError, InvalidRecordError
+from lithify.columnar.text.lines import LineError, parse_json
+from lithify.errors import InvalidInputError, InvalidRecordError, RefusedError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lithify.api.topic import Topic
     from lithify.columnar.parquet.bounded_batches import BoundedFile
+    from lithify.service.write.append import AppendResult
 
 Format = Literal["json", "tsv", "parquet", "values"]
 FORMATS: tuple[Format, ...] = ("json", "tsv", "parquet")
@@ -35,13 +37,26 @@ MOST_RECORD_BYTES = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class InputBatch:
+class Batch:
     """Records for one append. `numbers` are their lines (from 1) or rows (from 0)."""
 
-    table: pa.Table
     source: str
     unit: Literal["line", "row"]
     numbers: Sequence[int]
+
+    def place(self, index: int) -> str:
+        """Where a record came from."""
+        return f"{self.source}, {self.unit} {self.numbers[index]}"
+
+    def malformed(self, error: LineError) -> InvalidInputError:
+        """The error for a line that is not a record."""
+        return InvalidInputError(f"{self.place(error.index)}: {error.reason}")
+
+    def misplaced(self, index: int, own: int, partition: int) -> RefusedError:
+        """The error for a record with another partition than the one that the topic's name has."""
+        return RefusedError(
+            f"{self.place(index)}: the record has partition {own}, but the topic name has partition {partition}"
+        )
 
     def named(self, error: InvalidInputError | InvalidRecordError) -> InvalidInputError | InvalidRecordError:
         """The error, with the line or row of the record that it is about, or all of them if it names none."""
@@ -50,7 +65,34 @@ class InputBatch:
             return InvalidInputError(f"{where}: {error.message}", hint=error.hint)
         if error.index < 0:
             return error
-        return error.at(f"{self.source}, {self.unit} {self.numbers[error.index]}")
+        return error.at(self.place(error.index))
+
+
+@dataclass(frozen=True, slots=True)
+class InputBatch(Batch):
+    """The same as a table."""
+
+    table: pa.Table
+
+    def appended(self, topic: Topic, *, keep_offsets: bool) -> AppendResult:
+        return topic.append(self.table, keep_offsets=keep_offsets)
+
+    def placed(self, partition: int | None) -> InputBatch:
+        """The records, all in the partition that the topic's name names, if it does. Raises `RefusedError`."""
+        if partition is None:
+            return self
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        column, table = "partition", self.table
+        places = pa.repeat(pa.scalar(partition, pa.int32()), table.num_rows)
+        if column not in table.schema.names:
+            return replace(self, table=table.append_column(column, places))
+        elsewhere = pc.fill_null(pc.not_equal(table.column(column), partition), False)
+        index = elsewhere.index(True).as_py()
+        if index >= 0:
+            raise self.misplaced(index, table.column(column)[index].as_py(), partition)
+        return replace(self, table=table.set_column(table.schema.get_field_index(column), column, places))
 
 
 def format_of(path: str, given: str | None) -> Format:
@@ -69,19 +111,13 @@ class TextForm:
     limits: LineLimits
 
 
-def read_batches(path: str, format_name: Format, form: TextForm) -> Iterator[InputBatch]:
-    """The records of a file, or of stdin for `-`. Raises `InvalidInputError`, naming line or file."""
-    match format_name:
-        case "parquet":
-            yield from _parquet_batches(path)
-        case "json":
-            yield from _text_batches(path, parse_json, form)
-        case "tsv":
-            yield from _text_batches(path, partial(parse_tsv, null_marker=form.null_marker), form)
-        case "values":
-            assert form.key is not None
-            parse = partial(parse_values, key=form.key, null_marker=form.null_marker)
-            yield from _text_batches(path, parse, form)
+def read_batches(path: str, format_name: Format, form: TextForm, partition: int | None = None) -> Iterator[InputBatch]:
+    """The records of a file, or of stdin for `-`, in the partition that the topic's name has, if it has one.
+
+    Raises `InvalidInputError`, naming line or file, or `RefusedError` for a record of another partition.
+    """
+    for batch in _parquet_batches(path) if format_name == "parquet" else _text_batches(path, format_name, form):
+        yield batch.placed(partition)
 
 
 def check_readable(path: str, format_name: Format) -> None:
@@ -107,18 +143,31 @@ def _is_pipe(path: str) -> bool:
     return False
 
 
-Parse = Callable[[Sequence[bytes], Encodings], Any]
-
-
-def _text_batches(path: str, parse: Parse, form: TextForm) -> Iterator[InputBatch]:
+def line_batches(path: str, limits: LineLimits) -> Iterator[tuple[Batch, LineBatch]]:
+    """The lines of a file, or of stdin, and where they came from."""
     source = "stdin" if path == STDIN else path
     with opened_lines(path) as lines:
-        for batch in batches_of(lines, source, form.limits):
-            try:
-                table = parse(batch.lines, form.encodings)
-            except LineError as error:
-                raise InvalidInputError(f"{source}, line {batch.numbers[error.index]}: {error.reason}") from None
-            yield InputBatch(_stamped(table, batch.read_ms), source, "line", batch.numbers)
+        for read in batches_of(lines, source, limits):
+            yield Batch(source, "line", read.numbers), read
+
+
+def _text_batches(path: str, format_name: Format, form: TextForm) -> Iterator[InputBatch]:
+    parse: Callable[[Sequence[bytes], Encodings], Any] = parse_json
+    if format_name == "tsv":
+        from lithify.columnar.text.pairs import parse_tsv
+
+        parse = partial(parse_tsv, null_marker=form.null_marker)
+    elif format_name == "values":
+        from lithify.columnar.text.pairs import parse_values
+
+        assert form.key is not None
+        parse = partial(parse_values, key=form.key, null_marker=form.null_marker)
+    for batch, read in line_batches(path, form.limits):
+        try:
+            table = parse(read.lines, form.encodings)
+        except LineError as error:
+            raise batch.malformed(error) from None
+        yield InputBatch(batch.source, batch.unit, batch.numbers, _stamped(table, read.read_ms))
 
 
 def _stamped(table: pa.Table, read_ms: Sequence[int]) -> pa.Table:
@@ -142,7 +191,7 @@ def _parquet_batches(path: str) -> Iterator[InputBatch]:
     row = 0
     with _open_parquet(path) as file:
         for table in file.pieces():
-            yield InputBatch(table, path, "row", range(row, row + table.num_rows))
+            yield InputBatch(path, "row", range(row, row + table.num_rows), table)
             row += table.num_rows
 
 

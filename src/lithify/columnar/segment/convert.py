@@ -8,6 +8,7 @@ from itertools import repeat
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lithify.columnar.segment.schema import (
     BATCH_INDEX,
@@ -69,6 +70,11 @@ def _integers(name: str, values: Sequence[int | None], kind: pa.DataType) -> pa.
         wrong = next(value for value in values if value is not None and not pa.types.is_integer(pa.array([value]).type))
         raise TypeError(f"its {name} {wrong!r} is not an integer")
     return array.cast(kind)
+
+
+def records_of_key(table: pa.Table, key: bytes | None) -> pa.Table:
+    """The records of a key, of any partition: who wrote them may have had a partitioner of their own. None: all."""
+    return table if key is None else table.filter(pc.equal(table.column(KEY), pa.scalar(key, pa.binary())))
 
 
 def to_records(table: pa.Table) -> Iterator[Record]:

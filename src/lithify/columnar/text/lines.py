@@ -1,4 +1,4 @@
-"""Formats and parses records as text: one JSON object a line, or `key TAB value`.
+"""Formats and parses records as text: one JSON object a line.
 
     {"partition":0,"offset":17,"timestamp":1700000000000,"key":"k","value":"v","headers":[["h","x"]]}
 
@@ -8,9 +8,6 @@ timestamp, and one that was passed through whole `"passed_through":true`.
 Text is UTF-8, base64 or hex (`encodings`), so that any bytes pass. On
 the way in only `key` and `value` are needed. A record whose timestamp the log gave has one field
 more, `"timestamp_type":"LogAppendTime"`, so that a copy with `produce --keep-offsets` is whole.
-
-A line of `key TAB value`, or of a value for `--key`, deletes its key only where the value is the text of
-`--null-marker`.
 
 Lines become Arrow columns a batch at a time; only a batch with an error is checked record by record,
 to name the line.
@@ -58,47 +55,14 @@ def parse_json(lines: Sequence[bytes], encodings: Encodings) -> pa.Table:
         return _table(records, encodings)
     except (pa.ArrowException, KeyError, TypeError, ValueError, OverflowError):
         for index, record in enumerate(records):
-            if reason := _fault(record, encodings):
-                raise LineError(index, reason) from None
+            _check(index, record, encodings)
         raise
 
 
-def parse_tsv(lines: Sequence[bytes], encodings: Encodings, null_marker: bytes | None = None) -> pa.Table:
-    """Lines of `key TAB value` as a table; a value that is `null_marker` deletes its key. Raises `LineError`."""
-    keys: list[bytes] = []
-    values: list[bytes | None] = []
-    for index, line in enumerate(lines):
-        key, tab, value = line.partition(b"\t")
-        if not tab:
-            raise LineError(index, _NO_TAB)
-        try:
-            keys.append(to_bytes(key, encodings.key))
-            values.append(None if value == null_marker else to_bytes(value, encodings.value))
-        except ValueError as error:
-            raise LineError(index, str(error)) from None
-    return _pairs(keys, values)
-
-
-def parse_values(
-    lines: Sequence[bytes], encodings: Encodings, key: bytes, null_marker: bytes | None = None
-) -> pa.Table:
-    """Lines that are values of one key; one that is `null_marker` deletes the key. Raises `LineError`."""
-    values: list[bytes | None] = []
-    for index, line in enumerate(lines):
-        try:
-            values.append(None if line == null_marker else to_bytes(line, encodings.value))
-        except ValueError as error:
-            raise LineError(index, str(error)) from None
-    return _pairs([key] * len(values), values)
-
-
-def _pairs(keys: Sequence[bytes], values: Sequence[bytes | None]) -> pa.Table:
-    import pyarrow as pa
-
-    return pa.table({"key": pa.array(keys, pa.binary()), "value": pa.array(values, pa.binary())})
-
-
-_NO_TAB = "it has no tab between key and value; to delete a key, write --null-marker's text as its value"
+def check_json(lines: Sequence[bytes], encodings: Encodings) -> None:
+    """Raises the `LineError` that `parse_json` raises. Needs no Arrow."""
+    for index, record in enumerate([_json_object(index, line) for index, line in enumerate(lines)]):
+        _check(index, record, encodings)
 
 
 def _json_object(index: int, line: bytes) -> dict[str, Any]:
@@ -168,6 +132,11 @@ def _headers_column(headers: Sequence[Any], encoding: Encoding) -> pa.Array:
         for given in headers
     ]
     return pa.array(pairs, pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())])))
+
+
+def _check(index: int, record: dict[str, Any], encodings: Encodings) -> None:
+    if reason := _fault(record, encodings):
+        raise LineError(index, reason) from None
 
 
 def _fault(record: dict[str, Any], encodings: Encodings) -> str | None:

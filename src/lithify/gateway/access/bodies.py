@@ -22,7 +22,7 @@ from lithify.model.settings.units import format_bytes
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 GRACE_S, LEAST_RATE = 10.0, 64 * 1024
-DRAINED_S, DRAINED_BYTES = 1.0, 32 * 2**20
+DRAINED_S, DRAINED_BYTES = 1.0, 64 * 2**20
 """What is still read of a refused body: a client that is sending reads no answer before it has sent."""
 _LENGTH_DIGITS = 18
 

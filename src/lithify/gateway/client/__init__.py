@@ -5,6 +5,8 @@
     answers       reports and errors out of answers
     jobs          long work: its events as they come, until it has ended
     calls         calls of the Python API as requests
+    appending     batches of records, each of which lands once
+    reading       records as lines, whole or followed
     remote_lake   RemoteLake, RemoteTopic, RemoteStream, RemoteGroup
     completion_names   names for a shell
 

@@ -11,7 +11,14 @@ from typing import Any, TypeVar
 import msgspec
 
 from lithify import errors
-from lithify.errors import GatewayError, InvalidInputError, LithifyError, RefusedError, UnknownOutcomeError
+from lithify.errors import (
+    GatewayError,
+    InvalidInputError,
+    InvalidRecordError,
+    LithifyError,
+    RefusedError,
+    UnknownOutcomeError,
+)
 from lithify.gateway.client.connection import Answer, Request
 
 T = TypeVar("T")
@@ -31,6 +38,9 @@ class ToldError(msgspec.Struct):
     hint: str | None = None
     exit_code: int = 1
     topic: str | None = None
+    record: int = -1
+    """Of an append, the record that is refused, from 0, for a `reason`."""
+    reason: str = ""
 
 
 class ToldProgress(msgspec.Struct):
@@ -61,7 +71,8 @@ def json_of(answer: Answer, url: str) -> Any:
     """What a request that was granted returned. Raises the error that the gateway tells of, or `GatewayError`."""
     if 300 <= answer.status < 400:
         raise GatewayError(
-            f"{url} redirects to {answer.location}, which is not followed", hint="use the URL of the gateway itself"
+            f"{url} redirects to {answer.headers.get('location')}, which is not followed",
+            hint="use the URL of the gateway itself",
         )
     if answer.kind not in ("application/json", PROBLEM):
         raise GatewayError(
@@ -119,7 +130,10 @@ def report_of(kind: Any, told: Any, url: str) -> Any:
 def error_of(told: ToldError) -> LithifyError:
     """The error whose code a gateway told; of one that this version does not know, its nearest base."""
     unknown = RefusedError if told.exit_code == RefusedError.exit_code else LithifyError
-    return _by_code().get(told.code, unknown)(told.message or told.detail, hint=told.hint or "")
+    error = _by_code().get(told.code, unknown)(told.message or told.detail, hint=told.hint or "")
+    if isinstance(error, InvalidRecordError):
+        error.index, error.reason = told.record, told.reason
+    return error
 
 
 @lru_cache(1)

@@ -45,8 +45,8 @@ class Gateway:
         listeners = {_LISTENERS[name]: given.pop(name) for name in _LISTENERS if name in given}
         failed = given.pop(_FAILED, None)
         _check_accepted(operation, place, given)
-        path = _path(operation, {**place, **{name: str(given.pop(name)) for name in _in_path(operation, place)}})
-        given = {name: _plain(value) for name, value in given.items() if value is not None}
+        path = path_of(operation, {**place, **{name: str(given.pop(name)) for name in _in_path(operation, place)}})
+        given = {name: plain(value) for name, value in given.items() if value is not None}
         if operation.is_job:
             return self._done(operation, self._request(operation, path, given, place), listeners)
         if operation.many:
@@ -57,7 +57,7 @@ class Gateway:
     def _request(self, operation: Operation, path: str, given: Mapping[str, Any], place: Mapping[str, str]) -> Request:
         if operation.changes:
             return Request(operation.method, path, json.dumps(given).encode(), _look(operation, place))
-        return Request(operation.method, path + _query(given))
+        return Request(operation.method, path + query(given))
 
     def _told(self, request: Request) -> Any:
         return done_of(request, self.connection.ask(request), self._url)
@@ -68,7 +68,7 @@ class Gateway:
         errors: dict[str, ToldError] = {}
         has_more = True
         while has_more:
-            told = self._told(Request("GET", path + _query({**given, "offset": len(items), "limit": ITEMS})))
+            told = self._told(Request("GET", path + query({**given, "offset": len(items), "limit": ITEMS})))
             page = told_as(ToldPage, told, self._url)
             items += page.items
             errors |= {str(one.topic): one for one in page.failed}
@@ -126,7 +126,7 @@ def _in_path(operation: Operation, place: Mapping[str, str]) -> list[str]:
     return [name for name in names if name not in place]
 
 
-def _path(operation: Operation, names: Mapping[str, str]) -> str:
+def path_of(operation: Operation, names: Mapping[str, str]) -> str:
     parts = (quote(names[part[1:-1]], safe="") if part.startswith("{") else part for part in operation.path.split("/"))
     return "/".join(parts)
 
@@ -138,7 +138,7 @@ def _check_accepted(operation: Operation, place: Mapping[str, str], given: dict[
             raise refusal(f"--{name.replace('_', '-')}")
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """An argument as JSON has it."""
     match value:
         case AtTime(epoch_ms):
@@ -155,7 +155,7 @@ def _plain(value: Any) -> Any:
             return value
 
 
-def _query(given: Mapping[str, Any]) -> str:
+def query(given: Mapping[str, Any]) -> str:
     pairs = {name: str(value).lower() if isinstance(value, bool) else value for name, value in given.items()}
     return f"?{urlencode(pairs, doseq=True)}" if pairs else ""
 

@@ -12,15 +12,18 @@ from __future__ import annotations
 import ssl
 import time
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, RemoteDisconnected
 from socket import gaierror
+from typing import TypeVar
 
 import lithify
 from lithify.errors import GatewayError, LithifyError, RefusedError, UnknownOutcomeError
 from lithify.gateway.client.address import AUTHORITIES_VARIABLE, Address
+
+T = TypeVar("T")
 
 CONNECT_S = 10.0
 ANSWER_S = 300.0
@@ -59,12 +62,13 @@ class Answer:
     kind: str
     """The media type, in lower case."""
     body: bytes
-    location: str = ""
-    """Where it sends the client instead."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """By name, in lower case."""
 
 
 def answer_of(response: HTTPResponse, body: bytes) -> Answer:
-    return Answer(response.status, response.headers.get_content_type(), body, response.headers.get("Location", ""))
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    return Answer(response.status, response.headers.get_content_type(), body, headers)
 
 
 class Connection:
@@ -78,33 +82,26 @@ class Connection:
 
     def ask(self, request: Request, *, within_s: float | None = None) -> Answer:
         """An answer of any status. Raises `GatewayError`, or `UnknownOutcomeError` for what may change something."""
-        pauses = iter(() if request.changes else PAUSES_S)
-        while True:
-            try:
-                return self._asked(request, self._within_s if within_s is None else within_s)
-            except _FailedError as failed:
-                pause = next(pauses, None) if failed.may_pass else None
-                if pause is None:
-                    raise failed.told from None
-            time.sleep(pause)
+        return _repeated(request, lambda: self._asked(request, self._within_s if within_s is None else within_s))
 
     @contextmanager
-    def stream(self, request: Request) -> Iterator[HTTPResponse]:
-        """An answer that comes little by little.
+    def stream(self, request: Request, *, within_s: float = SILENT_S) -> Iterator[HTTPResponse]:
+        """An answer that comes little by little, never silent for longer than that.
 
         Raises as `ask` does until it begins. Then `OSError` or `HTTPException` from its methods say that it broke off.
         """
-        try:
-            connection = self._connected(self._within_s)
-            response = self._sent(connection, request, SILENT_S)
-        except _FailedError as failed:
-            raise failed.told from None
+        connection, response = _repeated(request, lambda: self._begun(request, within_s))
         with closing(connection), response:
             yield response
 
+    def _begun(self, request: Request, within_s: float) -> tuple[HTTPConnection, HTTPResponse]:
+        connection = self._connected(self._within_s)
+        return connection, self._sent(connection, request, within_s)
+
     def close(self) -> None:
-        if self._kept is not None:
-            self._kept.close()
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.close()
 
     def _asked(self, request: Request, within_s: float) -> Answer:
         kept, self._kept = (None, self._kept) if request.changes else (self._kept, None)
@@ -197,11 +194,24 @@ class Connection:
 
     def _broken(self, request: Request, error: Exception) -> _FailedError:
         """The request may have arrived."""
-        told = f"the gateway at {self.address.url} did not answer: {_reason(error)}"
+        told = f"the gateway at {self.address.url} did not answer: {reason_of(error)}"
         if request.changes:
             unknown = f"{told}; whether it did what was requested is not known"
             return _FailedError(UnknownOutcomeError(unknown, hint=request.look), may_pass=False)
         return _FailedError(GatewayError(told, hint=_IS_IT_TLS), isinstance(error, _AGAIN))
+
+
+def _repeated(request: Request, send: Callable[[], T]) -> T:
+    """What `send` returns; a look is sent again where that may pass. Raises what has failed."""
+    pauses = iter(() if request.changes else PAUSES_S)
+    while True:
+        try:
+            return send()
+        except _FailedError as failed:
+            pause = next(pauses, None) if failed.may_pass else None
+            if pause is None:
+                raise failed.told from None
+        time.sleep(pause)
 
 
 class _FailedError(Exception):
@@ -221,12 +231,12 @@ def _unreached(url: str, error: Exception) -> GatewayError:
                 hint=_certificate_hint(error.verify_code),
             )
         case ssl.SSLError():
-            return GatewayError(f"{url}: no connection by TLS: {_reason(error)}", hint=_IS_IT_TLS)
+            return GatewayError(f"{url}: no connection by TLS: {reason_of(error)}", hint=_IS_IT_TLS)
         case gaierror():
-            return GatewayError(f"{url}: the host is not known: {_reason(error)}", hint="correct the URL")
+            return GatewayError(f"{url}: the host is not known: {reason_of(error)}", hint="correct the URL")
         case _:
             return GatewayError(
-                f"no gateway can be reached at {url}: {_reason(error)}",
+                f"no gateway can be reached at {url}: {reason_of(error)}",
                 hint="start one there with `lithify gateway run`, or correct the URL",
             )
 
@@ -239,7 +249,8 @@ def _certificate_hint(verify_code: int) -> str:
     return "name the file of the authority that signed it by --gateway-ca"
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """Why a connection has failed, in a few words."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
     if isinstance(error, ssl.SSLError):

@@ -1,11 +1,12 @@
 """Long work at a gateway: begun, followed event by event until it has ended, resumed where a connection breaks.
 
-    POST ─► the job
-    GET .../events, Last-Event-ID ─► progress, note, ... ─► end, with the report or the error
-            ▲                              │ breaks
-            └──────────────────────────────┘ a bounded number of times in a row in which nothing comes
+    POST ─► its id, then progress, note, ... ─► end, with the report or the error
+                              │ breaks
+                              ▼
+    GET .../events, Last-Event-ID ─► the rest; again, a bounded number of times in a row in which nothing comes
 
-A gateway that has too many readers of events is asked for the state of the job instead.
+The answer to the POST has the events, so that a balancer may send other requests to other gateways: which do not know
+the job. A gateway that has too many readers of events is asked for the state of the job instead.
 
 Ctrl-C cancels the job and waits a little for its end, so that what is said of the data is true:
 
@@ -22,8 +23,8 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from http.client import HTTPException, HTTPResponse
 from threading import Thread
 from typing import Any
@@ -68,6 +69,8 @@ class Job:
     _seen: int = 0
     _lives: bool = True
     """Whether anything has come since the connection broke last."""
+    _unknown: bool = False
+    """Whether the gateway that was asked last does not know it."""
 
     def ended(self) -> ToldJob:
         """The job once it has ended, with its report or its error.
@@ -81,59 +84,84 @@ class Job:
             return self._stopped()
 
     def _followed(self) -> ToldJob:
-        self._begin()
+        with ExitStack() as stack:
+            response = self._begin(stack)
+            ended = None if response is None else self._ended(self._read(response))
         pauses = iter(RESUME_PAUSES_S)
-        while (ended := self._watched()) is None:
+        while ended is None and (ended := self._watched()) is None:
             if self._lives:
                 pauses = iter(RESUME_PAUSES_S)
             if (pause := next(pauses, None)) is None:
-                raise self._lost(f"does not answer any more; if it still runs, job {self._id} goes on")
+                raise self._unanswered()
             time.sleep(pause)
         return ended
 
-    def _begin(self) -> None:
-        """Has the gateway begin it. After Ctrl-C its answer is still waited for, as only its id can cancel the job."""
-        begun: Future[ToldJob] = Future()
+    def _begin(self, stack: ExitStack) -> HTTPResponse | None:
+        """Has the gateway begin it; its events, if it sends them with the answer.
+
+        After Ctrl-C the answer is still waited for, as only the id in it can cancel the job.
+        """
+        begun: Future[tuple[str, HTTPResponse | None]] = Future()
 
         def ask() -> None:
             try:
-                begun.set_result(self._job(self.request))
+                begun.set_result(self._begun(stack))
             except BaseException as error:
                 begun.set_exception(error)
 
         try:
             Thread(target=ask, daemon=True).start()
-            self._id = self._checked_id(begun.result())
+            self._id, response = begun.result()
         except KeyboardInterrupt:
             with suppress(TimeoutError, UnknownOutcomeError):
-                self._id = self._checked_id(begun.result(BEGINS_WITHIN_S))
+                self._id, _ = begun.result(BEGINS_WITHIN_S)
             raise
+        return response
 
-    def _checked_id(self, begun: ToldJob) -> str:
-        if not _ID.fullmatch(begun.job):
+    def _begun(self, stack: ExitStack) -> tuple[str, HTTPResponse | None]:
+        """Its id, and its events, which `stack` closes; they may have been refused, and then nothing was begun."""
+        response = stack.enter_context(self.connection.stream(replace(self.request, headers={"Accept": EVENTS})))
+        if response.headers.get_content_type() == EVENTS:
+            return self._checked_id(response.headers.get("Location", "").rpartition("/")[2]), response
+        if response.status == _BUSY:
+            return self._checked_id(self._job(self.request).job), None
+        told = done_of(self.request, answer_of(response, _body(response)), self._url)
+        return self._checked_id(told_as(ToldJob, told, self._url).job), None
+
+    def _checked_id(self, begun: str) -> str:
+        if not _ID.fullmatch(begun):
             raise GatewayError(f"the gateway at {self._url} began no job", hint=self.request.look)
-        return begun.job
+        return begun
 
     def _watched(self) -> ToldJob | None:
         """Its end, if it comes before the connection breaks. Raises `UnknownOutcomeError` or `GatewayError`."""
-        self._lives = False
+        self._lives = self._unknown = False
         request = Request("GET", f"{self._place}/events", headers={"Accept": EVENTS, "Last-Event-ID": str(self._seen)})
         try:
             with self.connection.stream(request) as response:
                 if response.status == _BUSY:
                     return self._polled()
+                if response.status == _UNKNOWN:
+                    self._unknown = True
+                    return None
                 if response.status != 200:
                     raise self._untold(answer_of(response, _body(response)))
                 end = self._read(response)
         except GatewayError:
             return None
+        return self._ended(end)
+
+    def _ended(self, end: Mapping[str, Any] | None) -> ToldJob | None:
         return None if end is None else told_as(ToldJob, end, self._url)
 
-    def _untold(self, answer: Answer) -> UnknownOutcomeError:
-        """Why a gateway that answers does not tell of the job."""
-        if answer.status == _UNKNOWN:
+    def _unanswered(self) -> UnknownOutcomeError:
+        if self._unknown:
             ended = f"has no job {self._id} any more: it has restarted, which ended the job, or another gateway answers"
             return self._lost(ended)
+        return self._lost(f"does not answer any more; if it still runs, job {self._id} goes on")
+
+    def _untold(self, answer: Answer) -> UnknownOutcomeError:
+        """Why a gateway that knows the job does not tell of it."""
         why = f"status {answer.status}"
         try:
             json_of(answer, self._url)
@@ -145,14 +173,17 @@ class Job:
         """Its end, if it has ended by now. Raises `UnknownOutcomeError` or `GatewayError`."""
         time.sleep(POLL_S)
         answer = self.connection.ask(Request("GET", self._place))
+        if answer.status == _UNKNOWN:
+            self._unknown = True
+            return None
         try:
             job = told_as(ToldJob, json_of(answer, self._url), self._url)
         except BusyError:
             self._lives = True
             return None
-        except LithifyError as error:
-            if isinstance(error, GatewayError) and answer.status != _UNKNOWN:
-                raise
+        except GatewayError:
+            raise
+        except LithifyError:
             raise self._untold(answer) from None
         self._lives = True
         if (reached := job.progress) is not None and "progress" in self.listeners:
@@ -208,11 +239,16 @@ class Job:
             return None
         deadline_s = time.monotonic() + ENDS_WITHIN_S
         with suppress(LithifyError):
-            self.connection.ask(Request("DELETE", self._place), within_s=ENDS_WITHIN_S)
+            request = Request("DELETE", self._place)
             while (left_s := deadline_s - time.monotonic()) > 0:
-                job = self._job(Request("GET", self._place), left_s)
-                if job.ended_ms is not None:
-                    return job
+                answer = self.connection.ask(request, within_s=left_s)
+                if answer.status == _UNKNOWN:
+                    self.connection.close()  # another gateway has answered: the next connection may be to the right one
+                else:
+                    job = told_as(ToldJob, json_of(answer, self._url), self._url)
+                    if job.ended_ms is not None:
+                        return job
+                    request = Request("GET", self._place)
                 time.sleep(LOOK_S)
         return None
 

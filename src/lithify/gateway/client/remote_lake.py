@@ -11,16 +11,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lithify.errors import AccessDeniedError, RefusedError
 from lithify.gateway.client.address import NO_MORE, Trust, address_of
-from lithify.gateway.client.calls import Gateway, Listener, refusal
+from lithify.gateway.client.calls import Gateway, Listener, plain, refusal
 from lithify.gateway.client.connection import ANSWER_S, Connection
 from lithify.gateway.operations.operation import Target
 from lithify.gateway.operations.table import BY_CALL
 from lithify.model.names import checked_group, original_stream, parse_stream, parse_topic
 from lithify.model.settings.topic_settings import TopicSettings, settings_of
+
+if TYPE_CHECKING:
+    from lithify.gateway.client.appending import Appender
+    from lithify.gateway.client.reading import Lines
 
 
 def remote_lake(url: str, trust: Trust = NO_MORE, *, within_s: float = ANSWER_S) -> RemoteLake:
@@ -123,6 +127,7 @@ class _Watch:
 class RemoteState:
     """What a topic's information tells of its newest version."""
 
+    name: str
     version: int
     partitions: range
     location: str
@@ -138,9 +143,28 @@ class RemoteTopic(_Remote):
     def name(self) -> str:
         return self._place["topic"]
 
+    def load_or_create(self) -> RemoteState:
+        """Its state, after what an append does first: it may create the topic, and is refused for a copy."""
+        from lithify.gateway.client.appending import Sent
+        from lithify.gateway.operations.records import LINES
+
+        self.appender().append(Sent(b"", LINES))
+        return self.state()
+
+    def appender(self) -> Appender:
+        from lithify.gateway.client.appending import Appender
+
+        return Appender(self._gateway.connection, self._place)
+
+    def lines(self, **given: Any) -> Lines:
+        """Its records or its table as lines, by the parameters of HTTP."""
+        from lithify.gateway.client.reading import Lines
+
+        return Lines(self._gateway, self._place, {name: plain(one) for name, one in given.items() if one is not None})
+
     def state(self) -> RemoteState:
         info = self.info()
-        return RemoteState(info.version, range(info.partitions), info.location, settings_of(info.config))
+        return RemoteState(self.name, info.version, range(info.partitions), info.location, settings_of(info.config))
 
 
 class RemoteStream(_Remote):

@@ -10,3 +10,9 @@ READ = Operation("read_records", Target.TOPIC, "reader", "GET /topics/{topic}/re
 TABLE = Operation("read_table", Target.TOPIC, "table_batches", "GET /topics/{topic}/table", Role.CONSUME, "")
 
 OPERATIONS = (APPEND, READ, TABLE)
+
+ARROW = "application/vnd.apache.arrow.stream"
+LINES = "application/x-ndjson"
+"""The two forms of a body."""
+APPENDED_BYTES = 32 * 2**20
+"""The most in the body of an append: as much text as `lithify produce` appends at once, and what JSON adds to it."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from urllib.parse import unquote
 
 from lithify.gateway.access.middleware import Kind
+from lithify.gateway.operations.records import APPENDED_BYTES
 
 OPEN = frozenset(("/", "/healthz", "/readyz", "/openapi.json"))
 """They have nothing of the warehouse in them."""
-APPENDED_BYTES = 16 * 2**20
-"""The most in the body of an append: as much text as `lithify produce` appends at once."""
 _PAGE = "/page/"
 
 

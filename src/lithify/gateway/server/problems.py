@@ -15,6 +15,7 @@ from lithify.errors import (
     FencedError,
     InsufficientSpaceError,
     InvalidInputError,
+    InvalidRecordError,
     LithifyError,
     LogTruncatedError,
     NothingToUndoError,
@@ -74,8 +75,10 @@ def problem_of(
 ) -> JSONResponse:
     """The response for an error, by default with the status of its class."""
     told = error_json(error, **place)
-    status = status or status_of(error)
+    if isinstance(error, InvalidRecordError) and error.index >= 0:
+        told |= {"record": error.index, "reason": error.reason}
     if isinstance(error, BusyError):
         headers = {"Retry-After": str(RETRY_S)}
+    status = status or status_of(error)
     body = {"type": "about:blank", "title": error.code, "status": status, "detail": told.pop("message"), **told}
     return JSONResponse(body, status, headers, media_type="application/problem+json")

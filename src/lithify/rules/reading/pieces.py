@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lithify.errors import RefusedError
 from lithify.model.segment import Segment
 from lithify.model.topic.log import LastRecord, LogState
 
@@ -18,6 +19,11 @@ class Reading:
 
     follow: bool = False
     compacted: bool = False
+
+    def check_version(self, version: int | None) -> None:
+        """Raises `RefusedError` if a version that the user has named is to be followed."""
+        if version is not None and self.follow:
+            raise RefusedError(f"version {version} does not change, so there is nothing to follow")
 
     def start(self, log: LogState) -> int:
         """The first offset of what is read (C37)."""

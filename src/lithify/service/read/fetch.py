@@ -14,7 +14,7 @@ from inspect import GEN_CLOSED, getgeneratorstate
 from typing import Any, TypeVar, cast
 
 from lithify.errors import RefusedError
-from lithify.model.cursor import AtTime, Cursor, From, Start, offsets_text
+from lithify.model.cursor import AtTime, Cursor, From, Start, check_of_all_logs, offsets_text
 from lithify.model.message import MessageId, MessagePosition
 from lithify.model.names import TopicName
 from lithify.model.record import Record
@@ -222,8 +222,7 @@ def open_reader(
     Raises what `open_log` and `version_of` raise, and `RefusedError` if start, logs and version do not fit together.
     """
     state = version_of(warehouse, name, version)
-    if version is not None and how.follow:
-        raise RefusedError(f"version {version} does not change, so there is nothing to follow")
+    how.check_version(version)
     if partition is not None:
         if isinstance(start, Mapping):
             raise RefusedError(
@@ -231,10 +230,7 @@ def open_reader(
                 hint="pass the cursor of that partition",
             )
         return open_log(warehouse, state, partition, _in_version(start, version), how)
-    sought = start.id if isinstance(start, MessagePosition) else start
-    if isinstance(sought, int) or (isinstance(sought, MessageId) and not sought.is_end):
-        what = "message id" if isinstance(sought, MessageId) else "offset"
-        raise RefusedError(f"{what} {sought} belongs to one log", hint="pass a partition")
+    check_of_all_logs(start)
     if isinstance(start, Cursor):
         raise RefusedError("a cursor belongs to one log", hint="pass a partition, or the cursors of all logs")
     if isinstance(start, Mapping):

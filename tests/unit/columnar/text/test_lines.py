@@ -14,7 +14,8 @@ from lithify.columnar.arrivals.arrived_columns import GIVEN_SCHEMA, given_batche
 from lithify.columnar.segment.convert import to_records, to_table
 from lithify.columnar.segment.schema import SEGMENT_SCHEMA
 from lithify.columnar.text.encodings import Encoding, Encodings
-from lithify.columnar.text.lines import LineError, format_json, parse_json, parse_tsv
+from lithify.columnar.text.lines import LineError, format_json, parse_json
+from lithify.columnar.text.pairs import parse_tsv
 from lithify.errors import LithifyError
 from lithify.model.record import TIMESTAMP_TYPES, Record
 

@@ -16,12 +16,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from lithify.api.lake import Lake
-from lithify.errors import InvalidRecordError
+from lithify.errors import InvalidRecordError, RefusedError
 from lithify.gateway.access.audit import note
 from lithify.gateway.access.middleware import APPENDS_AT_ONCE
 from lithify.gateway.appends.appends import Appends
 from lithify.gateway.appends.keys import AppendKey
-from lithify.gateway.operations.records import APPEND
+from lithify.gateway.operations.records import APPEND, ARROW, LINES
 from lithify.gateway.server.arguments import of_query
 from lithify.gateway.server.paths import name_of
 from lithify.gateway.server.problems import UnsupportedMediaError
@@ -29,7 +29,7 @@ from lithify.gateway.server.records.arguments import AppendQuery
 from lithify.gateway.server.records.arrow_body import table_of_stream
 from lithify.gateway.server.records.bodies import Bodies
 from lithify.gateway.server.records.line_body import table_of_lines
-from lithify.gateway.server.records.media import ARROW, LINES, LINES_TOO
+from lithify.gateway.server.records.media import LINES_TOO
 from lithify.gateway.server.refused import refused
 from lithify.gateway.server.rights import check_rights
 from lithify.service.write.append import AppendResult
@@ -86,12 +86,16 @@ class AppendRoute:
             key = AppendKey.of(asked.key, body, asked.media.encode(), json.dumps(_decisive(query)).encode())
         table, numbers = _parsed(asked, body)
         try:
+            if query.keep_offsets:
+                return topic.append(table, keep_offsets=True, expected_end=ends)
             return self.appends.append(topic.topic_name, table, key, ends)
         except InvalidRecordError as error:
             if error.index < 0:
                 raise
             place = f"row {error.index}" if numbers is None else f"line {numbers[error.index]}"
-            raise error.at(f"{place} of the body", hint="nothing was appended") from None
+            told = error.at(f"{place} of the body", hint="nothing was appended")
+            told.index, told.reason = error.index, error.reason
+            raise told from None
 
 
 def _parsed(asked: _Asked, body: bytes) -> tuple[Any, list[int] | None]:
@@ -114,8 +118,13 @@ def _asked(request: Request, topic: str) -> _Asked:
         )
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise UnsupportedMediaError("the body is compressed", hint="send it without a Content-Encoding")
-    query = AppendQuery(**of_query(AppendQuery, request.query_params))
-    return _Asked(topic, ARROW if media == ARROW else LINES, query, request.headers.get("idempotency-key"))
+    query, key = AppendQuery(**of_query(AppendQuery, request.query_params)), request.headers.get("idempotency-key")
+    if query.keep_offsets and key is not None:
+        raise RefusedError(
+            "an append that keeps its offsets takes no Idempotency-Key",
+            hint="omit it: an append that is repeated is refused, as its offsets are below the log end by then",
+        )
+    return _Asked(topic, ARROW if media == ARROW else LINES, query, key)
 
 
 async def _discard(request: Request) -> None:

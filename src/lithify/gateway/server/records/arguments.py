@@ -34,6 +34,7 @@ class AppendQuery(Text):
     """`expected_end` is a list of PARTITION:OFFSET, where logs must end for the append to be done."""
 
     expected_end: list[str] = []
+    keep_offsets: bool = False
 
     def ends(self) -> dict[int, int]:
         """By partition. Raises `InvalidInputError`."""
@@ -49,7 +50,20 @@ class AppendQuery(Text):
         return ends
 
 
-class ReadQuery(Text):
+class KeyQuery(Text):
+    """`key` is the only one that is looked for."""
+
+    key: str | None = None
+
+    def key_bytes(self) -> bytes | None:
+        """Raises `InvalidInputError`."""
+        try:
+            return None if self.key is None else to_bytes(self.key.encode(), self.encodings.key)
+        except ValueError as error:
+            raise InvalidInputError(f"key: {error}", hint="set its encoding with key_encoding") from None
+
+
+class ReadQuery(KeyQuery):
     """As the options of `lithify consume`; `cursor` is the place where an earlier page has ended."""
 
     start: str = msgspec.field(name="from", default="earliest")
@@ -61,20 +75,12 @@ class ReadQuery(Text):
     cursor: str | None = None
 
 
-class TableQuery(Text):
+class TableQuery(KeyQuery):
     """As the options of `lithify table`."""
 
     at: str | None = None
     partition: int | None = None
     version: int | None = None
-    key: str | None = None
-
-    def key_bytes(self) -> bytes | None:
-        """Raises `InvalidInputError`."""
-        try:
-            return None if self.key is None else to_bytes(self.key.encode(), self.encodings.key)
-        except ValueError as error:
-            raise InvalidInputError(f"key: {error}", hint="set its encoding with key_encoding") from None
 
 
 def start_of(text: str) -> Start:
@@ -92,8 +98,8 @@ def point_of(name: str, text: str) -> int | AtTime:
 
 
 def _offset_or_time(name: str, text: str, expected: str) -> int | AtTime:
-    if (offset := _digits(text)) is not None:
-        return offset
+    if (offset := _digits(text.removeprefix("-"))) is not None:
+        return -offset if text.startswith("-") else offset
     try:
         return AtTime(parse_time_ms(text))
     except ValueError:

@@ -8,10 +8,9 @@ from typing import Any
 import msgspec
 
 from lithify.gateway.operations.operation import Operation
-from lithify.gateway.operations.records import APPEND, READ, TABLE
+from lithify.gateway.operations.records import APPEND, ARROW, LINES, READ, TABLE
 from lithify.gateway.server.described import needs_role, path_parameters
 from lithify.gateway.server.records.arguments import AppendQuery, ReadQuery, TableQuery, Text
-from lithify.gateway.server.records.media import ARROW, LINES
 
 _KEY = {
     "name": "Idempotency-Key",

@@ -15,11 +15,10 @@ import pyarrow as pa
 from lithify.columnar.text.encodings import Encodings
 from lithify.columnar.text.lines import format_json
 from lithify.errors import LithifyError
+from lithify.gateway.operations.records import ARROW, LINES
 from lithify.gateway.server.problems import error_json
 from lithify.reports.page.wording import inert_json
 
-ARROW = "application/vnd.apache.arrow.stream"
-LINES = "application/x-ndjson"
 LINES_TOO = ("application/json", "application/jsonl")
 """Other names under which JSON lines are taken."""
 PIECE_BYTES = 2**20

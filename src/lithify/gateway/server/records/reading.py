@@ -9,10 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from lithify.api.topic import Topic
+from lithify.columnar.segment.convert import records_of_key
 from lithify.errors import RefusedError
 from lithify.gateway.server.records.arguments import ReadQuery, point_of, start_of
 from lithify.gateway.server.records.places import Place
-from lithify.model.cursor import AtTime, Cursor, From, Start
+from lithify.model.cursor import AtTime, Cursor, From, Start, check_of_all_logs
 from lithify.model.names import LogId
 from lithify.model.topic.state import TopicState
 from lithify.rules.reading.continuation import lost_error, replaced
@@ -56,11 +57,13 @@ class TopicReading:
             raise RefusedError("to selects the version itself and cannot be combined with version")
         self.state = version_of(topic.warehouse, topic.topic_name, query.version)
         self._partitions = self._logs()
+        self._key = query.key_bytes()
         _check_one_log(self.state, self._partitions, query, self._start, self._to)
 
     def parts(self) -> Iterator[Part]:
         """All records from the place on. Raises what readers raise."""
-        return self._newest() if self._to is None else self._up_to(self._to)
+        parts = self._newest() if self._to is None else self._up_to(self._to)
+        return (replace(part, table=records_of_key(part.table, self._key)) for part in parts)
 
     def page(self, records: int) -> Page:
         """At most so many records."""
@@ -132,8 +135,9 @@ def _check_one_log(
     """Offsets and message ids belong to one log, if the topic has several."""
     if query.partition is not None or len(state.partitions) == 1:
         return
-    if isinstance(to, int) or not (start in ("earliest", "latest") or isinstance(start, AtTime)):
-        raise RefusedError("an offset or message id belongs to one log", hint="send its partition as well")
+    check_of_all_logs(start)
+    if isinstance(to, int):
+        raise RefusedError(f"offset {to} belongs to one log", hint="pass a partition, or a time for all of them")
 
 
 def _cut(table: pa.Table, records: int, size_bytes: int, *, may_be_none: bool) -> pa.Table:
