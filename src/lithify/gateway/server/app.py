@@ -51,7 +51,7 @@ class Gateway:
 
 def application(gateway: Gateway) -> ASGIApp:
     """The ASGI application, which is to be behind a guard: it says what a caller may do, and who that is."""
-    watched, page = Watched(gateway.lake), load_page()
+    watched, page = Watched(gateway.lake, gateway.events), load_page()
     live = Live(gateway.name, gateway.lake.warehouse.clock.new_id(), page.version, gateway.events, watched)
     lake = WatchedLake(gateway.lake.warehouse, watched)
     app = Starlette(
@@ -60,7 +60,7 @@ def application(gateway: Gateway) -> ASGIApp:
             Route("/api/v1/events", live.answer),
             AppendRoute(lake, Appends(lake.warehouse, gateway.notes)).route(),
             *ReadRoutes(lake).routes(),
-            *routes(lake, gateway.jobs, gateway.coordination_url),
+            *routes(lake, gateway.jobs, gateway.coordination_url, watched.changed),
             *job_routes(gateway.jobs),
             *health_routes(watched, gateway.metrics),
             Route("/openapi.json", _openapi),

@@ -7,7 +7,7 @@ job     202 with the job and its place, or with `Accept: text/event-stream` its 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -39,10 +39,13 @@ PAGE, LARGEST_PAGE = 1_000, 10_000
 _PAGING = ("offset", "limit")
 
 
-def routes(lake: Lake, jobs: Jobs, coordination_url: str | None) -> list[Route]:
-    """The routes of all operations. What they share is in the database at the URL, or where `Lake.group` has it."""
+def routes(lake: Lake, jobs: Jobs, coordination_url: str | None, changed: Callable[[str], None]) -> list[Route]:
+    """The routes of all operations. What they share is in the database at the URL, or where `Lake.group` has it.
+
+    `changed` is told of the topics that they change at once.
+    """
     targets = Targets(lake, coordination_url)
-    return [_Endpoint(one, arguments_type(one), targets, jobs).route() for one in OPERATIONS]
+    return [_Endpoint(one, arguments_type(one), targets, jobs, changed).route() for one in OPERATIONS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,7 @@ class _Endpoint:
     arguments: type[msgspec.Struct]
     targets: Targets
     jobs: Jobs
+    changed: Callable[[str], None]
 
     def route(self) -> Route:
         return Route(self.operation.path, self.answer, methods=[self.operation.method], name=self.operation.name)
@@ -102,6 +106,8 @@ class _Endpoint:
     def _response(self, request: Request, caller: Caller, given: Mapping[str, Any]) -> Response:
         one, failed = self.operation, dict[str, LithifyError]()
         result = self.targets.called(one, given, {"failed": failed.__setitem__})
+        if one.changes and "topic" in given:
+            self.changed(given["topic"])
         if one.many and not one.report:
             result = tuple(named.name for named in result)
         result = visible(one, result, caller)

@@ -1,7 +1,7 @@
 """An overview of the catalog: the state of every topic, the worst first (C28, C29, C31).
 
-A second look reads only topics with new commits, if the catalog has change tokens, and
-failures; other topics are assessed again from memory.
+A second look reads only topics with new commits, if the catalog has change tokens, and failures, unless they are
+`KnownFailures`; other topics are assessed again from memory.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ class StatusWatch:
     warehouse: Warehouse
     cleaners: Callable[[], tuple[CleanerNote, ...] | None] = lambda: None
     """The notes that the catalog's cleaners store; None without a database. Raises `CoordinationError`."""
+    failures: Callable[[TopicState], Mapping[int, LogFailure]] | None = None
+    """The failures of a topic, by partition; None reads them at each look."""
     _watch: CatalogWatch[TopicOverview] = field(init=False)
     _drawn: dict[TopicName, tuple[Finding[TopicOverview], Mapping[int, LogFailure]]] = field(default_factory=dict)
     """The row of each topic and what it was drawn from: it is kept for as long as that remains."""
@@ -85,7 +87,7 @@ class StatusWatch:
         for error in topic.damaged.values():
             raise error
         state, assessments = topic.state, topic.assessments
-        failures = failures_of(self.warehouse.store, state)
+        failures = failures_of(self.warehouse.store, state) if self.failures is None else self.failures(state)
         drawn = self._drawn.get(state.name)
         if drawn is not None and drawn[0].topic is topic and drawn[1] == failures:
             return drawn[0]

@@ -1,4 +1,4 @@
-"""The state of all topics, kept by the gateway: a look reads only topics that have changed.
+"""The state of all topics, kept by the gateway: a look reads only topics that have changed, and some failures.
 
 GET /status ───────► look ──► overview
 open pages  ──┐        │
@@ -15,12 +15,14 @@ from typing import Any
 from lithify.api.lake import Lake
 from lithify.api.wiring.cleaners import running_cleaners
 from lithify.errors import LithifyError
+from lithify.gateway.server.live.events import Events
 from lithify.gateway.server.live.listed import ListedTopics
 from lithify.model.names import TopicName, in_order
 from lithify.reports.looks.cleaners import RunningCleaner
 from lithify.reports.overview import CatalogOverview, TopicOverview
 from lithify.reports.report import Reports
 from lithify.service.look.catalog_watch import read_topics
+from lithify.service.look.known_failures import KnownFailures
 from lithify.service.look.overview import StatusWatch
 from lithify.service.look.status import TellFailure
 
@@ -47,6 +49,11 @@ class Watched:
     """The topics as of the last look. Several threads may use it."""
 
     lake: Lake
+    events: Events = field(default_factory=Events)
+    """Of the gateway, whose cleaner may change the failures of a topic."""
+    _told: int = 0
+    """The number of the last event that the failures are as new as."""
+    _failures: KnownFailures = field(init=False)
     _watch: StatusWatch = field(init=False)
     _rows: dict[str, tuple[int, TopicOverview]] = field(default_factory=dict)
     """By topic, with the number of the look that found it so."""
@@ -62,7 +69,12 @@ class Watched:
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
-        self._watch = self.lake.watch()
+        self._failures, self._watch = KnownFailures(self.lake.warehouse), self.lake.watch()
+        self._watch.failures = self._failures.of
+
+    def changed(self, topic: str) -> None:
+        """A request has changed something of the topic."""
+        self._failures.forget(str(self.lake.topic(topic).topic_name))
 
     def overview(self) -> CatalogOverview:
         """The state of all topics now. Raises `WarehouseError`."""
@@ -132,6 +144,10 @@ class Watched:
         return self._error
 
     def _look(self) -> CatalogOverview:
+        for number, kind, data in self.events.since(self._told):
+            self._told = number
+            if kind == "cleaner" and data["topic"] is not None:
+                self._failures.forget(data["topic"])
         overview = self._watch.overview()
         self._looked_ms = self.lake.warehouse.clock.monotonic_ms()
         with self._lock:
