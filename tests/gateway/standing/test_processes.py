@@ -272,7 +272,8 @@ def test_two_gateways_of_one_name_share_the_jobs(url: str, jobs: SqlStandingJobs
     with GatewayProcess(url, "same") as first, GatewayProcess(url, "same") as second:
         waited(lambda: all(journal.times("alive") for journal in journals))
         started = [{event["job"] for event in gateway.told("job-started")} for gateway in (first, second)]
-        assert [len(names) for names in started] == [2, 2]
+        # two each, unless one of them came so late that the other was alone; `test_plan` holds the shares
+        assert sorted(name for names in started for name in names) == [f"job{number}" for number in range(4)]
         first.signal(signal.SIGTERM)
         assert first.ended() == 0
         waited(lambda: len(second.told("job-started")) == 4)
