@@ -31,6 +31,7 @@ from lithify.service.cleaner_rates import with_rates_of_cleaners
 from lithify.service.creation import check_known
 from lithify.service.documents import reports_of
 from lithify.service.ingest.known_sources import check_one_can_begin
+from lithify.service.look.known_failures import KnownFailures
 from lithify.service.look.lag import group_lag
 from lithify.service.look.layout import topic_layout
 from lithify.service.look.overview import StatusWatch
@@ -147,6 +148,11 @@ def lagged(warehouse: Warehouse) -> object:
     return group_lag(warehouse, "g", NAME, [Position("g", LogId(NAME, 0), cursor, True, 0)])
 
 
+def watched(warehouse: Warehouse) -> object:
+    """What a gateway shows, which looks again and again."""
+    return StatusWatch(warehouse, failures=KnownFailures(warehouse).of).overview()
+
+
 def missed(warehouse: Warehouse) -> object:
     """A topic that is not there. That the error names the nearest one is not essential."""
     with pytest.raises(UnknownTopicError):
@@ -179,6 +185,7 @@ READS: dict[str, Verb] = {
     ],
     "status": lambda w: topic_status(w, w.store.load(NAME)),
     "status of all": lambda w: StatusWatch(w).overview(),
+    "status of all again": watched,
     "layout": lambda w: topic_layout(w, w.store.load(NAME)),
     "browse the latest": lambda w: records_report(w, NAME, 0, None, 10),
     "browse": lambda w: records_report(w, NAME, 0, 5, 10),

@@ -32,6 +32,7 @@ from faults.test_replicas import a_replica
 from faults.test_resync import a_resync
 from faults.test_several_topics import a_run
 from lithify.api.lake import Lake
+from lithify.service.look.known_failures import KnownFailures
 from lithify.service.look.overview import StatusWatch
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.round.run import Run
@@ -112,7 +113,9 @@ def struck(tmp_path_factory: pytest.TempPathFactory) -> set[CodeType]:
         found |= called(lambda read=read: read(warehouse))
     unreadable = faulty(warehouse, Injector(LOAD, Kind.FAILS))
     found |= called(lambda: READS["status of all"](unreadable))
-    found |= called(StatusWatch(warehouse).names)  # what the last overview found: it reaches no port
+    # what the last overview found: it reaches no port
+    found |= called(StatusWatch(warehouse).names) | called(lambda: StatusWatch(warehouse).state_at(NAME, None))
+    found |= called(lambda: KnownFailures(warehouse).forget(str(NAME)))
     found |= called(live_rounds)
     found |= called(lambda: a_replica(folder))
     found |= called(a_resync)

@@ -53,7 +53,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from lithify.errors import handled, redaction
+from lithify.errors import redaction
 from lithify.errors.blame import Blame as Blame
 from lithify.errors.words import Worded
 
@@ -67,7 +67,7 @@ class LithifyError(Exception):
     message, hint = Worded(flags=False), Worded()
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        handled.redact_handled()
+        redaction.redact_what_is_handled()
         super().__init__(redaction.error_text(message))
         self.message, self.hint = self.args[0], redaction.error_text(hint)
 

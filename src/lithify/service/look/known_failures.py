@@ -64,7 +64,7 @@ class KnownFailures:
         kept_ms = max(KEPT_MS, len(self._reads) * 1000 // READS_PER_S)
         self._reads[name] = _Read(state.identity, state.version, now_ms + int(kept_ms * share), failures)
         while len(self._reads) > MOST_TOPICS:
-            del self._reads[next(iter(self._reads))]
+            self._reads.pop(next(iter(self._reads)), None)
         return failures
 
     def forget(self, name: str) -> None:
