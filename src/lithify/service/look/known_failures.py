@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from random import random
+from zlib import crc32
 
 from lithify.model.failure import LogFailure
 from lithify.model.topic.state import TopicState
@@ -54,7 +54,7 @@ class KnownFailures:
                 return known.failures
             share = 1.0
         else:
-            share = random()  # so that those of one look are not all read again in one
+            share = crc32(state.identity.encode()) / 2**32  # topics of one look are not all read again in one
         forgotten = self._forgotten
         failures = failures_of(self.warehouse.store, state)
         if forgotten != self._forgotten:
