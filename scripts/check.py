@@ -23,7 +23,7 @@ are a section of their own, as `backends-alone`, which `backends` on the command
 What a section prints comes when it has ended, in one piece; of a section that runs alone as it comes. At the end stand
 what failed once more, as its section may have printed it half an hour before, and the summary. The summary has each
 section's seconds on the clock, and those of processors that its processes used: only these can be compared between
-runs on a shared machine. JVMs that end after their program are in them (`adopting.py`).
+runs on a shared machine. Servers that outlive their section's command are not in them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,6 @@ from temporary_files import temporary_files_in_memory
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
-ADOPTING = (sys.executable, str(ROOT / "scripts" / "adopting.py"))
 
 QUICK = ("format", "lint", "types", "imports", "tidy", "unit", "properties", "scenarios")
 CODE = ("format", "lint", "types", "imports", "tidy")
@@ -194,8 +193,8 @@ def run(section: Section, *, alone: bool = True) -> Outcome:
     begun, processor_seconds = time.monotonic(), 0.0
     failures: list[str] = []
     counts: Counter[str] = Counter()
-    for program, *given in section.commands:
-        command = [*ADOPTING, str(BIN / program), *given, *(section.split if alone else ())]
+    for program, *arguments in section.commands:
+        command = [str(BIN / program), *arguments, *(section.split if alone else ())]
         last = deque[str](maxlen=LAST_LINES)
         failed_tests: list[str] = []
         with subprocess.Popen(
@@ -261,7 +260,7 @@ def next_of(queues: Sequence[deque[Section]]) -> Section | None:
 def interrupted(_signal: int, _frame: object) -> None:
     """SIGTERM ends a run as Ctrl-C does, which the sections receive too."""
     for process in RUNNING:
-        process.terminate()  # an interrupt for its command
+        process.send_signal(signal.SIGINT)
     raise KeyboardInterrupt
 
 

@@ -56,9 +56,9 @@ def test_a_run_that_is_ended_leaves_no_temporary_files_and_no_section(tmp_path: 
     }
     command = [sys.executable, "-c", RUN, str(tmp_path), *sections]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables) as run:
-        wait_until(lambda: len(programs_of(run.pid)) == len(sections), "no section begins", 60)
+        wait_until(lambda: len(children(run.pid)) == len(sections), "no section begins", 60)
         assert list(tmp_path.iterdir())
-        begun = [*children(run.pid), *programs_of(run.pid)]
+        begun = children(run.pid)
         time.sleep(0.5)  # until they hear signals
         run.terminate()
         run.communicate(timeout=30)
@@ -69,29 +69,6 @@ def test_a_run_that_is_ended_leaves_no_temporary_files_and_no_section(tmp_path: 
 def children(pid: int) -> list[str]:
     tasks = Path("/proc", str(pid), "task").glob("*/children")
     return [child for task in tasks for child in task.read_text().split()]
-
-
-def programs_of(run: int) -> list[str]:
-    """Each has a process between it and the run, which adopts what it leaves."""
-    return [program for child in children(run) for program in children(int(child))]
-
-
-LEAVES = """
-import os, subprocess, sys
-busy = "import time; print(flush=True)\\nwhile time.process_time() < 1: pass"
-left = subprocess.Popen([sys.executable, "-c", busy], stdout=subprocess.PIPE, start_new_session=True)
-left.stdout.readline()
-os._exit(0)
-"""
-
-
-def test_what_outlives_a_section_counts(tmp_path: Path) -> None:
-    """As a JVM of Spark does, which ends after the Python that started it."""
-    (program := tmp_path / "leave").write_text(f"#!{sys.executable}\n{LEAVES}")
-    program.chmod(0o755)
-    outcome = check.run(check.Section("left", ((str(program),),)))
-    assert outcome.failures == ()
-    assert outcome.processor_seconds >= 1
 
 
 def test_a_link_to_the_pyspark_of_a_checkout_that_is_gone_is_made_anew(
