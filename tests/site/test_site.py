@@ -118,7 +118,12 @@ def test_classes_have_their_signatures_docstrings_and_links_to_rules(built: Path
 def test_the_http_api_is_a_page(built: Path) -> None:
     text = (built / "reference" / "http-api.md").read_text("utf-8")
     assert "\n## GET /api/v1/status\n\nThe state of every topic" in text
-    assert [one.path for one in OPERATIONS if f" {one.path}\n" not in text] == []
+    shown = _without_names(text)  # one path may have its parameter under another name
+    assert [one.path for one in OPERATIONS if f" {_without_names(one.path)}\n" not in shown] == []
+
+
+def _without_names(text: str) -> str:
+    return re.sub(r"{\w+}", "{}", text)
 
 
 def test_a_page_of_an_http_api_has_parameters_bodies_answers_and_values() -> None:
