@@ -8,11 +8,17 @@ from contextlib import suppress
 from types import GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
-from lithify.errors.redaction import HIDDEN, LARGE, ends_redacted, redacted
+from lithify.errors.redaction import HIDDEN, LARGE, ends_redacted, error_text, redacted
 
 DEPTH = 3
 """Of containers in what an exception has: one may contain itself."""
 _PLAIN = (tuple, list, set, frozenset)
+
+
+def without_secrets(*texts: str) -> tuple[str, ...]:
+    """The texts of a new error. What is being handled loses its secrets as well."""
+    redact_handled()
+    return tuple(map(error_text, texts))
 
 
 def redact_handled() -> None:

@@ -12,7 +12,6 @@ What may be a word, as the password `postgres`, is not hidden inside of others b
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from html import escape
@@ -138,14 +137,6 @@ def redacted(text: str) -> str:
     text = _UP_TO_AT.sub(_without_password, KNOWN_SECRETS.hidden(text))
     text = _BEARER.sub(rf"\1 {HIDDEN}", _FIELD.sub(rf"\1{HIDDEN}", _PARAMETER.sub(rf"\1{HIDDEN}", text)))
     return _TOKEN.sub(rf"\1_{HIDDEN}", text)
-
-
-def redact_what_is_handled() -> None:
-    """See `redact_handled`, which few commands import."""
-    if sys.exc_info()[1] is not None:
-        from lithify.errors.handled import redact_handled
-
-        redact_handled()
 
 
 def redacted_json(value: Any) -> Any:
