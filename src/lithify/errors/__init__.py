@@ -1,52 +1,52 @@
-"""Every error Lithify raises on purpose, with its exit code and what to do next. Cleaners quarantine by its `blames`.
+"""Every error Lithify raises on purpose, with its exit code and what to do next.
 
-LithifyError                        1  something failed; nothing was lost
-├── RefusedError                    2  the request was refused before anything was changed
-│   ├── UnknownTopicError              no such topic, or partition of it
-│   ├── UnknownGroupError              no such consumer group
-│   ├── TopicExistsError               `topic create` on an existing one
-│   ├── UnknownStreamError             no such stream
-│   ├── InvalidNameError               not a valid name of a stream or topic
-│   ├── InvalidSettingError            unknown name, bad value or contradiction
-│   ├── InvalidInputError              text or a file that cannot be parsed as records
-│   ├── InvalidRecordError             a record that the topic's settings refuse
-│   ├── OffsetOutOfRangeError          a start position outside of [start, end]
-│   ├── UnknownVersionError            a version that is not, or no longer, retained
-│   ├── PolicyError                    a verb that the topic's policy or mode excludes
-│   ├── ClockError                     a clock that is far from the commits of the topic
-│   ├── NothingToUndoError             no round that can be undone
-│   ├── UnusualSweepError              a person should check first what would be deleted
-│   ├── UnknownSourceError             no such topic in the Kafka or Pulsar cluster
-│   ├── AccessDeniedError              a gateway refuses who asks: no valid token, or not the right
-│   └── FencedError                    a log that ends elsewhere than its writer expects
-├── ConflictError                      other writers committed first, too many times
-├── UnknownOutcomeError                it cannot be determined whether the commit landed
-├── RoundAbandonedError                a round was abandoned on request
-├── RunExpiredError                    a run stalled for so long that its files were swept
-├── LocationChangedError               the table's location is not the folder that the topic was created in
-├── LogTruncatedError                  a reader's position is no longer in the log
-├── PartitionTakenOverError            another member of the group reads a partition by now
-├── VersionSweptError                  a reader's version was swept: its files are gone
-├── DamagedError                       data that the metadata names is missing or damaged
-├── AuditError                         a round's numbers do not add up: not committed
-├── UnsupportedFormatError             a topic written by a newer Lithify
-├── InsufficientSpaceError             not enough free space for the new segments
-├── UnusableEnvironmentError           Java, Spark, catalog or warehouse not usable
-│   ├── JavaNotFoundError
-│   ├── WarehouseError
-│   ├── CoordinationError              the lease database
-│   ├── BrokerError                    a Kafka or Pulsar cluster that cannot be reached, or refuses the client
-│   ├── GatewayError                   a gateway that cannot be reached, or something else at its address
-│   └── ConnectorError                 Spark's Kafka connector, Kafka's client or Pulsar's jars are missing
-├── BusyError                          a gateway has too much to do, or a client is too slow
-├── SubscriptionBusyError              another consumer has the exclusive subscription of a Pulsar topic
-├── SourceWentBackError                a Kafka log that ends below its copy
-├── SourceLostError                    records that Kafka deleted before they were copied
-├── RoundsFailedError                  every log of a run of `compact` failed
-├── EngineError                        a Spark job failed
-│   └── EngineUnavailableError         Spark does not start, has died, or its workers have
-└── DefectError                        an unexpected exception
-"""
+    LithifyError                        1  something failed; nothing was lost
+    ├── RefusedError                    2  the request was refused before anything was changed
+    │   ├── UnknownTopicError              no such topic, or partition of it
+    │   ├── UnknownGroupError              no such consumer group
+    │   ├── TopicExistsError               `topic create` on an existing one
+    │   ├── UnknownStreamError             no such stream
+    │   ├── InvalidNameError               not a valid name of a stream or topic
+    │   ├── InvalidSettingError            unknown name, bad value or contradiction
+    │   ├── InvalidInputError              text or a file that cannot be parsed as records
+    │   ├── InvalidRecordError             a record that the topic's settings refuse
+    │   ├── OffsetOutOfRangeError          a start position outside of [start, end]
+    │   ├── UnknownVersionError            a version that is not, or no longer, retained
+    │   ├── PolicyError                    a verb that the topic's policy or mode excludes
+    │   ├── ClockError                     a clock that is far from the commits of the topic
+    │   ├── NothingToUndoError             no round that can be undone
+    │   ├── UnusualSweepError              a person should check first what would be deleted
+    │   ├── UnknownSourceError             no such topic in the Kafka or Pulsar cluster
+    │   ├── AccessDeniedError              a gateway refuses who asks: no valid token, or not the right
+    │   └── FencedError                    a log that ends elsewhere than its writer expects
+    ├── ConflictError                      other writers committed first, too many times
+    ├── UnknownOutcomeError                it cannot be determined whether the commit landed
+    ├── RoundAbandonedError                a round was abandoned on request
+    ├── RunExpiredError                    a run stalled for so long that its files were swept
+    ├── LocationChangedError               the table's location is not the folder that the topic was created in
+    ├── LogTruncatedError                  a reader's position is no longer in the log
+    ├── PartitionTakenOverError            another member of the group reads a partition by now
+    ├── VersionSweptError                  a reader's version was swept: its files are gone
+    ├── DamagedError                       data that the metadata names is missing or damaged
+    ├── AuditError                         a round's numbers do not add up: not committed
+    ├── UnsupportedFormatError             a topic written by a newer Lithify
+    ├── InsufficientSpaceError             not enough free space for the new segments
+    ├── UnusableEnvironmentError           Java, Spark, catalog or warehouse not usable
+    │   ├── JavaNotFoundError
+    │   ├── WarehouseError
+    │   ├── CoordinationError              the lease database
+    │   ├── BrokerError                    a Kafka or Pulsar cluster that cannot be reached, or refuses the client
+    │   ├── GatewayError                   a gateway that cannot be reached, or something else at its address
+    │   └── ConnectorError                 Spark's Kafka connector, Kafka's client or Pulsar's jars are missing
+    ├── BusyError                          a gateway has too much to do, or a client is too slow
+    ├── SubscriptionBusyError              another consumer has the exclusive subscription of a Pulsar topic
+    ├── SourceWentBackError                a Kafka log that ends below its copy
+    ├── SourceLostError                    records that Kafka deleted before they were copied
+    ├── RoundsFailedError                  every log of a run of `compact` failed
+    ├── EngineError                        a Spark job failed
+    │   └── EngineUnavailableError         Spark does not start, has died, or its workers have
+    └── DefectError                        an unexpected exception
+A cleaner quarantines a log by its `blames`."""
 
 from __future__ import annotations
 
