@@ -16,7 +16,7 @@ from lithify.gateway.operations.table import OPERATIONS
 from lithify.gateway.server.arguments import arguments_type, schema
 from lithify.gateway.server.live import listed
 from lithify.gateway.server.routes import page_of
-from lithify.service.look.status import info_of
+from lithify.service.look.status import infos_of
 from lithify.testing.memory_store import MemoryStore
 
 ORDERS = "/api/v1/topics/shop%2Forders"
@@ -172,7 +172,9 @@ def test_a_page_of_topics_costs_what_it_has(served: Served, monkeypatch):
         return load(store, name)
 
     monkeypatch.setattr(MemoryStore, "load", loads)
-    monkeypatch.setattr(listed, "info_of", lambda state, of: told.append(state.name) or info_of(state, of))
+    monkeypatch.setattr(
+        listed, "infos_of", lambda store, some: told.extend(one.name for one in some) or infos_of(store, some)
+    )
     served.lake.create_topic("t3")
     served.lake.topic("t2").append([Record(b"k", b"v")])
     served.lake.delete_topic("gone")

@@ -17,3 +17,8 @@ class Clock(Protocol):
     def new_id(self) -> str:
         """A short, unique id of letters and digits."""
         ...
+
+
+def ahead_ms(clock: Clock) -> int:
+    """The time, before the one that only goes forward: another number is a clock that was set meanwhile."""
+    return clock.now_ms() - clock.monotonic_ms()

@@ -9,6 +9,7 @@ from lithify.coordination.leases.gateways.appends_sql import SqlAppendNotes
 from lithify.daemons.stop import Stop
 from lithify.errors import LithifyError
 from lithify.gateway.appends.forgetting import forget_old
+from lithify.ports.clock import ahead_ms
 from lithify.ports.store import Warehouse
 
 EVERY_S = 300.0
@@ -32,7 +33,7 @@ class ForgettingKeys:
     """The clock when the gateway began, before the one that only goes forward."""
 
     def __post_init__(self) -> None:
-        self._ahead_ms = self.warehouse.clock.now_ms() - self.warehouse.clock.monotonic_ms()
+        self._ahead_ms = ahead_ms(self.warehouse.clock)
 
     def run(self) -> None:
         while not self.stop.asked.wait(self.every_s):
@@ -42,7 +43,7 @@ class ForgettingKeys:
     def once(self) -> None:
         """Forgets what is old now, up to `CALLS` times some of it."""
         clock = self.warehouse.clock
-        now_ms = min(clock.now_ms(), clock.monotonic_ms() + self._ahead_ms)
+        now_ms = clock.monotonic_ms() + min(ahead_ms(clock), self._ahead_ms)
         for _ in range(CALLS):
             if not forget_old(self.warehouse, self.notes, now_ms) or self.stop.asked.is_set():
                 return

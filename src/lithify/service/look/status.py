@@ -5,7 +5,7 @@ Reads metadata only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from lithify.errors import LithifyError, UnknownVersionError
@@ -20,7 +20,7 @@ from lithify.model.sources.origin import origin_text
 from lithify.model.topic.edit import KeptVersion
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
-from lithify.ports.store import Warehouse
+from lithify.ports.store import LogStore, Warehouse
 from lithify.reports.status import GroupHold, LogStatus, TopicStatus, ViewStatus
 from lithify.reports.topics import TopicInfo, VersionReport, version_report, volumes_of
 from lithify.rules.compaction.eligible.retention import segments_awaiting_round
@@ -63,8 +63,8 @@ def topic_status(warehouse: Warehouse, state: TopicState, *, now_ms: int | None 
 
 def topic_info(warehouse: Warehouse, state: TopicState) -> TopicInfo:
     """Partitions, sizes and settings of the topic, from its newest metadata, and the attributes of its stream."""
-    attributes = all_attributes(warehouse.store, [state.name.stream]).get(state.name.stream)
-    return replace(info_of(state, attributes), space=space_of(warehouse.store, state))
+    (info,) = infos_of(warehouse.store, [state])
+    return replace(info, space=space_of(warehouse.store, state))
 
 
 TellFailure = Callable[[str, LithifyError], None]
@@ -77,16 +77,25 @@ def topic_infos(warehouse: Warehouse, failed: TellFailure | None = None) -> tupl
     With `failed` it is told of each topic that cannot be read, and the others are returned.
     """
     states, errors = read_topics(warehouse.store, lambda state: state)
+    tell_failures(errors, failed)
+    return infos_of(warehouse.store, [states[name] for name in sorted(states, key=in_order)])
+
+
+def tell_failures(errors: Mapping[TopicName, LithifyError], failed: TellFailure | None) -> None:
+    """Tells of topics that could not be read, by name. Raises the first of their errors if nobody is to be told."""
     for name in sorted(errors, key=in_order):
         if failed is None:
             raise errors[name]
         failed(str(name), errors[name])
-    known = all_attributes(warehouse.store, {name.stream for name in states})
-    return tuple(info_of(states[name], known.get(name.stream)) for name in sorted(states, key=in_order))
 
 
-def info_of(state: TopicState, attributes: StreamAttributes | LithifyError | None) -> TopicInfo:
-    """What a topic is, without its space."""
+def infos_of(store: LogStore, states: Sequence[TopicState]) -> tuple[TopicInfo, ...]:
+    """What topics are, without their space. The attributes of their streams are read at once."""
+    known = all_attributes(store, {state.name.stream for state in states})
+    return tuple(_info(state, known.get(state.name.stream)) for state in states)
+
+
+def _info(state: TopicState, attributes: StreamAttributes | LithifyError | None) -> TopicInfo:
     logs, views = volumes_of(state)
     inherited = attributes.inherited if isinstance(attributes, StreamAttributes) else {}
     setting_origins = origins(state.settings, state.own_settings, inherited)

@@ -9,8 +9,7 @@ from typing import overload
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import LogStore
 from lithify.reports.topics import TopicInfo
-from lithify.service.creation import all_attributes
-from lithify.service.look.status import info_of
+from lithify.service.look.status import infos_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,9 +31,7 @@ class ListedTopics(Sequence[TopicInfo]):
     def __getitem__(self, at: int | slice) -> TopicInfo | tuple[TopicInfo, ...]:
         if isinstance(at, int):
             return self[at : at + 1 or None][0]
-        some = self.states[at]
-        known = all_attributes(self.store, {state.name.stream for state in some})
-        return tuple(info_of(state, known.get(state.name.stream)) for state in some)
+        return infos_of(self.store, self.states[at])
 
     def of_streams(self, may_see: Callable[[str], bool]) -> ListedTopics:
         """The topics of some streams, by their stored names."""

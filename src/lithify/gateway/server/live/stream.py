@@ -29,6 +29,7 @@ from lithify.gateway.server.jobs.following import ALIVE_S, sse
 from lithify.gateway.server.live.events import Events
 from lithify.gateway.server.live.watched import Watched
 from lithify.model.access.roles import Role
+from lithify.ports.clock import ahead_ms
 
 TICK_S = 0.2
 ROWS_AT_ONCE = 500
@@ -72,7 +73,8 @@ class Live:
 
     async def _told(self, after: int) -> AsyncIterator[str]:
         topics, error, silent_s = self.watched.number, None, 0.0
-        ahead_ms = self._ahead_ms()
+        clock = self.watched.lake.warehouse.clock
+        ahead_before_ms = ahead_ms(clock)
         yield sse("hello", self.hello(), after)
         while True:
             fresh = [sse(kind, data, number) for number, kind, data in self.events.since(after)]
@@ -89,20 +91,15 @@ class Live:
             if changed.error != error:
                 error = changed.error
                 fresh.append(sse("catalog", {"error": error}, after))
-            if abs(self._ahead_ms() - ahead_ms) >= JUMP_MS:
-                ahead_ms = self._ahead_ms()
-                fresh.append(sse("clock", {"now_ms": self.watched.lake.warehouse.clock.now_ms()}, after))
+            if abs(ahead_ms(clock) - ahead_before_ms) >= JUMP_MS:
+                ahead_before_ms = ahead_ms(clock)
+                fresh.append(sse("clock", {"now_ms": clock.now_ms()}, after))
             silent_s = 0.0 if fresh else silent_s + TICK_S
             if silent_s >= ALIVE_S:
                 silent_s, fresh = 0.0, [": nothing new\n\n"]
             for text in fresh:
                 yield text
             await asyncio.sleep(TICK_S)
-
-    def _ahead_ms(self) -> int:
-        """The clock, before the one that only goes forward."""
-        clock = self.watched.lake.warehouse.clock
-        return clock.now_ms() - clock.monotonic_ms()
 
     def hello(self) -> dict[str, Any]:
         """What a page has to know of the gateway."""

@@ -24,7 +24,7 @@ from lithify.reports.report import Reports
 from lithify.service.look.catalog_watch import read_topics
 from lithify.service.look.known_failures import KnownFailures
 from lithify.service.look.overview import StatusWatch
-from lithify.service.look.status import TellFailure
+from lithify.service.look.status import TellFailure, tell_failures
 
 LOOK_MS = 1_500
 """Between two looks for open pages."""
@@ -100,10 +100,7 @@ class Watched:
             states, errors = read_topics(store, lambda state: state, self._watch.state_at)
             if self._names.keys() != states.keys():
                 self._names = dict.fromkeys(sorted(states, key=in_order))
-        for name in sorted(errors, key=in_order):
-            if failed is None:
-                raise errors[name]
-            failed(str(name), errors[name])
+        tell_failures(errors, failed)
         return ListedTopics([states[name] for name in self._names], store)
 
     @property
