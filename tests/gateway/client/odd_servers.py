@@ -30,6 +30,7 @@ def a_server(*answers: Answers, tls: ssl.SSLContext | None = None) -> Iterator[s
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]  # the client, or an answer, has hung up
     if tls is not None:
         server.socket = tls.wrap_socket(server.socket, server_side=True)
     Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
