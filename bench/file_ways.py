@@ -33,7 +33,7 @@ class Polars(OfFiles):
     """The same by hand in Polars."""
 
     def run(self) -> Mapping[str, float]:
-        import polars as pl  # type: ignore[import-not-found]
+        import polars as pl
 
         last = pl.scan_parquet(self.log.paths).group_by("key").agg(pl.col("offset").max()).select("offset")
         winners = last.collect(engine="streaming")

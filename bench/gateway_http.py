@@ -48,7 +48,7 @@ from lithify.gateway.server.app import Gateway, application
 from lithify.gateway.server.jobs.jobs import Jobs
 from lithify.gateway.server.kinds import kind_of
 from lithify.testing import memory_lake
-from shown import Show, shown
+from shown import Show, add_publish, shown
 
 RECORDS, KEY_BYTES, VALUE_BYTES = 100, 16, 184
 PATH = "/api/v1/topics/orders/records"
@@ -219,6 +219,7 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=1_000_000, help="of the topic that is read")
     parser.add_argument("--topics", type=int, default=10_000, help="of the overview")
     parser.add_argument("--times", type=int, default=5, help="reads, and overviews")
+    add_publish(parser)
     asked = parser.parse_args()
     with shown(asked) as show:
         with tempfile.TemporaryDirectory() as folder:

@@ -31,7 +31,7 @@ from lithify.gateway.server.app import Gateway, application
 from lithify.gateway.server.jobs.jobs import Jobs
 from lithify.gateway.server.kinds import kind_of
 from lithify.testing import memory_lake
-from shown import shown
+from shown import add_publish, shown
 
 READY = """
 new MutationObserver(() => {
@@ -121,6 +121,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--topics", type=int, default=10_000)
     parser.add_argument("--repeat", type=int, default=5)
+    add_publish(parser)
     flags = parser.parse_args()
     with shown(flags) as show:
         serving, port = served(many_topics(flags.topics))

@@ -79,6 +79,20 @@ ABOUT = {
         "A check by the replica daemon of topics that have not changed on either side, and `replica "
         "status` of all of them.",
     ),
+    "gateway_commands.py": (
+        "Commands through a gateway",
+        "Commands through a warm gateway, and the same commands without one. `compact` is of a topic with three new "
+        "records. The processor time is the command's own.",
+    ),
+    "gateway_http.py": (
+        "Records over HTTP",
+        "Clients that append batches of 100 records of 200 bytes, each of which is acknowledged once it is committed; "
+        "a topic read whole; and the overview of topics in memory. The processor time is the server's.",
+    ),
+    "gateway_page.py": (
+        "The page of a gateway",
+        "The page with the list of topics in Chromium, and the overview that it is made of. The topics are in memory.",
+    ),
     "replicate.py": (
         "A fresh replica",
         "A fresh replica of 100 files against a plain copy of them, both synced to disk, in turns; then what "

@@ -43,7 +43,7 @@ class Known:
 WAYS: Mapping[str, Known] = {
     "lithify": Known("lithify_ways", "LithifyWarm", everywhere=True),
     "duckdb": Known("file_ways", "DuckDb", everywhere=True),
-    "polars": Known("file_ways", "Polars", everywhere=True, needs=("polars",)),
+    "polars": Known("file_ways", "Polars", needs=("polars",)),
     "floor": Known("file_ways", "Floor", everywhere=True),
     "lithify-cold": Known("lithify_ways", "LithifyCold"),
     "one-worker": Known("lithify_ways", "LithifyOnOneWorker"),
