@@ -33,8 +33,8 @@ def taken(act: Callable[[], object], before: Callable[[], object], times: int) -
         seconds, after = time.perf_counter() - begun, os.times()
         children_s = after.children_user + after.children_system - used.children_user - used.children_system
         measured.append((seconds, children_s))
-    seconds, cpu_s = zip(*measured[1:], strict=True)  # the first one gets all warm
-    return statistics.median(seconds), statistics.median(cpu_s)
+    by_clock, by_processor = zip(*measured[1:], strict=True)  # the first one gets all warm
+    return statistics.median(by_clock), statistics.median(by_processor)
 
 
 def main() -> None:
