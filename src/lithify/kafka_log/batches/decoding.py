@@ -1,0 +1,149 @@
+"""The records of frames, and their columns.
+
+    frame ─► checksum ─► decompressed ─► records, in order ─► columns of many frames
+
+Compiled code reads the records: it gets them without compression, as its own codecs know no limit.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from itertools import pairwise
+from typing import Protocol
+
+import pyarrow as pa
+from aiokafka.errors import CorruptRecordException
+from aiokafka.record.default_records import DefaultRecordBatch
+
+from lithify.columnar.segment.schema import HEADERS, HEADERS_TYPE, KEY, OFFSET, TIMESTAMP, TIMESTAMP_TYPE, VALUE
+from lithify.kafka_log.batches.codecs import CodecError, decompressed
+from lithify.kafka_log.batches.frames import Frame
+from lithify.kafka_log.batches.header import HEADER_BYTES, MAGIC, BatchHeader, attributes_of, has_right_checksum
+from lithify.kafka_log.batches.legacy import NO_TIMESTAMP, LegacyRecord, legacy_records_of
+
+COLUMNS = pa.schema(
+    [
+        pa.field(OFFSET, pa.int64(), nullable=False),
+        pa.field(TIMESTAMP, pa.int64(), nullable=False),
+        pa.field(TIMESTAMP_TYPE, pa.int32(), nullable=False),
+        pa.field(KEY, pa.binary()),
+        pa.field(VALUE, pa.binary()),
+        pa.field(HEADERS, HEADERS_TYPE),
+    ]
+)
+"""Headers are null for a record without any, as in segments."""
+_KIND = struct.Struct(">hh")
+_COORDINATOR = struct.Struct(">hi")
+
+
+class KafkaRecord(Protocol):
+    """What a batch has of a record. Its timestamp is -1 if it has none."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def timestamp(self) -> int: ...
+    @property
+    def timestamp_type(self) -> int: ...
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def value(self) -> bytes | None: ...
+    @property
+    def headers(self) -> Sequence[tuple[str, bytes | None]]: ...
+
+
+class EndKind(IntEnum):
+    """How a transaction has ended, by Kafka's numbers."""
+
+    ABORT = 0
+    COMMIT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionEnd:
+    """The end of the transaction of a producer, at an offset that no consumer gets."""
+
+    offset: int
+    producer_id: int
+    kind: EndKind
+
+
+def header_of(frame: Frame) -> BatchHeader:
+    """Of a frame of version 2, once its checksum is right. Raises `BatchError`."""
+    if not has_right_checksum(frame.data):
+        raise frame.error("the checksum of a batch is wrong")
+    header = BatchHeader.parsed(frame.data)
+    if header.base_offset < 0 or header.last_offset_delta < 0 or header.records < 0:
+        raise frame.error("a batch with a negative offset or number of records")
+    return header
+
+
+def records_of(frame: Frame) -> Sequence[KafkaRecord]:
+    """The records in a frame, in order; of a control batch its control records.
+
+    Raises `BatchError` if they are damaged.
+    """
+    if frame.magic < MAGIC:
+        return legacy_records_of(frame)
+    header = header_of(frame)
+    try:
+        records = _read(header, decompressed(header.codec, frame.data[HEADER_BYTES:]))
+    except (CodecError, CorruptRecordException, UnicodeDecodeError) as error:
+        raise frame.error(str(error)) from error
+    _check_offsets(frame, header, records)
+    return records
+
+
+def transaction_end_of(frame: Frame) -> TransactionEnd | None:
+    """The end of a transaction; None for a control batch of another kind, and for one whose record is gone."""
+    header = header_of(frame)
+    for record in records_of(frame):
+        key = record.key or b""
+        if len(key) < _KIND.size:
+            raise frame.error("a control record whose key is too short")
+        _, kind = _KIND.unpack_from(key)
+        if kind in (EndKind.ABORT, EndKind.COMMIT):
+            return TransactionEnd(record.offset, header.producer_id, EndKind(kind))
+    return None
+
+
+def columns(records: Iterable[KafkaRecord]) -> pa.RecordBatch:
+    """The columns of records, with `COLUMNS` as schema."""
+    rows = [(r.offset, r.timestamp, r.timestamp_type, r.key, r.value, r.headers) for r in records]
+    offsets, times, types, keys, values, headers = zip(*rows, strict=True) if rows else [()] * 6
+    arrays = [
+        pa.array(offsets, pa.int64()),
+        pa.array(times, pa.int64()),
+        pa.array(types, pa.int32()),
+        pa.array(keys, pa.binary()),
+        pa.array(values, pa.binary()),
+        _headers(headers),
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=COLUMNS)
+
+
+def _headers(headers: Sequence[Sequence[tuple[str, bytes | None]]]) -> pa.Array:
+    if not any(headers):
+        return pa.nulls(len(headers), HEADERS_TYPE)
+    told = [[{"key": name, "value": value} for name, value in own] or None for own in headers]
+    return pa.array(told, HEADERS_TYPE)
+
+
+def _read(header: BatchHeader, body: bytes) -> Sequence[KafkaRecord]:
+    """Records that are not compressed, as the header says. Attributes that do not matter to them are left out."""
+    header = replace(header, attributes=attributes_of(0, header.timestamp_type))
+    if header.base_timestamp != NO_TIMESTAMP or header.timestamp_type:
+        return [*DefaultRecordBatch(header.with_records(body))]
+    # The library takes this base for a sign that no record has a time.
+    found = DefaultRecordBatch(replace(header, base_timestamp=0).with_records(body))
+    return [LegacyRecord(r.offset, r.timestamp + NO_TIMESTAMP, 0, r.key, r.value, r.headers) for r in found]
+
+
+def _check_offsets(frame: Frame, header: BatchHeader, records: Sequence[KafkaRecord]) -> None:
+    offsets = [header.base_offset - 1, *(record.offset for record in records), header.last_offset + 1]
+    if any(after <= before for before, after in pairwise(offsets)):
+        raise frame.error("the offsets of its records are not in order, or not in the batch")

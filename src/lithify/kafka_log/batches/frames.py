@@ -1,0 +1,92 @@
+"""A file of batches, frame by frame: where each begins and ends, before anything in it is read.
+
+    offset (8)   length (4)   ····· length bytes ·····   offset   length   ·····       ╳ the file ends within a frame
+                              magic is the 5th of them                                 ╰─ torn, as by a crash
+
+A frame is a batch of version 2, or one message of version 0 or 1, which may hold others.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, BinaryIO, Final, NamedTuple
+
+from lithify.kafka_log.batches.header import HEADER_BYTES, LENGTH_END
+
+_HEAD: Final = struct.Struct(">qi")
+_MAGIC_AT: Final = 16
+_LEAST_BYTES: Final = {0: 26, 1: 34, 2: HEADER_BYTES}
+"""Of a frame, by its magic: all before keys, values and records."""
+LARGEST_FRAME_BYTES: Final = 256 * 2**20
+"""It is in memory at once: 250 times what a broker takes by default (`message.max.bytes`)."""
+
+
+class BatchError(Exception):
+    """Bytes that are not a batch, or not a whole one; callers know the file, and say so."""
+
+    def __init__(self, what: str, position: int, *, is_torn: bool = False) -> None:
+        super().__init__(f"at byte {position}: {what}")
+        self.what, self.position, self.is_torn = what, position, is_torn
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For tasks, which send it to the driver."""
+        return partial(BatchError, is_torn=self.is_torn), (self.what, self.position)
+
+
+class Frame(NamedTuple):
+    """One of a file, at `position`; `data` are all its bytes."""
+
+    position: int
+    data: bytes
+
+    @property
+    def offset(self) -> int:
+        """The first offset of a batch; the last one of a message that holds others."""
+        return int.from_bytes(self.data[:8], signed=True)
+
+    @property
+    def magic(self) -> int:
+        return self.data[_MAGIC_AT]
+
+    @property
+    def end(self) -> int:
+        """The position after it."""
+        return self.position + len(self.data)
+
+    def error(self, what: str) -> BatchError:
+        return BatchError(what, self.position)
+
+
+def frames_of(file: BinaryIO, position: int = 0, end: int | None = None) -> Iterator[Frame]:
+    """All frames from a position on, to the end of the file, or to that position.
+
+    Raises `BatchError` for what is not a frame, after all frames before it: a torn one if the file ends within it.
+    """
+    file.seek(position)
+    while (end is None or position < end) and (head := file.read(_MAGIC_AT + 1)):
+        frame = head + file.read(_size(head, position) - len(head))
+        if len(frame) < _size(head, position):
+            raise _torn(position)
+        yield Frame(position, frame)
+        position += len(frame)
+
+
+def _size(head: bytes, position: int) -> int:
+    """The bytes of a frame. Raises `BatchError`."""
+    if len(head) <= _MAGIC_AT:
+        raise _torn(position)
+    _, length = _HEAD.unpack_from(head)
+    magic, size = head[_MAGIC_AT], LENGTH_END + length
+    if magic not in _LEAST_BYTES:
+        raise BatchError(f"a batch of the unknown version {magic}", position)
+    if size < _LEAST_BYTES[magic]:
+        raise BatchError(f"a batch of version {magic} cannot have {length} bytes", position)
+    if size > LARGEST_FRAME_BYTES:
+        raise BatchError(f"a batch of {size} bytes, but Lithify reads at most {LARGEST_FRAME_BYTES}", position)
+    return int(size)
+
+
+def _torn(position: int) -> BatchError:
+    return BatchError("the file ends within a batch", position, is_torn=True)

@@ -1,0 +1,74 @@
+"""The records of a segment that a reader of committed records gets (`isolation.level=read_committed`)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from lithify.kafka_log.batches.decoding import KafkaRecord, columns, header_of, records_of
+from lithify.kafka_log.batches.frames import Frame, frames_of
+from lithify.kafka_log.batches.header import MAGIC
+from lithify.kafka_log.transactions import Aborted
+
+RECORDS_AT_ONCE = 20_000
+BYTES_AT_ONCE = 16 * 2**20
+"""Of records on their way into columns, whichever comes first; a batch is not divided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Which records of a log count: those in [start, end) that no transaction has aborted.
+
+    `passed_over` are positions of frames in this segment that are known to be damaged.
+    """
+
+    start: int
+    end: int
+    aborted: Sequence[Aborted] = ()
+    passed_over: Collection[int] = ()
+    _by_producer: Mapping[int, list[Aborted]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        by_producer: dict[int, list[Aborted]] = {}
+        for one in self.aborted:
+            by_producer.setdefault(one.producer_id, []).append(one)
+        object.__setattr__(self, "_by_producer", by_producer)
+
+    def columns(self, file: BinaryIO, whole_bytes: int | None = None) -> Iterator[pa.RecordBatch]:
+        """The records in the first bytes of a segment, in order (`decoding.COLUMNS`).
+
+        Raises `BatchError` or `OSError`.
+        """
+        found, size = list[KafkaRecord](), 0
+        for frame in frames_of(file, end=whole_bytes):
+            if frame.position in self.passed_over:
+                continue
+            if frame.magic >= MAGIC and header_of(frame).base_offset >= self.end:
+                break
+            own = [record for record in self._records(frame) if self.start <= record.offset < self.end]
+            found += own
+            size += sum(len(record.key or b"") + len(record.value or b"") for record in own)
+            if len(found) >= RECORDS_AT_ONCE or size >= BYTES_AT_ONCE:
+                yield columns(found)
+                found, size = [], 0
+        if found:
+            yield columns(found)
+
+    def _records(self, frame: Frame) -> Sequence[KafkaRecord]:
+        if frame.magic < MAGIC:
+            return records_of(frame)
+        header = header_of(frame)
+        if header.is_control or header.last_offset < self.start:
+            return ()
+        if header.is_transactional and self._is_aborted(header.producer_id, header.base_offset):
+            return ()
+        return records_of(frame)
+
+    def _is_aborted(self, producer_id: int, offset: int) -> bool:
+        own = self._by_producer.get(producer_id, [])
+        at = bisect_right(own, offset, key=lambda one: one.start) - 1
+        return at >= 0 and offset < own[at].end

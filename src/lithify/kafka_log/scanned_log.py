@@ -1,0 +1,137 @@
+"""One replica of a log, once all its segments are scanned: which offsets it has, and what is wrong with it.
+
+    segments   0 ───── 1000 ───── 2000 ──╳        a crash: cut where a broker cuts it when it starts again
+    damage            ▒                           named by file and byte, and passed over only if told to
+               ╰ log start        stable end ╯    ╰ log end
+
+A broker that was not shut down checks what it wrote after its recovery point, and cuts its log before the first byte
+that is not a whole batch. Before that point it trusts its disk, so that what is damaged there is damage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lithify.kafka_log.batches.frames import BatchError
+from lithify.kafka_log.committed import Committed
+from lithify.kafka_log.directories.folders import LogFolder
+from lithify.kafka_log.segment_scan import SegmentScan
+from lithify.kafka_log.transactions import LogTransactions, transactions_of
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedSegment:
+    """A file of a log, and what a task has found in it."""
+
+    path: Path
+    base_offset: int
+    scan: SegmentScan
+    is_checked: bool = False
+    """Whether a broker that starts would cut it at its first damaged batch, and the scan has ended there."""
+
+    @property
+    def end_offset(self) -> int:
+        return self.base_offset if self.scan.end_offset is None else self.scan.end_offset
+
+    def committed(self, start: int, end: int, transactions: LogTransactions) -> Committed:
+        """Which records of it count, of those in [start, end)."""
+        damaged = {error.position for error in self.scan.damaged}
+        return Committed(start, end, transactions.aborted_in(start, end), damaged)
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Bytes that are not a batch; where `is_rest` is true, no batch after them in the file can be found."""
+
+    path: Path
+    position: int
+    what: str
+    is_rest: bool
+
+    def __str__(self) -> str:
+        return f"{self.path}, byte {self.position}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedLog:
+    """A replica of one partition: the records in [start_offset, stable_end) are there, but for the damage."""
+
+    folder: LogFolder
+    segments: tuple[ScannedSegment, ...]
+    start_offset: int
+    end_offset: int
+    transactions: LogTransactions
+    damage: tuple[Damage, ...]
+    cut: Damage | None
+    """Where a broker would cut it off, if it would."""
+
+    @property
+    def stable_end(self) -> int:
+        """Where a reader of committed records ends."""
+        return max(self.transactions.stable_end(self.end_offset), self.start_offset)
+
+    def damage_from(self, offset: int) -> list[Damage]:
+        """What is damaged in segments that may have had offsets from there on."""
+        bases = [segment.base_offset for segment in self.segments]
+        ends = [*bases[1:], max(offset, self.end_offset) + 1][: len(bases)]
+        paths = {segment.path for segment, end in zip(self.segments, ends, strict=True) if end > offset}
+        return [one for one in self.damage if one.path in paths]
+
+    @property
+    def leader_epoch(self) -> int | None:
+        """The latest one; None for a log of a broker that did not note any."""
+        noted = [start.epoch for start in self.folder.epochs if start.offset <= self.end_offset]
+        found = [s.scan.newest_epoch for s in self.segments if s.scan.newest_epoch >= 0]
+        return max([*noted, *found], default=None)
+
+    def end_of_epoch(self, epoch: int) -> int:
+        """The offset at which the log had its first record of a later epoch, or its end."""
+        return min((start.offset for start in self.folder.epochs if start.epoch > epoch), default=self.end_offset)
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Of replicas of one partition the one with the largest is the one that a cluster would go on with."""
+        return (-1 if self.leader_epoch is None else self.leader_epoch, self.end_offset)
+
+
+def is_checked(bases: Sequence[int], recovery_point: int | None, *, was_shut_down: bool) -> Sequence[bool]:
+    """Of segments by their base offsets, which a broker that starts would read to its first damaged batch.
+
+    It would read all of a log whose recovery point it does not know. Here that is the last segment alone, so that
+    damage further up is told, and does not cut off all that follows.
+    """
+    if recovery_point is None:
+        return [not was_shut_down and base == bases[-1] for base in bases]
+    ends = [*bases[1:], recovery_point + 1][: len(bases)]
+    return [not was_shut_down and end > recovery_point for end in ends]
+
+
+def scanned_log(folder: LogFolder, segments: Sequence[ScannedSegment]) -> ScannedLog:
+    """Puts the scans of a log's segments, in order, together."""
+    kept, cut = _until_cut(segments)
+    damage = [one for segment in kept for one in _damage(segment) if one != cut]
+    start = max(folder.log_start or 0, kept[0].base_offset if kept else 0)
+    end = max(kept[-1].end_offset if kept else start, start)
+    transactions = transactions_of(segment.scan.transactions for segment in kept)
+    return ScannedLog(folder, kept, start, end, transactions, tuple(damage), cut)
+
+
+def _until_cut(segments: Sequence[ScannedSegment]) -> tuple[tuple[ScannedSegment, ...], Damage | None]:
+    """The segments that are left, and where the log is cut."""
+    for number, segment in enumerate(segments):
+        is_last = number == len(segments) - 1
+        broken = segment.scan.broken
+        if broken is not None and (segment.is_checked or (is_last and broken.is_torn)):
+            return tuple(segments[: number + 1]), _rest(segment, broken)
+    return tuple(segments), None
+
+
+def _damage(segment: ScannedSegment) -> list[Damage]:
+    found = [Damage(segment.path, error.position, error.what, is_rest=False) for error in segment.scan.damaged]
+    return found + ([] if segment.scan.broken is None else [_rest(segment, segment.scan.broken)])
+
+
+def _rest(segment: ScannedSegment, error: BatchError) -> Damage:
+    return Damage(segment.path, error.position, error.what, is_rest=True)

@@ -1,0 +1,47 @@
+"""Record batches as brokers store them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from lithify.kafka_log.batches.decoding import COLUMNS, EndKind
+from lithify.kafka_log.batches.encoding import encoded
+from lithify.kafka_log.batches.header import HEADER_BYTES, BatchHeader, attributes_of
+
+
+def table_of(rows: Sequence[Any]) -> pa.RecordBatch:
+    """Rows of offset, timestamp, timestamp type, key, value, headers."""
+    arrays = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(COLUMNS)]
+    return pa.RecordBatch.from_arrays(arrays, schema=COLUMNS)
+
+
+def batch(offset: int, *values: bytes, producer: int = -1, epoch: int = 0, transactional: bool = False) -> bytes:
+    """One batch, from an offset on."""
+    data = _written(offset, [(b"k", value) for value in values])
+    return _changed(data, attributes_of(0, is_transactional=transactional), producer_id=producer, leader_epoch=epoch)
+
+
+def transaction_end(offset: int, producer: int, kind: EndKind | int) -> bytes:
+    """The end of a transaction."""
+    return control_batch(offset, producer, struct.pack(">hh", 0, kind))
+
+
+def control_batch(offset: int, producer: int, key: bytes) -> bytes:
+    attributes = attributes_of(0, is_transactional=True, is_control=True)
+    return _changed(_written(offset, [(key, struct.pack(">hi", 0, 5))]), attributes, producer_id=producer)
+
+
+def _written(offset: int, records: Sequence[tuple[bytes, bytes]]) -> bytes:
+    rows = [(offset + n, 1, 0, key, value, None) for n, (key, value) in enumerate(records)]
+    (data,) = encoded(table_of(rows))
+    return data
+
+
+def _changed(data: bytes, attributes: int, **more: int) -> bytes:
+    header: Any = replace(BatchHeader.parsed(data), attributes=attributes, **more)
+    return bytes(header.with_records(data[HEADER_BYTES:]))

@@ -1,0 +1,180 @@
+"""Record batches: what is written is read, by us and by another reader; what is damaged or hostile is refused."""
+
+from __future__ import annotations
+
+import io
+import zlib
+from itertools import pairwise
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from aiokafka.record.memory_records import MemoryRecords
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lithify.kafka_log.batches import codecs
+from lithify.kafka_log.batches.codecs import NAMES, CodecError, compressed, decompressed
+from lithify.kafka_log.batches.decoding import (
+    EndKind,
+    TransactionEnd,
+    columns,
+    header_of,
+    records_of,
+    transaction_end_of,
+)
+from lithify.kafka_log.batches.encoding import BatchLimits, empty_batch, encoded
+from lithify.kafka_log.batches.frames import BatchError, frames_of
+from lithify.kafka_log.batches.header import BatchHeader
+from support.kafka.batches import control_batch, table_of, transaction_end
+
+some_bytes = st.none() | st.binary(max_size=40)
+some_headers = st.none() | st.lists(st.tuples(st.text(max_size=5), some_bytes), min_size=1, max_size=3)
+records = st.tuples(
+    st.integers(1, 2**33), st.integers(-1, 2**50), st.integers(0, 1), some_bytes, some_bytes, some_headers
+)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> pa.RecordBatch:
+    """Records in the order of their offsets, some far apart."""
+    rows, offset = [], draw(st.integers(0, 2**40))
+    for gap, *rest, headers in draw(st.lists(records, max_size=30)):
+        own = None if headers is None else [{"key": name, "value": value} for name, value in headers]
+        rows.append((offset, *rest, own))
+        offset += gap
+    return table_of(rows)
+
+
+def read(data: bytes) -> pa.RecordBatch:
+    return columns(record for frame in frames_of(io.BytesIO(data)) for record in records_of(frame))
+
+
+@given(tables(), st.sampled_from(sorted(NAMES)), st.integers(1, 8), st.integers(1, 200))
+def test_what_is_written_is_read(table: pa.RecordBatch, codec: int, most: int, size: int) -> None:
+    batches = [*encoded(table, codec=codec, leader_epoch=7, limits=BatchLimits(most, size))]
+    assert read(b"".join(batches)) == table
+    frames = [frame for data in batches for frame in frames_of(io.BytesIO(data))]
+    assert [frame.data for frame in frames] == batches
+    headers = [header_of(frame) for frame in frames]
+    assert all(header.last_offset < after.base_offset for header, after in pairwise(headers))
+    assert all((h.codec, h.leader_epoch) == (codec, 7) and h.records <= most for h in headers)
+    assert {h.last_offset for h in headers[-1:]} == {*table.column("offset").to_pylist()[-1:]}
+
+
+@given(tables(), st.sampled_from(sorted(NAMES)))
+def test_another_reader_reads_the_same(table: pa.RecordBatch, codec: int) -> None:
+    """But for times of batches that begin with a record without one, which it does not see."""
+    table = table.set_column(1, table.schema.field(1), pc.max_element_wise(table.column(1), 0))
+    theirs, found = MemoryRecords(b"".join(encoded(table, codec=codec))), []
+    while theirs.has_next():
+        batch = theirs.next_batch()
+        assert batch is not None and batch.validate_crc()
+        found += [*batch]
+    assert columns(found) == table
+
+
+def test_a_batch_without_records_takes_a_reader_to_its_end() -> None:
+    (frame,) = frames_of(io.BytesIO(empty_batch(5, 9, leader_epoch=3)))
+    header = header_of(frame)
+    assert (header.base_offset, header.last_offset, header.leader_epoch, header.records) == (5, 9, 3, 0)
+    assert records_of(frame) == []
+
+
+@pytest.mark.parametrize("kind", EndKind)
+def test_markers(kind: EndKind) -> None:
+    (frame,) = frames_of(io.BytesIO(transaction_end(11, 77, kind)))
+    assert transaction_end_of(frame) == TransactionEnd(11, 77, kind)
+    (other,) = frames_of(io.BytesIO(transaction_end(11, 77, 2)))
+    assert transaction_end_of(other) is None
+    (short,) = frames_of(io.BytesIO(control_batch(11, 77, b"\0")))
+    with pytest.raises(BatchError, match="control record"):
+        transaction_end_of(short)
+
+
+def test_every_damaged_byte_is_noticed() -> None:
+    """But for those that brokers set: the base offset and the leader epoch."""
+    table = table_of([(n, 1000 + n, 0, b"k%d" % n, b"v" * n, None) for n in range(5)])
+    (data,) = encoded(table, codec=codecs.ZSTD)
+    for position in [*range(8, 12), *range(16, len(data))]:
+        damaged = bytearray(data)
+        damaged[position] ^= 0x15
+        with pytest.raises(BatchError):
+            read(bytes(damaged))
+
+
+@given(tables(), st.data())
+def test_a_file_that_ends_too_early_has_a_torn_tail(table: pa.RecordBatch, draw: st.DataObject) -> None:
+    batches = [*encoded(table, limits=BatchLimits(records=3))]
+    whole = b"".join(batches)
+    end = draw.draw(st.integers(0, len(whole)))
+    found, torn = [], None
+    try:
+        found += [frame.data for frame in frames_of(io.BytesIO(whole[:end]))]
+    except BatchError as error:
+        torn = error
+    before = b"".join(found)
+    assert whole.startswith(before)
+    assert (torn is None) == (before == whole[:end])
+    assert torn is None or torn.is_torn
+
+
+@given(tables(), st.data())
+def test_frames_before_a_damaged_one_are_read(table: pa.RecordBatch, draw: st.DataObject) -> None:
+    batches = [*encoded(table, limits=BatchLimits(records=3))]
+    found = []
+    with pytest.raises(BatchError) as told:
+        for frame in frames_of(io.BytesIO(b"".join(batches) + bytes(17))):
+            found.append(frame.data)
+    assert found == batches
+    assert told.value.position == sum(map(len, batches)) and not told.value.is_torn
+
+
+def bomb(codec: int) -> bytes:
+    if codec == codecs.SNAPPY:
+        size = codecs.LARGEST_RECORDS_BYTES + 1
+        varint = b"".join(bytes([(size >> shift) & 0x7F | (0x80 if shift < 28 else 0)]) for shift in range(0, 35, 7))
+        return varint + bytes(size // 64 + 64)
+    return compressed(codec, bytes(codecs.LARGEST_RECORDS_BYTES + 1))
+
+
+@pytest.mark.parametrize("codec", [codec for codec in NAMES if codec != codecs.NO_CODEC])
+def test_what_becomes_too_large_is_refused(codec: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codecs, "LARGEST_RECORDS_BYTES", 2**20)
+    assert decompressed(codec, compressed(codec, bytes(2**20))) == bytes(2**20)
+    with pytest.raises(CodecError, match="more than the 1048576 bytes"):
+        decompressed(codec, bomb(codec))
+
+
+@pytest.mark.parametrize("codec", [*NAMES, 5, 7])
+@given(data=st.binary(max_size=60))
+def test_no_bytes_break_a_codec(codec: int, data: bytes) -> None:
+    for given_bytes in (data, b"\x82SNAPPY\0\0\0\0\1\0\0\0\1" + data):
+        try:
+            decompressed(codec, given_bytes)
+        except CodecError:
+            continue
+        assert codec in NAMES
+
+
+@given(st.binary(max_size=80), st.integers(-(2**31), 2**31 - 1), st.integers(-(2**31), 2**31 - 1))
+def test_no_body_breaks_a_reader(body: bytes, count: int, last: int) -> None:
+    """Its checksum is right: it was written so."""
+    data = BatchHeader(5, last, 0, 0, count).with_records(body)
+    (frame,) = frames_of(io.BytesIO(data))
+    try:
+        found = records_of(frame)
+    except BatchError:
+        return
+    assert len(found) == count
+    assert all(5 <= record.offset <= 5 + last for record in found)
+
+
+def test_raw_snappy_of_other_clients() -> None:
+    raw = pa.Codec("snappy").compress(b"abc" * 100, asbytes=True)
+    assert decompressed(codecs.SNAPPY, raw) == b"abc" * 100
+
+
+def test_streams_in_several_parts() -> None:
+    twice = zlib.compress(b"a", wbits=31) + zlib.compress(b"b", wbits=31)
+    assert decompressed(codecs.GZIP, twice) == b"ab"

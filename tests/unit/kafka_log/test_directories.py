@@ -1,0 +1,121 @@
+"""What a log directory says: checkpoints, segments, folders."""
+
+from __future__ import annotations
+
+import fcntl
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lithify.kafka_log.directories.checkpoints import (
+    CheckpointError,
+    EpochStart,
+    epochs_in,
+    offsets_in,
+    properties_in,
+    topic_id_in,
+)
+from lithify.kafka_log.directories.folders import is_in_use, log_directory
+from lithify.kafka_log.directories.segment_names import in_place, segment_names
+
+
+def name(base: int, end: str = "") -> str:
+    return f"{base:020}.log{end}"
+
+
+def test_checkpoints() -> None:
+    assert offsets_in("0\n2\norders 0 1500\norders 1 900\n") == {("orders", 0): 1500, ("orders", 1): 900}
+    assert offsets_in("0\n0\n") == offsets_in("") == {}
+    assert epochs_in("0\n2\n0 0\n3 1200\n") == (EpochStart(0, 0), EpochStart(3, 1200))
+    assert topic_id_in("version: 0\ntopic_id: xGgq-A") == "xGgq-A"
+    assert properties_in("#\n#Sun Nov 29\ncluster.id=abc=\nnode.id=1\n") == {"cluster.id": "abc=", "node.id": "1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (" ", "version"),
+        ("1\n0\n", "version is '1'"),
+        ("0\n2\norders 0 1\n", "states 2 entries, but has 1"),
+        ("0\n1\norders 0\n", "other than 3 words"),
+        ("0\n1\norders 0 x\n", "'x' is not a number"),
+        ("0\nx\n", "'x' is not a number"),
+    ],
+)
+def test_checkpoints_that_no_broker_writes(text: str, why: str) -> None:
+    with pytest.raises(CheckpointError, match=why):
+        offsets_in(text)
+
+
+@given(st.text())
+def test_no_text_breaks_them(text: str) -> None:
+    for read in (offsets_in, epochs_in, topic_id_in):
+        try:
+            read(text)
+        except CheckpointError:
+            continue
+    properties_in(text)
+
+
+def test_segments_are_in_order_and_other_files_are_none() -> None:
+    names = segment_names([name(20), name(0), name(0, ".deleted"), "00000000000000000000.index", "0.log", "x.log"])
+    assert (list(names.segments), names.swaps) == ([0, 20], {})
+    assert in_place(names, {}) == {0: name(0), 20: name(20)}
+
+
+def test_a_swap_takes_the_place_of_all_that_it_covers() -> None:
+    names = segment_names([name(0), name(10), name(20), name(0, ".swap")])
+    assert in_place(names, {0: 20}) == {0: name(0, ".swap"), 20: name(20)}
+    assert in_place(names, {0: 0}) == {0: name(0, ".swap"), 10: name(10), 20: name(20)}
+
+
+def test_swaps_of_a_cleaning_that_was_not_complete_do_not_count() -> None:
+    names = segment_names([name(0), name(10), name(0, ".swap"), name(10, ".swap"), name(10, ".cleaned")])
+    assert names.swaps == {0: name(0, ".swap")}
+
+
+def test_folders(tmp_path: Path) -> None:
+    for folder in ("orders-0", "a-b-12", "orders-1.5f2c-delete", "orders-1.5f2c-future", "x", "__consumer_offsets-3"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "orders-0" / "leader-epoch-checkpoint").write_text("0\n1\n4 7\n")
+    (tmp_path / "orders-0" / "partition.metadata").write_text("version: 0\ntopic_id: id")
+    (tmp_path / "cleaner-offset-checkpoint").write_text("0\n1\norders 0 8\n")
+    (tmp_path / "meta.properties").write_text("cluster.id=c\n")
+    found = {(one.topic, one.partition): one for one in log_directory(tmp_path).folders}
+    assert set(found) == {("orders", 0), ("a-b", 12), ("__consumer_offsets", 3)}
+    orders = found["orders", 0]
+    assert (orders.cluster, orders.topic_id, orders.epochs, orders.first_dirty) == ("c", "id", (EpochStart(4, 7),), 8)
+    assert (orders.log_start, orders.is_internal, found["__consumer_offsets", 3].is_internal) == (None, False, True)
+    assert not log_directory(tmp_path).was_shut_down
+    (tmp_path / ".kafka_cleanshutdown").touch()
+    alone = log_directory(_with_segment(tmp_path / "orders-0"))
+    assert alone.was_shut_down
+    (folder,) = alone.folders
+    assert (folder.topic, folder.partition, folder.topic_id, folder.first_dirty) == ("orders", 0, "id", 8)
+
+
+def _with_segment(folder: Path) -> Path:
+    (folder / name(0)).touch()
+    return folder
+
+
+def test_a_directory_that_another_process_has_locked_is_in_use(tmp_path: Path) -> None:
+    assert not is_in_use(tmp_path)
+    (tmp_path / ".lock").touch()
+    assert not is_in_use(tmp_path)
+    locks = (
+        f"import fcntl, sys; lock = open({str(tmp_path / '.lock')!r}, 'wb'); "
+        f"fcntl.lockf(lock, {fcntl.LOCK_EX}); print('locked', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", locks], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None and other.stdout.readline() == "locked\n"
+        assert is_in_use(tmp_path)
+        assert other.stdin is not None
+        other.stdin.close()
+    assert not is_in_use(tmp_path)

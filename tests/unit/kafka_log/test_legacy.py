@@ -1,0 +1,110 @@
+"""Messages of the versions 0 and 1: what another program writes is read, compressed or not."""
+
+from __future__ import annotations
+
+import io
+import struct
+from typing import Any
+from zlib import crc32
+
+import pytest
+from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lithify.kafka_log.batches import codecs
+from lithify.kafka_log.batches.codecs import NAMES
+from lithify.kafka_log.batches.decoding import columns, records_of
+from lithify.kafka_log.batches.frames import BatchError, frames_of
+
+some_bytes = st.none() | st.binary(max_size=40)
+rows = st.lists(st.tuples(st.integers(0, 2**50), some_bytes, some_bytes), min_size=1, max_size=10)
+OLD = [codec for codec in NAMES if codec != codecs.ZSTD]
+
+
+def written(magic: int, codec: int, messages: list[Any]) -> bytes:
+    builder = LegacyRecordBatchBuilder(magic, codec, 2**30)
+    for offset, (timestamp, key, value) in enumerate(messages):
+        builder.append(offset, timestamp, key, value)
+    return bytes(builder.build())
+
+
+def moved(data: bytes, offset: int) -> bytes:
+    """As a broker stores it: at the offset of its last message."""
+    return struct.pack(">q", offset) + data[8:]
+
+
+def read(data: bytes) -> list[tuple[Any, ...]]:
+    found = [record for frame in frames_of(io.BytesIO(data)) for record in records_of(frame)]
+    return [tuple(row.values()) for row in columns(found).to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("magic", "codec"), [(magic, codec) for magic in (0, 1) for codec in OLD if (magic, codec) != (0, codecs.LZ4)]
+)
+@given(messages=rows)
+def test_what_another_program_writes_is_read(magic: int, codec: int, messages: list[Any]) -> None:
+    data = written(magic, codec, messages)
+    if len([*frames_of(io.BytesIO(data))]) < len(messages):
+        data = moved(data, len(messages) - 1)
+    times = [time if magic else -1 for time, *_ in messages]
+    assert read(data) == [
+        (offset, time, 0, key, value, None)
+        for offset, (time, (_, key, value)) in enumerate(zip(times, messages, strict=True))
+    ]
+
+
+def test_lz4_of_version_0_is_refused() -> None:
+    """Its frames have a checksum that no library takes."""
+    rest = bytes([0, codecs.LZ4]) + struct.pack(">i", -1) * 2
+    with pytest.raises(BatchError, match="LZ4 in a message of version 0"):
+        read(struct.pack(">qiI", 3, len(rest) + 4, crc32(rest)) + rest)
+
+
+@pytest.mark.parametrize("codec", [codec for codec in OLD if codec != codecs.NO_CODEC])
+def test_offsets_within_a_message_are_relative(codec: int) -> None:
+    data = moved(written(1, codec, [(5, b"k", bytes(100))] * 3), 41)
+    assert [row[0] for row in read(data)] == [39, 40, 41]
+
+
+def test_the_time_of_the_append_is_that_of_the_message_around() -> None:
+    data = bytearray(written(1, codecs.GZIP, [(5, b"k", bytes(100)), (6, b"l", None)]))
+    data[17] |= 1 << 3
+    struct.pack_into(">q", data, 18, 99)
+    assert [(row[1], row[2]) for row in read(with_checksum(data))] == [(99, 1), (99, 1)]
+
+
+def with_checksum(data: bytearray) -> bytes:
+    return bytes(data[:12] + struct.pack(">I", crc32(data[16:])) + data[16:])
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_every_damaged_byte_is_noticed(magic: int) -> None:
+    data = written(magic, codecs.GZIP, [(5, b"k", bytes(100))] * 3)
+    for position in range(8, len(data)):
+        damaged = bytearray(data)
+        damaged[position] ^= 0x15
+        with pytest.raises(BatchError):
+            read(bytes(damaged))
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@given(body=st.binary(min_size=8, max_size=60), attributes=st.integers(0, 255))
+def test_no_message_breaks_a_reader(magic: int, body: bytes, attributes: int) -> None:
+    """Its checksum is right: it was written so."""
+    rest = bytes([magic, attributes]) + bytes(8 * magic) + body
+    data = struct.pack(">qiI", 3, len(rest) + 4, crc32(rest)) + rest
+    try:
+        read(data)
+    except BatchError:
+        return
+
+
+def test_messages_that_are_compressed_twice_are_refused() -> None:
+    once = written(1, codecs.GZIP, [(5, b"k", bytes(100))])
+    (frame,) = frames_of(io.BytesIO(once))
+    inner = codecs.compressed(codecs.GZIP, once)
+    rest = once[16:26] + struct.pack(">i", -1) + struct.pack(">i", len(inner)) + inner
+    data = struct.pack(">qiI", frame.offset, len(rest) + 4, crc32(rest)) + rest
+    with pytest.raises(BatchError, match="compressed again"):
+        read(data)

@@ -1,0 +1,110 @@
+"""A log of scanned segments: its offsets, its damage, and where a broker would cut it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from lithify.kafka_log.batches.decoding import EndKind
+from lithify.kafka_log.directories.checkpoints import EpochStart
+from lithify.kafka_log.directories.folders import LogFolder
+from lithify.kafka_log.scanned_log import ScannedLog, ScannedSegment, is_checked, scanned_log
+from lithify.kafka_log.segment_scan import scanned
+from support.kafka.batches import batch, transaction_end
+
+FOLDER = Path("/logs/orders-0")
+
+
+def a_log(files: Sequence[tuple[int, bytes]], *, was_shut_down: bool = True, **noted: object) -> ScannedLog:
+    folder = LogFolder(FOLDER, "orders", 0, **noted)  # type: ignore[arg-type]
+    checked = is_checked([base for base, _ in files], folder.recovery_point, was_shut_down=was_shut_down)
+    return scanned_log(
+        folder,
+        [
+            ScannedSegment(FOLDER / f"{base}.log", base, scanned(io.BytesIO(data), cuts=cuts), cuts)
+            for (base, data), cuts in zip(files, checked, strict=True)
+        ],
+    )
+
+
+def damaged(data: bytes) -> bytes:
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
+WHOLE = [(0, batch(0, b"a", b"b", epoch=1)), (2, batch(2, b"c", epoch=4) + batch(5, b"d", epoch=4)), (7, b"")]
+
+
+def test_a_whole_log() -> None:
+    log = a_log(WHOLE, log_start=1, epochs=(EpochStart(1, 0), EpochStart(4, 2)))
+    assert (log.start_offset, log.end_offset, log.stable_end, log.leader_epoch) == (1, 7, 7, 4)
+    assert (log.damage, log.cut) == ((), None)
+    assert [log.end_of_epoch(epoch) for epoch in (0, 1, 3, 4)] == [0, 2, 2, 7]
+
+
+def test_a_log_without_segments_has_nothing() -> None:
+    log = a_log([], log_start=9)
+    assert (log.start_offset, log.end_offset, log.stable_end, log.leader_epoch) == (9, 9, 9, None)
+
+
+def test_it_ends_for_readers_where_a_transaction_is_open() -> None:
+    log = a_log([(0, batch(0, b"a") + batch(1, b"b", producer=7, transactional=True) + batch(2, b"c"))])
+    assert (log.stable_end, log.end_offset) == (1, 3)
+    ended = a_log([(0, batch(0, b"a", producer=7, transactional=True)), (1, transaction_end(1, 7, EndKind.COMMIT))])
+    assert (ended.stable_end, ended.end_offset) == (2, 2)
+
+
+def test_a_torn_end_is_cut_and_is_no_damage() -> None:
+    log = a_log([*WHOLE[:1], (2, batch(2, b"c") + batch(3, b"d")[:30])])
+    assert log.end_offset == 3 and log.damage == ()
+    assert log.cut is not None and log.cut.position == len(batch(2, b"c"))
+
+
+def test_damage_before_the_end_is_told_with_its_place() -> None:
+    first = damaged(batch(0, b"a")) + batch(1, b"b")
+    log = a_log([(0, first), (2, batch(2, b"c")[:30]), (3, batch(3, b"d"))])
+    assert [str(one) for one in log.damage] == [
+        "/logs/orders-0/0.log, byte 0: the checksum of a batch is wrong",
+        "/logs/orders-0/2.log, byte 0: the file ends within a batch",
+    ]
+    assert [one.is_rest for one in log.damage] == [False, True]
+    assert (log.cut, log.end_offset) == (None, 4)
+    assert [len(log.damage_from(offset)) for offset in (0, 1, 2, 3, 9)] == [2, 2, 1, 0, 0]
+
+
+def test_a_segment_of_which_nothing_is_left_is_damaged_up_to_the_next() -> None:
+    log = a_log([(0, damaged(batch(0, b"a", b"b"))), (2, batch(2, b"c")), (3, damaged(batch(3, b"d")))])
+    assert [one.path.name for one in log.damage_from(1)] == ["0.log", "3.log"]
+    assert [one.path.name for one in log.damage_from(3)] == ["3.log"]
+
+
+@pytest.mark.parametrize(("recovery_point", "end", "kept"), [(0, 1, 1), (1, 1, 1), (2, 3, 2), (3, 3, 2)])
+def test_a_broker_that_died_cuts_behind_its_recovery_point(recovery_point: int | None, end: int, kept: int) -> None:
+    files = [
+        (0, batch(0, b"a") + damaged(batch(1, b"b"))),
+        (2, batch(2, b"c") + damaged(batch(3, b"d")) + batch(4, b"e")),
+        (5, batch(5, b"f")),
+    ]
+    log = a_log(files, was_shut_down=False, recovery_point=recovery_point)
+    assert (log.end_offset, len(log.segments)) == (end, kept)
+    assert log.cut is not None and log.cut.what == "the checksum of a batch is wrong"
+    assert len(log.damage) == (kept == 2)
+
+
+def test_without_a_recovery_point_only_the_last_segment_is_cut() -> None:
+    files = [(0, batch(0, b"a") + damaged(batch(1, b"b"))), (2, batch(2, b"c") + damaged(batch(3, b"d")))]
+    log = a_log(files, was_shut_down=False)
+    assert (log.end_offset, [str(one) for one in log.damage]) == (
+        3,
+        [f"/logs/orders-0/0.log, byte {len(batch(0, b'a'))}: the checksum of a batch is wrong"],
+    )
+    assert log.cut is not None and log.cut.path.name == "2.log"
+
+
+def test_the_replica_with_the_latest_epoch_and_then_the_longest_goes_on() -> None:
+    old = a_log([(0, batch(0, b"a", b"b", b"c", epoch=1))])
+    new = a_log([(0, batch(0, b"a", epoch=2))])
+    longer = a_log([(0, batch(0, b"a", b"b", epoch=2))])
+    assert max([old, new, longer], key=lambda log: log.rank) is longer

@@ -1,0 +1,100 @@
+"""Segments with transactions, damage and torn ends: what a scan says, and what a reader of committed records gets."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lithify.kafka_log import committed
+from lithify.kafka_log.batches.decoding import EndKind
+from lithify.kafka_log.batches.frames import BatchError
+from lithify.kafka_log.committed import Committed
+from lithify.kafka_log.segment_scan import scanned
+from lithify.kafka_log.transactions import transactions_of
+from support.kafka.batches import batch, transaction_end
+
+events = st.lists(st.tuples(st.integers(1, 3), st.sampled_from(["data", "plain", *EndKind])), max_size=25)
+
+
+@given(events, st.integers(0, 25), st.data())
+def test_readers_get_what_is_committed(log: list[tuple[int, Any]], cut: int, draw: st.DataObject) -> None:
+    segments, expected, pending = [b"", b""], dict[int, bytes](), dict[int, list[int]]()
+    for offset, (producer, what) in enumerate(log):
+        value = b"%d" % offset
+        if isinstance(what, EndKind):
+            data = transaction_end(offset, producer, what)
+            for at in pending.pop(producer, []):
+                if what is EndKind.ABORT:
+                    del expected[at]
+        else:
+            expected[offset] = value
+            data = batch(offset, value, producer=producer, transactional=what == "data")
+            if what == "data":
+                pending.setdefault(producer, []).append(offset)
+        segments[offset >= cut] += data
+    stable = min((offsets[0] for offsets in pending.values()), default=len(log))
+    found = transactions_of([scanned(io.BytesIO(segment)).transactions for segment in segments])
+    assert found.stable_end(len(log)) == stable
+    start = draw.draw(st.integers(0, len(log)))
+    reader = Committed(start, stable, found.aborted)
+    rows = [row for segment in segments for part in reader.columns(io.BytesIO(segment)) for row in part.to_pylist()]
+    assert {row["offset"]: row["value"] for row in rows} == {
+        offset: value for offset, value in expected.items() if start <= offset < stable
+    }
+
+
+def test_a_scan_tells_offsets_and_epochs() -> None:
+    scan = scanned(io.BytesIO(batch(3, b"a", b"b", epoch=2) + batch(9, b"c", epoch=1)))
+    assert (scan.first_offset, scan.end_offset, scan.batches, scan.newest_epoch) == (3, 10, 2, 2)
+    assert (scan.damaged, scan.broken) == ([], None)
+    empty = scanned(io.BytesIO(b""))
+    assert (empty.first_offset, empty.end_offset, empty.batches) == (None, None, 0)
+
+
+def test_a_damaged_batch_is_named_and_can_be_passed_over() -> None:
+    first, second, third = (bytearray(batch(n, b"%d" % n)) for n in range(3))
+    second[-1] ^= 1
+    data = bytes(first + second + third)
+    scan = scanned(io.BytesIO(data))
+    assert [(error.position, error.what) for error in scan.damaged] == [
+        (len(first), "the checksum of a batch is wrong")
+    ]
+    assert (scan.end_offset, scan.batches, scan.damaged_frames, scan.whole_bytes) == (3, 3, 1, len(data))
+    with pytest.raises(BatchError):
+        [*Committed(0, 3).columns(io.BytesIO(data))]
+    (part,) = Committed(0, 3, passed_over={len(first)}).columns(io.BytesIO(data))
+    assert part.column("offset").to_pylist() == [0, 2]
+
+
+def test_a_torn_end_is_told_and_all_before_it_read() -> None:
+    data = batch(0, b"a") + batch(1, b"b")[:-1]
+    scan = scanned(io.BytesIO(data))
+    assert scan.broken is not None and scan.broken.is_torn
+    assert (scan.end_offset, scan.whole_bytes) == (1, len(batch(0, b"a")))
+    (part,) = Committed(0, 1).columns(io.BytesIO(data), scan.whole_bytes)
+    assert part.column("value").to_pylist() == [b"a"]
+
+
+def test_a_scan_can_be_sent() -> None:
+    scan = scanned(io.BytesIO(batch(0, b"a") + batch(1, b"b")[:-1]))
+    sent = pickle.loads(pickle.dumps(scan))
+    assert scan.broken is not None and sent.end_offset == 1
+    assert (str(sent.broken), sent.broken.is_torn) == (str(scan.broken), True)
+
+
+def test_batches_that_go_back_are_damaged() -> None:
+    scan = scanned(io.BytesIO(batch(5, b"a", b"b") + batch(6, b"c")))
+    assert [error.what for error in scan.damaged] == ["it begins at offset 6, before 7, where the batch before it ends"]
+
+
+def test_what_is_in_memory_at_once_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(committed, "RECORDS_AT_ONCE", 2)
+    data = b"".join(batch(n, b"v") for n in range(5))
+    assert [part.num_rows for part in Committed(0, 5).columns(io.BytesIO(data))] == [2, 2, 1]
+    monkeypatch.setattr(committed, "BYTES_AT_ONCE", 1)
+    assert [part.num_rows for part in Committed(0, 5).columns(io.BytesIO(data))] == [1] * 5
