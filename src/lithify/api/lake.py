@@ -6,21 +6,19 @@ alone need, so that a program that lists topics does not load replicas and group
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from lithify.api.ingests import LakeIngests
 from lithify.api.limits import DEFAULT_TASK_MEMORY, run_limits
 from lithify.api.stream import Stream
 from lithify.api.topic import Topic
-from lithify.api.warehouse import WholeWarehouse
 from lithify.api.wiring import (
     cleaner_loop,
     coordination_of,
-    kafka_ingest,
     machine,
     open_warehouse,
-    pulsar_ingest,
     status_watch,
     with_groups,
 )
@@ -35,8 +33,6 @@ from lithify.daemons.cleaner.cleaner_options import (
 )
 from lithify.model.names import in_order, parse_stream, parse_topic
 from lithify.model.settings.topic_settings import preset
-from lithify.model.sources.source import IngestRequest
-from lithify.reports.ingest import IngestListener
 from lithify.reports.report import Reports
 from lithify.service.change.streams import create_stream
 from lithify.service.change.topics import delete_topic
@@ -53,9 +49,7 @@ if TYPE_CHECKING:
     from lithify.api.groups import Group
     from lithify.api.replicas import LakeReplicas
     from lithify.daemons.cleaner.loop import Loop
-    from lithify.pulsar.client import ClientConfig
     from lithify.reports.groups import GroupInfo
-    from lithify.reports.ingest import IngestReport, TellBatch, TellNote
     from lithify.reports.overview import CatalogOverview
     from lithify.reports.streams import StreamInfo
     from lithify.reports.topics import TopicInfo
@@ -63,7 +57,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Lake(WholeWarehouse):
+class Lake(LakeIngests):
     """A warehouse of topics. Made by `lithify.open`."""
 
     def create_topic(
@@ -168,88 +162,6 @@ class Lake(WholeWarehouse):
         coordination = coordination_of(self.warehouse, coordination_url)
         warehouse = self.warehouse if coordination_url is None else with_groups(self.warehouse, coordination_url)
         return cleaner_loop(warehouse, SparkChoice(spark, spark_conf or {}), options, coordination, tell)
-
-    def ingest(  # noqa: PLR0913 - the flags of the verb, by name
-        self,
-        kafka: Mapping[str, str],
-        topics: Sequence[str] = (),
-        *,
-        pattern: str | None = None,
-        into: str | None = None,
-        config: Mapping[str, object] | None = None,
-        continuous: bool = False,
-        interval_ms: int = 1_000,
-        max_records: int | None = None,
-        drops_keyless: bool = False,
-        accepts_loss: bool = False,
-        resyncs: bool = False,
-        jars: str | None = None,
-        checkpoint: str | None = None,
-        spark: SparkSession | None = None,
-        spark_conf: Mapping[str, str] | None = None,
-        tell: TellBatch = lambda _batch: None,
-        notes: TellNote = lambda _note: None,
-        stops: Callable[[], bool] = lambda: False,
-    ) -> Reports[IngestReport]:
-        """Copies topics of a Kafka cluster, with their offsets; `kafka` are settings of its client, by Java's names.
-
-        Ends after the current records, or with `continuous` when `stops` says so. `tell` gets batches, `notes` gets
-        all other notes. A topic that fails has its error in its report. Raises, if it can before Spark starts,
-        `RefusedError`, `BrokerError`, `ConnectorError` or `UnknownSourceError` if nothing can begin.
-        """
-        request = IngestRequest(
-            config=kafka,
-            topics=tuple(topics),
-            pattern=pattern,
-            into=into,
-            settings=config or {},
-            continuous=continuous,
-            interval_ms=interval_ms,
-            max_records=max_records,
-            drops_keyless=drops_keyless,
-            accepts_loss=accepts_loss,
-            resyncs=resyncs,
-            checkpoint=checkpoint,
-        )
-        choice = SparkChoice(spark, spark_conf or {})
-        return Reports(kafka_ingest(self.warehouse, choice, jars, request, IngestListener(tell, notes, stops)))
-
-    def ingest_pulsar(  # noqa: PLR0913 - the flags of the verb, by name
-        self,
-        cluster: ClientConfig,
-        topics: Sequence[str],
-        *,
-        into: str | None = None,
-        config: Mapping[str, object] | None = None,
-        continuous: bool = False,
-        interval_ms: int = 1_000,
-        max_records: int | None = None,
-        accepts_loss: bool = False,
-        skip_damaged: bool = False,
-        spark: SparkSession | None = None,
-        spark_conf: Mapping[str, str] | None = None,
-        tell: TellBatch = lambda _batch: None,
-        notes: TellNote = lambda _note: None,
-        stops: Callable[[], bool] = lambda: False,
-    ) -> Reports[IngestReport]:
-        """Copies topics of a Pulsar cluster, with their message ids; as `ingest` ends, and raises as it does."""
-        from lithify.pulsar.client.names import TopicName
-
-        for name in topics:
-            TopicName.parsed(name)
-        request = IngestRequest(
-            config={},
-            topics=tuple(topics),
-            into=into,
-            settings=config or {},
-            continuous=continuous,
-            interval_ms=interval_ms,
-            max_records=max_records,
-            accepts_loss=accepts_loss,
-            skip_damaged=skip_damaged,
-        )
-        choice = SparkChoice(spark, spark_conf or {})
-        return Reports(pulsar_ingest(self.warehouse, choice, cluster, request, IngestListener(tell, notes, stops)))
 
     def groups(self, *, coordination_url: str | None = None) -> Reports[GroupInfo]:
         """All consumer groups, in the database at the URL, `$LITHIFY_COORDINATION_URL` or the catalog's own.

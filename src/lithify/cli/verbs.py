@@ -150,6 +150,7 @@ def group_group() -> None:
     cls=Nouns,
     verbs={
         "ingest": "kafka.ingest:ingest",
+        "import": "kafka.importing:import_",
         "publish": "kafka.publish:publish",
         "hydrate": "kafka.hydrate:hydrate",
         "promote": "kafka.promote:promote",

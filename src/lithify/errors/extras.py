@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 KAFKA = "`./scripts/setup kafka` in a checkout of Lithify, or `pip install confluent-kafka` elsewhere"
+KAFKA_FILES = "`./scripts/setup kafka` in a checkout of Lithify, or `pip install 'aiokafka[lz4,snappy,zstd]'` elsewhere"
 GATEWAY = "`./scripts/setup gateway` in a checkout of Lithify, or `pip install 'lithify[gateway]'` elsewhere"
 POSTGRES = "`./scripts/setup postgres` in a checkout of Lithify, or `pip install psycopg2-binary` elsewhere"
 POSTGRES_URL = f"{POSTGRES}, and write postgresql://"

@@ -55,9 +55,9 @@ class KafkaCopy:
     def kafka(self) -> dict[str, str]:
         return {"bootstrap.servers": self.broker.address, **self.conf}
 
-    def produce(self, first: int, last: int, **more: Any) -> None:
+    def produce(self, first: int, last: int, *, codec: str = "none", **more: Any) -> None:
         """Records of three kinds: with headers, tombstones, plain ones."""
-        producer = self.broker.producer()
+        producer = self.broker.producer(compression_type=codec)
         for n in range(first, last):
             headers = [("a", b"\x00\xff"), ("a", None), ("b", b"")] if n % 3 == 0 else []
             value = None if n % 5 == 0 else b"value %d \xff" % n

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lithify.api.wiring.place import default_place
-from lithify.api.wiring.scopes import check_stored, database_of, lacks, scope_of, source_of
+from lithify.api.wiring.scopes import database_of, lacks, scope_of, source_of
 from lithify.api.wiring.spark_choice import SparkChoice
 from lithify.api.wiring.system_clock import SystemClock
 from lithify.columnar.files.ambient_secrets import keep_ambient_secrets
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from lithify.daemons.cleaner.cleaner_options import CleanerOptions, EventListener
     from lithify.daemons.cleaner.loop import Loop
     from lithify.model.cleaner_note import CleanerNote
-    from lithify.model.sources.source import IngestRequest
     from lithify.ports.engine import RewriteEngine, RunLimits
     from lithify.ports.groups import Groups
     from lithify.ports.inspector import Inspector
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from lithify.ports.repair import Salvage
     from lithify.pulsar.bookkeeper import LedgerWriter
     from lithify.pulsar.client import ClientConfig
-    from lithify.reports.ingest import IngestListener, IngestReport
     from lithify.service.look.overview import StatusWatch
     from lithify.service.pulsar.leftovers import OpenViewLedgers
     from lithify.service.pulsar.partition_round import RoundPorts
@@ -106,48 +104,6 @@ def spark_inspector(warehouse: Warehouse, choice: SparkChoice, limits: RunLimits
     return SparkInspector(choice.factory(), workers(warehouse, choice), limits)
 
 
-def kafka_ingest(
-    warehouse: Warehouse,
-    choice: SparkChoice,
-    jars: str | None,
-    request: IngestRequest,
-    listener: IngestListener,
-) -> tuple[IngestReport, ...]:
-    """Copies topics of a Kafka cluster on a session with Spark's Kafka connector; it connects to Kafka before it starts
-    one.
-
-    Raises `RefusedError`, `ConnectorError`, `BrokerError` or `UnknownSourceError` if nothing can begin.
-    """
-    from lithify.kafka_client.dialects import for_java
-    from lithify.kafka_client.first_look import look_first
-    from lithify.model.sources.origin import KAFKA
-    from lithify.reports.ingest import IngestNote
-    from lithify.service.ingest.ingest import ingest
-    from lithify.service.ingest.known_sources import check_one_can_begin
-    from lithify.service.read.signs import copied_signs
-    from lithify.spark.kafka.connector import connector_conf
-    from lithify.spark.kafka.kafka_source import KafkaSource
-    from lithify.spark.session.ended_session import ending_first
-
-    check_stored(warehouse)
-    java = replace(request, config=for_java(request.config))
-    check_one_can_begin(warehouse.store, KAFKA, request)
-    if choice.session is None:
-        note = listener.notes
-        look_first(request.config, request.topics, lambda kind, text: note(IngestNote(kind, text)), listener.stops)
-        if listener.stops():
-            return ()
-        conf = connector_conf(jars, choice.conf, lambda text: note(IngestNote("connector", text)))
-        choice = replace(choice, conf=conf)
-    session, copied = choice.noted(listener.notes).factory()(), partial(copied_signs, warehouse)
-    with (
-        ending_first(listener.stops),
-        KafkaSource(session, java, listener.stops, listener.notes, copied) as source,
-    ):
-        return ingest(warehouse, source, java, listener.tell, listener.stops, listener.notes)
-    return ()
-
-
 def pulsar_ports(
     config: ClientConfig, choice: SparkChoice, jars: str | None, bookkeeper: BookKeeperChoice
 ) -> RoundPorts:
@@ -188,26 +144,6 @@ def pulsar_view_ledgers(config: ClientConfig, jars: str | None, metadata_url: st
         return LedgerOpener(find_parts(jars).pulsar_jars, metadata_store(config, metadata_url), unused)()
 
     return opened_by(open_ledgers)
-
-
-def pulsar_ingest(
-    warehouse: Warehouse,
-    choice: SparkChoice,
-    cluster: ClientConfig,
-    request: IngestRequest,
-    listener: IngestListener,
-) -> tuple[IngestReport, ...]:
-    """Copies topics of a Pulsar cluster. Raises `BrokerError` or `UnknownSourceError` if nothing can begin."""
-    from lithify.service.ingest.ingest import ingest
-    from lithify.spark.pulsar.pulsar_source import PulsarSource
-    from lithify.spark.session.ended_session import ending_first
-
-    check_stored(warehouse)
-    stops, notes = listener.stops, listener.notes
-    source = PulsarSource(choice.noted(notes).factory(), cluster, request, stops, warehouse.clock, notes)
-    with ending_first(stops):
-        return ingest(warehouse, source, request, listener.tell, stops, notes)
-    return ()
 
 
 def salvage_of(warehouse: Warehouse) -> Salvage:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from lithify.errors import BrokerError
 from lithify.model.sources.ends import DEFAULT_MS, StableEnds, delete_retention_ms
-from lithify.model.sources.source import IngestRequest, Signs, SourceLog, SourcePosition, SourceTopic
+from lithify.model.sources.source import IngestRequest, SourceLog, SourcePosition, SourceTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import CopyKeys, OnBatch, SourceStream
 from lithify.reports.ingest import IngestedLog, IngestNote, TellNote
@@ -21,16 +21,10 @@ from lithify.rules.lifecycle.copies.copy_continuation import (
     CopyContinuation,
     SourceWasCut,
     SourceWentBack,
-    copy_continuations,
-    cuts_by_earlier,
-    cuts_by_records,
-    earlier_to_compare,
     epochs_to_ask,
-    records_to_compare,
-    unproven,
-    with_cuts,
 )
 from lithify.spark.kafka.batch_limit import offsets_at_once
+from lithify.spark.kafka.compared import CopiedSigns, compared
 from lithify.spark.kafka.kafka_cluster import KafkaCluster
 from lithify.spark.kafka.kafka_stream import StreamPlan, TopicStream
 from lithify.spark.kafka.resync_batch import ResyncBatch
@@ -49,10 +43,6 @@ _SAME = (
 )
 _LIMITS = ("retention.ms", "retention.bytes")
 _NO_LIMIT = 2**63 - 1
-
-
-CopiedSigns = Callable[[TopicState, Mapping[int, tuple[int, int]]], Mapping[int, Mapping[int, Signs]]]
-"""By partition and offset the signs of the records of a copy, in these ranges of offsets."""
 
 
 class KafkaSource(KafkaCluster):
@@ -89,7 +79,7 @@ class KafkaSource(KafkaCluster):
     def settings(self, topic: str, config: Mapping[str, object]) -> Mapping[str, object]:
         """Raises `InvalidSettingError` or `BrokerError`."""
         theirs = self.config(topic)
-        mine = _settings_like(theirs, config)
+        mine = settings_like(theirs, config)
         text = f"{self._request.target(topic)}: {_taken_over(theirs, mine, config)}"
         self._notes(IngestNote("settings", text, source=topic))
         return mine
@@ -122,13 +112,7 @@ class KafkaSource(KafkaCluster):
         logs: Mapping[int, SourceLog],
         cuts: Mapping[int, SourceWasCut],
     ) -> Mapping[int, CopyContinuation]:
-        asked = records_to_compare(copy, logs)
-        there = self.signs(topic.name, {p: (at, at + 1) for p, at in asked.items()})
-        theirs = {p: signs[asked[p]] for p, signs in there.items() if signs}
-        earlier = earlier_to_compare(copy, logs, {p: at for p, at in asked.items() if p not in theirs})
-        others = cuts_by_earlier(copy, self._copied(copy, earlier), self.signs(topic.name, earlier))
-        all_cuts = {**cuts_by_records(copy, theirs), **others, **unproven(copy, cuts, theirs)}
-        return with_cuts(copy_continuations(copy, logs), all_cuts)
+        return compared(copy, logs, cuts, lambda ranges: self.signs(topic.name, ranges), self._copied)
 
     def stable_ends(self, topic: SourceTopic) -> StableEnds:
         """Raises `BrokerError`."""
@@ -181,7 +165,7 @@ class KafkaSource(KafkaCluster):
         return offsets_at_once(offsets, size_bytes)
 
 
-def _settings_like(kafka: Mapping[str, str], config: Mapping[str, object]) -> Mapping[str, object]:
+def settings_like(kafka: Mapping[str, str], config: Mapping[str, object]) -> Mapping[str, object]:
     """The settings of a copy of a topic that has `kafka`'s; `config` goes over them."""
     compacts = "compact" in kafka.get("cleanup.policy", "compact")
     mine: dict[str, object] = {name: kafka[name] for name in _SAME if name in kafka}

@@ -1,0 +1,1 @@
+"""Log directories as a source: files that tasks read, without a broker."""

@@ -1,0 +1,252 @@
+"""Kafka's log directories as the source of an ingest (`ports/source.py`): of a stopped broker, or copies of them.
+
+    directories ─► folders of partitions ─► scans, of the topics that are copied ─► the best replica of each partition
+
+Nothing in them says how a topic is set up: a copy gets Kafka's defaults, and what is given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lithify.errors import DamagedError, InvalidInputError, RefusedError, UnknownSourceError
+from lithify.kafka_log.directories.checkpoints import CheckpointError
+from lithify.kafka_log.directories.folders import LogDirectory, LogFolder, is_in_use, log_directory
+from lithify.kafka_log.directories.segment_names import in_place, segment_names
+from lithify.kafka_log.scanned_log import ScannedLog, ScannedSegment, is_checked, scanned_log
+from lithify.kafka_log.segment_scan import DAMAGED_NAMED_AT_MOST
+from lithify.model.settings.units import plural
+from lithify.model.sources.source import IngestRequest, SourceLog, SourcePosition, SourceTopic, signs_of
+from lithify.model.topic.state import TopicState
+from lithify.ports.source import OnBatch, SourceStream
+from lithify.reports.ingest import IngestedLog, IngestNote, TellNote
+from lithify.rules.lifecycle.copies.copy_continuation import CopyContinuation, SourceWasCut, epochs_to_ask
+from lithify.spark.kafka.batch_limit import BATCH_OFFSETS
+from lithify.spark.kafka.compared import AllSigns, CopiedSigns, Ranges, compared
+from lithify.spark.kafka.directories.log_stream import SegmentStream
+from lithify.spark.kafka.directories.log_tasks import SegmentCopy, SegmentFile, reading, scans_of
+from lithify.spark.kafka.kafka_source import settings_like
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NAMED_AT_MOST = 10
+
+
+class LogDirectories:
+    """What there is in some directories."""
+
+    system = "Kafka"
+    is_silent = False
+    drops = None
+    look_interval_ms = 300_000
+
+    def __init__(
+        self,
+        session: Callable[[], SparkSession],
+        paths: Sequence[Path],
+        request: IngestRequest,
+        notes: TellNote,
+        copied: CopiedSigns,
+    ) -> None:
+        """Spark starts with the first scan.
+
+        Raises `RefusedError` for a directory that a broker has, `InvalidInputError` for a path that is not one.
+        """
+        self._session, self._paths = cache(session), tuple(paths)
+        self._request, self._notes, self._copied = request, notes, copied
+        self._check_unused()
+        directories = [_directory(path) for path in self._paths]
+        self._folders = [folder for directory in directories for folder in directory.folders]
+        self._shut_down = {folder.path for one in directories if one.was_shut_down for folder in one.folders}
+        self._logs: dict[str, dict[int, ScannedLog]] = {}
+        if not self._folders:
+            raise InvalidInputError(
+                f"{self.where}: no folder of a partition, such as orders-0", hint="name what log.dirs names"
+            )
+
+    @property
+    def where(self) -> str:
+        return ", ".join(map(str, self._paths))
+
+    def topics(self, pattern: str) -> tuple[str, ...]:
+        """Topics of Kafka itself are left out."""
+        names = {folder.topic for folder in self._folders if not folder.is_internal}
+        return tuple(sorted(name for name in names if re.fullmatch(pattern, name)))
+
+    def topic(self, name: str) -> SourceTopic:
+        """Raises `UnknownSourceError`, or `RefusedError` where directories have two topics of that name."""
+        folders = [folder for folder in self._folders if folder.topic == name]
+        if not folders:
+            raise UnknownSourceError(f"{self.where} has no log of a topic {name}")
+        ids = sorted({folder.topic_id for folder in folders if folder.topic_id})
+        if len(ids) > 1:
+            raise RefusedError(
+                f"the directories have logs of {len(ids)} topics called {name}, with the ids {', '.join(ids)}",
+                hint="import the directories of one cluster; leave out folders of a topic that was deleted",
+            )
+        return SourceTopic(name, ids[0] if ids else "", tuple(sorted({folder.partition for folder in folders})))
+
+    def logs(self, topic: str) -> Mapping[int, ScannedLog]:
+        """By partition, its best replica. Scans at the first call. Raises what `scans_of` raises."""
+        if topic not in self._logs:
+            self._logs[topic] = self._best(topic)
+        return self._logs[topic]
+
+    def epochs(self, topic: SourceTopic) -> Mapping[int, int | None]:
+        return {p: log.leader_epoch for p, log in self.logs(topic.name).items()}
+
+    def continuations(self, topic: SourceTopic, copy: TopicState) -> Mapping[int, CopyContinuation]:
+        """By offsets, epochs and last records, as of a cluster."""
+        logs = self._source_logs(topic.name)
+        asked = epochs_to_ask(copy, logs)
+        ends = {p: self.logs(topic.name)[p].end_of_epoch(at.epoch) for p, at in asked.items()}
+        cuts = {p: SourceWasCut(asked[p].offset, end) for p, end in ends.items() if end < asked[p].offset}
+        return compared(copy, logs, cuts, lambda ranges: self._signs(topic.name, ranges), self._copied)
+
+    def after_read(
+        self, topic: SourceTopic, copy: TopicState, partitions: Collection[int]
+    ) -> Mapping[int, CopyContinuation]:
+        """Nothing: files that are in nobody's hands do not change. Raises `RefusedError` if a broker has them now."""
+        self._check_unused()
+        return {}
+
+    def progress(self, topic: SourceTopic, copy: TopicState, records: Mapping[int, int]) -> tuple[IngestedLog, ...]:
+        return tuple(
+            IngestedLog(p, copy.log(p).log_end_offset, log.end_offset, records.get(p, 0))
+            for p, log in self._source_logs(topic.name).items()
+        )
+
+    def settings(self, topic: str, config: Mapping[str, object]) -> Mapping[str, object]:
+        text = (
+            f"{self._request.target(topic)}: created with Kafka's defaults, as log directories have no settings; "
+            "give the settings of the topic with --config"
+        )
+        self._notes(IngestNote("settings", text, source=topic))
+        return settings_like({}, config)
+
+    def own_config(self, _topic: str) -> Mapping[str, str] | None:
+        return None
+
+    def stream(
+        self, topic: str, starts: Mapping[int, SourcePosition | None], run_id: str, on_batch: OnBatch
+    ) -> SourceStream:
+        """Raises `DamagedError` for damage that is not to be passed over."""
+        logs, offsets = self.logs(topic), {p: start for p, start in starts.items() if isinstance(start, int)}
+        self._check_damage(topic, logs, offsets)
+        job = f"lithify import {topic} {run_id}"
+        stream = SegmentStream(
+            self._session(), job, logs, offsets, on_batch, self._request.max_records or BATCH_OFFSETS
+        )
+        stream.start()
+        return stream
+
+    def _best(self, topic: str) -> dict[int, ScannedLog]:
+        found: dict[int, ScannedLog] = {}
+        for log in self._scanned([folder for folder in self._folders if folder.topic == topic]):
+            best = found.setdefault(log.folder.partition, log)
+            if log.rank > best.rank:
+                found[log.folder.partition] = log
+        for log in found.values():
+            self._tell(topic, log)
+        return dict(sorted(found.items()))
+
+    def _scanned(self, folders: Sequence[LogFolder]) -> Iterator[ScannedLog]:
+        files = {folder.path: self._files(folder) for folder in folders}
+        scans = scans_of(self._session(), [file for own in files.values() for _, file in own])
+        for folder in folders:
+            segments = [ScannedSegment(f.path, base, scans[f.path], f.cuts) for base, f in files[folder.path]]
+            yield scanned_log(folder, segments)
+
+    def _files(self, folder: LogFolder) -> list[tuple[int, SegmentFile]]:
+        with reading(folder.path):
+            names = segment_names(path.name for path in folder.path.iterdir())
+        swaps = [SegmentFile(folder.path / name, cuts=False) for name in names.swaps.values()]
+        ends = [scan.end_offset or 0 for scan in scans_of(self._session(), swaps).values()] if swaps else []
+        placed = in_place(names, dict(zip(names.swaps, ends, strict=True)))
+        checked = is_checked([*placed], folder.recovery_point, was_shut_down=folder.path in self._shut_down)
+        return [
+            (base, SegmentFile(folder.path / name, cuts))
+            for (base, name), cuts in zip(placed.items(), checked, strict=True)
+        ]
+
+    def _source_logs(self, topic: str) -> Mapping[int, SourceLog]:
+        return {
+            p: SourceLog(p, log.start_offset, log.stable_end, log.leader_epoch) for p, log in self.logs(topic).items()
+        }
+
+    def _signs(self, topic: str, ranges: Ranges) -> AllSigns:
+        found: dict[int, dict[int, tuple[int, int]]] = {}
+        for partition, (start, end) in ranges.items():
+            log = self.logs(topic)[partition]
+            segments = (s for s in log.segments if s.base_offset < end and s.end_offset > start)
+            copies = (
+                SegmentCopy(partition, s.path, s.scan.whole_bytes, s.committed(start, end, log.transactions))
+                for s in segments
+            )
+            found[partition] = {
+                r["offset"]: signs_of(r["timestamp"], r["key"], r["value"])
+                for copy in copies
+                for table in copy.tables()
+                for r in table.to_pylist()
+            }
+        return found
+
+    def _check_damage(self, topic: str, logs: Mapping[int, ScannedLog], starts: Mapping[int, int]) -> None:
+        damage = [one for p, log in logs.items() for one in log.damage_from(starts[p])]
+        if not damage:
+            return
+        named = "; ".join(map(str, damage[:NAMED_AT_MOST]))
+        more = f"; and {len(damage) - NAMED_AT_MOST} more" if len(damage) > NAMED_AT_MOST else ""
+        if not self._request.skip_damaged:
+            raise DamagedError(
+                f"{topic}: {plural(len(damage), 'place')} in its segments cannot be read: {named}{more}",
+                hint="give the directory of another replica, or leave out what is damaged with --skip-damaged",
+            )
+        if any(
+            segment.scan.damaged_frames > DAMAGED_NAMED_AT_MOST for log in logs.values() for segment in log.segments
+        ):
+            raise DamagedError(
+                f"{topic}: a segment has more than {DAMAGED_NAMED_AT_MOST} damaged batches: {named}{more}",
+                hint="leave its file out of the directory, so that its whole range is left out",
+            )
+        self._notes(IngestNote("damaged", f"left out of {topic}: {named}{more}", topic))
+
+    def _tell(self, topic: str, log: ScannedLog) -> None:
+        if log.cut is not None:
+            text = f"{topic}-{log.folder.partition}: cut as a broker does that starts: {log.cut}"
+            self._notes(IngestNote("cut", text, topic))
+        noted = log.folder.replicated_to
+        if noted is not None and noted < log.end_offset:
+            text = (
+                f"{topic}-{log.folder.partition}: its high watermark was noted at {noted}, and it ends at "
+                f"{log.end_offset}: the last records may not have been on all replicas"
+            )
+            self._notes(IngestNote("not_replicated", text, topic))
+
+    def _check_unused(self) -> None:
+        for path in self._paths:
+            for place in (path, path.parent):
+                if is_in_use(place):
+                    raise RefusedError(f"{place} is in use by a broker", hint="stop the broker, or import a copy of it")
+
+
+def _directory(path: Path) -> LogDirectory:
+    with _described(path):
+        return log_directory(path)
+
+
+@contextmanager
+def _described(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except CheckpointError as error:
+        raise InvalidInputError(f"{path}: a checkpoint in it is damaged: {error}", hint="delete that file") from error
+    except OSError as error:
+        what = f"{error.filename or path}: {error.strerror or error}"
+        raise InvalidInputError(what, hint="name a directory that log.dirs names, or a copy") from error

@@ -1,0 +1,127 @@
+"""Segments of Kafka's log directories, scanned and copied by tasks: one task for a segment.
+
+    files ─► scans ─► driver: which records count ─► files, ranges, aborted transactions ─► our segments
+
+The tasks read the files by the paths that the driver knows, so that each machine has to have the directories.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from lithify.columnar.segment.schema import PARTITION
+from lithify.errors import DamagedError, InvalidInputError, LithifyError
+from lithify.kafka_log.batches.frames import BatchError
+from lithify.kafka_log.committed import Committed
+from lithify.kafka_log.segment_scan import SegmentScan, scanned
+from lithify.model.staged import StagedLog
+from lithify.ports.source import Copying
+from lithify.spark.kafka.copied_logs import RESULT, results_of, staged_by
+from lithify.spark.tasks import PAYLOAD, columns, job_errors, placed_tasks, task_frame
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFile:
+    """A file to scan; `cuts` says whether the scan ends at its first damaged batch."""
+
+    path: Path
+    cuts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentCopy:
+    """Records of one file, which is whole up to `whole_bytes`."""
+
+    partition: int
+    path: Path
+    whole_bytes: int
+    committed: Committed
+
+    def tables(self) -> Iterator[pa.Table]:
+        """The columns that `append` accepts. Raises `InvalidInputError` or `DamagedError`."""
+        with reading(self.path), self.path.open("rb") as file:
+            for part in self.committed.columns(file, self.whole_bytes):
+                yield pa.Table.from_batches([part]).append_column(
+                    pa.field(PARTITION, pa.int32()), pa.array([self.partition] * part.num_rows, pa.int32())
+                )
+
+
+def scans_of(session: SparkSession, files: Sequence[SegmentFile]) -> Mapping[Path, SegmentScan]:
+    """Reads all files. Raises `InvalidInputError` for one that cannot be read."""
+    found: dict[Path, SegmentScan] = {}
+    with job_errors():
+        for row in _frame(session, files).mapInArrow(_Scan(), f"{RESULT} binary").toLocalIterator():
+            path, result = pickle.loads(row[RESULT])
+            if isinstance(result, LithifyError):
+                raise result
+            found[path] = result
+    return found
+
+
+def copied_segments(session: SparkSession, copies: Sequence[SegmentCopy], copying: Copying) -> tuple[StagedLog, ...]:
+    """Writes the records of all; returns logs by partition and offset. Raises the first error that a task returned."""
+    with job_errors():
+        return staged_by(_frame(session, copies).mapInArrow(_Copy(copying), f"{RESULT} binary"))
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turns what is wrong with a file into a `LithifyError` that names it."""
+    try:
+        yield
+    except BatchError as error:
+        raise DamagedError(
+            f"{path}, byte {error.position}: {error.what}", hint="it has changed since it was scanned: start again"
+        ) from error
+    except OSError as error:
+        raise InvalidInputError(
+            f"{path}: {error.strerror or error}",
+            hint="every machine that runs tasks has to be able to read the directories",
+        ) from error
+
+
+def _scanned(file: SegmentFile) -> tuple[Path, SegmentScan | LithifyError]:
+    try:
+        with reading(file.path), file.path.open("rb") as opened:
+            return file.path, scanned(opened, cuts=file.cuts)
+    except LithifyError as error:
+        return file.path, error
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for task in _tasks(batches):
+            yield _row(_scanned(task))
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    copying: Copying
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for task in _tasks(batches):
+            for result in results_of(self.copying, task.tables()):
+                yield _row(result)
+
+
+def _frame(session: SparkSession, tasks: Sequence[object]) -> DataFrame:
+    """A Spark partition for each task."""
+    return placed_tasks(task_frame(session, range(len(tasks)), tasks), len(tasks)).select(PAYLOAD)
+
+
+def _tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
+    for (payload,) in columns(batches, PAYLOAD):
+        yield pickle.loads(payload)
+
+
+def _row(result: object) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(result)], pa.binary())], [RESULT])
