@@ -60,7 +60,7 @@ def commit(warehouse: Warehouse, name: TopicName, run_id: str, decide: Decide) -
     Returns the version that has it (the newest one if there was nothing to commit). Raises what
     `decide` and `check_written` raise, `ConflictError` after `ATTEMPTS`, or `UnknownOutcomeError`.
     """
-    sent: list[tuple[TopicState, TopicEdit]] = []
+    sent: list[tuple[TopicState, TopicEdit]] = []  # swaps whose answer was lost, until they are known not to land
     retrying = Retrying(
         retry=retry_if_exception_type(StaleVersionError),
         stop=stop_after_attempt(ATTEMPTS),
@@ -71,13 +71,17 @@ def commit(warehouse: Warehouse, name: TopicName, run_id: str, decide: Decide) -
     try:
         with warehouse.store.commit_lock(name):
             return retrying(_swap, warehouse, name, run_id, decide, sent)
-    except StaleVersionError as error:
-        if isinstance(error.__cause__, CommitUnknownError):
-            raise _unknown(name, run_id) from error  # the outcome of the last swap was not looked up
-        raise ConflictError(
-            f"{name}: other writers committed first, {ATTEMPTS} times in a row",
-            hint="try again, perhaps with fewer writers at once; nothing was changed",
-        ) from error
+    except UnknownOutcomeError:
+        raise
+    except Exception as error:
+        if sent:  # whatever failed since says nothing of them
+            raise _unknown(name, run_id) from error
+        if isinstance(error, StaleVersionError):
+            raise ConflictError(
+                f"{name}: other writers committed first, {ATTEMPTS} times in a row",
+                hint="try again, perhaps with fewer writers at once; nothing was changed",
+            ) from error
+        raise
 
 
 def _swap(
@@ -87,7 +91,7 @@ def _swap(
     decide: Decide,
     sent: list[tuple[TopicState, TopicEdit]],
 ) -> TopicState:
-    """One load, decision and swap. `sent` has the swaps of this run whose answer was lost."""
+    """One load, decision and swap. `sent` has the swaps of this run whose answer was lost, if they may still land."""
     state = _load_after(warehouse, name, sent)
     for base, edit in sent:
         match landing(edit, base, state, partial(warehouse.store.segments, state)):
@@ -95,6 +99,7 @@ def _swap(
                 return state
             case Landing.UNKNOWN:
                 raise _unknown(name, run_id)
+    sent[:] = [(base, edit) for base, edit in sent if base.version == state.version]  # on another one none can land
     edit_now = _decided(warehouse, run_id, decide, state)
     if edit_now is None:
         return state
