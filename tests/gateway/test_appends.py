@@ -17,7 +17,8 @@ from lithify.errors import (
     UnknownOutcomeError,
     UnknownTopicError,
 )
-from lithify.gateway.appends.appends import Appends
+from lithify.gateway.appends.appends import Appends, _Work
+from lithify.gateway.appends.key_guard import Wanted
 from lithify.gateway.appends.keys import AppendKey
 from lithify.gateway.appends.turns import Limits
 from lithify.model.formats.warehouse_scope import WarehouseScope
@@ -29,7 +30,8 @@ from lithify.model.topic.log import BATCHES_KEPT, WrittenBatch
 from lithify.model.topic.state import NewTopic
 from lithify.ports.store import Warehouse
 from lithify.service.read.fetch import open_log
-from lithify.service.write.append import AppendResult
+from lithify.service.write.append import AppendResult, append
+from lithify.service.write.append_joined import Part
 from lithify.service.write.append_staged import StagedBatch, append_staged
 from support.faults.ports import CrashError, FaultyPort, Kind
 from support.topics.memory_topic import a_warehouse
@@ -247,6 +249,38 @@ def test_without_a_shared_database_keys_are_refused(warehouse: Warehouse) -> Non
 def test_keys_are_short_and_printable(text: str) -> None:
     with pytest.raises(InvalidInputError):
         key(text)
+
+
+class Overtaken:
+    """Files of which the first write is followed by the append of another writer."""
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        self._real, self._written = warehouse, False
+        self.warehouse = Warehouse(warehouse.store, FaultyPort(warehouse.files, self), warehouse.clock)  # type: ignore[arg-type]
+
+    def call(self, name: str, action):  # type: ignore[no-untyped-def]
+        done = action()
+        if name == "write" and not self._written:
+            self._written = True
+            append(self._real, NAME, some("other"))
+        return done
+
+
+def test_a_refused_append_does_not_count_as_landed_for_an_empty_one_beside_it(
+    warehouse: Warehouse, notes: SqlAppendNotes
+) -> None:
+    """C75: the note of the refused one is of a run that has not landed."""
+    appends = Appends(Overtaken(warehouse).warehouse, notes)
+    parts = [(some("a"), key("a"), {0: 0}), ([], key("b"), {})]
+    works = [_Work(Part(batch, ends), Wanted(one, warehouse.clock.now_ms())) for batch, one, ends in parts]
+
+    fenced, empty = appends._commit(NAME, works)
+
+    assert isinstance(fenced, FencedError)
+    assert isinstance(empty, AppendResult)
+    with pytest.raises(FencedError):
+        Appends(warehouse, notes).append(NAME, some("a"), key("a"), {0: 0})
+    assert values(warehouse) == wanted("other")
 
 
 def test_the_parts_of_a_request_are_told_apart() -> None:

@@ -135,7 +135,8 @@ class Appends:
         guard = KeyGuard(self._warehouse, self._notes, topic, wanted)
         joined = append_joined(self._warehouse, topic, [works[number].part for number in left], guard)
         if guard.run_id is not None and self._notes is not None:
-            versions = [one.version for place in wanted if isinstance(one := joined[place], AppendResult)]
+            results = (one for place in wanted if isinstance(one := joined[place], AppendResult))
+            versions = [one.version for one in results if one.ranges]  # without records it may have had no run
             if versions:
                 with suppress(CoordinationError):  # it has landed; the topic's state says so as well
                     self._notes.landed(topic, AppendRun(guard.run_id, versions[0]))
