@@ -15,16 +15,17 @@ import pytest
 
 from faults.keyed_appends import START_MS, Lake, calls, send_joined
 from lithify.coordination.leases.gateways.appends_sql import open_append_notes
-from lithify.errors import UnknownOutcomeError
+from lithify.errors import UnknownOutcomeError, WarehouseError
 from lithify.gateway.appends.appends import Appends
 from lithify.gateway.appends.forgetting import forget_old
 from lithify.model.formats.warehouse_scope import WarehouseScope
+from lithify.ports.store import CommitUnknownError
 from lithify.service.round.compact import RunRequest, compact
 from lithify.service.write.append import append
 from lithify.testing.fake_clock import FakeClock
 from lithify.testing.oracle_engine import OracleEngine
 from support.faults.baton import TO_THE_END, Baton, Held
-from support.faults.ports import LONG_MS, Freezer, Injector, Kind
+from support.faults.ports import LONG_MS, Freezer, Injector, Kind, faulty
 from support.faults.topics import MAKERS, NAME, records
 from support.topics.memory_topic import a_warehouse
 from support.topics.whole_logs import contents
@@ -152,6 +153,43 @@ def test_forgotten_while_it_is_paused_it_does_not_land_later() -> None:
         lake.send(lake.gateway(striker), "a")
         lake.check(["a"])
         lakes.append(made())
+
+
+def test_not_forgotten_while_nobody_knows_whether_it_was_fenced() -> None:
+    """The request that fences it is lost, and then the catalog is away: it may still land, so its note remains."""
+    lakes = [made()]
+
+    def freezer(at: int) -> Freezer:
+        lake = lakes[-1]
+
+        def meanwhile() -> None:
+            if any(contents(lake.warehouse, NAME)):
+                return
+            lake.warehouse.clock.advance(LONG_MS)  # type: ignore[attr-defined]
+            forget_old(faulty(lake.warehouse, Unfenced()), lake.notes, lake.warehouse.clock.now_ms())  # type: ignore[arg-type]
+
+        return Freezer(at, meanwhile)
+
+    for striker in calls(freezer):
+        lake = lakes[-1]
+        lake.send(lake.gateway(striker), "a")
+        lake.until_acknowledged(lake.gateway(), "a")
+        lake.check(["a"])
+        lakes.append(made())
+
+
+class Unfenced:
+    """A catalog to which no request comes from the first commit on."""
+
+    is_away = False
+
+    def call(self, name: str, action: Callable[[], object]) -> object:
+        if name == "commit":
+            self.is_away = True
+            raise CommitUnknownError("injected: commit")
+        if self.is_away:
+            raise WarehouseError(f"injected: {name}")
+        return action()
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -9,8 +9,8 @@ A run whose note was removed does not commit those records any more.
 from __future__ import annotations
 
 from lithify.coordination.leases.gateways.appends_sql import SqlAppendNotes
-from lithify.errors import CoordinationError, LithifyError, UnknownOutcomeError, UnknownTopicError
-from lithify.gateway.appends.settling import settled
+from lithify.errors import CoordinationError, LithifyError, UnknownTopicError
+from lithify.gateway.appends.settling import ChainGoneError, settled
 from lithify.model.names import TopicName
 from lithify.model.topic.append_note import NOTES_KEPT_MS, AppendNote
 from lithify.ports.store import Warehouse
@@ -43,7 +43,7 @@ def forget_old(warehouse: Warehouse, notes: SqlAppendNotes, now_ms: int) -> int:
 def _remove(warehouse: Warehouse, notes: SqlAppendNotes, topic: TopicName, note: AppendNote) -> None:
     try:
         left = settled(warehouse, notes, topic, note)
-    except (UnknownTopicError, UnknownOutcomeError):  # it is of a chain that is gone, and does not land any more
+    except (UnknownTopicError, ChainGoneError):  # it does not land any more
         left = note
     if left is not None and left.version is None:
         notes.remove(topic, left)

@@ -21,10 +21,14 @@ LOOKS = 200
 """Of these, some 20 during `PATIENCE_MS`: each other one finds that the first attempt was planned again."""
 
 
+class ChainGoneError(UnknownOutcomeError):
+    """The run of a note is of a chain that the topic does not have: it does not land any more."""
+
+
 def settled(warehouse: Warehouse, notes: SqlAppendNotes, topic: TopicName, note: AppendNote) -> AppendNote | None:
     """The note once its append has landed, or as it can be replaced, or None if it was removed.
 
-    Raises `UnknownOutcomeError` if nobody can know, `ConflictError` if others append all the time, `UnknownTopicError`,
+    Raises `ChainGoneError` if nobody can know, `ConflictError` if others append all the time, `UnknownTopicError`,
     `CoordinationError`, or what `commit` raises.
     """
     begun_ms = warehouse.clock.monotonic_ms()
@@ -50,8 +54,8 @@ def settled(warehouse: Warehouse, notes: SqlAppendNotes, topic: TopicName, note:
     raise ConflictError(f"{topic}: other appends came between, {LOOKS} times in a row", hint="send it again")
 
 
-def _unknown(topic: TopicName, note: AppendNote) -> UnknownOutcomeError:
-    return UnknownOutcomeError(
+def _unknown(topic: TopicName, note: AppendNote) -> ChainGoneError:
+    return ChainGoneError(
         f"{topic}: it is unknown whether the append with the key {note.key!r} has landed: the topic was recreated, or "
         "more than 30 queries have written to it since",
         hint="read the newest records of the topic; then append what is missing, with a new key",
