@@ -97,11 +97,12 @@ def test_types_whose_values_may_be_more_than_their_bytes_are_refused(columns):
         table_of_stream(stream_of(a_table(**columns)))
 
 
-@pytest.mark.parametrize("place", [b"column", b"inner-name"])
+@pytest.mark.parametrize("place", [b"column", b"inner-name", b"zone-name", b"inner-zone"])
 def test_names_that_are_no_text_are_refused(served: Served, place):
     served.lake.create_topic("shop/orders")
-    inner = pa.list_(pa.struct([("inner-name", pa.string()), ("value", pa.binary())]))
-    body = stream_of(a_table(headers=pa.nulls(3, inner), column=pa.array([1] * 3)))
+    inner = pa.list_(pa.struct([("inner-name", pa.string()), ("value", pa.timestamp("ms", "inner-zone"))]))
+    times = pa.array([1] * 3, pa.timestamp("ms", "zone-name"))
+    body = stream_of(a_table(headers=pa.nulls(3, inner), column=pa.array([1] * 3), timestamp=times))
     told = append(served, body.replace(place, b"\xff" * len(place)))
     assert (told.status_code, told.json()["code"]) == (400, "InvalidInput")
     assert "not an Arrow IPC stream" in told.json()["detail"]

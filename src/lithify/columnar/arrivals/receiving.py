@@ -4,7 +4,8 @@
                                                                                  aaaa b cc      a bb c
 
 What takes time is the same for three records as for thousands: so all are checked at once. If anything is refused they
-are checked one by one, as each is to have its own error. So are batches with message ids, which ascend in each of them.
+are checked one by one, as each is to have its own error, an unexpected one as well. So are batches with message ids,
+which ascend in each of them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import pyarrow as pa
 
 from lithify.columnar.arrivals.arrived_columns import Given, given_batches, given_schema
 from lithify.columnar.arrivals.incoming import Arrival
-from lithify.errors import InvalidInputError, InvalidRecordError
+from lithify.errors import LithifyError
+from lithify.errors.defects import as_lithify_error
 from lithify.model.staged import Destination
 
 TOGETHER_RECORDS = 128 * 1024
@@ -35,7 +37,7 @@ class Share:
     records: int
 
 
-Received: TypeAlias = Mapping[int, Share] | InvalidInputError | InvalidRecordError
+Received: TypeAlias = Mapping[int, Share] | LithifyError
 
 
 def receive_each(batches: Sequence[Given], topic: Destination, *, now_ms: int) -> list[Received]:
@@ -54,7 +56,7 @@ def _together(batches: Sequence[Given], topic: Destination, now_ms: int) -> list
         if not every or sum(piece.nbytes for piece in every) > TOGETHER_BYTES:
             return None
         piece = Arrival(topic, now_ms, keep_offsets=False).sorted(pa.concat_batches(every), 0)
-    except (InvalidInputError, InvalidRecordError):
+    except Exception:
         return None
     of_rows = np.repeat(np.arange(len(batches)), [sum(map(len, of_batch)) for of_batch in pieces])[piece.order]
     received: list[dict[int, Share]] = [{} for _ in batches]
@@ -73,8 +75,8 @@ def _one_by_one(batches: Sequence[Given], topic: Destination, now_ms: int) -> li
         arrival = Arrival(topic, now_ms, keep_offsets=False, keyless=keyless)
         try:
             tables = arrival.received(batch)
-        except (InvalidInputError, InvalidRecordError) as error:
-            received.append(error)
+        except Exception as error:
+            received.append(as_lithify_error(error, topic.name))
         else:
             keyless = arrival.keyless
             received.append({partition: Share(table, 0, table.num_rows) for partition, table in tables.items()})

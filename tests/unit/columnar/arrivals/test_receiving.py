@@ -14,7 +14,7 @@ from lithify.columnar.arrivals import receiving
 from lithify.columnar.arrivals.incoming import receive
 from lithify.columnar.arrivals.receiving import receive_each
 from lithify.columnar.segment.convert import envelope_columns, to_table
-from lithify.errors import InvalidInputError, InvalidRecordError
+from lithify.errors import DefectError, InvalidInputError, InvalidRecordError
 from lithify.model.message import Envelope, MessageId
 from lithify.model.names import TopicName
 from lithify.model.record import Record
@@ -182,6 +182,18 @@ def test_arrivals_of_several_tables_are_joined_as_well() -> None:
     some = [ArrowArrivals(a, 1, 2), ArrowArrivals(a, 3, 1), ArrowArrivals(b, 0, 2)]
     assert ArrowArrivals.joined(some).rows.equals(pa.concat_tables([a.slice(1, 3), b.slice(0, 2)]))
     assert ArrowArrivals.joined([some[1], some[0]]).rows.equals(pa.concat_tables([a.slice(3, 1), a.slice(1, 2)]))
+
+
+def test_an_unexpected_error_is_of_its_own_batch_alone() -> None:
+    """Here of a time zone that is no text."""
+    table = plain(1).append_column("timestamp", pa.array([1], pa.timestamp("ms", "zone-name")))
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    broken = pa.ipc.open_stream(sink.getvalue().to_pybytes().replace(b"zone-name", b"\xff" * 9)).read_all()
+    first, second, third = receive_each([plain(2), broken, plain(2)], a_topic(), now_ms=NOW)
+    assert isinstance(second, DefectError)
+    assert not isinstance(first, Exception) and not isinstance(third, Exception)
 
 
 @pytest.mark.parametrize(("name", "bound"), [("TOGETHER_RECORDS", 9), ("TOGETHER_BYTES", 100)])

@@ -17,6 +17,13 @@ from lithify.errors import InvalidInputError
 RECORDS = 1_000_000
 """The most in one request: null columns have records without any bytes."""
 _types = pa.types
+
+
+def _is_timestamp(kind: pa.DataType) -> bool:
+    """Raises `UnicodeDecodeError` for a time zone that is not UTF-8."""
+    return _types.is_timestamp(kind) and isinstance(kind.tz, str | None)
+
+
 _PLAIN: tuple[Callable[[pa.DataType], bool], ...] = (
     _types.is_binary,
     _types.is_string,
@@ -24,7 +31,7 @@ _PLAIN: tuple[Callable[[pa.DataType], bool], ...] = (
     _types.is_large_string,
     _types.is_integer,
     _types.is_boolean,
-    _types.is_timestamp,
+    _is_timestamp,
 )
 _LISTS: tuple[Callable[[pa.DataType], bool], ...] = (_types.is_list, _types.is_large_list, _types.is_map)
 _HEADER, _COMPRESSION = 2, 3
