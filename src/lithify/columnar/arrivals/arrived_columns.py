@@ -206,7 +206,8 @@ def _to_flag(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def _to_epoch_ms(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_timestamp(column.type):
-        return column.cast(pa.timestamp("ms", column.type.tz), safe=False).cast(kind)  # truncates to ms
+        in_ms = pc.CastOptions(pa.timestamp("ms", column.type.tz), allow_time_truncate=True)
+        return column.cast(options=in_ms).cast(kind)
     return _to_integer(column, kind)
 
 

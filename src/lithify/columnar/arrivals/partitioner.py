@@ -50,7 +50,7 @@ def partitions_of(keys: pa.Array, partitions: int, *, round_from: int = 0) -> np
     result = ((_hashes(keys) & np.uint32(_POSITIVE)) % np.uint32(partitions)).astype(np.int32)
     if keys.null_count:
         keyless = keys.is_null().to_numpy(zero_copy_only=False)
-        result[keyless] = (round_from + np.arange(keys.null_count)) % partitions
+        result[keyless] = (round_from % partitions + np.arange(keys.null_count)) % partitions
     return result
 
 

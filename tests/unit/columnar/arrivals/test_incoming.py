@@ -181,6 +181,14 @@ def test_a_timestamp_column_is_read_as_milliseconds() -> None:
     assert parts[0].column("timestamp").to_pylist() == [1_700_000_000_123, NOW + 999]
 
 
+def test_a_time_beyond_64_bits_of_milliseconds_is_refused_and_does_not_become_another() -> None:
+    """As where nanoseconds are in a column of seconds: these would be 384 ms after 1970."""
+    moments = pa.array([0, 2**64 // 1000 + 1], pa.timestamp("s"))
+    table = pa.table({"key": ["a", "b"], "value": ["1", "2"], "timestamp": moments})
+    with pytest.raises(InvalidInputError, match="the column 'timestamp'"):
+        receive(table, a_topic(), now_ms=NOW, keep_offsets=False)
+
+
 def test_what_a_topic_gave_can_be_appended_again() -> None:
     first = with_offsets(receive([Record(b"k", b"v")], a_topic(), now_ms=NOW, keep_offsets=False)[0], 7)
     again = receive(first, a_topic(), now_ms=NOW, keep_offsets=True)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.columnar.arrivals.partitioner import murmur2, partition_of, partitions_of
+from lithify.model.record import LAST_OFFSET
 
 
 def partition_of_aiokafka(key: bytes, partitions: int) -> int:
@@ -56,6 +57,10 @@ def test_keyless_records_go_round() -> None:
     found = partitions_of(keys, 3, round_from=7).tolist()
     assert [found[i] for i in (0, 2, 3, 5)] == [1, 2, 0, 1]
     assert [found[i] for i in (1, 4)] == [partition_of_aiokafka(k, 3) for k in (b"a", b"b")]
+
+
+def test_keyless_records_go_round_where_log_ends_add_up_to_more_than_64_bits() -> None:
+    assert partitions_of(pa.nulls(2, pa.binary()), 2, round_from=2 * LAST_OFFSET + 1).tolist() == [1, 0]
 
 
 def test_one_partition_takes_all() -> None:
