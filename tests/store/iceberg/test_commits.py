@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,25 @@ def test_what_a_log_no_longer_remembers_is_identified_by_its_files(
 
     found = [r.offset for r in place.records(place.store.load(ORDERS)) if r.key == b"k"]
     assert found == [told.start_offset]
+
+
+def test_a_turn_that_cannot_be_ended_does_not_fail_what_was_committed(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on some network disks: an error would say that nothing was appended."""
+    place.create()
+    flock, failures = fcntl.flock, [OSError(errno.EIO, "Input/output error")]
+
+    def failing_once(descriptor: int, operation: int) -> None:
+        if operation == fcntl.LOCK_UN and failures:
+            raise failures.pop()
+        flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", failing_once)
+    warehouse = Warehouse(place.store, place.files, place.clock)
+    for n in range(2):
+        assert append(warehouse, ORDERS, [Record(b"k", b"v")]).ranges[0].start_offset == n
+    assert not failures
 
 
 def test_a_topic_deleted_while_a_commit_is_on_its_way(place: Place, faults: Faults) -> None:

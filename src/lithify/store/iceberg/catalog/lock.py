@@ -54,7 +54,8 @@ def _file_turn(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        lock.release()
+        with suppress(OSError):  # what was committed is committed; filelock tries again once it drops the lock
+            lock.release()
 
 
 @contextmanager
