@@ -37,6 +37,17 @@ def test_those_who_name_the_same_database_share_its_connections(url: str) -> Non
     catalogs.dispose()
 
 
+@pytest.mark.parametrize("url", SHARED, indirect=True)
+def test_no_engine_is_made_for_a_database_that_is_in_use(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gateway asks several times a second, and an engine that is left remains until the garbage collector looks."""
+    catalogs = create_engine(url.replace("postgresql://", "postgresql+psycopg2://"))
+    named, beside = shared_database(url, None), shared_database(None, catalogs)
+    monkeypatch.setattr("lithify.coordination.leases.database.create_engine", None)
+    assert shared_database(url, None) is named
+    assert shared_database(None, catalogs) is beside
+    catalogs.dispose()
+
+
 def test_many_readers_of_groups_take_no_more_connections_than_one_pool_has(server: Postgres, database: str) -> None:
     readers = [open_groups(server.uri(database), None, WarehouseScope.of("scope")) for _ in range(READERS)]
     with ThreadPoolExecutor(READERS) as pool:

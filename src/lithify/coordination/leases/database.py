@@ -66,11 +66,11 @@ def engine_at(url: str) -> Engine:
     return bounded_engine(database)
 
 
-def engine_beside(engine: Engine) -> Engine | None:
-    """A new engine for the database of a catalog; None if no other process can reach it. Raises `CoordinationError`."""
+def url_beside(engine: Engine) -> URL | None:
+    """The database of a catalog, for an engine of one's own; None if no other process can reach it."""
     if in_memory(engine.url):
         return None
-    return bounded_engine(engine.url.set(drivername=f"{engine.dialect.name}+{engine.driver}"))
+    return engine.url.set(drivername=f"{engine.dialect.name}+{engine.driver}")
 
 
 def bounded_engine(url: URL) -> Engine:

@@ -6,6 +6,7 @@ So what a transaction does must have the same result when it is done twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from sqlite3 import SQLITE_READONLY
 from threading import Lock
@@ -17,7 +18,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from lithify.coordination.leases.database import engine_at, engine_beside, shown
+from lithify.coordination.leases.database import bounded_engine, engine_at, parsed, shown, url_beside
 from lithify.errors import CoordinationError, RefusedError
 from lithify.errors.redaction import one_line
 from lithify.waits.postgres import sqlstate
@@ -108,14 +109,11 @@ def shared_database(url: str | None, catalogs: Engine | None) -> Transactions | 
     more of them than one. None if no other process can reach it. Raises `CoordinationError`.
     """
     if url is not None:
-        return _shared(engine_at(url))
-    if catalogs is None:
+        return _shared(parsed(url), partial(engine_at, url))
+    beside = None if catalogs is None else url_beside(catalogs)
+    if catalogs is None or beside is None:
         return None
-    beside = engine_beside(catalogs)
-    if beside is None:
-        return None
-    shared = _shared(beside)
-    _OF_CATALOGS[catalogs] = shared
+    shared = _OF_CATALOGS[catalogs] = _shared(beside, partial(bounded_engine, beside))
     return shared
 
 
@@ -136,15 +134,16 @@ _OF_CATALOGS: WeakKeyDictionary[Engine, Transactions] = WeakKeyDictionary()
 _OPENING = Lock()
 
 
-def _shared(engine: Engine) -> Transactions:
-    """The transactions of that database that this process has, or else new ones on this engine.
+def _shared(url: URL, make: Callable[[], Engine]) -> Transactions:
+    """The transactions of that database that this process has, or else new ones: an engine takes long to make.
 
     Connections are closed when the last user is gone, and not some time later by the garbage collector.
     """
     with _OPENING:
-        transactions = _IN_USE.get(engine.url)
+        transactions = _IN_USE.get(url)
         if transactions is None:
-            transactions = _IN_USE[engine.url] = Transactions(engine)
+            engine = make()
+            transactions = _IN_USE[url] = Transactions(engine)
             finalize(transactions, engine.dispose).atexit = False
         return transactions
 
