@@ -151,10 +151,12 @@ def test_what_was_read_while_it_changed_is_read_again(lake, reads, monkeypatch):
     assert known.of(state) == {0: FAILURE}
 
 
-def test_so_many_topics_are_remembered(lake, monkeypatch):
-    monkeypatch.setattr(known_failures, "MOST_TOPICS", 2)
-    known = KnownFailures(lake.warehouse)
-    for name in "abc":
-        lake.create_topic(name)
-        known.of(lake.warehouse.store.load(TopicName("default", name)))
-    assert list(known._reads) == ["b", "c"]
+def test_those_of_topics_that_are_gone_are_forgotten(lake):
+    watched = Watched(lake)
+    for number in range(9):
+        lake.create_topic(f"t{number}")
+        watched.overview()
+        lake.delete_topic(f"t{number}")
+    lake.create_topic("orders")
+    watched.overview()
+    assert list(watched._failures._reads) == ["orders"]

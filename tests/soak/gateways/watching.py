@@ -96,9 +96,8 @@ class EventFollower:
 
     def _told(self, kind: str, data: Mapping[str, Any], number: int) -> None:
         if kind == "hello":
-            if data["run"] != self._run:
-                self._run, self._after = data["run"], 0
-                self.lives.add(self._run)
+            self._run, self._after = data["run"], number
+            self.lives.add(self._run)
             status = requests.get(f"{self.url}/api/v1/status", timeout=SILENT_S)
             if status.ok:
                 self._topics = {row["topic"]: row for row in status.json()["topics"]}

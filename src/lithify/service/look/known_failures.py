@@ -10,7 +10,7 @@ as many requests at each look.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from zlib import crc32
 
@@ -22,8 +22,6 @@ from lithify.service.documents import failures_of
 KEPT_MS = 15_000
 """So long failures of other cleaners may be unknown, with up to `READS_PER_S` topics a second; with more, longer."""
 READS_PER_S = 100
-MOST_TOPICS = 100_000
-"""Beyond it the topics that were seen first are forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +61,14 @@ class KnownFailures:
             failures = known.failures
         kept_ms = max(KEPT_MS, len(self._reads) * 1000 // READS_PER_S)
         self._reads[name] = _Read(state.identity, state.version, now_ms + int(kept_ms * share), failures)
-        while len(self._reads) > MOST_TOPICS:
-            self._reads.pop(next(iter(self._reads)), None)
         return failures
+
+    def keep(self, names: Iterable[str]) -> None:
+        """Forgets the topics that are not among all that there are, once it knows more than these."""
+        there = set(names)
+        if len(self._reads) > len(there):
+            for name in [name for name in list(self._reads) if name not in there]:
+                self._reads.pop(name, None)
 
     def forget(self, name: str) -> None:
         """The next look reads the failures of this topic."""

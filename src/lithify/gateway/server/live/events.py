@@ -33,6 +33,8 @@ class Events:
         self._others: deque[Numbered] = deque(maxlen=KEPT)
         self._rounds: deque[Numbered] = deque(maxlen=ROUNDS_KEPT)
         self._running: dict[str, Numbered] = {}
+        self._dropped = 0
+        """The number of the last event that is not kept any more."""
         self._lock = Lock()
 
     def told(self, event: CleanerEvent) -> None:
@@ -60,6 +62,10 @@ class Events:
         data = {name: value for name, value in job.to_json().items() if name not in ("report", "who")}
         self._proceeds("job", job.id, data, ended=job.state in ENDED)
 
+    def lacks(self, number: int) -> bool:
+        """Whether something that happened after that number is not kept any more. Who has nothing yet lacks nothing."""
+        return 0 < number < self._dropped
+
     def since(self, number: int) -> list[Numbered]:
         """What is kept of what happened after that number, in order."""
         with self._lock:
@@ -82,6 +88,8 @@ class Events:
     def _add(self, ring: deque[Numbered], kind: str, data: Mapping[str, Any]) -> None:
         with self._lock:
             self._number += 1
+            if len(ring) == ring.maxlen:
+                self._dropped = max(self._dropped, ring[0][0])
             ring.append((self._number, kind, data))
 
 

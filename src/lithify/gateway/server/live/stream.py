@@ -1,6 +1,7 @@
 """`GET /api/v1/events`: what happens in the gateway and in its catalog, as it happens, as server-sent events.
 
-    hello     which gateway, which run of it, which version of the page      first, after each connection
+    hello     which gateway, which run of it, which version of the page      first, after each connection; with the
+                                                                             number 0 all that is kept comes anew
     cleaner   an event of the cleaner                                        those that are kept, then new ones
     round     the progress of rounds of the cleaner
     job       the state and progress of a job
@@ -8,7 +9,8 @@
     catalog   why the catalog cannot be read; null once it can
     clock     the time of the gateway, once its clock has jumped
 
-Who comes back after a break says up to which number it has all of this run: `?run=...&after=17`.
+Who comes back after a break says up to which number it has all of this run: `?run=...&after=17`. Who has missed what
+is not kept any more, after a long break or by reading too slowly, begins anew.
 """
 
 from __future__ import annotations
@@ -50,6 +52,7 @@ class Live:
     events: Events
     watched: Watched
     followers: int = 0
+    _looking: asyncio.Task[None] | None = None
 
     async def answer(self, request: Request) -> Response:
         """The events from now on, or after those that the follower has. They are of all streams."""
@@ -59,9 +62,8 @@ class Live:
         after = request.query_params.get("after", "")
         known = request.query_params.get("run") == self.run and after.isascii() and after.isdecimal()
         number = int(after) if known and len(after) < 18 else 0
-        return StreamingResponse(
-            self._followed(number), headers={"Cache-Control": "no-store"}, media_type="text/event-stream"
-        )
+        events = self._followed(0 if self.events.lacks(number) else number)
+        return StreamingResponse(events, headers={"Cache-Control": "no-store"}, media_type="text/event-stream")
 
     async def _followed(self, after: int) -> AsyncIterator[str]:
         self.followers += 1
@@ -77,11 +79,14 @@ class Live:
         ahead_before_ms = ahead_ms(clock)
         yield sse("hello", self.hello(), after)
         while True:
-            fresh = [sse(kind, data, number) for number, kind, data in self.events.since(after)]
-            if fresh:
-                after = int(fresh[-1].partition("\n")[0].removeprefix("id: "))
-            if self.watched.is_due:
-                await run_in_threadpool(self.watched.try_look)
+            fresh = []
+            if self.events.lacks(after) or self.watched.lacks(topics):
+                after, topics = 0, self.watched.number
+                fresh.append(sse("hello", self.hello(), after))
+            for number, kind, data in self.events.since(after):
+                fresh.append(sse(kind, data, number))
+                after = number
+            self._look_if_due()
             changed = self.watched.since(topics)
             for start in range(0, len(changed.rows) + len(changed.gone), ROWS_AT_ONCE):
                 rows = [row.to_json() for row in changed.rows[start : start + ROWS_AT_ONCE]]
@@ -100,6 +105,11 @@ class Live:
             for text in fresh:
                 yield text
             await asyncio.sleep(TICK_S)
+
+    def _look_if_due(self) -> None:
+        """Waits for no look: while the catalog does not answer, there are events nevertheless."""
+        if self.watched.is_due and (self._looking is None or self._looking.done()):
+            self._looking = asyncio.create_task(run_in_threadpool(self.watched.try_look))
 
     def hello(self) -> dict[str, Any]:
         """What a page has to know of the gateway."""

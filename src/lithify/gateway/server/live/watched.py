@@ -14,7 +14,7 @@ from typing import Any
 
 from lithify.api.lake import Lake
 from lithify.api.wiring.cleaners import running_cleaners
-from lithify.errors import LithifyError
+from lithify.errors.defects import as_lithify_error
 from lithify.gateway.server.live.events import Events
 from lithify.gateway.server.live.listed import ListedTopics
 from lithify.model.names import TopicName, in_order
@@ -57,8 +57,14 @@ class Watched:
     _watch: StatusWatch = field(init=False)
     _rows: dict[str, tuple[int, TopicOverview]] = field(default_factory=dict)
     """By topic, with the number of the look that found it so."""
-    _noted: tuple[TopicOverview, ...] = ()
+    _noted: tuple[TopicOverview, ...] | None = None
     _gone: dict[str, int] = field(default_factory=dict)
+    _forgotten: int = 0
+    """The number of the last look whose topics that were gone are not all kept."""
+    _begun: int = 0
+    """Looks so far."""
+    _overview: CatalogOverview | None = None
+    """Of the last look; None if it failed."""
     _number: int = 0
     _now_ms: int = 0
     _error: str | None = None
@@ -77,8 +83,11 @@ class Watched:
         self._failures.forget(str(self.lake.topic(topic).topic_name))
 
     def overview(self) -> CatalogOverview:
-        """The state of all topics now. Raises `WarehouseError`."""
+        """The state of all topics, of a look that has begun since: those who wait share it. Raises `WarehouseError`."""
+        before = self._begun
         with self._looking:
+            if self._begun > before and self._overview is not None:
+                return self._overview
             return self._look()
 
     def names(self) -> dict[str, TopicName]:
@@ -100,8 +109,9 @@ class Watched:
             states, errors = read_topics(store, lambda state: state, self._watch.state_at)
             if self._names.keys() != states.keys():
                 self._names = dict.fromkeys(sorted(states, key=in_order))
+            listed = ListedTopics([states[name] for name in self._names], store)
         tell_failures(errors, failed)
-        return ListedTopics([states[name] for name in self._names], store)
+        return listed
 
     @property
     def is_due(self) -> bool:
@@ -115,9 +125,10 @@ class Watched:
             return
         try:
             self._look()
-        except LithifyError as error:
+        except Exception as error:
+            told = str(as_lithify_error(error, "the check of all topics"))
             with self._lock:
-                self._error, self._number = str(error), self._number + (self._error != str(error))
+                self._error, self._number = told, self._number + (self._error != told)
         finally:
             self._looked_ms = self.lake.warehouse.clock.monotonic_ms()
             self._looking.release()
@@ -130,6 +141,10 @@ class Watched:
             rows = tuple(row for at, row in self._rows.values() if at > number)
             gone = tuple(name for name, at in self._gone.items() if at > number)
             return ChangedTopics(self._number, self._now_ms, rows, gone, self._error)
+
+    def lacks(self, number: int) -> bool:
+        """Whether topics that were gone after that number are not all kept."""
+        return number < self._forgotten
 
     @property
     def number(self) -> int:
@@ -145,7 +160,9 @@ class Watched:
             self._told = number
             if kind == "cleaner" and data["topic"] is not None:
                 self._failures.forget(data["topic"])
-        overview = self._watch.overview()
+        self._begun, self._overview = self._begun + 1, None
+        self._overview = overview = self._watch.overview()
+        self._failures.keep(row.topic for row in overview.topics)
         self._looked_ms = self.lake.warehouse.clock.monotonic_ms()
         with self._lock:
             number = self._number + 1
@@ -155,8 +172,11 @@ class Watched:
         return overview
 
     def _note(self, topics: tuple[TopicOverview, ...], number: int) -> bool:
-        """Stores the rows; returns whether any has changed."""
+        """Stores the rows; returns whether any has changed. The first are no change: who follows reads all at first."""
         if topics is self._noted:
+            return False
+        if self._noted is None:
+            self._noted, self._rows = topics, {row.topic: (0, row) for row in topics}
             return False
         self._noted = topics
         before, self._rows = self._rows, {}
@@ -165,11 +185,11 @@ class Watched:
             at, known = before.pop(row.topic, (0, None))
             is_new = known is None or not _same(known, row)
             changed = changed or is_new
-            self._rows[row.topic] = (number, row) if is_new or known is None else (at, known)
+            self._rows[row.topic] = (number if is_new else at, row)
             self._gone.pop(row.topic, None)
         self._gone |= dict.fromkeys(before, number)
         while len(self._gone) > GONE_KEPT:
-            del self._gone[next(iter(self._gone))]
+            self._forgotten = self._gone.pop(next(iter(self._gone)))
         return changed or bool(before)
 
 
