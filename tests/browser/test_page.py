@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 import lithify
 from browser.conftest import Shown, a_shop
 from lithify.daemons.cleaner.cleaner_options import RoundProgress
+from lithify.gateway.server.live.events import KEPT
 from lithify.gateway.server.live.page import load_page
 from lithify.reports.events import CleanerEvent, EventKind
 from lithify.testing import memory_lake
@@ -214,6 +216,69 @@ def test_a_gateway_that_restarts_and_one_that_was_upgraded(opened, monkeypatch):
     shown.start()
     expect(page.locator("#upgraded")).to_contain_text("another version of this page")
     expect(page.get_by_role("button", name="Reload")).to_be_visible()
+    shown.stop()
+
+
+def test_a_round_whose_end_it_has_missed_is_not_shown_as_running(opened):
+    shown = Shown(a_shop()).start()
+    page = opened(shown.url, fails=True)
+    expect(page.locator("#live")).to_have_text("gateway-1")
+    progress = RoundProgress("w", ("ads/quiet",), shown.lake.warehouse.clock.now_ms(), "rewrite", 3, 8)
+    shown.events.proceeded(progress)
+    expect(page.locator("#running")).to_have_text("1")
+    shown.events.proceeded(replace(progress, ended=True))
+    for _ in range(KEPT):
+        shown.events.told(CleanerEvent(EventKind.STOPPED, progress.begun_ms, "c1", None, {"reason": "x"}))
+    expect(page.locator("#running")).to_be_hidden()
+    shown.events.proceeded(progress)
+    expect(page.locator("#running")).to_have_text("1")
+    shown.stop()
+    shown.start()  # it has lost its work
+    expect(page.locator("#running")).to_be_hidden()
+    shown.stop()
+
+
+def test_topics_that_cannot_be_read_at_first_are_shown_later(opened):
+    shown = Shown(a_shop()).start()
+    page = opened("about:blank", fails=True)
+    refused = []
+
+    def refuse_once(route: Route) -> None:
+        if refused:
+            return route.fallback()
+        refused.append(route)
+        return route.fulfill(status=503, json={"detail": "the catalog was away for a moment", "code": "Warehouse"})
+
+    page.route("**/api/v1/status", refuse_once)
+    page.goto(shown.url)
+    expect(page.locator("#unreadable")).to_contain_text("away for a moment")
+    expect(row(page, "ads/quiet")).to_be_visible()
+    expect(page.locator("#unreadable")).to_have_count(0)
+    shown.stop()
+
+
+def test_what_events_tell_is_not_undone_by_an_answer_from_before(opened):
+    shown = Shown(a_shop()).start()
+    page = opened("about:blank")
+    held = []
+
+    def hold_first(route: Route) -> None:
+        if held:
+            route.fallback()
+        else:
+            held.append((route, route.fetch()))
+
+    page.route("**/api/v1/status", hold_first)
+    page.goto(shown.url)
+    expect(page.locator("#live")).to_have_text("gateway-1")
+    while not held:
+        page.wait_for_timeout(50)
+    shown.lake.topic("ads/quiet").append([lithify.Record(b"a", b"1")] * 9)
+    expect(row(page, "ads/quiet").locator(".badge")).to_have_text("due")
+    route, answer = held[0]
+    route.fulfill(response=answer)
+    expect(row(page, "shop/orders")).to_be_visible()
+    expect(row(page, "ads/quiet").locator(".badge")).to_have_text("due")
     shown.stop()
 
 

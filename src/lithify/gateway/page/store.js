@@ -6,6 +6,7 @@ const EVENTS_KEPT = 500;
 const ROUNDS_KEPT = 24;
 const LONGEST_WAIT_MS = 10000;
 const LOOK_MS = 5000; // between two looks of a page that may not follow
+const AGAIN_MS = 3000; // after the topics could not be read
 
 export const store = {
   gateway: null, // {gateway, run, page, version}
@@ -48,36 +49,62 @@ function setLive(live, trouble = null) {
   changed("live");
 }
 
+let meanwhile = null; // what events have told of topics since all of them were asked for
+let greetings = 0;
+
+function takeRows(data) {
+  for (const row of data.topics) store.topics.set(row.topic, { ...row, at_ms: data.now_ms });
+  for (const name of data.gone) store.topics.delete(name);
+}
+
 async function loadTopics() {
+  const mine = meanwhile = [];
   const overview = await get("/status");
+  if (meanwhile !== mine) return; // they were asked for again
+  meanwhile = null;
   store.skew_ms = overview.now_ms - Date.now();
   store.topics = new Map(overview.topics.map((topic) => [topic.topic, { ...topic, at_ms: overview.now_ms }]));
+  mine.forEach(takeRows);
   store.loaded = true;
   store.error = null;
   changed("topics");
 }
 
+// Until it succeeds, or another gateway greets, or the same one once more.
+async function loadAtLast() {
+  const mine = ++greetings;
+  while (mine === greetings) {
+    try {
+      return await loadTopics();
+    } catch (error) {
+      store.error = error.message;
+      changed("catalog");
+    }
+    await waited(AGAIN_MS);
+  }
+}
+
 const takes = {
-  hello(data) {
-    if (store.gateway && store.gateway.run !== data.run) {
+  hello(data, number) {
+    if (store.gateway && !number) { // what follows is all that there is
       store.running.clear();
       store.jobs.clear();
       store.events.length = 0;
       store.rounds.clear();
+      changed("running");
       changed("restarted");
     }
     store.gateway = data;
     changed("gateway");
-    loadTopics().catch((error) => { store.error = error.message; changed("catalog"); });
+    loadAtLast();
   },
   topics(data) {
-    for (const row of data.topics) store.topics.set(row.topic, { ...row, at_ms: data.now_ms });
-    for (const name of data.gone) store.topics.delete(name);
+    meanwhile?.push(data);
+    takeRows(data);
     changed("topics");
   },
   catalog(data) {
     store.error = data.error;
-    if (!data.error && !store.loaded) loadTopics().catch(() => {});
     changed("catalog");
   },
   clock(data) {
@@ -128,11 +155,10 @@ export async function follow() {
     try {
       const known = store.gateway ? `?run=${store.gateway.run}&after=${after}` : "";
       await stream(`/events${known}`, (kind, data, number) => {
-        if (kind === "hello" && store.gateway && store.gateway.run !== data.run) after = 0;
-        after = Math.max(after, number || 0);
+        after = kind === "hello" ? number : Math.max(after, number || 0);
         wait_ms = 250;
         setLive("live");
-        takes[kind]?.(data);
+        takes[kind]?.(data, number);
       });
     } catch (error) {
       trouble = error;
