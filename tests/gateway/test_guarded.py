@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import socket
 from datetime import UTC, datetime, timedelta
+from weakref import ref
 
 import pytest
 import requests
@@ -12,9 +15,10 @@ import lithify
 from gateway.served import Seen, application, kind_of, read_all, serving
 from lithify.api.wiring import open_warehouse
 from lithify.gateway.access.hosts import AllowedHosts
-from lithify.gateway.listening.guarded import gateway_tokens, guarded
+from lithify.gateway.listening.guarded import GatewayTokens, gateway_tokens, guarded
 from lithify.gateway.listening.listen import ListenAddress, Listening, Protection, may_listen
 from lithify.gateway.listening.tls import checked_tls
+from lithify.testing import FakeClock
 from support.servers.certificates import a_certificate
 
 EVERYWHERE = ListenAddress("0.0.0.0", 0)
@@ -79,3 +83,32 @@ def test_anyone_is_let_in_only_where_that_was_accepted(lake):
     with serving(guard, seen) as gateway:
         assert gateway.ask("POST", "/x").json()["caller"] == "anyone"
         assert gateway.ask("POST", "/x", {"Host": "rebound.example.com"}).status_code == 421
+
+
+def test_nothing_of_a_request_that_is_over_waits_for_the_garbage_collector():
+    class Held:
+        """Of a scope."""
+
+    held = []
+
+    async def answer(scope, receive, send):
+        scope["held"] = one = Held()
+        held.append(ref(one))
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def nothing(*_event):
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def ask():
+        listening, tokens = Listening(ListenAddress("127.0.0.1", 0), needs_token=False), GatewayTokens(None, FakeClock(1))
+        guard = guarded(answer, listening, tokens, hosts=AllowedHosts(), kind_of=kind_of)
+        scope = {"type": "http", "method": "GET", "path": "/x", "raw_path": b"/x", "query_string": b"", "scheme": "http"}
+        await guard({**scope, "headers": [(b"host", b"localhost")], "client": ("127.0.0.1", 1)}, nothing, nothing)
+
+    gc.disable()
+    try:
+        asyncio.run(ask())
+        assert [one() for one in held] == [None]
+    finally:
+        gc.enable()

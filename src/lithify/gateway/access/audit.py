@@ -88,6 +88,11 @@ def put_later(scope: Scope, write: Callable[..., None]) -> None:
     scope[_LATER] = write
 
 
+def drop_later(scope: Scope) -> None:
+    """The request is over. It and its scope would hold each other until the garbage collector looks at everything."""
+    del scope[_LATER]
+
+
 def later(scope: Scope) -> Callable[..., None]:
     """Writes one more line of this request, from any thread, by names in `FACTS`: at the end of what it began."""
     write: Callable[..., None] = scope[_LATER]

@@ -18,7 +18,7 @@ from http import HTTPStatus
 from typing import Any, Literal, get_args
 
 from lithify.errors import CoordinationError
-from lithify.gateway.access.audit import Audit, AuditEntry, begin_notes, note, noted, put_later
+from lithify.gateway.access.audit import Audit, AuditEntry, begin_notes, drop_later, note, noted, put_later
 from lithify.gateway.access.authentication import Authentication
 from lithify.gateway.access.bodies import GRACE_S, BoundedBody, Receive, length_refusal
 from lithify.gateway.access.callers import Caller, Scope, put_caller
@@ -169,6 +169,7 @@ class Guard:
                     await body.drain()
                 await refusal.send(send)
         finally:
+            drop_later(scope)
             self._write(request)
 
     async def _refusal(self, request: _Request) -> Refusal | None:
