@@ -101,10 +101,12 @@ def test_nothing_of_a_request_that_is_over_waits_for_the_garbage_collector():
         return {"type": "http.request", "body": b"", "more_body": False}
 
     async def ask():
-        listening, tokens = Listening(ListenAddress("127.0.0.1", 0), needs_token=False), GatewayTokens(None, FakeClock(1))
+        listening = Listening(ListenAddress("127.0.0.1", 0), needs_token=False)
+        tokens = GatewayTokens(None, FakeClock(1))
         guard = guarded(answer, listening, tokens, hosts=AllowedHosts(), kind_of=kind_of)
-        scope = {"type": "http", "method": "GET", "path": "/x", "raw_path": b"/x", "query_string": b"", "scheme": "http"}
-        await guard({**scope, "headers": [(b"host", b"localhost")], "client": ("127.0.0.1", 1)}, nothing, nothing)
+        line = {"method": "GET", "scheme": "http", "path": "/x", "raw_path": b"/x", "query_string": b""}
+        sent = {"headers": [(b"host", b"localhost")], "client": ("127.0.0.1", 1)}
+        await guard({"type": "http", **line, **sent}, nothing, nothing)
 
     gc.disable()
     try:

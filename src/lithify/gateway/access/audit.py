@@ -89,7 +89,7 @@ def put_later(scope: Scope, write: Callable[..., None]) -> None:
 
 
 def drop_later(scope: Scope) -> None:
-    """The request is over. It and its scope would hold each other until the garbage collector looks at everything."""
+    """The request is over: else it and its scope would hold each other until a full garbage collection."""
     del scope[_LATER]
 
 
