@@ -172,7 +172,7 @@ class Watched:
         return overview
 
     def _note(self, topics: tuple[TopicOverview, ...], number: int) -> bool:
-        """Stores the rows; returns whether any has changed. The first have not: who follows reads all at first."""
+        """Stores the rows; returns whether any has changed. At the first look none has: who follows reads all then."""
         if topics is self._noted:
             return False
         if self._noted is None:
