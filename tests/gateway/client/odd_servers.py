@@ -46,8 +46,9 @@ def says(body: object, kind: str = "application/json", status: int = 200, **head
 
     def answer(request: BaseHTTPRequestHandler) -> None:
         request.send_response(status)
-        for name, value in {"Content-Type": kind, "Content-Length": str(len(data)), **headers}.items():
-            request.send_header(name.replace("_", "-"), value)
+        more = {name.replace("_", "-"): value for name, value in headers.items()}
+        for name, value in {"Content-Type": kind, "Content-Length": str(len(data)), **more}.items():
+            request.send_header(name, value)
         request.end_headers()
         request.wfile.write(data)
 

@@ -169,6 +169,36 @@ def test_a_follower_that_gets_no_answer_any_more_says_where_to_go_on(ask, topic,
     assert failed.err == "error[Busy]: so many (go on with --partition and --from: 0: 7, 1: 3)\n"
 
 
+@pytest.mark.parametrize("came", [b"", a_line(0), a_line(0) + a_line(1)[:20]])
+def test_a_page_that_is_cut_is_asked_for_again(ask, topic, came, monkeypatch):
+    monkeypatch.setattr(reading, "PAUSES_S", (0.01,))
+    info, lines = says(topic.info().to_json()), a_line(0) + a_line(1)
+    cut = says(came, LINES, Content_Length=str(len(lines)), Lithify_Cursor="x")
+    with a_server(info, cut, says(lines, LINES, Lithify_Cursor="x")) as url:
+        read = ask("--gateway", url, "consume", "orders", "--follow", "--partition", 0, "--max", 2)
+    assert read.out.encode() == lines
+
+
+def test_a_page_whose_end_nobody_sees_is_not_taken(ask, topic, monkeypatch):
+    monkeypatch.setattr(reading, "PAUSES_S", (0.01,))
+
+    def page(request: BaseHTTPRequestHandler) -> None:
+        request.send_response(200)
+        request.send_header("Content-Type", LINES)
+        request.send_header("Lithify-Cursor", "x")
+        request.end_headers()
+        request.wfile.write(a_line(0))
+
+    with a_server(says(topic.info().to_json()), page) as url:
+        failed = ask("--gateway", url, "consume", "orders", "--follow", "--max", 1, code=1)
+    assert (failed.out, "removes the sign of where records end" in failed.err) == ("", True)
+
+
+def test_no_record_is_not_waited_for(ask):
+    with a_server(says(b"", LINES)) as url:
+        assert ask("--gateway", url, "consume", "orders", "--follow", "--max", 0).out == ""
+
+
 def append_more(topic):
     """Until the follower has begun at the end of the log."""
     topic.append([lithify.Record(key=b"b", value=b"1", partition=1)])

@@ -126,7 +126,10 @@ def _write_remote(
 ) -> None:
     _check_one_version(how)
     from lithify.cli.records.remote_lines import record_lines, write_lines
+    from lithify.rules.reading.pieces import Reading
 
+    Reading(follow=how["follow"]).check_version(how["version"])
+    how["follow"] = how["follow"] and most != 0  # for no record a follower would wait until there is one
     write_lines(record_lines(topic, *where, encodings, **how), most)
 
 

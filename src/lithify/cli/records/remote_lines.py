@@ -12,7 +12,6 @@ from lithify.columnar.text.encodings import Encodings
 from lithify.gateway.operations.records import READ, TABLE
 from lithify.model.cursor import AtTime, Start, check_of_all_logs
 from lithify.model.message import MessageId
-from lithify.rules.reading.pieces import Reading
 
 
 def record_lines(  # noqa: PLR0913 - the flags of the verb, by name
@@ -31,7 +30,6 @@ def record_lines(  # noqa: PLR0913 - the flags of the verb, by name
     given = {"from": start, "to": point, "compacted": compacted, "version": version, "key": key, **query_of(encodings)}
     if not follow:
         return cast("Iterator[bytes]", topic.lines(partition=partition, **given).streamed(READ))
-    Reading(follow=True).check_version(version)
     if partition is None and isinstance(start, int | MessageId):
         if topic.info().partitions > 1:
             check_of_all_logs(start)

@@ -13,9 +13,16 @@ import ssl
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, RemoteDisconnected
+from http.client import (
+    HTTPConnection,
+    HTTPException,
+    HTTPResponse,
+    HTTPSConnection,
+    IncompleteRead,
+    RemoteDisconnected,
+)
 from socket import gaierror
 from typing import TypeVar
 
@@ -108,7 +115,8 @@ class Connection:
         connection = kept or self._connected(within_s)
         response = self._sent(connection, request, within_s)
         try:
-            answer = answer_of(response, self._read(response))
+            with response:
+                answer = answer_of(response, self._read(response))
         except (OSError, HTTPException) as error:
             connection.close()
             raise self._broken(request, error) from None
@@ -122,12 +130,15 @@ class Connection:
         return answer
 
     def _read(self, response: HTTPResponse) -> bytes:
+        """The whole body. Raises `GatewayError`, or `OSError` for one that is cut: `read` returns what has come."""
         body = response.read(MOST_BYTES + 1)
         if len(body) > MOST_BYTES:
             raise GatewayError(
                 f"the gateway at {self.address.url} answered with more than {MOST_BYTES >> 20} MiB",
                 hint="ask for less, such as for one topic",
             )
+        if response.length:
+            raise RemoteDisconnected("the connection was closed within the answer")
         return body
 
     def _connected(self, within_s: float) -> HTTPConnection:
@@ -165,7 +176,8 @@ class Connection:
         try:
             if connection.sock is not None:
                 connection.sock.settimeout(within_s)
-            connection.request(request.method, target, request.body, headers)
+            with suppress(ConnectionResetError, BrokenPipeError):  # who refuses a body may answer before all of it came
+                connection.request(request.method, target, request.body, headers)
             return connection.getresponse()
         except (OSError, HTTPException) as error:
             connection.close()
@@ -253,6 +265,8 @@ def reason_of(error: Exception) -> str:
     """Why a connection has failed, in a few words."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
+    if isinstance(error, IncompleteRead):
+        return "the connection was closed"
     if isinstance(error, ssl.SSLError):
         return str(error.reason or error).lower().replace("_", " ")
     strerror = getattr(error, "strerror", None)

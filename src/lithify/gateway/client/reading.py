@@ -36,6 +36,8 @@ PAUSES_S = (0.1, 0.5, 1.0, 2.0, 3.0, 4.0)
 """Before another attempt, if a gateway does not answer any more."""
 _ERROR = b'{"error":'
 _ACCEPT = {"Accept": LINES}
+_ENDS = {"content-length", "transfer-encoding"}
+"""The headers that tell a whole body from one that was cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,8 @@ class Lines:
         if page.kind != LINES or "lithify-cursor" not in page.headers:
             json_of(page, self._url)
             raise self._other()
+        if _ENDS.isdisjoint(page.headers):
+            raise self._endless()
         return page
 
     def _patient(self, ask: Callable[[], T], reached: _Reached) -> T:
@@ -129,10 +133,7 @@ class Lines:
             json_of(answer_of(response, response.read(MOST_BYTES)), self._url)
             raise self._other()
         if not response.chunked and response.length is None:
-            raise GatewayError(
-                f"a proxy before the gateway at {self._url} removes the sign of where records end",
-                hint="have it speak HTTP/1.1 to clients",
-            )
+            raise self._endless()
 
     def _broken(self, why: str, operation: Operation, reached: _Reached) -> GatewayError:
         hint = "repeat it"
@@ -141,6 +142,12 @@ class Lines:
             more = "" if "partition" in self.given else ", then with the partitions above it"
             hint = f"go on with --partition {partition} --from {offset}{more}"
         return GatewayError(f"the gateway at {self._url} did not send all records: {why}", hint=hint)
+
+    def _endless(self) -> GatewayError:
+        return GatewayError(
+            f"a proxy before the gateway at {self._url} removes the sign of where records end",
+            hint="have it speak HTTP/1.1 to clients",
+        )
 
     def _other(self) -> GatewayError:
         return GatewayError(f"the gateway at {self._url} answered with other than records", hint="correct the URL")
