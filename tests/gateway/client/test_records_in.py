@@ -15,6 +15,7 @@ from cli.surroundings.test_interrupts import handled, press
 from gateway.client.odd_servers import a_server, hangs_up, problem, says
 from lithify.cli.records import sent_batches, text_lines
 from lithify.gateway.client import appending
+from lithify.gateway.client.answers import PROBLEM
 from lithify.store.iceberg.store import IcebergStore
 from lithify.testing import memory_lake
 from support.servers.gateways import serving_gateway
@@ -123,6 +124,42 @@ def test_the_same_is_sent_again_with_the_same_key(ask):
     assert sent[0][0]
 
 
+CUT = says(APPENDED, Content_Length="999")
+"""The beginning of an answer: the batch has landed."""
+NO_KEYS = problem("Refused", "idempotency keys need a database", 400, 2)
+NO_SUCH_PATH = says(b"<html>", "text/html", 404)
+"""What a balancer answers that has no gateway yet."""
+
+
+@pytest.mark.parametrize("answer", [CUT, says(b"", "text/plain"), says({"version": 3}), says({}, PROBLEM, 504)])
+def test_an_answer_that_is_cut_is_asked_for_again(ask, answer):
+    sent: list[tuple[str | None, bytes]] = []
+    with a_server(keys_and_bodies(sent, answer, says(APPENDED))) as url:
+        assert ask("--gateway", url, "produce", "orders", stdin=LINES).err.startswith("orders: 0 records written")
+    assert len(sent) == 2 and len(set(sent)) == 1
+
+
+@pytest.mark.parametrize("answer", [CUT, says(b"", "text/plain"), says({"version": 3}), says({}, PROBLEM, 504)])
+@pytest.mark.parametrize("flags", [(), ("--keep-offsets",)])
+def test_without_a_key_an_answer_that_is_cut_is_no_reason_to_append_again(ask, answer, flags, monkeypatch):
+    monkeypatch.setattr(text_lines, "BATCH_LINES", 1)
+    sent: list[tuple[str | None, bytes]] = []
+    refused = () if flags else (NO_KEYS,)
+    with a_server(keys_and_bodies(sent, *refused, says(APPENDED), answer)) as url:
+        failed = ask("--gateway", url, "produce", "orders", *flags, stdin=LINES, code=1)
+    assert failed.err.startswith("error[UnknownOutcome]: ")
+    assert "its batch may have been written; 0 records of earlier batches were" in failed.err
+    assert len(sent) == len(refused) + 2
+
+
+def test_the_first_batch_waits_for_a_gateway_as_later_ones_do(ask):
+    """A pipe may have its first line hours after the topic was looked at."""
+    sent: list[tuple[str | None, bytes]] = []
+    with a_server(keys_and_bodies(sent, NO_SUCH_PATH, says(APPENDED))) as url:
+        assert ask("--gateway", url, "produce", "orders", stdin=LINES).err.startswith("orders: 0 records written")
+    assert len(sent) == 2 and len(set(sent)) == 1
+
+
 @pytest.mark.parametrize(("answer", "code"), [(BAD_GATEWAY, "UnknownOutcome"), (UNKNOWN, "UnknownOutcome")])
 def test_it_is_sent_no_more_than_so_often(ask, answer, code):
     sent: list[tuple[str | None, bytes]] = []
@@ -132,10 +169,13 @@ def test_it_is_sent_no_more_than_so_often(ask, answer, code):
     assert len(sent) == 4
 
 
-@pytest.mark.parametrize("code", ["AccessDenied", "Refused"])
+@pytest.mark.parametrize(
+    "code", ["AccessDenied", "Refused", "InvalidRecord", "UnknownTopic", "Coordination", "Warehouse", "Conflict"]
+)
 def test_once_it_may_have_landed_no_later_refusal_says_that_it_has_not(ask, code):
+    """As by a gateway without a database for keys, or with another clock, or whose catalog is away."""
     sent: list[tuple[str | None, bytes]] = []
-    refused = problem(code, "the token was revoked, or there is no database for keys", 400, 2)
+    refused = problem(code, "it is refused now", 400, 2)
     with a_server(keys_and_bodies(sent, hangs_up, refused)) as url:
         failed = ask("--gateway", url, "produce", "orders", stdin=LINES, code=1)
     assert failed.err.startswith("error[UnknownOutcome]: ")
@@ -222,6 +262,8 @@ def test_what_is_written_is_what_is_written_beside_it(ask, tmp_path, monkeypatch
         '{"key":"a","value":"1"}\n{"key":null,"value":"2"}\n',
         '{"key":"a","value":"1","partition":4}\n',
         '{"key":"a","value":"1","headers":[["x"]]}\n',
+        '\x0b{"key":"a","value":"1"}\n',
+        '{"key":"a","value":"1"}\n\f{"key":"a","value":"1"}\n',
     ],
 )
 def test_what_is_refused_is_told_in_the_same_words(ask, stored, tmp_path, text, form):
@@ -246,6 +288,38 @@ def test_a_large_table_is_sent_in_parts_and_a_larger_record_is_refused(ask, stor
     assert f"{file}, rows 500 to 500: it has " in failed.err
     assert "nothing of its batch was written; 500 records of earlier batches were" in failed.err
     assert len(values(lake)) == 500
+
+
+def test_a_partition_in_the_name_makes_a_batch_no_larger(ask, stored, monkeypatch):
+    lake, wire = stored
+    line = json.dumps({"key": "a", "value": "é" * 1000}, ensure_ascii=False).encode()
+    monkeypatch.setattr(appending, "APPENDED_BYTES", len(line) + 100)
+    ask("--gateway", f"http://{wire.address}", "produce", f"{ORDERS}-partition-0", stdin=line)
+    assert [record.value for record in lake.topic(ORDERS).reader()] == ["é".encode() * 1000]
+
+
+def test_a_proxy_that_takes_no_such_batch_is_named(ask):
+    sent: list[tuple[str | None, bytes]] = []
+    with a_server(keys_and_bodies(sent, says(b"<html>", "text/html", 413))) as url:
+        failed = ask("--gateway", url, "produce", "orders", stdin=LINES, code=2)
+    assert failed.err.startswith(f"error[InvalidInput]: stdin, lines 1 to 2: a proxy before the gateway at {url} ")
+    assert len(sent) == 1
+
+
+def test_what_was_answered_before_all_was_sent_is_read(ask):
+    """A gateway answers who is to wait, and does not read all of a batch that comes slowly."""
+
+    def busy_at_once(request: BaseHTTPRequestHandler) -> None:
+        if request.command == "GET":
+            return says(INFO)(request)
+        if request.headers["Content-Length"] == "0":
+            return says(APPENDED)(request)
+        return problem("Busy", "64 appends run already", 503)(request)
+
+    with a_server(busy_at_once) as url:
+        line = '{"key":"a","value":"%s"}\n' % ("x" * 2**20)
+        failed = ask("--gateway", url, "produce", "orders", stdin=line * 12, code=1)
+    assert failed.err.startswith("error[Busy]: 64 appends run already")
 
 
 @pytest.mark.usefixtures("handled")

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 STREAM_BYTES = 24 * 2**20
 """The most of a table in one append: the bounds of its columns come on top."""
+_SPACE = b" \t\r"
+"""What may precede a value of JSON in a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def _json_body(batch: Batch, read: LineBatch, encodings: Encodings, partition: i
     lines = read.lines if partition is None else _placed(batch, read.lines, encodings, partition)
     parts = []
     for line, read_ms in zip(lines, read.read_ms, strict=True):
-        text = line.lstrip()
+        text = line.lstrip(_SPACE)
         if not text.startswith(b"{"):
             check_json(read.lines, encodings)  # raises
         parts.append(b'{"timestamp":%d,%b\n' % (read_ms, text[1:]))
@@ -98,7 +100,7 @@ def _placed(batch: Batch, lines: list[bytes], encodings: Encodings, partition: i
         own = record.get("partition")
         if own not in (None, partition):
             raise batch.misplaced(index, own, partition)
-        placed.append(json.dumps({**record, "partition": partition}).encode())
+        placed.append(json.dumps({**record, "partition": partition}, ensure_ascii=False).encode())
     return placed
 
 

@@ -96,17 +96,22 @@ def json_of(answer: Answer, url: str) -> Any:
 
 
 def done_of(request: Request, answer: Answer, url: str) -> Any:
-    """What `json_of` returns; raises what it does, and `UnknownOutcomeError` for a change whose answer was cut.
-
-    A gateway that ends, or a proxy before it, may cut an answer anywhere, also within its head.
-    """
+    """What `json_of` returns; raises what it does, and `UnknownOutcomeError` for a change whose answer was cut."""
     try:
         return json_of(answer, url)
     except GatewayError as error:
-        if not request.changes or 300 <= answer.status < 500:
-            raise
-        unknown = f"{error.message}; whether it did what was requested is not known"
-        raise UnknownOutcomeError(unknown, hint=request.look) from None
+        raise unless_done(error, request, answer) from None
+
+
+def unless_done(error: GatewayError, request: Request, answer: Answer) -> LithifyError:
+    """The error for an answer that is not understood: `UnknownOutcomeError` for a change that may have been made.
+
+    A gateway that ends, or a proxy before it, may cut an answer anywhere, also within its head.
+    """
+    if not request.changes or 300 <= answer.status < 500:
+        return error
+    unknown = f"{error.message}; whether it did what was requested is not known"
+    return UnknownOutcomeError(unknown, hint=request.look)
 
 
 def told_as(kind: type[T], told: Any, url: str) -> T:

@@ -12,12 +12,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from uuid import uuid4
 
 import msgspec
 
 from lithify.errors import (
-    AccessDeniedError,
     BusyError,
     GatewayError,
     InvalidInputError,
@@ -25,7 +25,7 @@ from lithify.errors import (
     RefusedError,
     UnknownOutcomeError,
 )
-from lithify.gateway.client.answers import PROBLEM, json_of, told_as
+from lithify.gateway.client.answers import PROBLEM, json_of, told_as, unless_done
 from lithify.gateway.client.calls import path_of, query
 from lithify.gateway.client.connection import Connection, Request
 from lithify.gateway.operations.records import APPEND, APPENDED_BYTES
@@ -64,7 +64,7 @@ class Appender:
 
     def __init__(self, connection: Connection, place: Mapping[str, str]) -> None:
         self._connection, self._place = connection, place
-        self._takes_keys, self._has_answered = True, False
+        self._takes_keys = True
 
     def append(self, batch: Sent, *, keep_offsets: bool = False) -> ToldAppend:
         """Returns once the batch has landed.
@@ -99,25 +99,12 @@ class Appender:
         while True:
             try:
                 return self._asked(request)
-            except (UnknownOutcomeError, BusyError, GatewayError, AccessDeniedError) as error:
+            except LithifyError as error:
                 unknown = error if isinstance(error, UnknownOutcomeError) else unknown
-                pause = next(pauses, None) if self._may_send_again(request, error) else None
+                pause = next(pauses, None) if _may_send_again(request, error) else None
                 if pause is None:  # what ends it says of this attempt only that it has done nothing
                     raise unknown or error from None
-            except RefusedError as error:
-                if unknown is not None and type(error) is RefusedError:  # as by a gateway that has no database for keys
-                    raise unknown from None
-                raise
             time.sleep(pause)
-
-    def _may_send_again(self, request: Request, error: LithifyError) -> bool:
-        match error:
-            case UnknownOutcomeError():
-                return _KEY in request.headers
-            case GatewayError():
-                return self._has_answered
-            case _:
-                return isinstance(error, BusyError)
 
     def _asked(self, request: Request) -> ToldAppend:
         answer = self._connection.ask(request)
@@ -128,6 +115,22 @@ class Appender:
                 "known",
                 hint=request.look,
             )
-        told = told_as(ToldAppend, json_of(answer, url), url)
-        self._has_answered = True
-        return told
+        if answer.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and answer.kind != PROBLEM:
+            raise InvalidInputError(
+                f"a proxy before the gateway at {url} takes no body of {format_bytes(len(request.body or b''))}",
+                hint=f"have it take bodies of {format_bytes(APPENDED_BYTES)}",
+            )
+        try:
+            return told_as(ToldAppend, json_of(answer, url), url)
+        except GatewayError as error:
+            raise unless_done(error, request, answer) if request.body else error from None
+
+
+def _may_send_again(request: Request, error: LithifyError) -> bool:
+    match error:
+        case UnknownOutcomeError():
+            return _KEY in request.headers
+        case GatewayError():  # nothing was done; the topic of records was looked at before, so there is a gateway
+            return bool(request.body)
+        case _:
+            return isinstance(error, BusyError)
