@@ -185,6 +185,15 @@ def test_proxies_are_not_for_this_machine(monkeypatch):
     assert "secret-of-proxy" not in repr(proxy)
 
 
+@pytest.mark.parametrize("given", ["http://me:secret-of-proxy@proxy:x", "http://proxy:99999", "http://[::1"])
+def test_a_proxy_that_is_no_address_is_refused(monkeypatch, given):
+    monkeypatch.setenv("http_proxy", given)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with pytest.raises(RefusedError, match="the proxy of the environment is not http://HOST:PORT") as refused:
+        address_of("http://outside.example")
+    assert "secret-of-proxy" not in str(refused.value)
+
+
 def test_a_proxy_gets_the_whole_address(monkeypatch):
     heard: list[tuple[str, str | None, str | None]] = []
 

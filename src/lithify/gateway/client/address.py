@@ -166,14 +166,18 @@ def _proxy(scheme: str, host: str) -> Proxy | None:
     given = proxies.get(scheme) or proxies.get("all")
     if not given or proxy_bypass(host):
         return None
-    parts = urlsplit(given if "://" in given else f"http://{given}")
-    if parts.scheme != "http" or not parts.hostname:
+    instead = "set no_proxy to the host of the gateway, to reach it directly"
+    try:
+        parts = urlsplit(given if "://" in given else f"http://{given}")
+        proxy, port = parts.hostname, parts.port or _PORTS["http"]
+    except ValueError:  # its text may have the password
+        raise RefusedError("the proxy of the environment is not http://HOST:PORT", hint=instead) from None
+    if parts.scheme != "http" or not proxy:
         raise RefusedError(
-            f"the proxy of the environment is not http://HOST:PORT: {parts.scheme}://{parts.hostname}",
-            hint="set no_proxy to the host of the gateway, to reach it directly",
+            f"the proxy of the environment is not http://HOST:PORT: {parts.scheme}://{proxy}", hint=instead
         )
     credentials = None
     if parts.username:
         credentials = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         keep_secret(unquote(parts.password or ""))
-    return Proxy(parts.hostname, parts.port or _PORTS["http"], credentials)
+    return Proxy(proxy, port, credentials)
