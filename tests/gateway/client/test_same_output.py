@@ -134,6 +134,8 @@ consume shop/orders --max -1
 consume wide --from 1
 consume wide --from 1 --follow
 consume wide --to 1
+consume pruned --to @1500
+consume pruned --partition 0 --to 9
 table nothing
 table shop/orders --partition 9
 table shop/orders --version 99
@@ -154,7 +156,10 @@ topic info shop/orders --no-such-option
 
 @pytest.fixture(scope="module")
 def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    """A warehouse with a compacted topic, one beside its log, one that is not compacted, and the URL of its gateway."""
+    """A warehouse with a compacted topic, one beside its log, one that is not compacted, and the URL of its gateway.
+
+    The topic `pruned` has no version any more of which it is known how log 1 was at an earlier time.
+    """
     folder = tmp_path_factory.mktemp("same")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("lithify.api.topic.spark_engine", lambda warehouse, *_: OracleEngine(warehouse.files))
@@ -169,6 +174,11 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]
         for name, config in configs.items():
             lake.create_topic(name, config=config).append(records)
         lake.create_topic("wide", 2)
+        pruned = lake.create_topic("pruned", 2, config={"versions.kept": 1})
+        pruned.append([lithify.Record(key=b"k", value=b"1", timestamp=1000, partition=0)])
+        for timestamp in (1000, 2000, 3000):
+            pruned.append([lithify.Record(key=b"k", value=b"1", timestamp=timestamp, partition=1)])
+            pruned.compact()
         for name in ("shop/orders", "shop/views"):
             lake.topic(name).compact()
         with lake.topic("events").reader(group="billing") as reader:

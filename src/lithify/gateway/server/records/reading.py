@@ -18,7 +18,7 @@ from lithify.model.names import LogId
 from lithify.model.topic.state import TopicState
 from lithify.rules.reading.continuation import lost_error, replaced
 from lithify.rules.reading.pieces import Reading
-from lithify.service.read.as_of import as_of_before, records_of
+from lithify.service.read.as_of import AsOf, as_of_before, records_of
 from lithify.service.read.fetch import open_logs, version_of
 
 PAGE_BYTES = 8 * 2**20
@@ -115,12 +115,20 @@ class TopicReading:
             yield Part(_nothing(self.state), Place(partition, reader.cursor()))
 
     def _up_to(self, to: int | AtTime) -> Iterator[Part]:
-        warehouse, state, compacted = self._topic.warehouse, self.state, self._query.compacted
+        warehouse, state, versions = self._topic.warehouse, self.state, self._versions(to)
+        # Of a log that no version covers, nothing before it is sent either; a page needs few of the logs.
+        for version, start in versions if self._query.max is not None else tuple(versions):
+            log = state.log(version.partition)
+            for batch in records_of(warehouse, version, start):
+                yield Part(batch.to_arrow(), Place(log.partition, Cursor.of(state, log, batch.end_offset)))
+
+    def _versions(self, to: int | AtTime) -> Iterator[tuple[AsOf, Start]]:
+        """By log, the version to read, and where to start in it."""
+        warehouse, compacted = self._topic.warehouse, self._query.compacted
         for partition in self._partitions:
-            start, log = self._checked_from(partition), state.log(partition)
-            for version in as_of_before(warehouse, state, to, partition, compacted=compacted):
-                for batch in records_of(warehouse, version, start):
-                    yield Part(batch.to_arrow(), Place(partition, Cursor.of(state, log, batch.end_offset)))
+            start = self._checked_from(partition)
+            for version in as_of_before(warehouse, self.state, to, partition, compacted=compacted):
+                yield version, start
 
 
 def _nothing(state: TopicState) -> pa.Table:
