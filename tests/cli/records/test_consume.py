@@ -54,6 +54,11 @@ def test_from_a_time(orders):
     assert places(orders("consume", "orders", "--from", "1970-01-01T00:00:02")) == FIRST + SECOND[2:]
 
 
+def test_more_than_any_log_has_is_refused(orders):
+    assert "not in the range" in orders("consume", "orders", "--max", 2**63, code=2).err
+    assert len(orders("consume", "orders", "--max", 2**63 - 1).lines) == len(orders("consume", "orders").lines)
+
+
 def test_at_most_so_many(orders):
     for most in (0, 1, 4, 8, 9, 10):
         assert places(orders("consume", "orders", "--max", most)) == (FIRST + SECOND)[:most]

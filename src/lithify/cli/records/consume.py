@@ -47,7 +47,7 @@ _TO_ALONE = "--to cannot be combined with --group, --follow or --version"
     metavar="OFFSET|TIME",
     help="Stop before this offset, or before the first record at or after this time.",
 )
-@click.option("--max", "most", type=click.IntRange(min=0), metavar="N", help="Stop after this many records.")
+@click.option("--max", "most", type=click.IntRange(0, 2**63 - 1), metavar="N", help="Stop after this many records.")
 @click.option("--follow", is_flag=True, help="Keep reading new records until interrupted.")
 @click.option("--version", type=int, metavar="VERSION", help="Read a retained version instead of the newest.")
 @click.option(
