@@ -36,6 +36,11 @@ def test_objects_are_events_and_all_else_is_text() -> None:
     assert events == [{"event": "copied"}, *({"text": text} for text in ("hello", "[1]", '{"a": NaN}', '{"a": ', "�"))]
 
 
+def test_a_number_that_json_cannot_have_is_text() -> None:
+    output = output_of(b'{"rows": 1e999}\n')
+    assert (output.events(), output.report()) == ([{"text": '{"rows": 1e999}'}], None)
+
+
 def test_only_the_last_lines_are_kept_and_the_beginnings_of_long_ones() -> None:
     lines = [json.dumps({"n": number}).encode() for number in range(KEPT_LINES * 3)]
     assert output_of(b"\n".join(lines)).events() == [{"n": n} for n in range(KEPT_LINES * 2, KEPT_LINES * 3)]

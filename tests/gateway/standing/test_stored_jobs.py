@@ -5,15 +5,18 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
+import requests
 from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
 import lithify
 from lithify import Lake
+from lithify.api.wiring.shared_place import shared_place
 from lithify.coordination.leases.database import engine_at
 from lithify.coordination.leases.gateways import jobs_sql
 from lithify.coordination.leases.gateways.jobs_sql import SqlStandingJobs, open_standing_jobs
@@ -22,6 +25,7 @@ from lithify.errors import CoordinationError, RefusedError
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.jobs.definition import JobState, StandingJob, StoredJob
 from lithify.reports.jobs import UNSEEN_MS, JobStanding, StandingJobInfo
+from support.servers.gateways import serving_gateway
 
 T = TypeVar("T")
 
@@ -142,9 +146,23 @@ def test_what_a_job_does_now(state: JobState | None, now_ms: int, paused: bool, 
 
 
 def test_a_stored_report_that_is_none_is_shown_as_none() -> None:
-    for text, report in (("{}", {}), ("[]", None), ("{", None), ("[" * 9999, None)):
+    no_number = ('{"n": NaN}', '{"n": -Infinity}', '{"n": 1e999}')
+    for text, report in (("{}", {}), *((text, None) for text in ("[]", "{", "[" * 9999, *no_number))):
         state = JobState("g", running=True, since_ms=1, seen_ms=1, report=text)
         assert StandingJobInfo.of(StoredJob(JOB, state), 1).report == report
+
+
+def test_what_is_no_text_is_listed_over_http_as_it_is(tmp_path: Path) -> None:
+    lake = lithify.open(str(tmp_path / "lake"))
+    lake.create_topic("orders")
+    words = ["hydrate", "orders", "--to", "a\udcff.db"]  # as the program gets the name of a file in Latin-1
+    lake.standing_jobs().add("table", words, every_ms=60_000)
+    jobs = open_standing_jobs(*shared_place(lake.warehouse, None))
+    (stored,) = jobs.jobs()
+    jobs.note([(stored.job, replace(RUNNING, report='{"text": "\\ud800"}'))])
+    with serving_gateway(lake) as url:
+        (info,) = requests.get(f"{url}/api/v1/standing-jobs", timeout=30).json()["items"]
+    assert (info["arguments"], info["report"]) == (words, {"text": "\ud800"})
 
 
 def test_the_python_api(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ job     202 with the job and its place, or with `Accept: text/event-stream` its 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -118,7 +119,7 @@ class _Endpoint:
             note(request.scope, run=told.get("run_id"), version=told.get("version"))
         if isinstance(result, CatalogOverview):
             return Response(msgspec.json.encode(told), media_type="application/json")
-        return JSONResponse(told)
+        return _Ascii(told)
 
     def _done(self, request: Request, job: Job, given: Mapping[str, Any]) -> Any:
         """The report of a job."""
@@ -126,6 +127,13 @@ class _Endpoint:
             return to_json(self.targets.called(self.operation, given, _listeners(job)))
         except LithifyError as error:
             raise without_names(error, request.scope) from error.__cause__
+
+
+class _Ascii(JSONResponse):
+    """Has no need of UTF-8: a word of a command line, such as the name of a file, may have half a character."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
 
 
 def _end(job: Job, state: JobState) -> dict[str, Any]:

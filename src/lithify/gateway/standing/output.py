@@ -13,9 +13,10 @@ import json
 from collections import deque
 from collections.abc import Callable
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 
 from lithify.errors.redaction import error_text, redacted_json
+from lithify.reports.jobs import printed_object
 
 KEPT_LINES = 100
 LINE_BYTES = 8_192
@@ -105,20 +106,16 @@ def _object(line: bytes) -> dict[str, Any] | None:
     """The JSON object of a line, without secrets; None if it is anything else."""
     if not line.startswith(b"{"):
         return None
+    value = printed_object(line)
     try:
-        value = redacted_json(json.loads(line, parse_constant=_refuse))
-    except (ValueError, RecursionError):
+        return None if value is None else cast("dict[str, Any]", redacted_json(value))
+    except RecursionError:
         return None
-    return value if isinstance(value, dict) else None
 
 
 def _storable(text: str) -> str:
     """As every database takes it: without NUL, and without halves of characters."""
     return text.encode("utf-8", "replace").decode().replace("\0", "�")
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(constant)
 
 
 def _text(line: bytes) -> str:

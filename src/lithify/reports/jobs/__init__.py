@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from math import isfinite
+from typing import Any, Never
 
 from lithify.model.jobs.definition import JobState, StandingJob, StoredJob
 from lithify.model.settings.units import format_duration, format_time
@@ -82,7 +83,7 @@ class StandingJobInfo(Report):
             exit_code=state.exit_code,
             error=state.error,
             error_code=state.error_code,
-            report=_object(state.report),
+            report=None if state.report is None else printed_object(state.report),
         )
 
     def page(self) -> Page:
@@ -107,13 +108,21 @@ def _standing(job: StandingJob, state: JobState | None, now_ms: int) -> JobStand
     return JobStanding.FAILING if state.failures else JobStanding.WAITING
 
 
-def _object(text: str | None) -> Mapping[str, Any] | None:
-    """What another program may have written there is not an error of the list."""
+def printed_object(text: str | bytes) -> dict[str, Any] | None:
+    """The JSON object that a run has printed; None if it is anything else, or has a number that JSON cannot have."""
     try:
-        value = None if text is None else json.loads(text)
+        value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def _finite(text: str) -> float:
+    return number if isfinite(number := float(text)) else _refuse(text)
+
+
+def _refuse(number: str) -> Never:
+    raise ValueError(number)
 
 
 def _row(info: StandingJobInfo) -> tuple[str, ...]:
