@@ -14,12 +14,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from lithify.errors import InvalidInputError
-from lithify.model.settings.secrets import is_secret
+from lithify.model.settings.secrets import is_secret, is_secret_of_service
 
 MOST_ARGUMENTS = 200
 MOST_CHARACTERS = 16_384
 """Of all arguments together."""
 LEAST_EVERY_MS = 1_000
+MOST_EVERY_MS = 36_500 * 86_400_000
+"""A hundred years: with any number the time of the next run would be none that a database takes."""
 
 _OF_THE_GATEWAY = ("--warehouse", "--catalog", "--json", "--debug", "--gateway")
 _PASSWORD = re.compile(r"://[^\s/:@]*:(?!PASSWORD@)[^\s@]+@")
@@ -96,8 +98,8 @@ def _check_end(verb: str, arguments: Sequence[str], every_ms: int | None) -> Non
     if not endless and every_ms is None:
         how = "" if VERBS[verb] is _never else ", or options with which it runs until it is stopped"
         raise InvalidInputError(f"`{verb}` ends by itself with these options", hint=f"pass --every DURATION{how}")
-    if every_ms is not None and every_ms < LEAST_EVERY_MS:
-        raise InvalidInputError(f"--every is {every_ms} ms", hint="pass at least 1s")
+    if every_ms is not None and not LEAST_EVERY_MS <= every_ms <= MOST_EVERY_MS:
+        raise InvalidInputError(f"--every is {every_ms} ms", hint="pass at least 1s, and at most a hundred years")
 
 
 def _check_size(arguments: Sequence[str]) -> None:
@@ -118,6 +120,6 @@ def _has_secret(word: str) -> bool:
     names = word.split("=")
     values = ["=".join(names[number:]) for number in range(1, len(names))]
     return any(
-        is_secret(name) and bool(value) and not value.startswith("${env:")
+        (is_secret(name) or is_secret_of_service(name)) and bool(value) and not value.startswith("${env:")
         for name, value in zip(names, values, strict=False)
     )

@@ -20,8 +20,8 @@ SECRET_NAMES = (
 """A regular expression for Python and for Java; a setting whose name has a match is a secret."""
 
 _OF_SERVICES = re.compile(
-    r"(?i)credential$|(account|api|access|storage)[-_.]?key$|\bsas\b|connection[-_]string|authorization|signature"
-    r"|cookie$|[.]x-auth"
+    r"(?i)credential$|account[-_.]?key(?![a-z])|(api|access|storage)[-_.]?key$|\bsas\b|connection[-_]string"
+    r"|authorization|signature|cookie$|[.]x-auth"
 )
 """Further names of secrets, of catalogs and stores: no client of Kafka has such a setting."""
 _PASSWORD = re.compile(r"\w[\w+.-]*://([^:/@]*):(.*)@", re.DOTALL)
@@ -39,6 +39,11 @@ def is_secret(name: str) -> bool:
     return _SECRET.search(name) is not None
 
 
+def is_secret_of_service(name: str) -> bool:
+    """The same of a setting of a catalog or a store."""
+    return _OF_SERVICES.search(name) is not None
+
+
 def hidden(text: str, settings: Mapping[str, Any]) -> str:
     """`text` without the secrets among `settings`."""
     for secret in sorted(set(_secrets(settings)), key=len, reverse=True):
@@ -52,7 +57,7 @@ def keep(settings: Mapping[str, Any]) -> None:
     for secret in _secrets(settings):
         keep_secret(secret)
     for name, value in settings.items():
-        if _OF_SERVICES.search(name):
+        if is_secret_of_service(name):
             keep_secret(value)
             user, colon, password = value.partition(":")  # a credential may be ID:SECRET
             keep_login(user if colon else "", password)
@@ -65,9 +70,9 @@ def keep(settings: Mapping[str, Any]) -> None:
             keep_secret(match[1])
         for user in _users(name):
             keep_login(settings.get(user, ""), value)
-        has_parameters = "://" in value or _OF_SERVICES.search(name)
+        has_parameters = "://" in value or is_secret_of_service(name)
         for parameter, secret in _PARAMETER.findall(f";{value}") if has_parameters else ():
-            if is_secret(parameter) or _OF_SERVICES.search(parameter) or parameter.lower() in ("sig", "pwd"):
+            if is_secret(parameter) or is_secret_of_service(parameter) or parameter.lower() in ("sig", "pwd"):
                 keep_secret(secret)
 
 
