@@ -20,7 +20,7 @@ from lithify.gateway.standing.child import Bounds, Child
 from lithify.gateway.standing.guard import processes, steady_ms
 from lithify.gateway.standing.options import StandingOptions
 from lithify.gateway.standing.output import JobOutput
-from lithify.gateway.standing.plan import LOST
+from lithify.gateway.standing.plan import LOST, STEADY_MS
 from lithify.gateway.standing.reporter import JobReporter
 from lithify.gateway.standing.runs import Runs
 from lithify.model.jobs.definition import JobState, StandingJob, StoredJob
@@ -51,18 +51,29 @@ def test_a_run_without_threads_to_read_it_is_none() -> None:
     assert processes(below=os.getpid()) == []
 
 
+class Ahead(SystemClock):
+    """A steady clock that can be put ahead."""
+
+    ahead_ms = 0
+
+    def monotonic_ms(self) -> int:
+        return super().monotonic_ms() + self.ahead_ms
+
+
 class Told:
     """The runs of one gateway, and what they tell."""
 
     def __init__(self, *program: str) -> None:
         self.events: list[JobEvent] = []
         self.notes: list[JobState] = []
-        clock, options = SystemClock(), StandingOptions("g", lease_ms=LEASE_MS, program=program)
-        reporter = JobReporter(clock, "g", self.events.append)
-        self.runs = Runs(options, clock, reporter, lambda _job, state: self.notes.append(state))
+        self.clock, options = Ahead(), StandingOptions("g", lease_ms=LEASE_MS, program=program)
+        self.reporter = JobReporter(self.clock, "g", self.events.append)
+        self.runs = Runs(options, self.clock, self.reporter, lambda _job, state: self.notes.append(state))
 
-    def step(self, until_ms: int, job: StandingJob) -> None:
-        self.runs.step({job.name: StoredJob(job, None)}, {job.name}, {job.name: until_ms}, ending=False)
+    def step(
+        self, until_ms: int, job: StandingJob, before: JobState | None = None, *, ending: bool = False
+    ) -> frozenset[str]:
+        return self.runs.step({job.name: StoredJob(job, before)}, {job.name}, {job.name: until_ms}, ending=ending)
 
 
 @pytest.mark.parametrize("program", [SLEEPER, SLOW], ids=["ends first", "is renewed first"])
@@ -77,6 +88,18 @@ def test_a_run_that_ended_as_its_lease_was_renewed_too_late_has_not_failed(progr
     assert [event.kind for event in told.events] == ["job-started", "job-stopped"]
     assert told.events[-1].facts["reason"] == LOST
     assert (told.notes[-1].failures, told.notes[-1].next_ms) == (0, None)
+
+
+def test_a_run_that_was_long_enough_forgets_failures_also_if_it_is_stopped() -> None:
+    told, until_ms = Told(*SLEEPER), steady_ms() + 3_600_000
+    failed = JobState("g", running=False, since_ms=1, seen_ms=1, failures=7)
+    told.step(until_ms, JOB, failed)
+    told.clock.ahead_ms = STEADY_MS - 60_000
+    told.step(until_ms, JOB, failed)
+    assert [note.failures for note in told.notes] == [7, 7]
+    told.clock.ahead_ms = STEADY_MS
+    waited(lambda: told.step(until_ms, JOB, failed, ending=True))
+    assert [(note.failures, note.running) for note in told.notes[-2:]] == [(0, True), (0, False)]
 
 
 def code_of(until_ms: int, said: bytes, *command: str) -> int:
@@ -101,6 +124,30 @@ def test_a_command_is_not_started_after_its_lease(tmp_path: Path) -> None:
 def test_a_command_is_started_if_its_lease_was_renewed_meanwhile() -> None:
     """The start of a guard takes long on a busy machine."""
     assert code_of(steady_ms() - 1, b"until %d\n" % (steady_ms() + 600_000), "/bin/true") == 0
+
+
+def test_what_a_command_leaves_behind_may_end_in_order(tmp_path: Path) -> None:
+    """As Spark's JVM does, which deletes its files once its program has ended."""
+    tidies = "import pathlib, sys, time; sys.stdin.read(); time.sleep(0.5); pathlib.Path(sys.argv[1]).unlink()"
+    leaves = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', *sys.argv[1:]], stdin=subprocess.PIPE)"
+    (left := tmp_path / "left").touch()
+    assert code_of(steady_ms() + 600_000, b"", sys.executable, "-c", leaves, tidies, str(left)) == 0
+    assert not left.exists()
+
+
+def test_a_run_whose_events_cannot_be_written_is_noted_and_over() -> None:
+    told = Told("/bin/true")
+
+    def breaks(event: JobEvent) -> None:
+        told.events.append(event)
+        if event.kind != "job-started":
+            raise OSError("no space left on device")
+
+    told.reporter.listener = breaks
+    told.step(steady_ms() + 600_000, JOB)
+    with pytest.raises(OSError, match="space"):
+        waited(lambda: told.step(steady_ms() + 600_000, JOB) or told.events[1:])
+    assert (told.runs.names(), told.notes[-1].running, told.notes[-1].exit_code) == ((), False, 0)
 
 
 def test_a_run_that_is_to_end_as_it_begins_gets_its_signal() -> None:

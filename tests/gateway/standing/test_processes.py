@@ -339,6 +339,37 @@ def test_a_gateway_whose_events_nobody_reads_leaves_its_jobs_to_others(
     journal.check_alone()
 
 
+def test_a_gateway_whose_events_nobody_reads_ends_its_jobs_in_order(
+    url: str, jobs: SqlStandingJobs, journal: Journal
+) -> None:
+    added(jobs, "works", journal)
+    printed = Event()
+    options = StandingOptions("a", lease_ms=600_000, program=(sys.executable, ODD_JOB))
+    hangs = StandingJobs(jobs, SystemClock(), options, Stop(), lambda _event: printed.wait(WAIT_S))
+    hangs.start()
+    try:
+        waited(lambda: journal.times("alive"))
+        hangs.close()
+        assert journal.is_silent()
+        assert len(journal.times("term")) == 1
+    finally:
+        printed.set()
+        waited(lambda: hangs.step() and not hangs.running())
+
+
+def test_a_gateway_that_is_started_by_one_who_ignores_ends_of_children_knows_how_jobs_end(
+    url: str, jobs: SqlStandingJobs, journal: Journal
+) -> None:
+    added(jobs, "fails", journal)
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        gateway = GatewayProcess(url)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    with gateway:
+        assert gateway.wait_for("job-ended", times=2)["exit_code"] == 1
+
+
 def test_a_program_that_cannot_be_started_is_tried_again(url: str, jobs: SqlStandingJobs, journal: Journal) -> None:
     added(jobs, "works", journal)
     with GatewayProcess(url, "g", "/none/such.py") as gateway:

@@ -45,7 +45,7 @@ class Bounds:
 
 
 class Child:
-    """A process, from its start to its exit code. For one thread, beside those that read its output."""
+    """A process, from its start to its exit code. For one thread; `stop` and `kill` are for any."""
 
     def __init__(
         self, command: Sequence[str], environment: Mapping[str, str], bounds: Bounds, until_ms: int, output: JobOutput
@@ -121,7 +121,7 @@ class Child:
         guard.kill([own])
 
     def _say(self, text: str) -> None:
-        with suppress(OSError):  # it has ended; one that is frozen, and whose pipe is full, needs no more
+        with suppress(OSError, ValueError):  # it has ended; one that is frozen, and whose pipe is full, needs no more
             self._stdin.write(f"{text}\n".encode())
 
 

@@ -12,7 +12,8 @@ later one. So the job has ended when another gateway may begin it, even where th
 `ORPHANED_MS`.
 
 Linux sends SIGKILL to the command if this process is killed, and makes it the parent of processes that the command
-leaves behind; they end with the command. It imports nothing but the standard library, as it starts with each run.
+leaves behind. They have `LEFT_MS` to end too, as Spark's JVM deletes its files once its program has ended. It imports
+nothing but the standard library, as it starts with each run.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import time
 from contextlib import suppress
 
 ORPHANED_MS = 2_000
+LEFT_MS = 5_000
 POLL_S = 0.1
 """Between two tries to kill what does not end at once."""
 LONGEST_WAIT_MS = 60_000
@@ -105,11 +107,11 @@ class Guard:
         self._pid = _started(self._command)
         while self._code is None:
             self._steps(self._wait_ms() / 1000)
+        left_ms = steady_ms() + LEFT_MS
         while pids := processes(below=os.getpid()):
-            kill(pids)
-            self._reap()
-            if processes(below=os.getpid()):
-                time.sleep(POLL_S)
+            if steady_ms() >= min(left_ms, self._ends()[1]):
+                kill(pids)
+            self._steps(POLL_S)
         return self._code
 
     def _steps(self, wait_s: float) -> None:

@@ -11,7 +11,7 @@ from lithify.gateway.standing.child import LOST_MS, TERMINATED_MS, Bounds, Child
 from lithify.gateway.standing.guard import NOT_STARTED
 from lithify.gateway.standing.options import StandingOptions
 from lithify.gateway.standing.output import JobOutput
-from lithify.gateway.standing.plan import LOST, delay_ms, failures_after, plan
+from lithify.gateway.standing.plan import LOST, STEADY_MS, delay_ms, failures_after, plan
 from lithify.gateway.standing.reporter import JobReporter
 from lithify.model.jobs.definition import JobState, StandingJob, StoredJob
 from lithify.ports.clock import Clock
@@ -39,7 +39,7 @@ class _Run:
 
 
 class Runs:
-    """For one thread, which calls `step`; `names`, `events` and `kill` are for any."""
+    """For one thread, which calls `step`; `names`, `events`, `end` and `kill` are for any."""
 
     def __init__(self, options: StandingOptions, clock: Clock, reporter: JobReporter, note: Note) -> None:
         self._options, self._clock, self._reporter, self._note = options, clock, reporter, note
@@ -81,12 +81,19 @@ class Runs:
             output = self._outputs.get(name)
         return [] if output is None else output.events()
 
+    def end(self) -> None:
+        """Asks all processes to end, where `step` does not: it hangs, or has ended."""
+        for run in self._left():
+            run.child.stop(ENDING_MS, self._clock.monotonic_ms())
+
     def kill(self) -> None:
         """Kills all processes at once."""
-        with self._lock:
-            left = list(self._runs.values())
-        for run in left:
+        for run in self._left():
             run.child.kill()
+
+    def _left(self) -> list[_Run]:
+        with self._lock:
+            return list(self._runs.values())
 
     def _began(self, stored: StoredJob, until_ms: int) -> bool:
         job, before = stored.job, stored.state
@@ -106,8 +113,8 @@ class Runs:
             return False
         with self._lock:
             self._runs[job.name] = _Run(job, child, output, now_ms, state, now_ms)
-        self._reporter.report(JobEventKind.STARTED, job.name, command=job.command)
         self._note(job, state)
+        self._reporter.report(JobEventKind.STARTED, job.name, command=job.command)
         return True
 
     def _renew(self, run: _Run, until_ms: int) -> None:
@@ -131,17 +138,19 @@ class Runs:
         now_ms, over = self._clock.monotonic_ms(), set()
         for name, run in list(self._runs.items()):
             if (code := run.child.ended(now_ms)) is not None:
+                with self._lock:
+                    del self._runs[name]
+                over.add(name)
                 error, error_code = run.output.error()
                 state = replace(run.state, error=error, error_code=error_code, report=run.output.report())
                 is_lost = now_ms >= min(held.get(name, 0), run.child.until_ms) - self._bounds.before_ms
                 stopped = run.stopped or (LOST if is_lost else None)
                 self._note_end(run.job, state, code, now_ms - run.begun_ms, stopped)
-                with self._lock:
-                    del self._runs[name]
-                over.add(name)
             elif now_ms - run.noted_ms >= NOTED_MS and run.stopped is None:
                 run.noted_ms = now_ms
-                run.state = replace(run.state, seen_ms=self._clock.now_ms(), report=run.output.report())
+                failures = 0 if now_ms - run.begun_ms >= STEADY_MS else run.state.failures
+                noted = replace(run.state, seen_ms=self._clock.now_ms(), failures=failures)
+                run.state = replace(noted, report=run.output.report())
                 self._note(run.job, run.state)
         return over
 
@@ -150,14 +159,14 @@ class Runs:
     ) -> None:
         now_ms = self._clock.now_ms()
         state = replace(state, running=False, since_ms=now_ms, seen_ms=now_ms, exit_code=exit_code)
-        facts = {"exit_code": exit_code, "duration_ms": lasted_ms}
+        facts: dict[str, object] = {"exit_code": exit_code, "duration_ms": lasted_ms}
         if stopped is not None:
-            self._reporter.report(JobEventKind.STOPPED, job.name, **facts, reason=stopped)
+            kind = JobEventKind.STOPPED
+            facts |= {"reason": stopped}
         else:
-            failures = failures_after(job, state.failures, exit_code, lasted_ms)
+            kind, failures = JobEventKind.ENDED, failures_after(job, state.failures, exit_code, lasted_ms)
             state = replace(state, failures=failures, next_ms=now_ms + delay_ms(job, failures))
-            more = {"error": state.error, "error_code": state.error_code}
-            self._reporter.report(
-                JobEventKind.ENDED, job.name, **facts, failures=failures, retry_ms=state.next_ms, **more
-            )
-        self._note(job, state)
+            facts |= {"failures": failures, "retry_ms": state.next_ms}
+            facts |= {"error": state.error, "error_code": state.error_code}
+        self._note(job, state)  # first, as an event may not be written
+        self._reporter.report(kind, job.name, **facts)

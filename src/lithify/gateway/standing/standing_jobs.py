@@ -10,9 +10,10 @@ decided by the gate, as everywhere. After a request to stop, `step` ends the pro
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 from contextlib import suppress
-from threading import Event, Lock, Thread
+from threading import Event, Lock, Thread, current_thread, main_thread
 
 from lithify.coordination.leases.gateways.jobs_sql import SqlStandingJobs
 from lithify.coordination.leases.keeper import LeaseKeeper
@@ -31,6 +32,8 @@ from lithify.ports.clock import Clock
 BEAT_MS = 2_000
 """The longest time between two beats: so soon a job is paused."""
 TICK_S = 0.2
+HANGS_MS = 1_000
+"""After so long without a `step`, it hangs or has ended, as where nobody reads what this program prints."""
 FAREWELL_S = 1.0
 
 
@@ -63,6 +66,8 @@ class StandingJobs:
 
     def start(self) -> None:
         """Begins, on threads of its own."""
+        if current_thread() is main_thread() and signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else, as a parent may leave it, exit codes are lost
         self._stepped_ms = self._clock.monotonic_ms()
         supervisor = Supervisor("standing jobs", self._stop, self._clock.monotonic_ms, self._reporter.defect)
         self._threads = [supervisor.start(step, self._closed) for step in (self.step, self.beat)]
@@ -74,7 +79,9 @@ class StandingJobs:
         """
         self._stop.ask("the standing jobs end")
         ends_ms = self._clock.monotonic_ms() + ENDING_MS + LOST_MS // 4
-        while self._runs.names() and self._clock.monotonic_ms() < ends_ms:
+        while self._runs.names() and (now_ms := self._clock.monotonic_ms()) < ends_ms:
+            if now_ms - self._stepped_ms > HANGS_MS:
+                self._runs.end()
             self._clock.sleep(TICK_S / 4)
         orderly = not self._runs.names()
         self._runs.kill()
