@@ -136,6 +136,19 @@ def test_what_cannot_be_a_job_is_refused_at_once(orders, words, said):
     assert orders("gateway", "job", "list").out == ""
 
 
+def test_files_that_a_job_names_are_on_machines_of_gateways(orders, tmp_path):
+    tmp_path.joinpath("folder").mkdir()
+    kafka = ("kafka", "ingest", "--topic", "orders", "--continuous", "--kafka-conf-file")
+    for number, there in enumerate(("/run/credentials/g.service/kafka.properties", tmp_path / "folder")):
+        added = orders("gateway", "job", "add", f"x{number}", "--", *kafka, there)
+        assert f"--kafka-conf-file {there}" in added.err
+    pulsar = ("pulsar", "compact", "persistent://a/b/c", "--client-conf", "/none/such")
+    orders("gateway", "job", "add", "states", "--every", "5m", "--", *pulsar)
+    assert "No such option" in orders("gateway", "job", "add", "y", "--", *kafka, "/none/such", "--wrong", code=2).err
+    # The verb itself looks for them.
+    assert "does not exist" in orders(*kafka, "/none/such", code=2).err
+
+
 def test_flags_of_the_job_are_not_those_of_the_command(orders):
     added = orders("gateway", "job", "add", "x", "--", *HYDRATE, "--continuous", "--debug", code=2)
     assert "--debug in the command line" in added.err

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import click
 
 from lithify.cli import parameters
@@ -153,7 +155,17 @@ def _check_options(arguments: tuple[str, ...]) -> None:
     # With an object of its own: this command line's flags are not the job's.
     beside = click.Context(command, parent=context, info_name=words[-1], obj=Invocation())
     with beside.scope(cleanup=False):
-        command.parse_args(beside, list(arguments[len(words) :]))
+        _without_files(command).parse_args(beside, list(arguments[len(words) :]))
+
+
+def _without_files(command: click.Command) -> click.Command:
+    """The same, but it looks for no file: those that a job names are on the machines of gateways."""
+    alike = copy(command)
+    alike.params = [copy(param) for param in command.params]
+    for param in alike.params:
+        if isinstance(param.type, click.Path):
+            param.type = click.Path(readable=False)
+    return alike
 
 
 def _summary(info: StandingJobInfo) -> str:
