@@ -9,13 +9,12 @@ from threading import Event, Thread
 from pyspark.sql import SparkSession
 
 import lithify
+from kafka.feeding import feed
 from lithify.service.round.compact import RunRequest, compact
 from support.engines.kernel import KernelEngine
 from support.kafka.broker import KafkaBroker, read_all
 from support.kafka.ingest import KafkaCopy, ingest_program, wait_for_batches
 from support.processes.programs import end
-
-KEYS = 200
 
 
 def test_an_ingest_that_is_killed_repeats_and_loses_nothing(
@@ -26,7 +25,7 @@ def test_an_ingest_that_is_killed_repeats_and_loses_nothing(
     lake = lithify.open(str(tmp_path / "lake"))
     another = KafkaCopy(lake, broker, session, topic)
     done = Event()
-    feeding = Thread(target=_feed, args=(broker, topic, done))
+    feeding = Thread(target=feed, args=(broker, topic, done))
     feeding.start()
     try:
         assert another.ingest().error is None
@@ -52,17 +51,6 @@ def test_an_ingest_that_is_killed_repeats_and_loses_nothing(
         assert {o for o in mine if o >= clean} == {o for o in theirs if o >= clean}, (
             "what no round has touched is whole"
         )
-
-
-def _feed(broker: KafkaBroker, topic: str, done: Event) -> None:
-    """Something new in every batch, but no more than can be compared: programs may be slow to start."""
-    producer, n = broker.producer(), 0
-    while not done.is_set():
-        for _ in range(10):
-            producer.produce(topic, key=b"k%d" % (n % KEYS), value=b"v%d" % n)
-            n += 1
-        producer.flush()
-        done.wait(0.05)
 
 
 def _latest(records: dict[int, tuple[bytes, bytes]]) -> dict[bytes, bytes]:
