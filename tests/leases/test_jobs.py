@@ -12,6 +12,7 @@ from lithify.coordination.leases.gateways.jobs_sql import SqlStandingJobs, open_
 from lithify.gateway.standing.output import JobOutput
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.jobs.definition import JobState, StandingJob, StoredJob
+from support.servers.postgres import Postgres
 
 shared = pytest.mark.parametrize("url", SHARED, indirect=True)
 JOB = StandingJob("in", ("hydrate", "ü \n'\udcff"), 60_000, paused=False, created_ms=5)
@@ -38,6 +39,18 @@ def test_what_a_job_prints_can_be_stored(url: str) -> None:
     assert jobs.jobs() == (StoredJob(replace(JOB, paused=True), state),)
     assert jobs.remove("in")
     assert jobs.jobs() == ()
+
+
+def test_a_database_without_an_encoding_stores_what_a_job_prints(server: Postgres) -> None:
+    """As `initdb` makes it in the locale C."""
+    server.run("CREATE DATABASE plain ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+    try:
+        jobs, state = jobs_of(server.uri("plain")), JobState("g", True, 1, 2, error="no topic ü … �")
+        assert jobs.add(JOB)
+        jobs.note([(JOB, state)])
+        assert jobs.jobs() == (StoredJob(JOB, state),)
+    finally:
+        server.drop_database("plain")
 
 
 @shared

@@ -153,6 +153,23 @@ def test_a_row_that_another_program_keeps_locked_is_not_waited_for_without_end(
     assert remote.renew("alpha", 2) == frozenset()
 
 
+def test_an_owner_that_is_frozen_within_its_transaction_keeps_nobody_from_taking_its_leases(
+    monkeypatch: pytest.MonkeyPatch, server: Postgres, database: str
+) -> None:
+    """Between its UPDATE and its COMMIT, as by SIGSTOP or on a machine that is cut off."""
+    monkeypatch.setattr(databases, "STATEMENT_S", 1)
+    monkeypatch.setattr(databases, "IDLE_S", 1)
+    other = open_coordination(server.uri(database))
+    other.take([ORDERS], {})
+    monkeypatch.setattr(databases, "ANSWER_S", 600.0)  # a frozen one shuts no socket
+    frozen = engine_at(server.uri(database)).connect()
+    try:
+        frozen.exec_driver_sql("UPDATE lithify_leases SET beats = 2")
+        assert other.take([Lease("orders", "beta", 2)], {"orders": ORDERS}) == {"orders"}
+    finally:
+        frozen.invalidate()
+
+
 def test_an_sqlite_file_that_another_program_keeps_locked_is_not_waited_for_without_end(
     impatient: None, tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@
     for a server that does not answer      CONNECT_S while connecting, then ANSWER_S: the socket is closed
     for a server that restarts             10 s, at the first connection of a process only: later ones may hold leases
     for a lock, within PostgreSQL          STATEMENT_S
+    for a process that has a lock          IDLE_S, if it is frozen or unreachable: PostgreSQL ends its transaction
     for the lock of an SQLite file         BUSY_S
 
 An operation and its one retry end within some 20 s, which is less than a lease of 30 s.
@@ -28,6 +29,8 @@ CONNECT_S = 3
 STATEMENT_S = 3
 ANSWER_S = 5.0
 """For one operation; more than `STATEMENT_S`, so that a running server reports its own timeout first."""
+IDLE_S = 5
+"""Less than an operation and its retry wait for a lock: a frozen owner of leases keeps nobody from taking them."""
 BUSY_S = 5
 """For the commits of other processes, also the catalog's where leases are in its SQLite file."""
 
@@ -98,8 +101,11 @@ def _unreadable() -> CoordinationError:
 
 
 def _postgres(url: URL) -> Engine:
-    options = f"{url.query.get('options', '')} -c statement_timeout={STATEMENT_S * 1000}".strip()
-    engine = create_engine(url, pool_timeout=CONNECT_S, connect_args={"connect_timeout": CONNECT_S, "options": options})
+    bounds = f"-c statement_timeout={STATEMENT_S * 1000} -c idle_in_transaction_session_timeout={IDLE_S * 1000}"
+    options = f"{url.query.get('options', '')} {bounds}".strip()
+    # By default texts have the encoding of the database, and those of errors are not all in it.
+    given = {"connect_timeout": CONNECT_S, "client_encoding": "utf8", "options": options}
+    engine = create_engine(url, pool_timeout=CONNECT_S, connect_args=given)
     connect_with_retries(engine, only_first=True)
     bound_answers(engine, ANSWER_S)
     return engine
