@@ -103,7 +103,7 @@ def _unreadable() -> CoordinationError:
 def _postgres(url: URL) -> Engine:
     bounds = f"-c statement_timeout={STATEMENT_S * 1000} -c idle_in_transaction_session_timeout={IDLE_S * 1000}"
     options = f"{url.query.get('options', '')} {bounds}".strip()
-    # By default texts have the encoding of the database, and those of errors are not all in it.
+    # By default texts are sent in the encoding of the database, which may lack characters that errors have.
     given = {"connect_timeout": CONNECT_S, "client_encoding": "utf8", "options": options}
     engine = create_engine(url, pool_timeout=CONNECT_S, connect_args=given)
     connect_with_retries(engine, only_first=True)
