@@ -93,6 +93,11 @@ ABOUT = {
         "The page of a gateway",
         "The page with the list of topics in Chromium, and the overview that it is made of. The topics are in memory.",
     ),
+    "gateway_memory.py": (
+        "The memory of a gateway",
+        "A gateway over a day's worth of rounds: each step appends 1,000 records to one topic, compacts it, reads it, "
+        "and asks for the overview, while the events are followed. The memory is that of the gateway's own process.",
+    ),
     "replicate.py": (
         "A fresh replica",
         "A fresh replica of 100 files against a plain copy of them, both synced to disk, in turns; then what "
