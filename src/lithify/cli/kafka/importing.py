@@ -67,8 +67,10 @@ def import_(invocation: Invocation, directories: tuple[Path, ...], null_key: str
     \b
     Examples:
       lithify kafka import /var/lib/kafka/data --topic orders
-      lithify kafka import disk1/kafka disk2/kafka --topic-pattern '.*' --into rescued/
-      lithify kafka import orders-0 --topic orders --config delete.retention.ms=7d
+      lithify kafka import disk1/kafka disk2/kafka --into rescued/ \\
+          --topic-pattern '.*'
+      lithify kafka import orders-0 --topic orders \\
+          --config delete.retention.ms=7d
     """
     given |= {"drops_keyless": null_key == "drop", "continuous": False}
 
