@@ -96,7 +96,8 @@ ABOUT = {
     "gateway_memory.py": (
         "The memory of a gateway",
         "A gateway over a day's worth of rounds: each step appends 1,000 records to one topic, compacts it, reads it, "
-        "and asks for the overview, while the events are followed. The memory is that of the gateway's own process.",
+        "and asks for the overview, while the events are followed. Measured is the gateway's own "
+        "process, without Spark's.",
     ),
     "replicate.py": (
         "A fresh replica",

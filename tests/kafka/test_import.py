@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from lithify.errors import DamagedError, InvalidInputError, RefusedError
 from lithify.reports.ingest import IngestReport
 from support.kafka.broker import KafkaBroker
 from support.kafka.ingest import KafkaCopy
+from support.servers.tcp_proxy import wait_until
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 UNCLEANED = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "1.0"}
@@ -29,7 +31,9 @@ def place(tmp_path: Path, broker: KafkaBroker, session: SparkSession) -> KafkaCo
 
 
 def files_of(place: KafkaCopy, into: Path) -> Path:
-    """The broker's directory, without other topics, as a copy of a stopped one."""
+    """The broker's directory, without other topics, as a copy of a stopped one: the ends of transactions are in it."""
+    for partition in range(2):
+        wait_until(partial(_all_is_stable, place, partition), "a transaction has no end", 30)
     into.mkdir()
     for path in place.broker.data.iterdir():
         if path.is_file() and path.name != ".lock":
@@ -37,6 +41,11 @@ def files_of(place: KafkaCopy, into: Path) -> Path:
         elif path.name.startswith(f"{place.topic}-"):
             shutil.copytree(path, into / path.name)
     return into
+
+
+def _all_is_stable(place: KafkaCopy, partition: int) -> bool:
+    ends = (place.broker.log_start_and_end(place.topic, partition, committed=only) for only in (True, False))
+    return next(ends) == next(ends)
 
 
 def imported(place: KafkaCopy, *directories: Path, **how: Any) -> IngestReport:

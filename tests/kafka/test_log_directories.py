@@ -93,6 +93,8 @@ def test_transactions_over_several_segments(broker: KafkaBroker) -> None:
     left.produce(topic, key=b"open", value=b"never committed")
     left.flush()
     produce(broker, topic, 0, 3)
+    open_from = broker.log_start_and_end(topic)[1] - 4
+    wait_until(lambda: broker.log_start_and_end(topic, committed=True)[1] == open_from, "ends are missing", 30)
     log = log_of(folder_of(broker, topic))
     assert len(log.segments) > 1
     assert records_of(log) == consumed(broker, topic)
