@@ -47,7 +47,7 @@ class Committed:
         for frame in frames_of(file, end=whole_bytes):
             if frame.position in self.passed_over:
                 continue
-            if frame.magic >= MAGIC and header_of(frame).base_offset >= self.end:
+            if frame.magic >= MAGIC and frame.offset >= self.end:
                 break
             own = [record for record in self._records(frame) if self.start <= record.offset < self.end]
             found += own
@@ -66,7 +66,7 @@ class Committed:
             return ()
         if header.is_transactional and self._is_aborted(header.producer_id, header.base_offset):
             return ()
-        return records_of(frame)
+        return records_of(frame, header)
 
     def _is_aborted(self, producer_id: int, offset: int) -> bool:
         own = self._by_producer.get(producer_id, [])

@@ -77,7 +77,7 @@ def _offsets(scan: SegmentScan, frame: Frame) -> tuple[int, int]:
     header = header_of(frame)
     scan.newest_epoch = max(scan.newest_epoch, header.leader_epoch)
     if header.is_control:
-        if (ending := transaction_end_of(frame)) is not None:
+        if (ending := transaction_end_of(frame, header)) is not None:
             scan.transactions.end(ending)
     elif header.is_transactional:
         scan.transactions.data(header.producer_id, header.base_offset)

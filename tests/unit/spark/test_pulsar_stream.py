@@ -8,14 +8,14 @@ from types import SimpleNamespace
 from lithify.errors import SourceWentBackError
 from lithify.model.message import MessageId
 from lithify.pulsar.client import ClientConfig
-from lithify.spark.pulsar import pulsar_stream
+from lithify.spark import batch_thread
 from lithify.spark.pulsar.entry_ranges import Limits
 from lithify.spark.pulsar.pulsar_stream import EntryBatch, EntryStream, Look, StreamPlan
 
 
 def test_a_topic_that_is_set_back_while_nothing_comes_ends_its_stream(monkeypatch):
     """C52: it has nothing behind the copy, so no batch would find it out."""
-    monkeypatch.setattr(pulsar_stream, "InheritableThread", Thread)  # which wants a real Spark
+    monkeypatch.setattr(batch_thread, "InheritableThread", Thread)  # which wants a real Spark
     lasts = iter([MessageId(7, 41), MessageId(7, 41), MessageId(7, 40, 3)])
     asked = []
     plan = StreamPlan(

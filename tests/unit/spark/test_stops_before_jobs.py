@@ -12,8 +12,8 @@ import pytest
 from lithify.model.message import MessageId
 from lithify.ports.source import CopyKeys, StopAsked
 from lithify.pulsar.client import ClientConfig
+from lithify.spark import batch_thread
 from lithify.spark.kafka.resync_batch import ResyncBatch
-from lithify.spark.pulsar import pulsar_stream
 from lithify.spark.pulsar.entry_ranges import Limits
 from lithify.spark.pulsar.pulsar_stream import EntryStream, Look, StreamPlan
 
@@ -48,7 +48,7 @@ class Jobs:
 
 
 def test_a_stream_of_pulsar_ends(monkeypatch):
-    monkeypatch.setattr(pulsar_stream, "InheritableThread", Thread)  # which wants a real Spark
+    monkeypatch.setattr(batch_thread, "InheritableThread", Thread)  # which wants a real Spark
     jobs = Jobs()
     plan = StreamPlan(
         config=ClientConfig("pulsar://127.0.0.1:1"),

@@ -11,6 +11,7 @@ from lithify.cli import parameters
 from lithify.cli.completing import names
 from lithify.cli.ingests import run_ingest
 from lithify.cli.invocation import Invocation, verb
+from lithify.cli.kafka.copied_topics import copied_topics, for_null_keys
 from lithify.cli.metrics_options import metrics_options
 
 
@@ -23,14 +24,7 @@ from lithify.cli.metrics_options import metrics_options
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     shell_complete=names.directories,
 )
-@click.option("--topic", "topics", multiple=True, metavar="T", help="Copy this Kafka topic. Repeatable.")
-@click.option("--topic-pattern", "pattern", metavar="REGEX", help="Copy all topics whose whole name matches.")
-@click.option(
-    "--into",
-    metavar="TOPIC|STREAM/",
-    shell_complete=names.targets,
-    help="Topic or stream that receives the copy. Default: the same name in the stream default.",
-)
+@copied_topics
 @click.option(
     "--max-records-per-trigger",
     "max_records",
@@ -38,9 +32,7 @@ from lithify.cli.metrics_options import metrics_options
     metavar="N",
     help="End a batch with the segment that brings it to this many offsets. Default: 10,000,000, or 4 GiB of segments.",
 )
-@click.option(
-    "--null-key", type=click.Choice(("reject", "drop")), default="reject", help="What to do with records without a key."
-)
+@for_null_keys
 @click.option(
     "--accept-loss", "accepts_loss", is_flag=True, help="Continue a copy behind records that the directories lack."
 )

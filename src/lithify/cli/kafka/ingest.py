@@ -12,6 +12,7 @@ from lithify.cli import parameters
 from lithify.cli.completing import names
 from lithify.cli.ingests import run_ingest
 from lithify.cli.invocation import Invocation, verb
+from lithify.cli.kafka.copied_topics import copied_topics, for_null_keys
 from lithify.cli.kafka.settings import kafka_options, kafka_settings
 from lithify.cli.metrics_options import metrics_options
 from lithify.cli.parameters import DurationType
@@ -19,14 +20,7 @@ from lithify.cli.parameters import DurationType
 
 @verb("ingest")
 @kafka_options
-@click.option("--topic", "topics", multiple=True, metavar="T", help="Copy this Kafka topic. Repeatable.")
-@click.option("--topic-pattern", "pattern", metavar="REGEX", help="Copy all topics whose whole name matches.")
-@click.option(
-    "--into",
-    metavar="TOPIC|STREAM/",
-    shell_complete=names.targets,
-    help="Topic or stream that receives the copy. Default: the same name in the stream default.",
-)
+@copied_topics
 @click.option(
     "--continuous/--available-now",
     default=False,
@@ -42,9 +36,7 @@ from lithify.cli.parameters import DurationType
     metavar="N",
     help="Copy at most this many records in one batch. Default: 10,000,000, or what takes 4 GiB in Kafka.",
 )
-@click.option(
-    "--null-key", type=click.Choice(("reject", "drop")), default="reject", help="What to do with records without a key."
-)
+@for_null_keys
 @click.option(
     "--accept-loss",
     "accepts_loss",

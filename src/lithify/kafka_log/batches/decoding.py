@@ -36,7 +36,6 @@ COLUMNS = pa.schema(
 )
 """Headers are null for a record without any, as in segments."""
 _KIND = struct.Struct(">hh")
-_COORDINATOR = struct.Struct(">hi")
 
 
 class KafkaRecord(Protocol):
@@ -82,14 +81,14 @@ def header_of(frame: Frame) -> BatchHeader:
     return header
 
 
-def records_of(frame: Frame) -> Sequence[KafkaRecord]:
+def records_of(frame: Frame, header: BatchHeader | None = None) -> Sequence[KafkaRecord]:
     """The records in a frame, in order; of a control batch its control records.
 
-    Raises `BatchError` if they are damaged.
+    `header` is what `header_of` has returned of it, if that was called. Raises `BatchError` if they are damaged.
     """
     if frame.magic < MAGIC:
         return legacy_records_of(frame)
-    header = header_of(frame)
+    header = header_of(frame) if header is None else header
     try:
         records = _read(header, decompressed(header.codec, frame.data[HEADER_BYTES:]))
     except (CodecError, CorruptRecordException, UnicodeDecodeError) as error:
@@ -98,10 +97,10 @@ def records_of(frame: Frame) -> Sequence[KafkaRecord]:
     return records
 
 
-def transaction_end_of(frame: Frame) -> TransactionEnd | None:
+def transaction_end_of(frame: Frame, header: BatchHeader | None = None) -> TransactionEnd | None:
     """The end of a transaction; None for a control batch of another kind, and for one whose record is gone."""
-    header = header_of(frame)
-    for record in records_of(frame):
+    header = header_of(frame) if header is None else header
+    for record in records_of(frame, header):
         key = record.key or b""
         if len(key) < _KIND.size:
             raise frame.error("a control record whose key is too short")

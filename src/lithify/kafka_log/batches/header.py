@@ -28,7 +28,7 @@ MAGIC: Final = 2
 NONE: Final = -1
 """The producer id, its epoch and sequence, and the leader epoch, of a batch without them."""
 
-_CODEC, _LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL, _DELETE_HORIZON = 0b111, 1 << 3, 1 << 4, 1 << 5, 1 << 6
+_CODEC, _LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0b111, 1 << 3, 1 << 4, 1 << 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +74,6 @@ class BatchHeader:
     def is_control(self) -> bool:
         """Whether its record is a marker, which ends a transaction, and no consumer gets."""
         return bool(self.attributes & _CONTROL)
-
-    @property
-    def delete_horizon_ms(self) -> int | None:
-        """When tombstones and markers of the batch may go; None before a round has seen them."""
-        return self.base_timestamp if self.attributes & _DELETE_HORIZON else None
 
     def with_records(self, records: bytes) -> bytes:
         """The whole batch: its records are encoded as the header says."""

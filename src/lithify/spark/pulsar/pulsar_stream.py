@@ -9,27 +9,18 @@ keep what is not copied yet, and no more; that an acknowledgement is lost costs 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from threading import Event, Thread
 
-from pyspark import InheritableThread
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from lithify.errors import BrokerError, EngineError, LithifyError, SourceWentBackError
-from lithify.errors.redaction import one_line
+from lithify.errors import SourceWentBackError
 from lithify.model.message import MessageId
 from lithify.model.sources.source import SourcePosition
 from lithify.model.staged import StagedLog
-from lithify.ports.source import Copying, OnBatch, StopAsked
+from lithify.ports.source import Copying, OnBatch
 from lithify.pulsar.client import ClientConfig
+from lithify.spark.batch_thread import BatchThread
 from lithify.spark.pulsar.entry_ranges import EntryRange, Limits, copy_ranges
-from lithify.spark.session.ended_session import JVM_GONE
-
-STOPS_WITHIN_S = 5.0
-"""Seconds to wait for a batch that was given up."""
-ASKS_AGAIN_S = 0.25
 
 Positions = Mapping[int, SourcePosition | None]
 
@@ -105,61 +96,24 @@ class EntryBatch:
         return self.kept_whole
 
 
-class EntryStream:
-    """A thread that calls `on_batch` for each batch. With `continuous` it does so until it is stopped."""
+class EntryStream(BatchThread):
+    """Calls `on_batch` for each batch. With `continuous` it does so until it is stopped."""
 
     def __init__(self, session: SparkSession, plan: StreamPlan, on_batch: OnBatch) -> None:
-        self._session, self._plan, self._on_batch = session, plan, on_batch
+        super().__init__(session, plan.job)
+        self._plan, self._on_batch = plan, on_batch
         self._positions = {p: start for p, start in plan.starts.items() if isinstance(start, MessageId)}
         self._published: dict[int, int | None] = dict(plan.published)
-        self._stopping = Event()
-        self._failure: Exception | None = None
-        self._thread: Thread = InheritableThread(target=self._run, name=plan.job, daemon=True)
 
-    def start(self) -> None:
-        self._thread.start()
-
-    @property
-    def is_active(self) -> bool:
-        return self._thread.is_alive()
-
-    def stop(self) -> None:
-        """Ends it in bounded time. A running batch is abandoned, unless its commit has begun.
-
-        Spark cancels the jobs that run by then, and the thread may be about to start one: so it is asked again.
-        """
-        self._stopping.set()
-        for _ in range(round(STOPS_WITHIN_S / ASKS_AGAIN_S)):
-            with suppress(PySparkException, *JVM_GONE):
-                self._session.sparkContext.cancelJobGroup(self._plan.job)
-            self._thread.join(ASKS_AGAIN_S)
-            if not self.is_active:
+    def _copy(self) -> None:
+        plan = self._plan
+        target = None if plan.continuous else plan.look()
+        while not self._stopping.is_set():
+            took = self._step(plan.look() if target is None else target)
+            if not took and not plan.continuous:
                 return
-
-    def end(self) -> LithifyError | None:
-        """The error that ended the stream, or None."""
-        match self._failure:
-            case None | LithifyError():
-                return self._failure
-            case error:
-                return EngineError(f"{self._plan.job}: {type(error).__name__}: {one_line(str(error), 300)}")
-
-    def _run(self) -> None:
-        try:
-            plan = self._plan
-            target = None if plan.continuous else plan.look()
-            while not self._stopping.is_set():
-                took = self._step(plan.look() if target is None else target)
-                if not took and not plan.continuous:
-                    return
-                if not took:
-                    self._stopping.wait(plan.interval_ms / 1000)
-        except StopAsked:
-            pass
-        except Exception as error:
-            given_up = isinstance(error, BrokerError) or not isinstance(error, LithifyError)
-            if not (self._stopping.is_set() and given_up):
-                self._failure = error
+            if not took:
+                self._stopping.wait(plan.interval_ms / 1000)
 
     def _step(self, look: Look) -> bool:
         """Copies up to what was there; False if there was nothing to copy. Raises `SourceWentBackError`."""

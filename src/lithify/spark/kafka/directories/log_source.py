@@ -26,9 +26,9 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.source import OnBatch, SourceStream
 from lithify.reports.ingest import IngestedLog, IngestNote, TellNote
 from lithify.rules.lifecycle.copies.copy_continuation import CopyContinuation, SourceWasCut, epochs_to_ask
-from lithify.spark.kafka.batch_limit import BATCH_OFFSETS
+from lithify.spark.kafka.batch_limit import BATCH_BYTES, BATCH_OFFSETS
 from lithify.spark.kafka.compared import AllSigns, CopiedSigns, Ranges, compared
-from lithify.spark.kafka.directories.log_stream import SegmentStream
+from lithify.spark.kafka.directories.log_stream import SegmentStream, batches_of
 from lithify.spark.kafka.directories.log_tasks import SegmentCopy, SegmentFile, reading, scans_of
 from lithify.spark.kafka.kafka_source import settings_like
 
@@ -139,10 +139,8 @@ class LogDirectories:
         """Raises `DamagedError` for damage that is not to be passed over."""
         logs, offsets = self.logs(topic), {p: start for p, start in starts.items() if isinstance(start, int)}
         self._check_damage(topic, logs, offsets)
-        job = f"lithify import {topic} {run_id}"
-        stream = SegmentStream(
-            self._session(), job, logs, offsets, on_batch, self._request.max_records or BATCH_OFFSETS
-        )
+        batches = batches_of(logs, offsets, BATCH_BYTES, self._request.max_records or BATCH_OFFSETS)
+        stream = SegmentStream(self._session(), f"lithify import {topic} {run_id}", batches, on_batch)
         stream.start()
         return stream
 

@@ -8,26 +8,15 @@ Only the log ends of the copy say how far it is, so that another import goes on 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from threading import Event
+from dataclasses import dataclass
 
-from pyspark import InheritableThread
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from lithify.errors import EngineError, LithifyError
-from lithify.errors.redaction import one_line
 from lithify.kafka_log.scanned_log import ScannedLog, ScannedSegment
 from lithify.model.staged import StagedLog
-from lithify.ports.source import Copying, OnBatch, StopAsked
-from lithify.spark.kafka.batch_limit import BATCH_BYTES, BATCH_OFFSETS
+from lithify.ports.source import Copying, OnBatch
+from lithify.spark.batch_thread import BatchThread
 from lithify.spark.kafka.directories.log_tasks import SegmentCopy, copied_segments
-from lithify.spark.session.ended_session import JVM_GONE
-
-STOPS_WITHIN_S = 5.0
-"""Seconds to wait for a batch that was given up."""
-ASKS_AGAIN_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,57 +75,22 @@ def _left(log: ScannedLog, start: int) -> Iterator[tuple[ScannedSegment, int]]:
             yield segment, end
 
 
-@dataclass(slots=True)
-class SegmentStream:
-    """A thread that calls `on_batch` for each batch."""
+class SegmentStream(BatchThread):
+    """Calls `on_batch` for each batch, to the end of the logs."""
 
-    session: SparkSession
-    job: str
-    logs: Mapping[int, ScannedLog]
-    starts: Mapping[int, int]
-    on_batch: OnBatch
-    most_offsets: int = BATCH_OFFSETS
-    _stopping: Event = field(default_factory=Event)
-    _failure: Exception | None = None
-    _thread: InheritableThread = field(init=False)
+    def __init__(
+        self,
+        session: SparkSession,
+        job: str,
+        batches: Iterator[tuple[tuple[SegmentCopy, ...], Mapping[int, int]]],
+        on_batch: OnBatch,
+    ) -> None:
+        """`batches` are what `batches_of` returns."""
+        super().__init__(session, job)
+        self._batches, self._on_batch = batches, on_batch
 
-    def start(self) -> None:
-        self._thread = InheritableThread(target=self._run, name=self.job, daemon=True)
-        self._thread.start()
-
-    @property
-    def is_active(self) -> bool:
-        return bool(self._thread.is_alive())
-
-    def stop(self) -> None:
-        """Ends it in bounded time. A running batch is abandoned, unless its commit has begun.
-
-        Spark cancels the jobs that run by then, and the thread may be about to start one: so it is asked again.
-        """
-        self._stopping.set()
-        for _ in range(round(STOPS_WITHIN_S / ASKS_AGAIN_S)):
-            with suppress(PySparkException, *JVM_GONE):
-                self.session.sparkContext.cancelJobGroup(self.job)
-            self._thread.join(ASKS_AGAIN_S)
-            if not self.is_active:
+    def _copy(self) -> None:
+        for copies, ends in self._batches:
+            if self._stopping.is_set():
                 return
-
-    def end(self) -> LithifyError | None:
-        """The error that ended the stream, or None."""
-        match self._failure:
-            case None | LithifyError():
-                return self._failure
-            case error:
-                return EngineError(f"{self.job}: {type(error).__name__}: {one_line(str(error), 300)}")
-
-    def _run(self) -> None:
-        try:
-            for copies, ends in batches_of(self.logs, self.starts, BATCH_BYTES, self.most_offsets):
-                if self._stopping.is_set():
-                    return
-                self.on_batch(SegmentBatch(self.session, self.job, copies, ends))
-        except StopAsked:
-            return
-        except Exception as error:
-            if not self._stopping.is_set() or isinstance(error, LithifyError):
-                self._failure = error
+            self._on_batch(SegmentBatch(self._session, self._job, copies, ends))
