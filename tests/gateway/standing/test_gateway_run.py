@@ -36,8 +36,8 @@ def test_a_table_is_kept_up_to_date_by_another_gateway_once_the_first_is_killed(
         holder, other = (first, second) if first.told("job-started") else (second, first)
         assert not other.told("job-started")
         holder.signal(signal.SIGKILL)
-        orders.append([Record(b"k2", b"2")])
         other.wait_for(lambda event: event["event"] == "job-started")
+        orders.append([Record(b"k2", b"2")])  # not before: what the first has left behind would copy it
         waited(lambda: rows(table) == 2)
         waited(lambda: lake.standing_jobs().list()[0].gateway == ("b" if other is second else "a"))
         begun, jobs = time.monotonic(), guards_of(other)
