@@ -7,7 +7,7 @@ import pytest
 from lithify.reports.events import EventKind
 from lithify.service.clock_check import trust_clock
 from lithify.service.group_reads import read_groups
-from lithify.service.look.catalog_watch import assess_topic
+from lithify.service.look.assessed_topic import assess_topic
 from support.topics.cleaner_lake import CleanerLake
 
 DAY_MS = 86_400_000

@@ -10,7 +10,7 @@ from lithify.metrics.figures import UNREADABLE, TopicFigures
 from lithify.model.failure import LogFailure
 from lithify.model.names import TopicName
 from lithify.rules.schedule.assessment import Assessment
-from lithify.service.look.catalog_watch import AssessedTopic
+from lithify.service.look.assessed_topic import AssessedTopic
 
 
 @dataclass(slots=True)

@@ -35,6 +35,7 @@ from lithify.ports.engine import RewriteEngine
 from lithify.ports.leases import Coordination
 from lithify.ports.store import Warehouse
 from lithify.reports.events import EventKind
+from lithify.service.look.assessed_topic import SharedTopics
 
 REGISTER_EVERY_S = 0.5
 COUNT_WAIT_S = 5.0
@@ -75,6 +76,10 @@ class Loop:
         supervisor.watch(workers, looks)
         self.stop.ask("there is nothing left to do")
         return supervisor.end(partial(joined, workers), self._leave, self._report_stopped)
+
+    def share(self, topics: SharedTopics) -> None:
+        """What it reads of topics is shared with other watches of this process."""
+        self.cleaner.finder.watch.shared = topics
 
     def figures(self) -> CleanerFigures:
         """What it knows now, from memory."""

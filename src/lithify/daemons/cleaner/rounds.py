@@ -31,7 +31,7 @@ from lithify.reports.rounds.round import LogReport
 from lithify.rules.schedule.agenda import TopicWork
 from lithify.rules.schedule.backoff import may_run
 from lithify.service.group_reads import read_groups
-from lithify.service.look.catalog_watch import assess_topic
+from lithify.service.look.assessed_topic import assess_topic
 from lithify.service.round.run import Run, run_rounds
 from lithify.service.round.topic_run import TopicResult
 from lithify.waits.parallel import for_each, parallel

@@ -27,7 +27,8 @@ from lithify.ports.store import Warehouse
 from lithify.rules.schedule.agenda import RequiredWork, TopicWork, required_work
 from lithify.rules.schedule.backoff import LONGEST_BACKOFF_MS, after_failure, may_run
 from lithify.service.group_reads import read_groups
-from lithify.service.look.catalog_watch import AssessedTopic, CatalogWatch, Finding, assess_topic
+from lithify.service.look.assessed_topic import AssessedTopic, assess_topic
+from lithify.service.look.catalog_watch import CatalogWatch, Finding
 
 TURN_MS = 60_000
 """How long the finding for a topic is valid while its work waits, if there is no commit."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,6 +30,7 @@ from lithify.gateway.standing.options import LEASE_MS, StandingOptions
 from lithify.metrics.cleaner_metrics import CleanerMetrics
 from lithify.metrics.registry import Registry
 from lithify.reports.events import CleanerEvent
+from lithify.service.look.assessed_topic import SharedTopics
 
 JOBS_AT_ONCE = 4
 """Beside the cleaner's rounds: they share Spark's slots."""
@@ -54,7 +56,8 @@ def _opened(lake: Lake, options: GatewayOptions, bound: BoundSocket, **cleaner: 
     tokens = gateway_tokens(lake.warehouse, url)
     given = (options.require_tokens, options.insecure_no_tokens, options.insecure_no_tls)
     listening = may_listen(bound.address, Protection(tokens.usable, tls is not None, *given))
-    events, registry = Events(), Registry(lithify.__version__, clock.now_ms, options.metrics_per_topic)
+    registry = Registry(lithify.__version__, clock.now_ms, options.metrics_per_topic)
+    events, topics = Events(), SharedTopics()
     tell = cleaner.pop("tell", lambda _event: None)
 
     def told(event: CleanerEvent) -> None:
@@ -65,35 +68,41 @@ def _opened(lake: Lake, options: GatewayOptions, bound: BoundSocket, **cleaner: 
     measured = CleanerMetrics(registry, loop.options.interval_ms)
     measured.watch(loop.figures)
     loop.reporter.progress_listener = events.proceeded
+    loop.share(topics)
     standing = StandingOptions(name, options.place, lease_ms=cleaner.get("lease_ms", LEASE_MS))
     runs = open_jobs(lake, standing, loop.stop, url, options.tell_job)
     jobs = Jobs(clock, JOBS_AT_ONCE, events.job)
     notes = append_notes_of(lake.warehouse, url)
     audited = None if options.audit is None else open_audit(options.audit, str(bound.address), loop.reporter)
     app = guarded(
-        application(Gateway(name, lake, jobs, events, url, registry.render, notes)),
+        application(Gateway(name, lake, jobs, events, url, registry.render, notes, topics)),
         listening,
         tokens,
         hosts=AllowedHosts(options.hosts),
         kind_of=kind_of,
         audit=None if audited is None else audited.file,
     )
-    choice = SparkChoice(conf={**FAIR, **(cleaner.get("spark_conf") or {})})
-
-    def warm() -> None:
-        from lithify.spark.session.warm import warm
-
-        warm(choice.factory(), tasks_at_once())
-
     scheme = "http" if tls is None else "https"
     return GatewayDaemon(
         loop,
         Serving(app, bound, tls),
         jobs,
         runs,
-        warm,
+        _warming(cleaner.get("spark_conf")),
         f"{scheme}://{bound.address}",
         listening.warnings,
         None if notes is None else ForgettingKeys(lake.warehouse, notes, loop.stop),
         audited,
     )
+
+
+def _warming(spark_conf: Mapping[str, str] | None) -> Callable[[], None]:
+    """Starts the Spark session that rounds will find, and its workers."""
+    choice = SparkChoice(conf={**FAIR, **(spark_conf or {})})
+
+    def warm() -> None:
+        from lithify.spark.session.warm import warm
+
+        warm(choice.factory(), tasks_at_once())
+
+    return warm

@@ -32,6 +32,7 @@ from lithify.gateway.server.problems import UnknownPathError, problem_of
 from lithify.gateway.server.records.append_route import AppendRoute
 from lithify.gateway.server.records.read_routes import ReadRoutes
 from lithify.gateway.server.routes import routes
+from lithify.service.look.assessed_topic import SharedTopics
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +48,13 @@ class Gateway:
     metrics: Render = no_metrics
     notes: SqlAppendNotes | None = None
     """Of appends with idempotency keys; without them keys are refused."""
+    topics: SharedTopics | None = None
+    """What its cleaner reads of topics, so that the application need not."""
 
 
 def application(gateway: Gateway) -> ASGIApp:
     """The ASGI application, which is to be behind a guard: it says what a caller may do, and who that is."""
-    watched, page = Watched(gateway.lake, gateway.events), load_page()
+    watched, page = Watched(gateway.lake, gateway.events, gateway.topics), load_page()
     live = Live(gateway.name, gateway.lake.warehouse.clock.new_id(), page.version, gateway.events, watched)
     lake = WatchedLake(gateway.lake.warehouse, watched)
     app = Starlette(

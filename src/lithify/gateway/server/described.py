@@ -107,7 +107,7 @@ def other_paths() -> dict[str, dict[str, Any]]:
             "get": _get("events", "What happens in the gateway and its catalog.", _TEXT, "text/event-stream")
         },
         "/healthz": {"get": _open("healthy", "200 while the process answers.")},
-        "/readyz": {"get": _open("ready", "200 if the catalog can be read, else 503.")},
+        "/readyz": {"get": _open("ready", "200 once all topics were read, while the catalog can be; else 503.")},
         "/metrics": {"get": _get("metrics", "The metrics in the format of Prometheus.", _TEXT, "text/plain")},
     }
 

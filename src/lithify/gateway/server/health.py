@@ -1,7 +1,7 @@
 """What monitors ask: whether the gateway lives, whether it can serve, and its metrics.
 
 /healthz    200 while the process answers
-/readyz     200 if the catalog can be read, else 503
+/readyz     200 once the catalog was read, and as long as it can be; else 503
 /metrics    in the format of Prometheus; needs the role `look` for all streams
 """
 
@@ -29,9 +29,10 @@ def health_routes(watched: Watched, metrics: Render) -> list[Route]:
     def ready(_request: Request) -> Response:
         if watched.is_due:
             watched.try_look()
-        if watched.error is None:
+        if watched.has_looked and watched.error is None:
             return JSONResponse({"status": "ok"})
-        return JSONResponse({"status": "the catalog cannot be read"}, 503, {"Retry-After": "5"})
+        why = "the catalog cannot be read" if watched.has_looked else "all topics are being read for the first time"
+        return JSONResponse({"status": why}, 503, {"Retry-After": "5"})
 
     def measured(request: Request) -> Response:
         require(request.scope, Role.LOOK)

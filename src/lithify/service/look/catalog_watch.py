@@ -15,50 +15,23 @@ error with one topic does not stop the check of the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
-from lithify.errors import DamagedError, LithifyError, UnknownTopicError, UnknownVersionError
+from lithify.errors import LithifyError, UnknownTopicError, UnknownVersionError
 from lithify.errors.defects import as_lithify_error
 from lithify.model.groups.positions import Position
-from lithify.model.groups.reads import TopicReads, groups_of, waiting_for_groups
+from lithify.model.groups.reads import groups_of, waiting_for_groups
 from lithify.model.names import TopicName
-from lithify.model.segment import Segment
 from lithify.model.topic.state import TopicState
 from lithify.ports.groups import GroupPositions, NoGroups
 from lithify.ports.store import LogStore
-from lithify.rules.schedule.assessment import Assessment, assess
-from lithify.rules.schedule.idle import assess_idle, assess_replica
 from lithify.service.group_reads import PositionsOfLook
+from lithify.service.look.assessed_topic import AssessedTopic, Segments, SharedTopics, assess_topic
 from lithify.waits.parallel import for_each, parallel
 
 T = TypeVar("T")
-
-Segments = Mapping[int, tuple[Segment, ...]]
-"""By partition, in offset order."""
-
-
-@dataclass(frozen=True, slots=True)
-class AssessedTopic:
-    """A topic at one version, and the assessments of its logs at one time."""
-
-    state: TopicState
-    assessments: Mapping[int, Assessment]
-    """By partition, of all logs that can be read."""
-    segments: Segments
-    """Of the logs whose manifests had to be opened."""
-    damaged: Mapping[int, DamagedError]
-    """By partition, why the manifests of a log cannot be read."""
-    reads: TopicReads
-    """How far the groups that the topic names have read it."""
-
-    def stands_at(self, reads: TopicReads, now_ms: int) -> bool:
-        """Whether its assessments hold at `now_ms` too: by their states alone, no log is due then."""
-        if self.segments or self.damaged or self.reads != reads:
-            return False
-        due_ms = [one.verdict.due_at_ms for one in self.assessments.values()]
-        return all(at_ms is None or now_ms < at_ms for at_ms in due_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +119,8 @@ class CatalogWatch(Generic[T]):
     groups: GroupPositions = field(default_factory=NoGroups)
     groups_error: LithifyError | None = None
     """Why the positions of groups could not be read at the last look."""
+    shared: SharedTopics | None = None
+    """What other watches of this process have read too."""
 
     def look(self, now_ms: int) -> Reads:
         """Checks every topic. Raises `WarehouseError` if the catalog cannot be reached."""
@@ -166,6 +141,8 @@ class CatalogWatch(Generic[T]):
             if known is not None:
                 seen[name] = known
         self.known, self.groups_error = seen, positions.error
+        if self.shared is not None:
+            self.shared.keep(tokens.keys())
         return Reads(len(others), opened)
 
     def replace_finding(self, name: TopicName, finding: Finding[T], now_ms: int) -> None:
@@ -186,11 +163,11 @@ class CatalogWatch(Generic[T]):
                 if not topic.stands_at(reads, now_ms):
                     topic = assess_topic(self.store, topic.state, reads, now_ms, topic.segments)
             else:
-                state = self.store.load_at(name, token)
-                same = before is not None and (before.version, before.history) == (state.version, _history(state))
-                if before is not None and same and before.rests(now_ms) and before.is_read_up_to(positions):
+                found = self._read(name, token, positions, now_ms)
+                if found is None:
+                    assert before is not None
                     return replace(before, token=token), False
-                topic = self._assessed(state, positions, now_ms)
+                topic = found
             finding = self.watcher.finding(topic, now_ms)
         except UnknownTopicError:
             return None, False
@@ -206,9 +183,26 @@ class CatalogWatch(Generic[T]):
         read = _of_partitions(positions.of(name, named), waiting)
         return Known(name, token, now_ms, finding, state.version, _history(state), named, waiting, read), opened
 
-    def _assessed(self, state: TopicState, positions: PositionsOfLook, now_ms: int) -> AssessedTopic:
+    def _read(
+        self, name: TopicName, token: str | None, positions: PositionsOfLook, now_ms: int
+    ) -> AssessedTopic | None:
+        """The topic as it is now; None if it is as it was, and rests."""
+        before = self.known.get(name)
+
+        def read(shared: AssessedTopic | None) -> AssessedTopic | None:
+            state = self.store.load_at(name, token) if shared is None else shared.state
+            same = before is not None and (before.version, before.history) == (state.version, _history(state))
+            if before is not None and same and before.rests(now_ms) and before.is_read_up_to(positions):
+                return None
+            return self._assessed(state, positions, now_ms, None if shared is None else shared.segments)
+
+        return read(None) if self.shared is None else self.shared.read(name, token, read)
+
+    def _assessed(
+        self, state: TopicState, positions: PositionsOfLook, now_ms: int, known: Segments | None
+    ) -> AssessedTopic:
         try:
-            return assess_topic(self.store, state, positions.reads(state), now_ms)
+            return assess_topic(self.store, state, positions.reads(state), now_ms, known)
         except UnknownVersionError:  # others have committed since, and that version is not kept
             newest = self.store.load(state.name)
             return assess_topic(self.store, newest, positions.reads(newest), now_ms)
@@ -252,44 +246,3 @@ def read_topics(
             by_topic[name] = read(state)
     for_each(read_one, unread, store.at_once)
     return by_topic, errors
-
-
-def assess_topic(
-    store: LogStore, state: TopicState, reads: TopicReads, now_ms: int, known: Segments | None = None
-) -> AssessedTopic:
-    """Assesses the logs of a topic, which `reads` says how far groups have read.
-
-    It opens no manifest of logs whose segments are `known`.
-
-    Raises `WarehouseError` or `UnknownVersionError`; logs whose manifests are damaged are in `damaged` (C31).
-    """
-    settings = state.round_settings
-    if not state.takes_rounds:
-        of_replica = {log.partition: assess_replica(log, settings) for log in state.logs}
-        return AssessedTopic(state, of_replica, {}, {}, reads)
-    assessments = {log.partition: assess_idle(log, settings, now_ms, reads.of(log.partition)) for log in state.logs}
-    closer = [partition for partition, assessment in assessments.items() if assessment is None]
-    segments, damaged = dict(known or {}), {}
-    unread = [partition for partition in closer if partition not in segments]
-    try:
-        segments |= _read(store, state, unread)
-    except DamagedError:
-        for partition in unread:
-            try:
-                segments |= _read(store, state, [partition])
-            except DamagedError as error:
-                damaged[partition] = error
-    for partition in closer:
-        if partition in segments:
-            log, read = state.log(partition), reads.of(partition)
-            assessments[partition] = assess(log, segments[partition], settings, now_ms, read)
-    complete = {partition: assessment for partition, assessment in assessments.items() if assessment is not None}
-    return AssessedTopic(state, complete, segments, damaged, reads)
-
-
-def _read(store: LogStore, state: TopicState, partitions: list[int]) -> Segments:
-    """Opens the manifests of these logs, if there are any."""
-    by_partition: dict[int, list[Segment]] = {partition: [] for partition in partitions}
-    for segment in store.segments(state, partitions) if partitions else ():
-        by_partition[segment.partition].append(segment)
-    return {partition: tuple(segments) for partition, segments in by_partition.items()}

@@ -19,7 +19,8 @@ from lithify.reports.overview import CatalogOverview, Standing, TopicOverview
 from lithify.rules.schedule.standing import log_standing, topic_overview, worst_first
 from lithify.service.cleaner_rates import rates_of_cleaners
 from lithify.service.documents import failures_of
-from lithify.service.look.catalog_watch import AssessedTopic, CatalogWatch, Finding
+from lithify.service.look.assessed_topic import AssessedTopic, SharedTopics
+from lithify.service.look.catalog_watch import CatalogWatch, Finding
 
 
 @dataclass(slots=True)
@@ -40,6 +41,10 @@ class StatusWatch:
 
     def __post_init__(self) -> None:
         self._watch = CatalogWatch(self.warehouse.store, self, groups=self.warehouse.groups)
+
+    def share(self, topics: SharedTopics) -> None:
+        """What it reads of topics is shared with other watches of this process."""
+        self._watch.shared = topics
 
     def overview(self, *, now_ms: int | None = None) -> CatalogOverview:
         """The state of every topic at `now_ms` or by the clock. Raises `WarehouseError` if the catalog cannot be read.

@@ -9,7 +9,8 @@ import pytest
 from lithify.errors import DamagedError, UnknownVersionError
 from lithify.model.groups.reads import NO_READS
 from lithify.model.record import Record
-from lithify.service.look.catalog_watch import AssessedTopic, CatalogWatch, Finding, assess_topic
+from lithify.service.look.assessed_topic import AssessedTopic, assess_topic
+from lithify.service.look.catalog_watch import CatalogWatch, Finding
 from lithify.service.write.append import append
 from support.topics.memory_topic import ORDERS, a_warehouse
 

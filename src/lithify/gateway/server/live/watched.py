@@ -21,6 +21,7 @@ from lithify.model.names import TopicName, in_order
 from lithify.reports.looks.cleaners import RunningCleaner
 from lithify.reports.overview import CatalogOverview, TopicOverview
 from lithify.reports.report import Reports
+from lithify.service.look.assessed_topic import SharedTopics
 from lithify.service.look.catalog_watch import read_topics
 from lithify.service.look.known_failures import KnownFailures
 from lithify.service.look.overview import StatusWatch
@@ -51,6 +52,8 @@ class Watched:
     lake: Lake
     events: Events = field(default_factory=Events)
     """Of the gateway, whose cleaner may change the failures of a topic."""
+    topics: SharedTopics | None = None
+    """What the gateway's cleaner reads of topics too."""
     _told: int = 0
     """The number of the last event that the failures are as new as."""
     _failures: KnownFailures = field(init=False)
@@ -77,6 +80,8 @@ class Watched:
     def __post_init__(self) -> None:
         self._failures, self._watch = KnownFailures(self.lake.warehouse), self.lake.watch()
         self._watch.failures = self._failures.of
+        if self.topics is not None:
+            self._watch.share(self.topics)
 
     def changed(self, topic: str) -> None:
         """A request has changed something of the topic."""
@@ -118,6 +123,11 @@ class Watched:
         """Whether there was no look within `LOOK_MS`."""
         looked_ms = self._looked_ms
         return looked_ms is None or self.lake.warehouse.clock.monotonic_ms() >= looked_ms + LOOK_MS
+
+    @property
+    def has_looked(self) -> bool:
+        """Whether a look has ended; the first one reads all topics."""
+        return self._looked_ms is not None
 
     def try_look(self) -> None:
         """A look, unless another thread does it. Keeps its error."""

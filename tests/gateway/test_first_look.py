@@ -1,0 +1,91 @@
+"""The first look of a gateway: its cleaner and its page read each topic once, and it is ready after that (C50)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from threading import Event, Thread
+
+import pytest
+import requests
+
+import lithify
+from gateway.standing.gateways import waited
+from lithify import Record
+from lithify.gateway.listening.listen import ListenAddress
+from lithify.gateway.process.opened import open_gateway
+from lithify.gateway.process.options import GatewayOptions
+
+TOPICS = 5
+
+
+@pytest.fixture
+def lake(tmp_path):
+    lake = lithify.open(str(tmp_path / "lake"))
+    for number in range(TOPICS):
+        config = {"min.compaction.lag.ms": 3_600_000}  # nothing is due: there is no Spark
+        lake.create_topic(f"orders{number}", config=config).append([Record(b"k", b"v")])
+    return lake
+
+
+@pytest.fixture
+def loads(lake, monkeypatch):
+    """How often each topic was loaded by a look."""
+    counted, store = Counter(), type(lake.warehouse.store)
+    real = store.load_at
+
+    def load_at(self, name, token):
+        counted[str(name)] += 1
+        return real(self, name, token)
+
+    monkeypatch.setattr(store, "load_at", load_at)
+    return counted
+
+
+@pytest.fixture
+def gateway(lake):
+    """The daemon of a gateway, without Spark."""
+    daemon = replace(
+        open_gateway(lake, GatewayOptions("g1", ListenAddress("127.0.0.1", 0)), interval_ms=3_600_000),
+        warm=lambda: None,
+    )
+    thread = Thread(target=daemon.run)
+    yield daemon, thread
+    daemon.stop.ask("the test ends")
+    if thread.ident is not None:
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def test_page_and_cleaner_read_each_topic_once(gateway, loads):
+    daemon, thread = gateway
+    thread.start()
+    waited(lambda: requests.get(f"{daemon.url}/readyz", timeout=30).ok)
+    waited(lambda: daemon.loop.figures().looked_ms is not None)
+    assert len(requests.get(f"{daemon.url}/api/v1/status", timeout=30).json()["topics"]) == TOPICS
+    assert loads == {f"orders{number}": 1 for number in range(TOPICS)}
+
+
+def test_it_is_not_ready_before_all_topics_were_read(lake, gateway, monkeypatch):
+    daemon, _ = gateway
+    reads, may_read, store = Event(), Event(), type(lake.warehouse.store)
+    real = store.load_at
+
+    def load_at(self, name, token):
+        reads.set()
+        assert may_read.wait(30)
+        return real(self, name, token)
+
+    monkeypatch.setattr(store, "load_at", load_at)
+    daemon.serving.start()
+    first: list[int] = []
+    probe = Thread(target=lambda: first.append(requests.get(f"{daemon.url}/readyz", timeout=30).status_code))
+    probe.start()
+    assert reads.wait(30)
+    told = requests.get(f"{daemon.url}/readyz", timeout=30)
+    answer = told.status_code, told.json()["status"], told.headers["Retry-After"]
+    assert answer == (503, "all topics are being read for the first time", "5")
+    may_read.set()
+    probe.join(30)
+    assert first == [200]
+    daemon.serving.close()
