@@ -7,11 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 from typing import Any
+
+from support.servers.tcp_proxy import wait_until
 
 HERE = Path(__file__).parent
 WAIT_S = 60.0
@@ -101,10 +102,7 @@ def is_running(pid: int) -> bool:
 
 
 def waited(for_what: Callable[[], object], within_s: float = WAIT_S) -> None:
-    ends = time.monotonic() + within_s
-    while not for_what():
-        assert time.monotonic() < ends
-        time.sleep(0.02)
+    wait_until(for_what, "it does not come", within_s)
 
 
 def kill(pid: int) -> None:

@@ -24,7 +24,8 @@ from random import SystemRandom
 
 CHUNK_BYTES = 64 * 1024
 PORTS = (20_000, 32_000)
-POLL_S = 0.05
+POLL_S, LONGEST_POLL_S = 0.05, 1.0
+"""Between two looks at what is waited for."""
 
 _REQUEST = re.compile(rb"(GET|HEAD|PUT|POST|DELETE) (\S*) HTTP/1\.1\r\n")
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
@@ -224,12 +225,18 @@ def free_port() -> int:
             return port
 
 
-def wait_until(ready: Callable[[], bool], what: str, timeout_s: float = 30.0) -> None:
-    """Waits until it is so; fails with `what` after the time."""
+def wait_until(ready: Callable[[], object], what: str, timeout_s: float = 30.0) -> None:
+    """Waits until it is so; fails with `what` after the time.
+
+    Looks take at most a fifth of a processor, or what is waited for would have the less of them: some read a log.
+    """
     deadline = time.monotonic() + timeout_s
-    while not ready():
+    while True:
+        used_s = time.process_time()
+        if ready():
+            return
         assert time.monotonic() < deadline, what
-        time.sleep(POLL_S)
+        time.sleep(min(max(POLL_S, 4 * (time.process_time() - used_s)), LONGEST_POLL_S))
 
 
 def takes_connections(port: int) -> bool:
