@@ -23,7 +23,8 @@ are a section of their own, as `backends-alone`, which `backends` on the command
 What a section prints comes when it has ended, in one piece; of a section that runs alone as it comes. At the end stand
 what failed once more, as its section may have printed it half an hour before, and the summary. The summary has each
 section's seconds on the clock, and those of processors that its processes used: only these can be compared between
-runs on a shared machine. Servers that outlive their section's command are not in them.
+runs on a shared machine. Servers that outlive their section's command are not in them, nor are JVMs of Spark: they are
+in what the machine did, which the last line says. If it never rested, only less work makes a run shorter.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from machine_time import MachineTime
 from other_pythons import other_versions
 from temporary_files import temporary_files_in_memory
 
@@ -281,7 +283,7 @@ def main() -> int:
     os.environ.pop("JAVA_TOOL_OPTIONS", None)  # its notice on stderr would be taken for output of ours
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of programs start, and would each compile it all
     signal.signal(signal.SIGTERM, interrupted)
-    begun = time.monotonic()
+    begun, machine = time.monotonic(), MachineTime.now()
     with temporary_files_in_memory():
         outcomes = run_all([section for section in everything if section.name.removesuffix(ALONE) in wanted])
     total: Counter[str] = sum((outcome.counts for outcome in outcomes), Counter())
@@ -290,7 +292,7 @@ def main() -> int:
     print("\n=== summary", *(outcome.line() for outcome in outcomes), sep="\n")
     seconds, used = time.monotonic() - begun, sum(outcome.processor_seconds for outcome in outcomes)
     counts = ", ".join(f"{count} {what}" for what, count in total.items()) or "no tests"
-    print(f"\n{counts} in {seconds:.0f} s, {used:.0f} of processors")
+    print(f"\n{counts} in {seconds:.0f} s, {used:.0f} of processors; {MachineTime.now().since(machine)}")
     return 1 if failures else 0
 
 

@@ -9,13 +9,18 @@ import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pyspark
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import check
+import machine_time
 import other_pythons
 import temporary_files
+from support.fewer_cases import bound_examples, first_cases
 from support.servers.tcp_proxy import wait_until
 
 
@@ -84,3 +89,39 @@ def test_a_link_to_the_pyspark_of_a_checkout_that_is_gone_is_made_anew(
         links = {link.name: link.readlink() for link in packages.iterdir()}
         assert links == {name: tmp_path / checkout / name for name in names}
         shutil.rmtree(tmp_path / checkout)
+
+
+def test_on_other_pythons_a_property_has_few_examples_and_a_test_its_first_parameters() -> None:
+    seen: list[int] = []
+
+    @given(st.integers())
+    @settings(max_examples=50, database=None)
+    def holds(number: int) -> None:
+        seen.append(number)
+
+    names = ("t.py::holds", "t.py::f[a]", "t.py::f[b]", "t.py::C::f[a]", "u.py::f[b]")
+    items: Any = [SimpleNamespace(nodeid=name, obj=holds) for name in names]
+    assert [item.nodeid for item in first_cases(items)] == ["t.py::holds", "t.py::f[a]", "t.py::C::f[a]", "u.py::f[b]"]
+    bound_examples(items, 3)
+    holds()
+    assert len(seen) == 3
+
+
+def test_the_version_between_others_is_the_one_that_runs_less(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(other_pythons, "environment_of", lambda _version: tmp_path)
+    commands: list[tuple[object, ...]] = []
+    monkeypatch.setattr(other_pythons, "_run", lambda *command, **_: commands.append(command))
+    for version in (versions := other_pythons.all_versions()):
+        other_pythons.check(version)
+    fewer = ["--first-cases" in command for command in commands if "pytest" in command]
+    assert fewer == [False, *[True] * (len(versions) - 2), False]
+
+
+def test_the_machine_has_worked_at_least_as_long_as_a_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    begun, used = machine_time.MachineTime.now(), time.process_time()
+    while time.process_time() - used < 0.1:
+        """It works."""
+    now = machine_time.MachineTime.now()
+    assert 0.05 < now.worked - begun.worked <= now.in_all - begun.in_all
+    monkeypatch.setattr(machine_time, "_COUNTS", tmp_path / "none")
+    assert machine_time.MachineTime.now() == machine_time.MachineTime()
