@@ -163,18 +163,6 @@ class Trial:
         self._drawn, self._output = drawn, output
         self.noticed: list[bool] = []
 
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        from hypothesis import settings  # pytest rewrites its assertions, unless it is imported before
-
-        for item in items:
-            test = getattr(item, "obj", None)
-            for place, name in (
-                (getattr(test, "__func__", test), "_hypothesis_internal_use_settings"),
-                (getattr(item, "cls", None), "settings"),  # of a state machine
-            ):
-                if isinstance(given := getattr(place, name, None), settings):
-                    setattr(place, name, settings(given, max_examples=min(EXAMPLES, given.max_examples)))
-
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         for mutant in self._drawn:
             child = os.fork()
@@ -226,7 +214,7 @@ def noticed_of(drawn: Sequence[Mutant | None], tests: Sequence[Path]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream)  # what pytest says of each failure
     trial = Trial(drawn, output)
     then = [ROOT / "tests" / folder for folder in THEN]
-    options = ["-x", "-q", "-s", "-p", "no:cacheprovider"]
+    options = ["-x", "-q", "-s", "-p", "no:cacheprovider", "--examples", str(EXAMPLES)]
     pytest.main([*options, *map(str, [*tests, *then])], plugins=[trial])
     assert len(trial.noticed) == len(drawn), f"these tests cannot be collected: {tests}"
     return sum(trial.noticed)

@@ -3,6 +3,10 @@
     scripts/other_pythons.py          on all that `requires-python` names, but the one that runs this
     scripts/other_pythons.py 3.13     on this one
 
+Syntax, the standard library and the packages differ between Pythons, not what rules make of values: so a property has
+`EXAMPLES` examples. A version between the oldest and the newest has all that the oldest has, and nothing that the newest
+has lost: there a test runs once, whatever its parameters.
+
 Each has an environment of its own in `.venv/pythons`, at the versions of the lock files. A Python is taken from the
 PATH, else from pyenv, else uv fetches it; none is left out. `just check-all --pythons` and CI call this.
 
@@ -26,14 +30,19 @@ import pyspark
 
 ROOT = Path(__file__).resolve().parent.parent
 UV = ROOT / ".venv" / "bin" / "uv"
+EXAMPLES = 10
 
 
 def other_versions() -> list[str]:
     """Those in `requires-python` of pyproject.toml, `>=3.11,<3.14` being 3.11, 3.12 and 3.13, without that of this."""
+    return [version for version in all_versions() if version != f"3.{sys.version_info.minor}"]
+
+
+def all_versions() -> list[str]:
     required = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
     bounds = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", required)
     assert bounds, f"requires-python is {required}, and not of the form >=3.11,<3.14"
-    return [f"3.{minor}" for minor in range(int(bounds[1]), int(bounds[2])) if minor != sys.version_info.minor]
+    return [f"3.{minor}" for minor in range(int(bounds[1]), int(bounds[2]))]
 
 
 def environment_of(version: str) -> Path:
@@ -85,7 +94,10 @@ def check(version: str) -> None:
     programs = environment_of(version) / "bin"
     with tempfile.TemporaryDirectory() as folder:
         _run(programs / "lithify", "demo", folder=Path(folder))
-    _run(programs / "python", "-m", "pytest", "-q", "-m", "not long", "tests/unit", "tests/formats")
+    options = ["-m", "not long", "--examples", str(EXAMPLES)]
+    if version in all_versions()[1:-1]:
+        options.append("--first-cases")
+    _run(programs / "python", "-m", "pytest", "-q", *options, "tests/unit", "tests/formats")
 
 
 def _run(*command: Path | str, folder: Path = ROOT) -> None:

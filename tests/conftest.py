@@ -1,6 +1,6 @@
 """How Hypothesis works here: the same examples on every run, so that a red test is red for everyone.
 
-`HYPOTHESIS_PROFILE=explore` looks for new ones instead, many more of them.
+`HYPOTHESIS_PROFILE=explore` looks for new ones instead, many more of them. `--examples` bounds how many.
 
 And how the JVMs of Spark do that tests start: they live for seconds, so that what a JVM spends on
 getting quick for hours (a second compiler, a collector with threads of its own) is never earned back.
@@ -31,6 +31,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from lithify.errors.redaction import KNOWN_SECRETS
+from support.fewer_cases import bound_examples, first_cases
 from support.processes.class_archive import spark_home, spark_options
 from support.processes.programs import SHORT_LIVED
 from support.servers.spark_cluster import a_cluster
@@ -51,6 +52,17 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--on-cluster", action="store_true", help="shared sessions of Spark are on a cluster")
+    parser.addoption("--examples", type=int, help="tries properties and state machines with at most so many examples")
+    parser.addoption("--first-cases", action="store_true", help="runs tests that have parameters with the first ones")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if (at_most := config.getoption("--examples")) is not None:
+        bound_examples(items, at_most)
+    if config.getoption("--first-cases"):
+        kept = first_cases(items)
+        config.hook.pytest_deselected(items=[*{*items}.difference(kept)])
+        items[:] = kept
 
 
 @pytest.fixture(scope="session")
