@@ -3,9 +3,9 @@
     scripts/other_pythons.py          on all that `requires-python` names, but the one that runs this
     scripts/other_pythons.py 3.13     on this one
 
-Syntax, the standard library and the packages differ between Pythons, not what rules make of values: so a property has
-`EXAMPLES` examples. A version between the oldest and the newest has all that the oldest has, and nothing that the newest
-has lost: there a test runs once, whatever its parameters.
+Syntax, the standard library and the packages differ between Pythons, not what rules make of values: a property has
+`EXAMPLES` examples. A version between the oldest and the newest has all that the oldest has, and nothing that the
+newest has lost: there a test runs once, whatever its parameters.
 
 Each has an environment of its own in `.venv/pythons`, at the versions of the lock files. A Python is taken from the
 PATH, else from pyenv, else uv fetches it; none is left out. `just check-all --pythons` and CI call this.
