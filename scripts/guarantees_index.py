@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,6 +34,7 @@ def promises(text: str) -> list[tuple[int, str]]:
     return [(int(rule), " ".join(promise.split())) for rule, promise in found]
 
 
+@cache
 def cited() -> dict[int, set[str]]:
     """By rule, the tests that name it: a file below `tests/`, and behind `::` the function."""
     found: dict[int, set[str]] = {}

@@ -13,6 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -130,13 +131,14 @@ class File:
         return f"{self.path}:{line} {finding}"
 
 
-def tracked() -> list[File]:
+@cache
+def tracked() -> tuple[File, ...]:
     """Text files that are, or would be, in a commit."""
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, check=True, capture_output=True
     ).stdout.decode()
     paths = [name for name in listed.split("\0") if Path(name).suffix in TEXT and (ROOT / name).is_file()]
-    return [File(name, (ROOT / name).read_text("utf-8")) for name in paths if name]
+    return tuple(File(name, (ROOT / name).read_text("utf-8")) for name in paths if name)
 
 
 def modules(*folders: str) -> list[File]:
