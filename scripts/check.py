@@ -79,12 +79,12 @@ SPLIT_THEMSELVES = ("kills",)
 """One process too, but what they start keeps two cores busy."""
 LONG = (
     "pulsar",
+    "unit",
     "gateway",
     "faults",
-    "store",
     "cli",
+    "store",
     "backends",
-    "unit",
     "replicas",
     "properties",
     "cleaner",
