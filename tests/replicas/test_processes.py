@@ -19,6 +19,7 @@ from lithify.reports.replicas.status import ReplicaStatus
 from lithify.service.replica.copied_files import COPIES_AT_ONCE
 from support.processes.cleaner_process import WAIT_S, ReplicaProcess
 from support.processes.frozen import freeze as stop
+from support.servers.tcp_proxy import wait_until
 
 pytestmark = [pytest.mark.kills, pytest.mark.timeout(600)]
 
@@ -61,10 +62,7 @@ def copies(backup: Path) -> set[Path]:
 
 
 def waited(for_what: Callable[[], object]) -> None:
-    ends = time.monotonic() + WAIT_S
-    while not for_what():
-        assert time.monotonic() < ends
-        time.sleep(0.1)
+    wait_until(for_what, "it does not come", WAIT_S)
 
 
 def freeze(frozen: ReplicaProcess, lake: Lake) -> None:

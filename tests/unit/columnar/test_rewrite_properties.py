@@ -67,9 +67,10 @@ def test_what_is_copied_are_the_survivors(tmp_path_factory: pytest.TempPathFacto
     with pytest.MonkeyPatch.context() as patch:
         for (module, name), sizes in SIZES.items():
             patch.setattr(module, name, random.choice(sizes))
+        # More than some tens of row groups take seconds.
         few_groups = writer.ROW_GROUP_RECORDS > 2 and writer.ROW_GROUP_BYTES > 200
         for number in range(random.randrange(1, 6)):
-            count = random.choice([1, 2, 9, 40, 150 if few_groups else 40])  # more than some tens of groups take seconds
+            count = random.choice([1, 2, 9, 40, 150 if few_groups else 40])
             records = some_records(random, 400 * number, count, enveloped=enveloped)
             indexed = random.random() < 0.5
             (segment,) = write_segments(folder, f"append{number}", records, schema=schema, indexes_keys=indexed)
