@@ -166,6 +166,7 @@ def with_bytes(segment: Segment, at: int, new: bytes) -> None:
     path.write_bytes(content[:at] + new + content[at + len(new) :])
 
 
+@pytest.mark.long
 def test_a_changed_byte_is_an_error_or_changes_nothing(tmp_path: Path) -> None:
     pairs = [(b"key-%d" % n, b"v" if n % 9 else None) for n in range(150)]
     segment = segment_of(tmp_path, [pairs])
