@@ -78,7 +78,7 @@ def test_a_batch_without_records_takes_a_reader_to_its_end() -> None:
     (frame,) = frames_of(io.BytesIO(empty_batch(5, 9, leader_epoch=3)))
     header = header_of(frame)
     assert (header.base_offset, header.last_offset, header.leader_epoch, header.records) == (5, 9, 3, 0)
-    assert records_of(frame) == []
+    assert not records_of(frame)
 
 
 @pytest.mark.parametrize("kind", EndKind)
@@ -168,6 +168,34 @@ def test_no_body_breaks_a_reader(body: bytes, count: int, last: int) -> None:
         return
     assert len(found) == count
     assert all(5 <= record.offset <= 5 + last for record in found)
+
+
+def varint(number: int) -> bytes:
+    """As records have it: signed, seven bits a byte."""
+    left, data = (number << 1) ^ (number >> 63), bytearray()
+    while left > 0x7F:
+        data.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes([*data, left])
+
+
+@pytest.mark.parametrize("size", [2**63 - 1, 2**63 - 40, 2**62, 2**31, -(2**63)])
+@pytest.mark.parametrize(
+    "before",
+    [varint(0) * 3, varint(0) * 3 + varint(-1), b"\0\0\0\1\1\2", b"\0\0\0\1\1\2\2k", b"\0\0", b"\0", b""],
+    ids=["key", "value", "header name", "header value", "offset", "time", "attributes"],
+)
+def test_no_size_in_a_record_breaks_a_reader(before: bytes, size: int) -> None:
+    record = before + varint(size) + bytes(30)
+    (frame,) = frames_of(io.BytesIO(BatchHeader(5, 0, 0, 0, 1).with_records(varint(len(record)) + record)))
+    with pytest.raises(BatchError):
+        records_of(frame)
+
+
+@pytest.mark.parametrize("codec", NAMES)
+def test_a_batch_without_records_is_read_whatever_its_codec(codec: int) -> None:
+    (frame,) = frames_of(io.BytesIO(BatchHeader(5, 3, 0, 0, 0, attributes=codec).with_records(b"")))
+    assert not records_of(frame)
 
 
 def test_raw_snappy_of_other_clients() -> None:
