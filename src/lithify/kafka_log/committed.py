@@ -10,7 +10,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from lithify.kafka_log.batches.decoding import KafkaRecord, columns, header_of, records_of
-from lithify.kafka_log.batches.frames import Frame, frames_of
+from lithify.kafka_log.batches.frames import Frame, WholePart, frames_in, frames_of
 from lithify.kafka_log.batches.header import MAGIC
 from lithify.kafka_log.transactions import Aborted
 
@@ -38,13 +38,13 @@ class Committed:
             by_producer.setdefault(one.producer_id, []).append(one)
         object.__setattr__(self, "_by_producer", by_producer)
 
-    def columns(self, file: BinaryIO, whole_bytes: int | None = None) -> Iterator[pa.RecordBatch]:
-        """The records in the first bytes of a segment, in order (`decoding.COLUMNS`).
+    def columns(self, file: BinaryIO, whole: WholePart | None = None) -> Iterator[pa.RecordBatch]:
+        """The records of a segment, or of a part that was scanned, in order (`decoding.COLUMNS`).
 
         Raises `BatchError` or `OSError`.
         """
         found, size = list[KafkaRecord](), 0
-        for frame in frames_of(file, end=whole_bytes):
+        for frame in frames_of(file) if whole is None else frames_in(file, whole):
             if frame.position in self.passed_over:
                 continue
             if frame.magic >= MAGIC and frame.offset >= self.end:

@@ -3,20 +3,22 @@
     batch   batch   batch (checksum wrong)   batch   ███ torn: all before it is whole
                     ╰─ damaged: named, and the next one is where its length says
 
-Every checksum is compared. Only control batches are read.
+Every checksum is compared. The offset of a batch is not under it, so it is compared with what the names of files allow.
+Records are read of control batches alone, unless it is asked whether all of them can be.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from lithify.kafka_log.batches.decoding import header_of, records_of, transaction_end_of
-from lithify.kafka_log.batches.frames import BatchError, Frame, frames_of
-from lithify.kafka_log.batches.header import MAGIC
+from lithify.kafka_log.batches.frames import BatchError, Frame, WholePart, frames_of
+from lithify.kafka_log.batches.header import MAGIC, BatchHeader
 from lithify.kafka_log.transactions import SegmentTransactions
 
 DAMAGED_NAMED_AT_MOST = 100
+ANY_OFFSETS = range(2**63 - 1)
 
 
 @dataclass(slots=True)
@@ -26,8 +28,7 @@ class SegmentScan:
     first_offset: int | None = None
     end_offset: int | None = None
     """After its last batch, whose last records may be gone."""
-    whole_bytes: int = 0
-    """Up to here frames follow one another."""
+    whole: WholePart = WholePart()
     batches: int = 0
     newest_epoch: int = -1
     transactions: SegmentTransactions = field(default_factory=SegmentTransactions)
@@ -35,50 +36,87 @@ class SegmentScan:
     """Frames that can be passed over, the first ones."""
     damaged_frames: int = 0
     broken: BatchError | None = None
-    """Why nothing after `whole_bytes` can be read; it is torn if the file ends within a batch."""
+    """Why nothing after the whole part can be read; it is torn if the file ends within a batch."""
+
+    def pass_over(self, error: BatchError) -> None:
+        self.damaged_frames += 1
+        if len(self.damaged) < DAMAGED_NAMED_AT_MOST:
+            self.damaged.append(error)
 
 
-def scanned(file: BinaryIO, *, cuts: bool = False) -> SegmentScan:
-    """Reads a segment; with `cuts` only up to its first damaged batch, as a broker does that cuts there.
+def scanned(
+    file: BinaryIO, *, cuts: bool = False, offsets: range = ANY_OFFSETS, reads_records: bool = False
+) -> SegmentScan:
+    """Reads a segment, which has no other `offsets`.
 
-    Raises `OSError`.
+    With `cuts` only up to its first damaged batch, as a broker does that cuts there. With `reads_records` batches
+    are damaged as well whose records cannot be read, though their checksums are right. Raises `OSError`.
     """
     scan = SegmentScan()
     try:
         for frame in frames_of(file):
             try:
-                _add(scan, frame)
+                batch = _checked(frame)
             except BatchError as error:
                 if cuts:
                     raise
-                scan.damaged_frames += 1
-                if len(scan.damaged) < DAMAGED_NAMED_AT_MOST:
-                    scan.damaged.append(error)
-            scan.whole_bytes = frame.end
+                scan.pass_over(error)
+            else:
+                _take(scan, batch, offsets, reads_records)
+            scan.whole = scan.whole.with_next(frame)
             scan.batches += 1
     except BatchError as error:
         scan.broken = error
     return scan
 
 
-def _add(scan: SegmentScan, frame: Frame) -> None:
-    first, end = _offsets(scan, frame)
-    if scan.end_offset is not None and first < scan.end_offset:
-        raise frame.error(f"it begins at offset {first}, before {scan.end_offset}, where the batch before it ends")
-    if scan.first_offset is None:
-        scan.first_offset = first
-    scan.end_offset = end
+class _Batch(NamedTuple):
+    """One whose checksum is right. Its `header` is None before version 2."""
+
+    frame: Frame
+    header: BatchHeader | None
+    offsets: range
 
 
-def _offsets(scan: SegmentScan, frame: Frame) -> tuple[int, int]:
+def _checked(frame: Frame) -> _Batch:
+    """Raises `BatchError` for what makes a broker cut a log that it checks."""
     if frame.magic < MAGIC:
         records = records_of(frame)
-        return records[0].offset, records[-1].offset + 1
+        return _Batch(frame, None, range(records[0].offset, records[-1].offset + 1))
     header = header_of(frame)
-    scan.newest_epoch = max(scan.newest_epoch, header.leader_epoch)
+    return _Batch(frame, header, range(header.base_offset, header.last_offset + 1))
+
+
+def _take(scan: SegmentScan, batch: _Batch, offsets: range, reads_records: bool) -> None:
+    """Adds a batch, or passes it over for what a broker does not look at."""
+    try:
+        _check_place(scan, batch, offsets)
+        if batch.header is not None:
+            if reads_records:
+                records_of(batch.frame, batch.header)
+            _add_facts(scan, batch.frame, batch.header)
+    except BatchError as error:
+        scan.pass_over(error)
+    else:
+        scan.first_offset = batch.offsets.start if scan.first_offset is None else scan.first_offset
+        scan.end_offset = batch.offsets.stop
+
+
+def _check_place(scan: SegmentScan, batch: _Batch, offsets: range) -> None:
+    own = batch.offsets
+    if own.start < offsets.start or own.stop > offsets.stop:
+        raise batch.frame.error(
+            f"it has the offsets {own.start} to {own.stop - 1}, but its file {offsets.start} to {offsets.stop - 1}"
+        )
+    if scan.end_offset is not None and own.start < scan.end_offset:
+        why = f"it begins at offset {own.start}, before {scan.end_offset}, where the batch before it ends"
+        raise batch.frame.error(why)
+
+
+def _add_facts(scan: SegmentScan, frame: Frame, header: BatchHeader) -> None:
     if header.is_control:
         if (ending := transaction_end_of(frame, header)) is not None:
             scan.transactions.end(ending)
     elif header.is_transactional:
         scan.transactions.data(header.producer_id, header.base_offset)
-    return header.base_offset, header.last_offset + 1
+    scan.newest_epoch = max(scan.newest_epoch, header.leader_epoch)

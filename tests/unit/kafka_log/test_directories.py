@@ -20,7 +20,7 @@ from lithify.kafka_log.directories.checkpoints import (
     topic_id_in,
 )
 from lithify.kafka_log.directories.folders import is_in_use, log_directory
-from lithify.kafka_log.directories.segment_names import in_place, segment_names
+from lithify.kafka_log.directories.segment_names import in_place, offsets_of, segment_names
 
 
 def name(base: int, end: str = "") -> str:
@@ -65,6 +65,12 @@ def test_segments_are_in_order_and_other_files_are_none() -> None:
     names = segment_names([name(20), name(0), name(0, ".deleted"), "00000000000000000000.index", "0.log", "x.log"])
     assert (list(names.segments), names.swaps) == ([0, 20], {})
     assert in_place(names, {}) == {0: name(0), 20: name(20)}
+    assert not segment_names([name(2**63 - 1), name(10**19), "".join("\u0663" for _ in range(20)) + ".log"]).segments
+
+
+def test_the_offsets_that_a_segment_can_have() -> None:
+    assert offsets_of([0, 20]) == [range(20), range(20, 20 + 2**31)]
+    assert (offsets_of([]), offsets_of([2**63 - 9])) == ([], [range(2**63 - 9, 2**63 - 1)])
 
 
 def test_a_swap_takes_the_place_of_all_that_it_covers() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import struct
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from lithify.kafka_log import committed
 from lithify.kafka_log.batches.decoding import EndKind
 from lithify.kafka_log.batches.frames import BatchError
+from lithify.kafka_log.batches.header import BatchHeader
 from lithify.kafka_log.committed import Committed
 from lithify.kafka_log.segment_scan import scanned
 from lithify.kafka_log.transactions import transactions_of
@@ -64,7 +66,7 @@ def test_a_damaged_batch_is_named_and_can_be_passed_over() -> None:
     assert [(error.position, error.what) for error in scan.damaged] == [
         (len(first), "the checksum of a batch is wrong")
     ]
-    assert (scan.end_offset, scan.batches, scan.damaged_frames, scan.whole_bytes) == (3, 3, 1, len(data))
+    assert (scan.end_offset, scan.batches, scan.damaged_frames, scan.whole.end) == (3, 3, 1, len(data))
     with pytest.raises(BatchError):
         [*Committed(0, 3).columns(io.BytesIO(data))]
     (part,) = Committed(0, 3, passed_over={len(first)}).columns(io.BytesIO(data))
@@ -75,8 +77,8 @@ def test_a_torn_end_is_told_and_all_before_it_read() -> None:
     data = batch(0, b"a") + batch(1, b"b")[:-1]
     scan = scanned(io.BytesIO(data))
     assert scan.broken is not None and scan.broken.is_torn
-    assert (scan.end_offset, scan.whole_bytes) == (1, len(batch(0, b"a")))
-    (part,) = Committed(0, 1).columns(io.BytesIO(data), scan.whole_bytes)
+    assert (scan.end_offset, scan.whole.end) == (1, len(batch(0, b"a")))
+    (part,) = Committed(0, 1).columns(io.BytesIO(data), scan.whole)
     assert part.column("value").to_pylist() == [b"a"]
 
 
@@ -98,3 +100,42 @@ def test_what_is_in_memory_at_once_is_bounded(monkeypatch: pytest.MonkeyPatch) -
     assert [part.num_rows for part in Committed(0, 5).columns(io.BytesIO(data))] == [2, 2, 1]
     monkeypatch.setattr(committed, "BYTES_AT_ONCE", 1)
     assert [part.num_rows for part in Committed(0, 5).columns(io.BytesIO(data))] == [1] * 5
+
+
+def moved(data: bytes, offset: int) -> bytes:
+    """A batch whose checksum is right: it does not cover the offset."""
+    return struct.pack(">q", offset) + data[8:]
+
+
+@pytest.mark.parametrize("cuts", [False, True])
+@pytest.mark.parametrize(
+    ("offset", "told"),
+    [(2**40 + 1, "offsets 1099511627777 to 1099511627777"), (4, "4 to 4"), (-9, "negative"), (2**63 - 1, "")],
+)
+def test_offsets_that_a_file_cannot_have_are_damage_which_no_broker_cuts(cuts: bool, offset: int, told: str) -> None:
+    data = batch(5, b"a") + moved(batch(6, b"b"), offset) + batch(7, b"c")
+    scan = scanned(io.BytesIO(data), cuts=cuts and offset > 0, offsets=range(5, 9))
+    assert [error.position for error in scan.damaged] == [len(batch(5, b"a"))] and told in scan.damaged[0].what
+    assert (scan.end_offset, scan.broken) == (8, None)
+
+
+def test_a_file_that_has_changed_since_it_was_scanned_is_refused() -> None:
+    first, second, other = batch(0, b"a"), batch(1, b"b"), batch(1, b"c")
+    scan = scanned(io.BytesIO(first + second))
+    for changed in (first, first + other, second, b"", moved(first, 7) + second):
+        with pytest.raises(BatchError, match="not those that it had"):
+            [*Committed(0, 9).columns(io.BytesIO(changed), scan.whole)]
+    (grown,) = Committed(0, 9).columns(io.BytesIO(first + second + batch(2, b"d")), scan.whole)
+    assert grown.column("offset").to_pylist() == [0, 1]
+
+
+def test_records_that_cannot_be_read_are_damage_if_it_is_asked() -> None:
+    unknown = BatchHeader(1, 0, 0, 0, 1, attributes=7).with_records(b"?")
+    data = batch(0, b"a") + unknown + batch(2, b"c")
+    assert not scanned(io.BytesIO(data)).damaged
+    scan = scanned(io.BytesIO(data), cuts=True, reads_records=True)
+    assert [(error.position, error.what) for error in scan.damaged] == [
+        (len(batch(0, b"a")), "its codec 7 is not known")
+    ]
+    (part,) = Committed(0, 3, passed_over={scan.damaged[0].position}).columns(io.BytesIO(data), scan.whole)
+    assert part.column("offset").to_pylist() == [0, 2]

@@ -12,6 +12,7 @@ import struct
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, BinaryIO, Final, NamedTuple
+from zlib import crc32
 
 from lithify.kafka_log.batches.header import HEADER_BYTES, LENGTH_END
 
@@ -57,6 +58,29 @@ class Frame(NamedTuple):
 
     def error(self, what: str) -> BatchError:
         return BatchError(what, self.position)
+
+
+class WholePart(NamedTuple):
+    """The part of a file, from its first byte to `end`, in which frames follow one another.
+
+    `heads` is a checksum of all of them, by their first bytes: in these are their own checksums.
+    """
+
+    end: int = 0
+    heads: int = 0
+
+    def with_next(self, frame: Frame) -> WholePart:
+        return WholePart(frame.end, crc32(frame.data[:HEADER_BYTES], self.heads))
+
+
+def frames_in(file: BinaryIO, whole: WholePart) -> Iterator[Frame]:
+    """The frames of a part that was read before. Raises `BatchError`, after the last one, if they are others now."""
+    found = WholePart()
+    for frame in frames_of(file, end=whole.end):
+        found = found.with_next(frame)
+        yield frame
+    if found != whole:
+        raise BatchError("its batches are not those that it had when it was scanned", found.end)
 
 
 def frames_of(file: BinaryIO, position: int = 0, end: int | None = None) -> Iterator[Frame]:

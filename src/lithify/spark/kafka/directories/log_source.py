@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from lithify.errors import DamagedError, InvalidInputError, RefusedError, UnknownSourceError
 from lithify.kafka_log.directories.checkpoints import CheckpointError
 from lithify.kafka_log.directories.folders import LogDirectory, LogFolder, is_in_use, log_directory
-from lithify.kafka_log.directories.segment_names import in_place, segment_names
+from lithify.kafka_log.directories.segment_names import in_place, offsets_of, segment_names
 from lithify.kafka_log.scanned_log import ScannedLog, ScannedSegment, is_checked, scanned_log
 from lithify.kafka_log.segment_scan import DAMAGED_NAMED_AT_MOST
 from lithify.model.settings.units import plural
@@ -164,13 +164,15 @@ class LogDirectories:
     def _files(self, folder: LogFolder) -> list[tuple[int, SegmentFile]]:
         with reading(folder.path):
             names = segment_names(path.name for path in folder.path.iterdir())
-        swaps = [SegmentFile(folder.path / name, cuts=False) for name in names.swaps.values()]
+        swaps = [SegmentFile(folder.path / name) for name in names.swaps.values()]
         ends = [scan.end_offset or 0 for scan in scans_of(self._session(), swaps).values()] if swaps else []
         placed = in_place(names, dict(zip(names.swaps, ends, strict=True)))
         checked = is_checked([*placed], folder.recovery_point, was_shut_down=folder.path in self._shut_down)
+        told = (offsets_of([*placed]), placed.values(), checked)
+        reads = self._request.skip_damaged  # else an error names the first that cannot be read
         return [
-            (base, SegmentFile(folder.path / name, cuts))
-            for (base, name), cuts in zip(placed.items(), checked, strict=True)
+            (offsets.start, SegmentFile(folder.path / name, cuts, offsets, reads))
+            for offsets, name, cuts in zip(*told, strict=True)
         ]
 
     def _source_logs(self, topic: str) -> Mapping[int, SourceLog]:
@@ -184,7 +186,7 @@ class LogDirectories:
             log = self.logs(topic)[partition]
             segments = (s for s in log.segments if s.base_offset < end and s.end_offset > start)
             copies = (
-                SegmentCopy(partition, s.path, s.scan.whole_bytes, s.committed(start, end, log.transactions))
+                SegmentCopy(partition, s.path, s.scan.whole, s.committed(start, end, log.transactions))
                 for s in segments
             )
             found[partition] = {

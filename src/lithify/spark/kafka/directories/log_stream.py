@@ -56,9 +56,9 @@ def batches_of(
     for _, partition, segment, end in left:
         start = max(starts[partition], segment.base_offset)
         committed = segment.committed(start, end, logs[partition].transactions)
-        copies.append(SegmentCopy(partition, segment.path, segment.scan.whole_bytes, committed))
+        copies.append(SegmentCopy(partition, segment.path, segment.scan.whole, committed))
         ends[partition] = end
-        size, offsets = size + segment.scan.whole_bytes, offsets + end - start
+        size, offsets = size + segment.scan.whole.end, offsets + end - start
         if size >= most_bytes or offsets >= most_offsets:
             yield tuple(copies), ends
             copies, ends, size, offsets = [], {}, 0, 0

@@ -19,9 +19,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lithify.columnar.segment.schema import PARTITION
 from lithify.errors import DamagedError, InvalidInputError, LithifyError
-from lithify.kafka_log.batches.frames import BatchError
+from lithify.kafka_log.batches.frames import BatchError, WholePart
 from lithify.kafka_log.committed import Committed
-from lithify.kafka_log.segment_scan import SegmentScan, scanned
+from lithify.kafka_log.segment_scan import ANY_OFFSETS, SegmentScan, scanned
 from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying
 from lithify.spark.kafka.copied_logs import RESULT, results_of, staged_by
@@ -30,25 +30,27 @@ from lithify.spark.tasks import PAYLOAD, columns, job_errors, placed_tasks, task
 
 @dataclass(frozen=True, slots=True)
 class SegmentFile:
-    """A file to scan; `cuts` says whether the scan ends at its first damaged batch."""
+    """A file to scan, as `scanned` does it."""
 
     path: Path
-    cuts: bool
+    cuts: bool = False
+    offsets: range = ANY_OFFSETS
+    reads_records: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentCopy:
-    """Records of one file, which is whole up to `whole_bytes`."""
+    """Records of one file, in the part of it that is whole."""
 
     partition: int
     path: Path
-    whole_bytes: int
+    whole: WholePart
     committed: Committed
 
     def tables(self) -> Iterator[pa.Table]:
         """The columns that `append` accepts. Raises `InvalidInputError` or `DamagedError`."""
         with reading(self.path), self.path.open("rb") as file:
-            for part in self.committed.columns(file, self.whole_bytes):
+            for part in self.committed.columns(file, self.whole):
                 yield pa.Table.from_batches([part]).append_column(
                     pa.field(PARTITION, pa.int32()), pa.array([self.partition] * part.num_rows, pa.int32())
                 )
@@ -79,7 +81,9 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except BatchError as error:
         raise DamagedError(
-            f"{path}, byte {error.position}: {error.what}", hint="it has changed since it was scanned: start again"
+            f"{path}, byte {error.position}: {error.what}",
+            hint="start again, if the file has changed; else give the directory of another replica, or leave out what "
+            "is damaged with --skip-damaged",
         ) from error
     except OSError as error:
         raise InvalidInputError(
@@ -91,7 +95,8 @@ def reading(path: Path) -> Iterator[None]:
 def _scanned(file: SegmentFile) -> tuple[Path, SegmentScan | LithifyError]:
     try:
         with reading(file.path), file.path.open("rb") as opened:
-            return file.path, scanned(opened, cuts=file.cuts)
+            scan = scanned(opened, cuts=file.cuts, offsets=file.offsets, reads_records=file.reads_records)
+            return file.path, scan
     except LithifyError as error:
         return file.path, error
 
