@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
-import subprocess
-import sys
+import os
+import re
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from lithify.kafka_log.directories.checkpoints import (
 )
 from lithify.kafka_log.directories.folders import is_in_use, log_directory
 from lithify.kafka_log.directories.segment_names import in_place, offsets_of, segment_names
+from support.kafka.locked import locked
 
 
 def name(base: int, end: str = "") -> str:
@@ -44,6 +44,7 @@ def test_checkpoints() -> None:
         ("0\n1\norders 0\n", "other than 3 words"),
         ("0\n1\norders 0 x\n", "'x' is not a number"),
         ("0\nx\n", "'x' is not a number"),
+        ("0\n1\norders 0 9223372036854775808\n", "'9223372036854775808' is not a number"),
     ],
 )
 def test_checkpoints_that_no_broker_writes(text: str, why: str) -> None:
@@ -104,6 +105,50 @@ def test_folders(tmp_path: Path) -> None:
     assert (folder.topic, folder.partition, folder.topic_id, folder.first_dirty) == ("orders", 0, "id", 8)
 
 
+def test_folders_have_the_names_by_which_a_broker_finds_them(tmp_path: Path) -> None:
+    """Whatever other files lie beside them, and wherever a link leads."""
+    logs, elsewhere = tmp_path / "logs-7", tmp_path / "elsewhere" / "moved"
+    (logs / "orders-0").mkdir(parents=True)
+    elsewhere.mkdir(parents=True)
+    (logs / "server.log").write_text("INFO started")
+    (logs / "orders-1").symlink_to(_with_segment(elsewhere))
+    (logs / "orders-\u0663").mkdir()
+    (logs / "orders-2").symlink_to(tmp_path / "nowhere")
+    (logs / "orders-3").symlink_to(logs / "orders-3")
+    assert [(one.path.name, one.partition) for one in log_directory(logs).folders] == [("orders-0", 0), ("orders-1", 1)]
+    (tmp_path / "latest").symlink_to(_with_segment(logs / "orders-0"))
+    for path in (tmp_path / "latest", logs / "orders-1"):
+        assert [one.topic for one in log_directory(path).folders] == ["orders"]
+
+
+def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
+    folder = tmp_path / "orders-0"
+    folder.mkdir()
+    os.mkfifo(tmp_path / ".lock")
+    with pytest.raises(OSError, match="not a regular file"):
+        is_in_use(tmp_path)
+    for place in (tmp_path / "cleaner-offset-checkpoint", folder / "partition.metadata"):
+        for make in (os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")):
+            make(place)
+            with pytest.raises(OSError, match="not a regular file") as told:
+                log_directory(tmp_path)
+            assert told.value.filename == str(place)
+            (place.rmdir if place.is_dir() else place.unlink)()
+    endless = tmp_path / "meta.properties"
+    with endless.open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(OSError, match="more than 67108864 bytes"):
+        log_directory(tmp_path)
+
+
+def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "orders-0" / "leader-epoch-checkpoint"
+    checkpoint.parent.mkdir()
+    checkpoint.write_text("0\n2\n0 0\n")
+    with pytest.raises(CheckpointError, match=f"^{re.escape(str(checkpoint))}: it states 2 entries, but has 1$"):
+        log_directory(tmp_path)
+
+
 def _with_segment(folder: Path) -> Path:
     (folder / name(0)).touch()
     return folder
@@ -113,15 +158,6 @@ def test_a_directory_that_another_process_has_locked_is_in_use(tmp_path: Path) -
     assert not is_in_use(tmp_path)
     (tmp_path / ".lock").touch()
     assert not is_in_use(tmp_path)
-    locks = (
-        f"import fcntl, sys; lock = open({str(tmp_path / '.lock')!r}, 'wb'); "
-        f"fcntl.lockf(lock, {fcntl.LOCK_EX}); print('locked', flush=True); sys.stdin.read()"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", locks], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as other:
-        assert other.stdout is not None and other.stdout.readline() == "locked\n"
+    with locked(tmp_path):
         assert is_in_use(tmp_path)
-        assert other.stdin is not None
-        other.stdin.close()
     assert not is_in_use(tmp_path)

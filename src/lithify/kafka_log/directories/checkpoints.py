@@ -86,6 +86,6 @@ def _entries(text: str, width: int) -> list[list[str]]:
 
 def _number(text: str) -> int:
     text = text.strip()
-    if not (text.isascii() and text.removeprefix("-").isdigit() and len(text) < 20):
+    if not (text.isascii() and text.removeprefix("-").isdigit() and len(text) < 21 and abs(int(text)) < 2**63):
         raise CheckpointError(f"{text[:20]!r} is not a number")
     return int(text)

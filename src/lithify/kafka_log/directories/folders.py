@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import fcntl
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from lithify.kafka_log.directories.checkpoints import (
     CLEANER,
@@ -23,14 +23,19 @@ from lithify.kafka_log.directories.checkpoints import (
     METADATA,
     RECOVERY_POINT,
     REPLICATED,
+    CheckpointError,
     EpochStart,
     epochs_in,
     offsets_in,
     properties_in,
     topic_id_in,
 )
+from lithify.kafka_log.directories.files import opened, text_of
+from lithify.kafka_log.directories.segment_names import segment_names
 
-_FOLDER = re.compile(r"([a-zA-Z0-9._-]{1,249})-(\d{1,10})")
+Noted = TypeVar("Noted")
+
+_FOLDER = re.compile(r"([a-zA-Z0-9._-]{1,249})-([0-9]{1,10})")
 _LOCK = ".lock"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 """A broker that stops in order leaves it, and removes it when it starts."""
@@ -68,49 +73,53 @@ class LogDirectory:
 
 
 def is_in_use(path: Path) -> bool:
-    """Whether a broker that runs on this machine has the directory."""
+    """Whether a broker that runs on this machine has the directory. Raises `OSError`."""
     try:
-        with (path / _LOCK).open("rb") as lock:
-            fcntl.lockf(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        lock = opened(path / _LOCK)
     except FileNotFoundError:
         return False
-    except (BlockingIOError, PermissionError):
-        return True
+    with lock:
+        try:
+            fcntl.lockf(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            return True
     return False
 
 
 def log_directory(path: Path) -> LogDirectory:
     """What there is in a directory, or in one folder of it. Raises `OSError` or `CheckpointError`."""
-    is_folder = any(path.glob("*.log"))
+    entries = sorted(path.iterdir())
+    names = segment_names(each.name for each in entries)
+    is_folder = bool(names.segments or names.swaps)
     root = path.resolve().parent if is_folder else path
-    checkpoints = {
-        name: offsets_in(text)
-        for name in (CLEANER, LOG_START, RECOVERY_POINT, REPLICATED)
-        if (text := _text(root / name)) is not None
-    }
-    cluster = properties_in(_text(root / META_PROPERTIES) or "").get("cluster.id")
-    places = [path] if is_folder else [each for each in sorted(path.iterdir()) if each.is_dir()]
-    folders = (_folder(each, cluster, checkpoints) for each in places)
+    noted = ((name, _noted(root / name, offsets_in)) for name in (CLEANER, LOG_START, RECOVERY_POINT, REPLICATED))
+    checkpoints = {name: offsets for name, offsets in noted if offsets is not None}
+    cluster = (_noted(root / META_PROPERTIES, properties_in) or {}).get("cluster.id")
+    if is_folder:
+        name = path.name if _FOLDER.fullmatch(path.name) else path.resolve().name
+        places = {path: name}
+    else:
+        places = {each: each.name for each in entries if each.is_dir()}
+    folders = (_folder(each, name, cluster, checkpoints) for each, name in places.items())
     was_shut_down = (root / CLEAN_SHUTDOWN).exists()
     return LogDirectory(path, tuple(one for one in folders if one is not None), was_shut_down)
 
 
 def _folder(
-    path: Path, cluster: str | None, checkpoints: Mapping[str, Mapping[tuple[str, int], int]]
+    path: Path, name: str, cluster: str | None, checkpoints: Mapping[str, Mapping[tuple[str, int], int]]
 ) -> LogFolder | None:
-    match = _FOLDER.fullmatch(path.resolve().name)
+    match = _FOLDER.fullmatch(name)
     if match is None:
         return None
     topic, partition = match[1], int(match[2])
-    noted = {name: checkpoints.get(name, {}).get((topic, partition)) for name in checkpoints}
-    metadata, epochs = _text(path / METADATA), _text(path / EPOCHS)
+    noted = {name: offsets.get((topic, partition)) for name, offsets in checkpoints.items()}
     return LogFolder(
         path,
         topic,
         partition,
         cluster,
-        None if metadata is None else topic_id_in(metadata),
-        () if epochs is None else epochs_in(epochs),
+        _noted(path / METADATA, topic_id_in),
+        _noted(path / EPOCHS, epochs_in) or (),
         noted.get(LOG_START),
         noted.get(CLEANER),
         noted.get(RECOVERY_POINT),
@@ -118,7 +127,11 @@ def _folder(
     )
 
 
-def _text(path: Path) -> str | None:
-    with suppress(FileNotFoundError):
-        return path.read_text(encoding="utf-8", errors="replace")
-    return None
+def _noted(path: Path, read: Callable[[str], Noted]) -> Noted | None:
+    """What a file says; None if it is not there."""
+    try:
+        return read(text_of(path))
+    except FileNotFoundError:
+        return None
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {error}") from error

@@ -60,9 +60,13 @@ class LogDirectories:
         """
         self._session, self._paths = cache(session), tuple(paths)
         self._request, self._notes, self._copied = request, notes, copied
+        self._places = {*self._paths}
         self._check_unused()
         directories = [_directory(path) for path in self._paths]
         self._folders = [folder for directory in directories for folder in directory.folders]
+        elsewhere = (one.path for one in self._folders if one.path in self._places or one.path.is_symlink())
+        self._places |= {path.resolve().parent for path in elsewhere}
+        self._check_unused()
         self._shut_down = {folder.path for one in directories if one.was_shut_down for folder in one.folders}
         self._logs: dict[str, dict[int, ScannedLog]] = {}
         if not self._folders:
@@ -230,10 +234,11 @@ class LogDirectories:
             self._notes(IngestNote("not_replicated", text, topic))
 
     def _check_unused(self) -> None:
-        for path in self._paths:
-            for place in (path, path.parent):
-                if is_in_use(place):
-                    raise RefusedError(f"{place} is in use by a broker", hint="stop the broker, or import a copy of it")
+        for place in sorted(self._places):
+            with _described(place):
+                in_use = is_in_use(place)
+            if in_use:
+                raise RefusedError(f"{place} is in use by a broker", hint="stop the broker, or import a copy of it")
 
 
 def _directory(path: Path) -> LogDirectory:
@@ -246,7 +251,7 @@ def _described(path: Path) -> Iterator[None]:
     try:
         yield
     except CheckpointError as error:
-        raise InvalidInputError(f"{path}: a checkpoint in it is damaged: {error}", hint="delete that file") from error
+        raise InvalidInputError(f"a checkpoint in it is damaged: {error}", hint="delete that file") from error
     except OSError as error:
         what = f"{error.filename or path}: {error.strerror or error}"
         raise InvalidInputError(what, hint="name a directory that log.dirs names, or a copy") from error

@@ -21,6 +21,7 @@ from lithify.columnar.segment.schema import PARTITION
 from lithify.errors import DamagedError, InvalidInputError, LithifyError
 from lithify.kafka_log.batches.frames import BatchError, WholePart
 from lithify.kafka_log.committed import Committed
+from lithify.kafka_log.directories.files import opened
 from lithify.kafka_log.segment_scan import ANY_OFFSETS, SegmentScan, scanned
 from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying
@@ -49,7 +50,7 @@ class SegmentCopy:
 
     def tables(self) -> Iterator[pa.Table]:
         """The columns that `append` accepts. Raises `InvalidInputError` or `DamagedError`."""
-        with reading(self.path), self.path.open("rb") as file:
+        with reading(self.path), opened(self.path) as file:
             for part in self.committed.columns(file, self.whole):
                 yield pa.Table.from_batches([part]).append_column(
                     pa.field(PARTITION, pa.int32()), pa.array([self.partition] * part.num_rows, pa.int32())
@@ -94,8 +95,8 @@ def reading(path: Path) -> Iterator[None]:
 
 def _scanned(file: SegmentFile) -> tuple[Path, SegmentScan | LithifyError]:
     try:
-        with reading(file.path), file.path.open("rb") as opened:
-            scan = scanned(opened, cuts=file.cuts, offsets=file.offsets, reads_records=file.reads_records)
+        with reading(file.path), opened(file.path) as data:
+            scan = scanned(data, cuts=file.cuts, offsets=file.offsets, reads_records=file.reads_records)
             return file.path, scan
     except LithifyError as error:
         return file.path, error

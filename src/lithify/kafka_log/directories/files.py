@@ -1,0 +1,30 @@
+"""Files of a log directory, which a stranger may have made: regular ones alone are opened, as others never end or wait."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO, Final
+
+LARGEST_TEXT_BYTES: Final = 64 * 2**20
+"""Of a checkpoint. One of 100,000 partitions has some MiB."""
+
+
+def opened(path: Path) -> BinaryIO:
+    """To be read and closed. Raises `OSError`, also for what is not a regular file."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # else a pipe waits for its other end
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+def text_of(path: Path) -> str:
+    """Of a small file. Raises `OSError`."""
+    with opened(path) as file:
+        data = file.read(LARGEST_TEXT_BYTES + 1)
+    if len(data) > LARGEST_TEXT_BYTES:
+        raise OSError(errno.EFBIG, f"it has more than {LARGEST_TEXT_BYTES} bytes", str(path))
+    return data.decode(errors="replace")

@@ -1,0 +1,69 @@
+"""Log directories as a source, as far as no file of records is read: what is in use, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lithify.errors import InvalidInputError, RefusedError
+from lithify.model.sources.source import IngestRequest
+from lithify.spark.kafka.directories.log_source import LogDirectories
+from support.kafka.locked import locked
+
+
+def source(*paths: Path) -> LogDirectories:
+    def no_session() -> None:
+        raise AssertionError("Spark is not needed yet")
+
+    return LogDirectories(no_session, paths, IngestRequest({}, ("orders",)), lambda _note: None, lambda *_: {})  # type: ignore[arg-type]
+
+
+def a_folder(path: Path) -> Path:
+    path.mkdir(parents=True)
+    (path / f"{0:020}.log").touch()
+    return path
+
+
+def test_a_directory_in_use_is_refused_by_whatever_way_it_is_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs, links = tmp_path / "logs", tmp_path / "links"
+    folder = a_folder(logs / "orders-0")
+    links.mkdir()
+    for link in (links / "orders-0", tmp_path / "orders-0"):
+        link.symlink_to(folder)
+    monkeypatch.chdir(folder)
+    with locked(logs):
+        for path in (logs, folder, Path(), tmp_path / "orders-0", links):
+            with pytest.raises(RefusedError, match=f"{logs} is in use by a broker"):
+                source(path)
+    for path in (logs, folder, Path(), tmp_path / "orders-0", links):
+        assert source(path).topics(".*") == ("orders",)
+
+
+def test_a_directory_that_is_taken_by_a_broker_is_noticed_after_a_batch(tmp_path: Path) -> None:
+    a_folder(tmp_path / "orders-0")
+    found = source(tmp_path)
+    topic = found.topic("orders")
+    with locked(tmp_path), pytest.raises(RefusedError, match="in use by a broker"):
+        found.after_read(topic, None, ())  # type: ignore[arg-type]
+
+
+def test_files_of_the_directory_above_do_not_matter(tmp_path: Path) -> None:
+    """Unless it is the one that a broker has."""
+    a_folder(tmp_path / "logs" / "orders-0")
+    with locked(tmp_path):
+        assert source(tmp_path / "logs").topics(".*") == ("orders",)
+
+
+def test_what_is_wrong_with_small_files_is_told_with_their_names(tmp_path: Path) -> None:
+    a_folder(tmp_path / "orders-0")
+    checkpoint = tmp_path / "log-start-offset-checkpoint"
+    checkpoint.write_text("7\n")
+    with pytest.raises(InvalidInputError, match=f"a checkpoint in it is damaged: {checkpoint}: its version"):
+        source(tmp_path)
+    checkpoint.unlink()
+    checkpoint.mkdir()
+    with pytest.raises(InvalidInputError, match=f"{checkpoint}: it is not a regular file"):
+        source(tmp_path)
