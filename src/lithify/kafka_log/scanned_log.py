@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from lithify.kafka_log.batches.frames import BatchError
@@ -35,6 +36,10 @@ class ScannedSegment:
     def end_offset(self) -> int:
         return self.base_offset if self.scan.end_offset is None else self.scan.end_offset
 
+    @property
+    def is_damaged(self) -> bool:
+        return bool(self.scan.damaged_frames) or self.scan.broken is not None
+
     def committed(self, start: int, end: int, transactions: LogTransactions) -> Committed:
         """Which records of it count, of those in [start, end)."""
         damaged = {error.position for error in self.scan.damaged}
@@ -51,7 +56,8 @@ class Damage:
     is_rest: bool
 
     def __str__(self) -> str:
-        return f"{self.path}, byte {self.position}: {self.what}"
+        rest = "; what follows in the file is lost" if self.is_rest else ""
+        return f"{self.path}, byte {self.position}: {self.what}{rest}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +67,17 @@ class ScannedLog:
     folder: LogFolder
     segments: tuple[ScannedSegment, ...]
     start_offset: int
-    end_offset: int
+    written_end: int
+    """After its last batch."""
     transactions: LogTransactions
     damage: tuple[Damage, ...]
     cut: Damage | None
     """Where a broker would cut it off, if it would."""
+
+    @property
+    def end_offset(self) -> int:
+        """Where its next record would be: a broker that has noted a later start deletes all that is written."""
+        return max(self.written_end, self.start_offset)
 
     @property
     def stable_end(self) -> int:
@@ -80,9 +92,16 @@ class ScannedLog:
         return [one for one in self.damage if one.path in paths]
 
     @property
+    def gaps(self) -> list[tuple[int, int]]:
+        """Offsets [start, end) between two files. Before the first dirty offset a cleaner has brought them."""
+        pairs = pairwise(self.segments)
+        found = [(segment.end_offset, after.base_offset) for segment, after in pairs if not segment.is_damaged]
+        return [(start, end) for start, end in found if start < end and end > (self.folder.first_dirty or 0)]
+
+    @property
     def leader_epoch(self) -> int | None:
         """The latest one; None for a log of a broker that did not note any."""
-        noted = [start.epoch for start in self.folder.epochs if start.offset <= self.end_offset]
+        noted = [start.epoch for start in self.folder.epochs if start.offset <= self.written_end]
         found = [s.scan.newest_epoch for s in self.segments if s.scan.newest_epoch >= 0]
         return max([*noted, *found], default=None)
 
@@ -91,9 +110,13 @@ class ScannedLog:
         return min((start.offset for start in self.folder.epochs if start.epoch > epoch), default=self.end_offset)
 
     @property
-    def rank(self) -> tuple[int, int]:
-        """Of replicas of one partition the one with the largest is the one that a cluster would go on with."""
-        return (-1 if self.leader_epoch is None else self.leader_epoch, self.end_offset)
+    def rank(self) -> tuple[int, int, int, int]:
+        """Of replicas of one partition the one with the largest is the one that a cluster would go on with.
+
+        Of those that it could go on with it has the least damage, and then the most history.
+        """
+        epoch = -1 if self.leader_epoch is None else self.leader_epoch
+        return (epoch, self.written_end, -len(self.damage), -self.start_offset)
 
 
 def is_checked(bases: Sequence[int], recovery_point: int | None, *, was_shut_down: bool) -> Sequence[bool]:
@@ -113,7 +136,7 @@ def scanned_log(folder: LogFolder, segments: Sequence[ScannedSegment]) -> Scanne
     kept, cut = _until_cut(segments)
     damage = [one for segment in kept for one in _damage(segment) if one != cut]
     start = max(folder.log_start or 0, kept[0].base_offset if kept else 0)
-    end = max(kept[-1].end_offset if kept else start, start)
+    end = kept[-1].end_offset if kept else start
     transactions = transactions_of(segment.scan.transactions for segment in kept)
     return ScannedLog(folder, kept, start, end, transactions, tuple(damage), cut)
 
@@ -134,4 +157,4 @@ def _damage(segment: ScannedSegment) -> list[Damage]:
 
 
 def _rest(segment: ScannedSegment, error: BatchError) -> Damage:
-    return Damage(segment.path, error.position, error.what, is_rest=True)
+    return Damage(segment.path, error.position, error.what, is_rest=not error.is_torn)

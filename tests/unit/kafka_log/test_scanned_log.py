@@ -11,6 +11,7 @@ import pytest
 from lithify.kafka_log.batches.decoding import EndKind
 from lithify.kafka_log.directories.checkpoints import EpochStart
 from lithify.kafka_log.directories.folders import LogFolder
+from lithify.kafka_log.log_notes import log_notes
 from lithify.kafka_log.scanned_log import ScannedLog, ScannedSegment, is_checked, scanned_log
 from lithify.kafka_log.segment_scan import scanned
 from support.kafka.batches import batch, transaction_end
@@ -69,7 +70,7 @@ def test_damage_before_the_end_is_told_with_its_place() -> None:
         "/logs/orders-0/0.log, byte 0: the checksum of a batch is wrong",
         "/logs/orders-0/2.log, byte 0: the file ends within a batch",
     ]
-    assert [one.is_rest for one in log.damage] == [False, True]
+    assert [one.is_rest for one in log.damage] == [False, False]
     assert (log.cut, log.end_offset) == (None, 4)
     assert [len(log.damage_from(offset)) for offset in (0, 1, 2, 3, 9)] == [2, 2, 1, 0, 0]
 
@@ -108,3 +109,46 @@ def test_the_replica_with_the_latest_epoch_and_then_the_longest_goes_on() -> Non
     new = a_log([(0, batch(0, b"a", epoch=2))])
     longer = a_log([(0, batch(0, b"a", b"b", epoch=2))])
     assert max([old, new, longer], key=lambda log: log.rank) is longer
+
+
+def test_of_replicas_that_end_alike_the_one_with_least_damage_and_most_history_goes_on() -> None:
+    one, two, three = batch(0, b"a"), batch(1, b"b"), batch(2, b"c")
+    broken = a_log([(0, one + damaged(two) + three)])
+    whole = a_log([(1, two + three)])
+    longest = a_log([(0, one + two + three)])
+    assert max([broken, whole, longest, whole], key=lambda log: log.rank) is longest
+    assert max([broken, whole], key=lambda log: log.rank) is whole
+
+
+def test_what_cannot_be_found_after_a_place_is_told() -> None:
+    log = a_log([(0, batch(0, b"a") + bytes(40)), (2, batch(2, b"c"))])
+    (told,) = map(str, log.damage)
+    assert told.endswith("a batch of version 0 cannot have 0 bytes; what follows in the file is lost")
+
+
+def notes(log: ScannedLog) -> list[str]:
+    return [f"{kind}: {text}" for kind, text in log_notes(log)]
+
+
+def test_offsets_between_files_are_told_where_no_cleaner_was() -> None:
+    files = [(0, batch(0, b"a")), (5, batch(5, b"b")), (6, damaged(batch(6, b"c"))), (9, batch(9, b"d"))]
+    assert a_log(files).gaps == [(1, 5)]
+    assert "missing: no file has the offsets 1 to 4: a cleaner" in notes(a_log(files))[0]
+    assert not notes(a_log(files, first_dirty=5))
+    many = [(10 * n, batch(10 * n, b"a")) for n in range(15)]
+    assert ", 91 to 99, and 4 more: " in notes(a_log(many))[0]
+
+
+def test_a_log_that_is_said_to_start_behind_its_end() -> None:
+    """By a checkpoint that may lie: another replica is better, whose end is the same."""
+    lying, honest = (a_log([(0, batch(0, b"a"))], log_start=noted) for noted in (7, 0))
+    assert (lying.start_offset, lying.end_offset, lying.stable_end) == (7, 7, 7)
+    assert ["noted at 7, and its last record is before 1: all of it" in note for note in notes(lying)] == [True]
+    assert max([lying, honest], key=lambda log: log.rank) is honest
+    assert not notes(honest)
+
+
+def test_notes_of_a_log_that_is_cut_and_was_not_replicated() -> None:
+    log = a_log([(0, batch(0, b"a") + batch(1, b"b") + b"torn")], replicated_to=1)
+    assert [note.split(":")[0] for note in notes(log)] == ["cut", "not_replicated"]
+    assert "noted at 1, and it ends at 2" in notes(log)[1]

@@ -18,6 +18,7 @@ from lithify.errors import DamagedError, InvalidInputError, RefusedError, Unknow
 from lithify.kafka_log.directories.checkpoints import CheckpointError
 from lithify.kafka_log.directories.folders import LogDirectory, LogFolder, is_in_use, log_directory
 from lithify.kafka_log.directories.segment_names import in_place, offsets_of, segment_names
+from lithify.kafka_log.log_notes import log_notes
 from lithify.kafka_log.scanned_log import ScannedLog, ScannedSegment, is_checked, scanned_log
 from lithify.kafka_log.segment_scan import DAMAGED_NAMED_AT_MOST
 from lithify.model.settings.units import plural
@@ -222,16 +223,8 @@ class LogDirectories:
         self._notes(IngestNote("damaged", f"left out of {topic}: {named}{more}", topic))
 
     def _tell(self, topic: str, log: ScannedLog) -> None:
-        if log.cut is not None:
-            text = f"{topic}-{log.folder.partition}: cut as a broker does that starts: {log.cut}"
-            self._notes(IngestNote("cut", text, topic))
-        noted = log.folder.replicated_to
-        if noted is not None and noted < log.end_offset:
-            text = (
-                f"{topic}-{log.folder.partition}: its high watermark was noted at {noted}, and it ends at "
-                f"{log.end_offset}: the last records may not have been on all replicas"
-            )
-            self._notes(IngestNote("not_replicated", text, topic))
+        for kind, text in log_notes(log):
+            self._notes(IngestNote(kind, f"{topic}-{log.folder.partition}: {text}", topic))
 
     def _check_unused(self) -> None:
         for place in sorted(self._places):

@@ -1,0 +1,29 @@
+"""What a person is told of a log that is read from files, beside its damage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lithify.kafka_log.scanned_log import ScannedLog
+
+NAMED_AT_MOST = 10
+
+
+def log_notes(log: ScannedLog) -> Iterator[tuple[str, str]]:
+    """By kinds of notes."""
+    if log.cut is not None:
+        yield "cut", f"cut as a broker does that starts: {log.cut}"
+    if log.written_end < log.start_offset:
+        noted = f"its log start offset was noted at {log.start_offset}, and its last record is before {log.written_end}"
+        yield "cut", f"{noted}: all of it is left out, as a broker deletes it that starts"
+    if gaps := log.gaps:
+        named = ", ".join(f"{start} to {end - 1}" for start, end in gaps[:NAMED_AT_MOST])
+        more = f", and {len(gaps) - NAMED_AT_MOST} more" if len(gaps) > NAMED_AT_MOST else ""
+        yield "missing", f"no file has the offsets {named}{more}: a cleaner removed their records, or a file is missing"
+    noted_end = log.folder.replicated_to
+    if noted_end is not None and noted_end < log.written_end:
+        text = (
+            f"its high watermark was noted at {noted_end}, and it ends at {log.written_end}: the last records may not "
+            "have been on all replicas"
+        )
+        yield "not_replicated", text
