@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+from hypothesis import strategies as st
 
 from lithify.kafka_log.batches.decoding import COLUMNS, EndKind
 from lithify.kafka_log.batches.encoding import encoded
@@ -18,6 +19,33 @@ def table_of(rows: Sequence[Any]) -> pa.RecordBatch:
     """Rows of offset, timestamp, timestamp type, key, value, headers."""
     arrays = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(COLUMNS)]
     return pa.RecordBatch.from_arrays(arrays, schema=COLUMNS)
+
+
+some_bytes = st.none() | st.binary(max_size=40)
+some_headers = st.none() | st.lists(st.tuples(st.text(max_size=5), some_bytes), min_size=1, max_size=3)
+records = st.tuples(
+    st.integers(1, 2**33), st.integers(-1, 2**50), st.integers(0, 1), some_bytes, some_bytes, some_headers
+)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> pa.RecordBatch:
+    """Records in the order of their offsets, some far apart."""
+    rows, offset = [], draw(st.integers(0, 2**40))
+    for gap, *rest, headers in draw(st.lists(records, max_size=30)):
+        own = None if headers is None else [{"key": name, "value": value} for name, value in headers]
+        rows.append((offset, *rest, own))
+        offset += gap
+    return table_of(rows)
+
+
+def varint(number: int) -> bytes:
+    """As records have it: signed, seven bits a byte."""
+    left, data = (number << 1) ^ (number >> 63), bytearray()
+    while left > 0x7F:
+        data.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes([*data, left])
 
 
 def batch(offset: int, *values: bytes, producer: int = -1, epoch: int = 0, transactional: bool = False) -> bytes:

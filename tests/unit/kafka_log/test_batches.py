@@ -26,24 +26,7 @@ from lithify.kafka_log.batches.decoding import (
 from lithify.kafka_log.batches.encoding import BatchLimits, empty_batch, encoded
 from lithify.kafka_log.batches.frames import BatchError, frames_of
 from lithify.kafka_log.batches.header import BatchHeader
-from support.kafka.batches import control_batch, table_of, transaction_end
-
-some_bytes = st.none() | st.binary(max_size=40)
-some_headers = st.none() | st.lists(st.tuples(st.text(max_size=5), some_bytes), min_size=1, max_size=3)
-records = st.tuples(
-    st.integers(1, 2**33), st.integers(-1, 2**50), st.integers(0, 1), some_bytes, some_bytes, some_headers
-)
-
-
-@st.composite
-def tables(draw: st.DrawFn) -> pa.RecordBatch:
-    """Records in the order of their offsets, some far apart."""
-    rows, offset = [], draw(st.integers(0, 2**40))
-    for gap, *rest, headers in draw(st.lists(records, max_size=30)):
-        own = None if headers is None else [{"key": name, "value": value} for name, value in headers]
-        rows.append((offset, *rest, own))
-        offset += gap
-    return table_of(rows)
+from support.kafka.batches import control_batch, table_of, tables, transaction_end, varint
 
 
 def read(data: bytes) -> pa.RecordBatch:
@@ -168,15 +151,6 @@ def test_no_body_breaks_a_reader(body: bytes, count: int, last: int) -> None:
         return
     assert len(found) == count
     assert all(5 <= record.offset <= 5 + last for record in found)
-
-
-def varint(number: int) -> bytes:
-    """As records have it: signed, seven bits a byte."""
-    left, data = (number << 1) ^ (number >> 63), bytearray()
-    while left > 0x7F:
-        data.append(left & 0x7F | 0x80)
-        left >>= 7
-    return bytes([*data, left])
 
 
 @pytest.mark.parametrize("size", [2**63 - 1, 2**63 - 40, 2**62, 2**31, -(2**63)])

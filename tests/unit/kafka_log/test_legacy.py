@@ -67,6 +67,16 @@ def test_offsets_within_a_message_are_relative(codec: int) -> None:
     assert [row[0] for row in read(data)] == [39, 40, 41]
 
 
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("offsets", [(0, 0, 1), (2, 1, 3)])
+def test_offsets_within_a_message_that_are_not_in_order(magic: int, offsets: tuple[int, ...]) -> None:
+    data = b"".join(moved(written(magic, codecs.NO_CODEC, [(5, b"k", b"v")]), offset) for offset in offsets)
+    inner = codecs.compressed(codecs.GZIP, data)
+    rest = bytes([magic, codecs.GZIP]) + bytes(8 * magic) + struct.pack(">ii", -1, len(inner)) + inner
+    with pytest.raises(BatchError, match="messages are not in order"):
+        read(struct.pack(">qiI", 3, len(rest) + 4, crc32(rest)) + rest)
+
+
 def test_the_time_of_the_append_is_that_of_the_message_around() -> None:
     data = bytearray(written(1, codecs.GZIP, [(5, b"k", bytes(100)), (6, b"l", None)]))
     data[17] |= 1 << 3

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import pairwise
@@ -23,6 +24,7 @@ from lithify.kafka_log.batches.codecs import CodecError, decompressed
 from lithify.kafka_log.batches.frames import Frame
 from lithify.kafka_log.batches.header import HEADER_BYTES, MAGIC, BatchHeader, attributes_of, has_right_checksum
 from lithify.kafka_log.batches.legacy import NO_TIMESTAMP, LegacyRecord, legacy_records_of
+from lithify.kafka_log.batches.plain import RecordError, in_64_bits, plain_records
 
 COLUMNS = pa.schema(
     [
@@ -93,7 +95,7 @@ def records_of(frame: Frame, header: BatchHeader | None = None) -> Sequence[Kafk
         return ()
     try:
         records = _read(header, decompressed(header.codec, frame.data[HEADER_BYTES:]))
-    except (CodecError, CorruptRecordException, UnicodeDecodeError) as error:
+    except (CodecError, CorruptRecordException, RecordError) as error:
         raise frame.error(str(error)) from error
     except (OverflowError, MemoryError) as error:  # compiled code tries to make bytes of any size below 2^63
         raise frame.error("a record states a size that nothing can have") from error
@@ -138,12 +140,18 @@ def _headers(headers: Sequence[Sequence[tuple[str, bytes | None]]]) -> pa.Array:
 
 def _read(header: BatchHeader, body: bytes) -> Sequence[KafkaRecord]:
     """Records that are not compressed, as the header says. Attributes that do not matter to them are left out."""
-    header = replace(header, attributes=attributes_of(0, header.timestamp_type))
+    with suppress(UnicodeDecodeError):
+        return _read_compiled(replace(header, attributes=attributes_of(0, header.timestamp_type)), body)
+    return plain_records(header, body)
+
+
+def _read_compiled(header: BatchHeader, body: bytes) -> Sequence[KafkaRecord]:
     if header.base_timestamp != NO_TIMESTAMP or header.timestamp_type:
         return [*DefaultRecordBatch(header.with_records(body))]
     # The library takes this base for a sign that no record has a time.
     found = DefaultRecordBatch(replace(header, base_timestamp=0).with_records(body))
-    return [LegacyRecord(r.offset, r.timestamp + NO_TIMESTAMP, 0, r.key, r.value, r.headers) for r in found]
+    times = ((r, in_64_bits(r.timestamp + NO_TIMESTAMP)) for r in found)
+    return [LegacyRecord(r.offset, time, 0, r.key, r.value, r.headers) for r, time in times]
 
 
 def _check_offsets(frame: Frame, header: BatchHeader, records: Sequence[KafkaRecord]) -> None:

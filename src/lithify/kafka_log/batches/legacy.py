@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import struct
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 from zlib import crc32
 
@@ -50,6 +51,8 @@ def legacy_records_of(frame: Frame) -> list[LegacyRecord]:
         raise frame.error(str(error)) from error
     if not inner:
         raise frame.error("a compressed message without messages in it")
+    if any(after.offset <= before.offset for before, after in pairwise(inner)):
+        raise frame.error("the offsets of its compressed messages are not in order")
     return _placed(frame, message, inner)
 
 

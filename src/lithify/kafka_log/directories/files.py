@@ -1,4 +1,4 @@
-"""Files of a log directory, which a stranger may have made: regular ones alone are opened, as others never end or wait."""
+"""Files of a log directory, which a stranger may have made: only regular ones are opened, as others may never end."""
 
 from __future__ import annotations
 
