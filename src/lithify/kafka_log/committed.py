@@ -52,6 +52,7 @@ class Committed:
             own = [record for record in self._records(frame) if self.start <= record.offset < self.end]
             found += own
             size += sum(len(record.key or b"") + len(record.value or b"") for record in own)
+            size += sum(len(value or b"") for record in own for _, value in record.headers)
             if len(found) >= RECORDS_AT_ONCE or size >= BYTES_AT_ONCE:
                 yield columns(found)
                 found, size = [], 0

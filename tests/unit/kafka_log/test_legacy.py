@@ -12,7 +12,7 @@ from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.kafka_log.batches import codecs
+from lithify.kafka_log.batches import codecs, legacy
 from lithify.kafka_log.batches.codecs import NAMES
 from lithify.kafka_log.batches.decoding import columns, records_of
 from lithify.kafka_log.batches.frames import BatchError, frames_of
@@ -108,6 +108,12 @@ def test_no_message_breaks_a_reader(magic: int, body: bytes, attributes: int) ->
         read(data)
     except BatchError:
         return
+
+
+def test_more_messages_than_memory_may_have_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(legacy, "MOST_RECORDS", 2)
+    with pytest.raises(BatchError, match="more than the 2 messages"):
+        read(written(1, codecs.GZIP, [(5, b"k", bytes(100))] * 3))
 
 
 def test_messages_that_are_compressed_twice_are_refused() -> None:

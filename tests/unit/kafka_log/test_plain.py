@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from contextlib import suppress
 from dataclasses import replace
 
 import pyarrow as pa
@@ -10,12 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lithify.kafka_log.batches import decoding
+from lithify.kafka_log.batches.codecs import ZSTD, compressed
 from lithify.kafka_log.batches.decoding import columns, records_of
 from lithify.kafka_log.batches.encoding import encoded
-from lithify.kafka_log.batches.frames import frames_of
+from lithify.kafka_log.batches.frames import MOST_RECORDS, BatchError, frames_of
 from lithify.kafka_log.batches.header import HEADER_BYTES, BatchHeader
-from lithify.kafka_log.batches.plain import RecordError, plain_records
-from support.kafka.batches import tables, varint
+from lithify.kafka_log.batches.plain import RecordError, check_headers, plain_records
+from support.kafka.batches import table_of, tables, varint
 
 
 @given(tables(), st.sampled_from([-1, 0, 2**63 - 1, -(2**63)]))
@@ -52,3 +55,29 @@ def test_no_body_breaks_the_reader(body: bytes, count: int, framed: bool) -> Non
 def test_what_is_no_record(body: bytes) -> None:
     with pytest.raises(RecordError):
         plain_records(BatchHeader(5, 9, 0, 0, 1), body)
+
+
+def one_record(headers: int) -> bytes:
+    record = b"\0\0\0\1\1" + varint(headers) + b"\0\1" * headers
+    return varint(len(record)) + record
+
+
+def test_more_records_or_headers_than_memory_may_have_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They compress to a thousandth, and are a hundred times as large in memory."""
+    monkeypatch.setattr(decoding, "_CHECKED_BYTES", 0)
+    many = compressed(ZSTD, one_record(MOST_RECORDS + 1))
+    assert len(many) < 1000
+    for count, body, told in ((1, many, "1000000 headers"), (MOST_RECORDS + 1, b"", "1000001 records")):
+        (frame,) = frames_of(io.BytesIO(BatchHeader(5, 0, 0, 0, count, attributes=ZSTD).with_records(body)))
+        with pytest.raises(BatchError, match=told):
+            records_of(frame)
+    table = table_of([(n, 0, 0, b"k", b"v" * n, [{"key": "a", "value": b"b"}] * n) for n in range(1, 5)])
+    (data,) = encoded(table)
+    (frame,) = frames_of(io.BytesIO(data))
+    assert columns(records_of(frame)) == table
+
+
+@given(st.binary(max_size=60), st.integers(0, 3))
+def test_no_body_breaks_the_check(body: bytes, count: int) -> None:
+    with suppress(RecordError):
+        check_headers(count, varint(len(body)) + body)

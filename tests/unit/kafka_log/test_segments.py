@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 from lithify.kafka_log import committed
 from lithify.kafka_log.batches.decoding import EndKind
+from lithify.kafka_log.batches.encoding import encoded
 from lithify.kafka_log.batches.frames import BatchError
 from lithify.kafka_log.batches.header import BatchHeader
 from lithify.kafka_log.committed import Committed
 from lithify.kafka_log.segment_scan import scanned
 from lithify.kafka_log.transactions import transactions_of
-from support.kafka.batches import batch, transaction_end
+from support.kafka.batches import batch, table_of, transaction_end
 
 events = st.lists(st.tuples(st.integers(1, 3), st.sampled_from(["data", "plain", *EndKind])), max_size=25)
 
@@ -100,6 +101,9 @@ def test_what_is_in_memory_at_once_is_bounded(monkeypatch: pytest.MonkeyPatch) -
     assert [part.num_rows for part in Committed(0, 5).columns(io.BytesIO(data))] == [2, 2, 1]
     monkeypatch.setattr(committed, "BYTES_AT_ONCE", 1)
     assert [part.num_rows for part in Committed(0, 5).columns(io.BytesIO(data))] == [1] * 5
+    headers = [{"key": "a", "value": b"v"}]
+    data = b"".join(next(encoded(table_of([(n, 0, 0, None, None, headers)]))) for n in range(3))
+    assert [part.num_rows for part in Committed(0, 3).columns(io.BytesIO(data))] == [1] * 3
 
 
 def moved(data: bytes, offset: int) -> bytes:

@@ -21,10 +21,10 @@ from aiokafka.record.default_records import DefaultRecordBatch
 
 from lithify.columnar.segment.schema import HEADERS, HEADERS_TYPE, KEY, OFFSET, TIMESTAMP, TIMESTAMP_TYPE, VALUE
 from lithify.kafka_log.batches.codecs import CodecError, decompressed
-from lithify.kafka_log.batches.frames import Frame
+from lithify.kafka_log.batches.frames import MOST_RECORDS, Frame
 from lithify.kafka_log.batches.header import HEADER_BYTES, MAGIC, BatchHeader, attributes_of, has_right_checksum
 from lithify.kafka_log.batches.legacy import NO_TIMESTAMP, LegacyRecord, legacy_records_of
-from lithify.kafka_log.batches.plain import RecordError, in_64_bits, plain_records
+from lithify.kafka_log.batches.plain import RecordError, check_headers, in_64_bits, plain_records
 
 COLUMNS = pa.schema(
     [
@@ -38,6 +38,8 @@ COLUMNS = pa.schema(
 )
 """Headers are null for a record without any, as in segments."""
 _KIND = struct.Struct(">hh")
+_CHECKED_BYTES = 4 * 2**20
+"""Records of more bytes than a batch has by default can have so many headers that no memory holds them."""
 
 
 class KafkaRecord(Protocol):
@@ -93,8 +95,13 @@ def records_of(frame: Frame, header: BatchHeader | None = None) -> Sequence[Kafk
     header = header_of(frame) if header is None else header
     if not header.records:  # whatever else it has: a cleaner leaves the codec of records that are gone
         return ()
+    if header.records > MOST_RECORDS:
+        raise frame.error(f"a batch of {header.records} records, but Lithify reads at most {MOST_RECORDS}")
     try:
-        records = _read(header, decompressed(header.codec, frame.data[HEADER_BYTES:]))
+        body = decompressed(header.codec, frame.data[HEADER_BYTES:])
+        if len(body) > _CHECKED_BYTES:
+            check_headers(header.records, body)
+        records = _read(header, body)
     except (CodecError, CorruptRecordException, RecordError) as error:
         raise frame.error(str(error)) from error
     except (OverflowError, MemoryError) as error:  # compiled code tries to make bytes of any size below 2^63

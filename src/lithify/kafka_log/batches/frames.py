@@ -23,6 +23,9 @@ _LEAST_BYTES: Final = {0: 26, 1: 34, 2: HEADER_BYTES}
 LARGEST_FRAME_BYTES: Final = 256 * 2**20
 """It is in memory at once: 250 times what a broker takes by default (`message.max.bytes`)."""
 
+MOST_RECORDS: Final = 1_000_000
+"""Of a batch, and as many headers: in memory they have up to 500 bytes each, and on the disk almost none."""
+
 
 class BatchError(Exception):
     """Bytes that are not a batch, or not a whole one; callers know the file, and say so."""

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from lithify.kafka_log.batches.codecs import LZ4, CodecError, decompressed
-from lithify.kafka_log.batches.frames import BatchError, Frame, frames_of
+from lithify.kafka_log.batches.frames import MOST_RECORDS, BatchError, Frame, frames_of
 
 NO_TIMESTAMP: Final = -1
 """Of messages of version 0."""
@@ -58,7 +58,9 @@ def legacy_records_of(frame: Frame) -> list[LegacyRecord]:
 
 def _inner(frame: Frame, data: bytes) -> Iterator[LegacyRecord]:
     try:
-        for each in frames_of(io.BytesIO(data)):
+        for number, each in enumerate(frames_of(io.BytesIO(data))):
+            if number == MOST_RECORDS:
+                raise each.error(f"there are more than the {MOST_RECORDS} messages that Lithify reads")
             if each.magic != frame.magic or each.data[_ATTRIBUTES_AT] & _CODEC:
                 raise each.error("of another version than the message around it, or compressed again")
             yield _alone(each)

@@ -1,10 +1,11 @@
-"""The records of a batch in plain Python, for those that compiled code refuses: a name of a header is not UTF-8.
+"""The records of a batch in plain Python, where compiled code refuses them: a name of a header is not UTF-8.
 
 Kafka takes such names. Java's client has U+FFFD in the place of what is not UTF-8, and so has a copy by `kafka ingest`.
 """
 
 from __future__ import annotations
 
+from lithify.kafka_log.batches.frames import MOST_RECORDS
 from lithify.kafka_log.batches.header import BatchHeader
 from lithify.kafka_log.batches.legacy import LegacyRecord
 
@@ -22,6 +23,23 @@ def plain_records(header: BatchHeader, body: bytes) -> list[LegacyRecord]:
     if reader.at != len(body):
         raise RecordError(f"{len(body) - reader.at} bytes after the last record")
     return records
+
+
+def check_headers(records: int, body: bytes) -> None:
+    """Raises `RecordError` for more headers than memory may have, and for what is no record."""
+    reader, headers = _Reader(body), 0
+    for _ in range(records):
+        size, start = reader.number(), reader.at
+        for _ in range(3):  # attributes, time, offset
+            reader.number()
+        reader.skip()  # key
+        reader.skip()  # value
+        headers += reader.count()
+        if headers > MOST_RECORDS:
+            raise RecordError(f"its records have more than the {MOST_RECORDS} headers that Lithify reads")
+        if size < reader.at - start:
+            raise RecordError(f"a record of at least {reader.at - start} bytes that states {size}")
+        reader.at = start + size
 
 
 def _record(header: BatchHeader, reader: _Reader) -> LegacyRecord:
@@ -72,10 +90,13 @@ class _Reader:
         return count
 
     def bytes(self) -> bytes | None:
-        size = self.number()
-        if size < 0:
-            return None
-        start, self.at = self.at, self.at + size
-        if self.at > len(self._data):
-            raise RecordError(f"{size} bytes of a record, where {len(self._data) - start} are left")
-        return self._data[start : self.at]
+        size = self.skip()
+        return None if size < 0 else self._data[self.at - size : self.at]
+
+    def skip(self) -> int:
+        """The number of bytes that it passes over; below zero: null."""
+        size, left = self.number(), len(self._data) - self.at
+        if size > left:
+            raise RecordError(f"{size} bytes of a record, where {left} are left")
+        self.at += max(size, 0)
+        return size
