@@ -105,8 +105,13 @@ class ScannedLog:
         found = [s.scan.newest_epoch for s in self.segments if s.scan.newest_epoch >= 0]
         return max([*noted, *found], default=None)
 
-    def end_of_epoch(self, epoch: int) -> int:
-        """The offset at which the log had its first record of a later epoch, or its end."""
+    def end_of_epoch(self, epoch: int) -> int | None:
+        """The offset at which the log had its first record of a later epoch, or its end.
+
+        None for an epoch that it has not reached: what was read in it is another replica's.
+        """
+        if self.leader_epoch is not None and self.leader_epoch < epoch:
+            return None
         return min((start.offset for start in self.folder.epochs if start.epoch > epoch), default=self.end_offset)
 
     @property

@@ -51,7 +51,7 @@ def varint(number: int) -> bytes:
 def batch(offset: int, *values: bytes, producer: int = -1, epoch: int = 0, transactional: bool = False) -> bytes:
     """One batch, from an offset on."""
     data = _written(offset, [(b"k", value) for value in values])
-    return _changed(data, attributes_of(0, is_transactional=transactional), producer_id=producer, leader_epoch=epoch)
+    return changed(data, attributes_of(0, is_transactional=transactional), producer_id=producer, leader_epoch=epoch)
 
 
 def transaction_end(offset: int, producer: int, kind: EndKind | int) -> bytes:
@@ -61,7 +61,7 @@ def transaction_end(offset: int, producer: int, kind: EndKind | int) -> bytes:
 
 def control_batch(offset: int, producer: int, key: bytes) -> bytes:
     attributes = attributes_of(0, is_transactional=True, is_control=True)
-    return _changed(_written(offset, [(key, struct.pack(">hi", 0, 5))]), attributes, producer_id=producer)
+    return changed(_written(offset, [(key, struct.pack(">hi", 0, 5))]), attributes, producer_id=producer)
 
 
 def _written(offset: int, records: Sequence[tuple[bytes, bytes]]) -> bytes:
@@ -70,6 +70,7 @@ def _written(offset: int, records: Sequence[tuple[bytes, bytes]]) -> bytes:
     return data
 
 
-def _changed(data: bytes, attributes: int, **more: int) -> bytes:
+def changed(data: bytes, attributes: int = 0, **more: int) -> bytes:
+    """A batch with other fields in its header."""
     header: Any = replace(BatchHeader.parsed(data), attributes=attributes, **more)
     return bytes(header.with_records(data[HEADER_BYTES:]))

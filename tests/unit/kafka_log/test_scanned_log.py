@@ -42,7 +42,7 @@ def test_a_whole_log() -> None:
     log = a_log(WHOLE, log_start=1, epochs=(EpochStart(1, 0), EpochStart(4, 2)))
     assert (log.start_offset, log.end_offset, log.stable_end, log.leader_epoch) == (1, 7, 7, 4)
     assert (log.damage, log.cut) == ((), None)
-    assert [log.end_of_epoch(epoch) for epoch in (0, 1, 3, 4)] == [0, 2, 2, 7]
+    assert [log.end_of_epoch(epoch) for epoch in (0, 1, 3, 4, 5)] == [0, 2, 2, 7, None]
 
 
 def test_a_log_without_segments_has_nothing() -> None:

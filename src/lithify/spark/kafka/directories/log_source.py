@@ -111,7 +111,9 @@ class LogDirectories:
         logs = self._source_logs(topic.name)
         asked = epochs_to_ask(copy, logs)
         ends = {p: self.logs(topic.name)[p].end_of_epoch(at.epoch) for p, at in asked.items()}
-        cuts = {p: SourceWasCut(asked[p].offset, end) for p, end in ends.items() if end < asked[p].offset}
+        cuts = {
+            p: SourceWasCut(asked[p].offset, end) for p, end in ends.items() if end is None or end < asked[p].offset
+        }
         return compared(copy, logs, cuts, lambda ranges: self._signs(topic.name, ranges), self._copied)
 
     def after_read(
