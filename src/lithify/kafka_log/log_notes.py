@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from lithify.kafka_log.scanned_log import ScannedLog
 
 NAMED_AT_MOST = 10
+
+
+def left_out(topic: str, named: str, logs: Iterable[ScannedLog]) -> str:
+    """The text of a note that damage is left out, which is `named`."""
+    text = f"left out of {topic}: {named}"
+    if any(log.damage and log.has_transactions for log in logs):
+        return f"{text}; if the end of a transaction was there, its records count as those of its producer's next one"
+    return text
 
 
 def log_notes(log: ScannedLog) -> Iterator[tuple[str, str]]:

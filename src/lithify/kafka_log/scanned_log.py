@@ -92,6 +92,11 @@ class ScannedLog:
         return [one for one in self.damage if one.path in paths]
 
     @property
+    def has_transactions(self) -> bool:
+        own = (segment.scan.transactions for segment in self.segments)
+        return any(one.first_ends or one.open for one in own)
+
+    @property
     def gaps(self) -> list[tuple[int, int]]:
         """Offsets [start, end) between two files. Before the first dirty offset a cleaner has brought them."""
         pairs = pairwise(self.segments)

@@ -11,7 +11,7 @@ import pytest
 from lithify.kafka_log.batches.decoding import EndKind
 from lithify.kafka_log.directories.checkpoints import EpochStart
 from lithify.kafka_log.directories.folders import LogFolder
-from lithify.kafka_log.log_notes import log_notes
+from lithify.kafka_log.log_notes import left_out, log_notes
 from lithify.kafka_log.scanned_log import ScannedLog, ScannedSegment, is_checked, scanned_log
 from lithify.kafka_log.segment_scan import scanned
 from support.kafka.batches import batch, transaction_end
@@ -152,3 +152,13 @@ def test_notes_of_a_log_that_is_cut_and_was_not_replicated() -> None:
     log = a_log([(0, batch(0, b"a") + batch(1, b"b") + b"torn")], replicated_to=1)
     assert [note.split(":")[0] for note in notes(log)] == ["cut", "not_replicated"]
     assert "noted at 1, and it ends at 2" in notes(log)[1]
+
+
+def test_the_end_of_a_transaction_may_be_among_what_is_left_out() -> None:
+    """Then a reader cannot know how it ended, and it takes the next end of the producer for its own."""
+    aborted = batch(0, b"a", producer=7, transactional=True) + damaged(transaction_end(1, 7, EndKind.ABORT))
+    log = a_log([(0, aborted + batch(2, b"b", producer=7, transactional=True) + transaction_end(3, 7, EndKind.COMMIT))])
+    assert (log.stable_end, log.transactions.aborted) == (4, ())
+    assert left_out("orders", "byte 70", [log]).startswith("left out of orders: byte 70; if the end of a transaction")
+    plain = a_log([(0, batch(0, b"a") + damaged(batch(1, b"b")))])
+    assert left_out("orders", "byte 70", [plain]) == "left out of orders: byte 70"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 import struct
+from itertools import accumulate, pairwise
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from lithify.kafka_log import committed
 from lithify.kafka_log.batches.decoding import EndKind
 from lithify.kafka_log.batches.encoding import encoded
-from lithify.kafka_log.batches.frames import BatchError
+from lithify.kafka_log.batches.frames import BatchError, frames_in
 from lithify.kafka_log.batches.header import BatchHeader
 from lithify.kafka_log.committed import Committed
 from lithify.kafka_log.segment_scan import scanned
@@ -143,3 +144,23 @@ def test_records_that_cannot_be_read_are_damage_if_it_is_asked() -> None:
     ]
     (part,) = Committed(0, 3, passed_over={scan.damaged[0].position}).columns(io.BytesIO(data), scan.whole)
     assert part.column("offset").to_pylist() == [0, 2]
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**4), st.integers(0, 255)), min_size=1, max_size=3), st.booleans())
+def test_no_damaged_byte_takes_more_than_is_told(bytes_changed: list[tuple[int, int]], cuts: bool) -> None:
+    """But for the offset of a batch, which may be another one that its file can have, without a sign of it."""
+    batches = [batch(3 * n, b"a" * n, b"b", epoch=1) for n in range(6)]
+    data, ends = bytearray(b"".join(batches)), [*accumulate(map(len, batches))]
+    for at, byte in bytes_changed:
+        position = at % len(data)
+        if position - max([end for end in ends if end <= position], default=0) >= 8:
+            data[position] = byte
+    scan = scanned(io.BytesIO(data), cuts=cuts, offsets=range(20), reads_records=True)
+    reader = Committed(0, 20, passed_over={error.position for error in scan.damaged})
+    found = [row for part in reader.columns(io.BytesIO(data), scan.whole) for row in part.to_pylist()]
+    lost = [(frame.position, frame.end) for frame in frames_in(io.BytesIO(data), scan.whole)]
+    lost = [(start, end) for start, end in lost if start in reader.passed_over] + [(scan.whole.end, len(data))]
+    for n, (start, end) in enumerate(pairwise([0, *ends])):
+        values = [row["value"] for row in found if row["offset"] // 3 == n]
+        is_told = any(at < end and start < after for at, after in lost)
+        assert values == ([] if is_told else [b"a" * n, b"b"])

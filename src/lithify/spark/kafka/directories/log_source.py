@@ -18,7 +18,7 @@ from lithify.errors import DamagedError, InvalidInputError, RefusedError, Unknow
 from lithify.kafka_log.directories.checkpoints import CheckpointError
 from lithify.kafka_log.directories.folders import LogDirectory, LogFolder, is_in_use, log_directory
 from lithify.kafka_log.directories.segment_names import in_place, offsets_of, segment_names
-from lithify.kafka_log.log_notes import log_notes
+from lithify.kafka_log.log_notes import left_out, log_notes
 from lithify.kafka_log.scanned_log import ScannedLog, ScannedSegment, is_checked, scanned_log
 from lithify.kafka_log.segment_scan import DAMAGED_NAMED_AT_MOST
 from lithify.model.settings.units import plural
@@ -222,7 +222,7 @@ class LogDirectories:
                 f"{topic}: a segment has more than {DAMAGED_NAMED_AT_MOST} damaged batches: {named}{more}",
                 hint="leave its file out of the directory, so that its whole range is left out",
             )
-        self._notes(IngestNote("damaged", f"left out of {topic}: {named}{more}", topic))
+        self._notes(IngestNote("damaged", left_out(topic, f"{named}{more}", logs.values()), topic))
 
     def _tell(self, topic: str, log: ScannedLog) -> None:
         for kind, text in log_notes(log):
