@@ -20,6 +20,7 @@ from lithify.kafka_log.committed import Committed
 from lithify.kafka_log.directories.folders import LogFolder
 from lithify.kafka_log.segment_scan import SegmentScan
 from lithify.kafka_log.transactions import LogTransactions, transactions_of
+from lithify.model.settings.units import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +55,14 @@ class Damage:
     position: int
     what: str
     is_rest: bool
+    files_after: int = 0
+    """That are left out with it."""
 
     def __str__(self) -> str:
-        rest = "; what follows in the file is lost" if self.is_rest else ""
-        return f"{self.path}, byte {self.position}: {self.what}{rest}"
+        rest = ["what follows in the file"] if self.is_rest else []
+        files = [f"{plural(self.files_after, 'file')} after it"] if self.files_after else []
+        lost = f"; lost with it: {', '.join([*rest, *files])}" if rest or files else ""
+        return f"{self.path}, byte {self.position}: {self.what}{lost}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +149,8 @@ def is_checked(bases: Sequence[int], recovery_point: int | None, *, was_shut_dow
 def scanned_log(folder: LogFolder, segments: Sequence[ScannedSegment]) -> ScannedLog:
     """Puts the scans of a log's segments, in order, together."""
     kept, cut = _until_cut(segments)
-    damage = [one for segment in kept for one in _damage(segment) if one != cut]
+    damage = [one for segment in kept for one in _damage(segment)]
+    damage = damage if cut is None else damage[:-1]
     start = max(folder.log_start or 0, kept[0].base_offset if kept else 0)
     end = kept[-1].end_offset if kept else start
     transactions = transactions_of(segment.scan.transactions for segment in kept)
@@ -154,10 +160,10 @@ def scanned_log(folder: LogFolder, segments: Sequence[ScannedSegment]) -> Scanne
 def _until_cut(segments: Sequence[ScannedSegment]) -> tuple[tuple[ScannedSegment, ...], Damage | None]:
     """The segments that are left, and where the log is cut."""
     for number, segment in enumerate(segments):
-        is_last = number == len(segments) - 1
+        after = len(segments) - 1 - number
         broken = segment.scan.broken
-        if broken is not None and (segment.is_checked or (is_last and broken.is_torn)):
-            return tuple(segments[: number + 1]), _rest(segment, broken)
+        if broken is not None and (segment.is_checked or (not after and broken.is_torn)):
+            return tuple(segments[: number + 1]), _rest(segment, broken, after)
     return tuple(segments), None
 
 
@@ -166,5 +172,5 @@ def _damage(segment: ScannedSegment) -> list[Damage]:
     return found + ([] if segment.scan.broken is None else [_rest(segment, segment.scan.broken)])
 
 
-def _rest(segment: ScannedSegment, error: BatchError) -> Damage:
-    return Damage(segment.path, error.position, error.what, is_rest=not error.is_torn)
+def _rest(segment: ScannedSegment, error: BatchError, files_after: int = 0) -> Damage:
+    return Damage(segment.path, error.position, error.what, not error.is_torn, files_after)

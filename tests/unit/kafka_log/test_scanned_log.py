@@ -92,6 +92,8 @@ def test_a_broker_that_died_cuts_behind_its_recovery_point(recovery_point: int |
     assert (log.end_offset, len(log.segments)) == (end, kept)
     assert log.cut is not None and log.cut.what == "the checksum of a batch is wrong"
     assert len(log.damage) == (kept == 2)
+    files = ["2 files", "1 file"][kept - 1]
+    assert str(log.cut).endswith(f"is wrong; lost with it: what follows in the file, {files} after it")
 
 
 def test_without_a_recovery_point_only_the_last_segment_is_cut() -> None:
@@ -123,7 +125,7 @@ def test_of_replicas_that_end_alike_the_one_with_least_damage_and_most_history_g
 def test_what_cannot_be_found_after_a_place_is_told() -> None:
     log = a_log([(0, batch(0, b"a") + bytes(40)), (2, batch(2, b"c"))])
     (told,) = map(str, log.damage)
-    assert told.endswith("a batch of version 0 cannot have 0 bytes; what follows in the file is lost")
+    assert told.endswith("a batch of version 0 cannot have 0 bytes; lost with it: what follows in the file")
 
 
 def notes(log: ScannedLog) -> list[str]:
