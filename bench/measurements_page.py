@@ -108,6 +108,11 @@ ABOUT = {
         "Positions of consumer groups",
         "Positions of a consumer group committed to an SQLite file in one transaction, on disk each time.",
     ),
+    "kafka_import.py": (
+        "Imports of Kafka's log directories",
+        "Segments with values of 200 bytes, imported by `kafka import` on a warm session with two tasks at once, and "
+        "its phases: one segment alone in a process. The values are hexadecimal noise.",
+    ),
     "kafka_ingest.py": (
         "Kafka ingest",
         "A Kafka topic of 200-byte values copied into the lake several times on one Spark session. The "

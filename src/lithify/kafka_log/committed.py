@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from lithify.kafka_log.batches.decoding import KafkaRecord, columns, header_of, records_of
+from lithify.kafka_log.batches.decoding import Gathered, KafkaRecord, header_of, records_of
 from lithify.kafka_log.batches.frames import Frame, WholePart, frames_in, frames_of
 from lithify.kafka_log.batches.header import MAGIC
 from lithify.kafka_log.transactions import Aborted
@@ -43,21 +43,24 @@ class Committed:
 
         Raises `BatchError` or `OSError`.
         """
-        found, size = list[KafkaRecord](), 0
+        found = Gathered()
         for frame in frames_of(file) if whole is None else frames_in(file, whole):
             if frame.position in self.passed_over:
                 continue
             if frame.magic >= MAGIC and frame.offset >= self.end:
                 break
-            own = [record for record in self._records(frame) if self.start <= record.offset < self.end]
-            found += own
-            size += sum(len(record.key or b"") + len(record.value or b"") for record in own)
-            size += sum(len(value or b"") for record in own for _, value in record.headers)
-            if len(found) >= RECORDS_AT_ONCE or size >= BYTES_AT_ONCE:
-                yield columns(found)
-                found, size = [], 0
+            found.add(self._in_range(self._records(frame)))
+            if len(found) >= RECORDS_AT_ONCE or found.bytes >= BYTES_AT_ONCE:
+                yield found.columns()
+                found = Gathered()
         if found:
-            yield columns(found)
+            yield found.columns()
+
+    def _in_range(self, records: Sequence[KafkaRecord]) -> Sequence[KafkaRecord]:
+        """Mostly all: only the first and the last frame that are read may have others."""
+        if not records or (self.start <= records[0].offset and records[-1].offset < self.end):
+            return records
+        return [record for record in records if self.start <= record.offset < self.end]
 
     def _records(self, frame: Frame) -> Sequence[KafkaRecord]:
         if frame.magic < MAGIC:

@@ -11,8 +11,10 @@ records stays in the tasks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from lithify.kafka_log.batches.decoding import EndKind, TransactionEnd
 
@@ -64,10 +66,18 @@ class LogTransactions:
     aborted: tuple[Aborted, ...]
     """In the order of their starts."""
     open: Mapping[int, int]
+    _latest_ends: Sequence[int] = field(init=False, repr=False)
+    """The latest end of each and all before it. As these only go up, a segment's are found without a pass over all."""
+
+    def __post_init__(self) -> None:
+        ends = [*accumulate((one.end for one in self.aborted), max)]
+        object.__setattr__(self, "_latest_ends", ends)
 
     def aborted_in(self, start: int, end: int) -> tuple[Aborted, ...]:
         """Those with records in [start, end)."""
-        return tuple(one for one in self.aborted if one.start < end and one.end > start)
+        first = bisect_right(self._latest_ends, start)
+        last = bisect_left(self.aborted, end, lo=first, key=lambda one: one.start)
+        return tuple(one for one in self.aborted[first:last] if one.end > start)
 
     def stable_end(self, log_end: int) -> int:
         """Where a reader of committed records ends."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from lithify.kafka_log.batches.decoding import COLUMNS, EndKind
+from lithify.kafka_log.batches.decoding import COLUMNS, EndKind, Gathered, KafkaRecord, records_of
 from lithify.kafka_log.batches.encoding import encoded
+from lithify.kafka_log.batches.frames import Frame
 from lithify.kafka_log.batches.header import HEADER_BYTES, BatchHeader, attributes_of
 
 
@@ -19,6 +20,21 @@ def table_of(rows: Sequence[Any]) -> pa.RecordBatch:
     """Rows of offset, timestamp, timestamp type, key, value, headers."""
     arrays = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(COLUMNS)]
     return pa.RecordBatch.from_arrays(arrays, schema=COLUMNS)
+
+
+def columns(records: Sequence[KafkaRecord]) -> pa.RecordBatch:
+    """The columns of records whose timestamps are of one type."""
+    found = Gathered()
+    found.add(records)
+    return found.columns()
+
+
+def columns_of(frames: Iterable[Frame]) -> pa.RecordBatch:
+    """The columns of all their records."""
+    found = Gathered()
+    for frame in frames:
+        found.add(records_of(frame))
+    return found.columns()
 
 
 some_bytes = st.none() | st.binary(max_size=40)

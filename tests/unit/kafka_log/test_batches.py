@@ -17,8 +17,8 @@ from lithify.kafka_log.batches import codecs
 from lithify.kafka_log.batches.codecs import NAMES, CodecError, compressed, decompressed
 from lithify.kafka_log.batches.decoding import (
     EndKind,
+    Gathered,
     TransactionEnd,
-    columns,
     header_of,
     records_of,
     transaction_end_of,
@@ -26,11 +26,11 @@ from lithify.kafka_log.batches.decoding import (
 from lithify.kafka_log.batches.encoding import BatchLimits, empty_batch, encoded
 from lithify.kafka_log.batches.frames import BatchError, frames_of
 from lithify.kafka_log.batches.header import BatchHeader
-from support.kafka.batches import control_batch, table_of, tables, transaction_end, varint
+from support.kafka.batches import columns_of, control_batch, table_of, tables, transaction_end, varint
 
 
 def read(data: bytes) -> pa.RecordBatch:
-    return columns(record for frame in frames_of(io.BytesIO(data)) for record in records_of(frame))
+    return columns_of(frames_of(io.BytesIO(data)))
 
 
 @given(tables(), st.sampled_from(sorted(NAMES)), st.integers(1, 8), st.integers(1, 200))
@@ -49,12 +49,12 @@ def test_what_is_written_is_read(table: pa.RecordBatch, codec: int, most: int, s
 def test_another_reader_reads_the_same(table: pa.RecordBatch, codec: int) -> None:
     """But for times of batches that begin with a record without one, which it does not see."""
     table = table.set_column(1, table.schema.field(1), pc.max_element_wise(table.column(1), 0))
-    theirs, found = MemoryRecords(b"".join(encoded(table, codec=codec))), []
+    theirs, found = MemoryRecords(b"".join(encoded(table, codec=codec))), Gathered()
     while theirs.has_next():
         batch = theirs.next_batch()
         assert batch is not None and batch.validate_crc()
-        found += [*batch]
-    assert columns(found) == table
+        found.add([*batch])
+    assert found.columns() == table
 
 
 def test_a_batch_without_records_takes_a_reader_to_its_end() -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from lithify.kafka_log.batches import codecs, legacy
 from lithify.kafka_log.batches.codecs import NAMES
-from lithify.kafka_log.batches.decoding import columns, records_of
 from lithify.kafka_log.batches.frames import BatchError, frames_of
+from support.kafka.batches import columns_of
 
 some_bytes = st.none() | st.binary(max_size=40)
 rows = st.lists(st.tuples(st.integers(0, 2**50), some_bytes, some_bytes), min_size=1, max_size=10)
@@ -35,8 +35,7 @@ def moved(data: bytes, offset: int) -> bytes:
 
 
 def read(data: bytes) -> list[tuple[Any, ...]]:
-    found = [record for frame in frames_of(io.BytesIO(data)) for record in records_of(frame)]
-    return [tuple(row.values()) for row in columns(found).to_pylist()]
+    return [tuple(row.values()) for row in columns_of(frames_of(io.BytesIO(data))).to_pylist()]
 
 
 @pytest.mark.parametrize(
@@ -54,10 +53,20 @@ def test_what_another_program_writes_is_read(magic: int, codec: int, messages: l
     ]
 
 
-def test_lz4_of_version_0_is_refused() -> None:
-    """Its frames have a checksum that no library takes."""
-    rest = bytes([0, codecs.LZ4]) + struct.pack(">i", -1) * 2
-    with pytest.raises(BatchError, match="LZ4 in a message of version 0"):
+@given(messages=rows)
+def test_lz4_of_version_0_is_read_whatever_the_checksum_of_its_header_is(messages: list[Any]) -> None:
+    """Kafka before 0.10 wrote one that no library takes."""
+    frame = bytearray(codecs.compressed(codecs.LZ4, written(0, codecs.NO_CODEC, messages)))
+    frame[6] ^= 0xFF
+    rest = bytes([0, codecs.LZ4]) + struct.pack(">ii", -1, len(frame)) + frame
+    data = struct.pack(">qiI", 3, len(rest) + 4, crc32(rest)) + rest
+    assert read(data) == [(n, -1, 0, key, value, None) for n, (_, key, value) in enumerate(messages)]
+
+
+@pytest.mark.parametrize("frame", [b"", b"\x04", b"\x04\x22\x4d\x18", b"\x04\x22\x4d\x18\x68\x40"])
+def test_lz4_of_version_0_that_is_too_short_is_damaged(frame: bytes) -> None:
+    rest = bytes([0, codecs.LZ4]) + struct.pack(">ii", -1, len(frame)) + frame
+    with pytest.raises(BatchError):
         read(struct.pack(">qiI", 3, len(rest) + 4, crc32(rest)) + rest)
 
 

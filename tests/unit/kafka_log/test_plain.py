@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from lithify.kafka_log.batches import decoding
 from lithify.kafka_log.batches.codecs import ZSTD, compressed
-from lithify.kafka_log.batches.decoding import columns, records_of
+from lithify.kafka_log.batches.decoding import records_of
 from lithify.kafka_log.batches.encoding import encoded
 from lithify.kafka_log.batches.frames import MOST_RECORDS, BatchError, frames_of
 from lithify.kafka_log.batches.header import HEADER_BYTES, BatchHeader
 from lithify.kafka_log.batches.plain import RecordError, check_headers, plain_records
-from support.kafka.batches import table_of, tables, varint
+from support.kafka.batches import columns, table_of, tables, varint
 
 
 @given(tables(), st.sampled_from([-1, 0, 2**63 - 1, -(2**63)]))

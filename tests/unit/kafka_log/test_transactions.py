@@ -24,8 +24,10 @@ def whole(log: list[tuple[int, str | EndKind]]) -> tuple[set[Aborted], dict[int,
     return aborted, open_since
 
 
-@given(events, st.sets(st.integers(0, 30)))
-def test_segments_come_to_the_same_as_the_whole_log(log: list[tuple[int, str | EndKind]], cuts: set[int]) -> None:
+@given(events, st.sets(st.integers(0, 30)), st.integers(0, 30), st.integers(0, 30))
+def test_segments_come_to_the_same_as_the_whole_log(
+    log: list[tuple[int, str | EndKind]], cuts: set[int], start: int, end: int
+) -> None:
     segments = [SegmentTransactions()]
     for offset, (producer, what) in enumerate(log):
         if offset in cuts:
@@ -39,3 +41,4 @@ def test_segments_come_to_the_same_as_the_whole_log(log: list[tuple[int, str | E
     assert (set(found.aborted), found.open) == (aborted, still_open)
     assert found.stable_end(len(log)) == min(still_open.values(), default=len(log))
     assert list(found.aborted) == sorted(found.aborted, key=lambda one: (one.start, one.producer_id))
+    assert found.aborted_in(start, end) == tuple(one for one in found.aborted if one.start < end and one.end > start)

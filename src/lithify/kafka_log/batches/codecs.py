@@ -30,6 +30,7 @@ _STREAMS: Final = {GZIP: "gzip", LZ4: "lz4", ZSTD: "zstd"}
 _ENCODE: Final = {GZIP: gzip_encode, SNAPPY: snappy_encode, LZ4: lz4_encode, ZSTD: zstd_encode}
 _FRAMED: Final = b"\x82SNAPPY\0"
 _FRAMED_HEAD_BYTES: Final = 16
+_LEAST_ROOM_BYTES: Final = 2**16
 _SNAPPY_PER_BYTE: Final = 64
 """Most bytes that one compressed byte can stand for."""
 
@@ -46,9 +47,7 @@ def decompressed(codec: int, data: bytes) -> bytes:
         if codec == SNAPPY:
             return b"".join(_snappy(data))
         if codec in _STREAMS:
-            with pa.CompressedInputStream(pa.BufferReader(data), _STREAMS[codec]) as stream:
-                found: bytes = stream.read(LARGEST_RECORDS_BYTES + 1)
-            return _bounded(found, len(found))
+            return b"".join(_streamed(_STREAMS[codec], data))
     except (OSError, ValueError) as error:  # Arrow's errors are such
         raise CodecError(f"its records cannot be decompressed by {NAMES[codec]}: {error}") from error
     raise CodecError(f"its codec {codec} is not known")
@@ -56,6 +55,15 @@ def decompressed(codec: int, data: bytes) -> bytes:
 
 def compressed(codec: int, data: bytes) -> bytes:
     return data if codec == NO_CODEC else bytes(_ENCODE[codec](data))
+
+
+def _streamed(name: str, data: bytes) -> Iterator[bytes]:
+    """Each piece is larger than all before it: Arrow makes room for what may come, which costs small batches time."""
+    total, room = 0, _LEAST_ROOM_BYTES
+    with pa.CompressedInputStream(pa.BufferReader(data), name) as stream:
+        while piece := stream.read(min(room, LARGEST_RECORDS_BYTES + 1 - total)):
+            total, room = total + len(piece), 4 * room
+            yield _bounded(piece, total)
 
 
 def _snappy(data: bytes) -> Iterator[bytes]:

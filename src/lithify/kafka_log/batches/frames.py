@@ -93,8 +93,9 @@ def frames_of(file: BinaryIO, position: int = 0, end: int | None = None) -> Iter
     """
     file.seek(position)
     while (end is None or position < end) and (head := file.read(_MAGIC_AT + 1)):
-        frame = head + file.read(_size(head, position) - len(head))
-        if len(frame) < _size(head, position):
+        size = _size(head, position)
+        frame = head + file.read(size - len(head))
+        if len(frame) < size:
             raise _torn(position)
         yield Frame(position, frame)
         position += len(frame)

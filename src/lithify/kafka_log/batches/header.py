@@ -75,6 +75,11 @@ class BatchHeader:
         """Whether its record is a marker, which ends a transaction, and no consumer gets."""
         return bool(self.attributes & _CONTROL)
 
+    def without_codec(self, data: bytes, records: bytes) -> bytes:
+        """The batch `data`, whose header this is, with decompressed records. Its length and checksum remain."""
+        attributes = (self.attributes & ~_CODEC).to_bytes(2, signed=True)
+        return b"".join((data[:CHECKED_FROM], attributes, data[CHECKED_FROM + 2 : HEADER_BYTES], records))
+
     def with_records(self, records: bytes) -> bytes:
         """The whole batch: its records are encoded as the header says."""
         fields = (self.attributes, self.last_offset_delta, self.base_timestamp, self.max_timestamp)

@@ -18,6 +18,7 @@ from zlib import crc32
 
 from lithify.kafka_log.batches.codecs import LZ4, CodecError, decompressed
 from lithify.kafka_log.batches.frames import MOST_RECORDS, BatchError, Frame, frames_of
+from lithify.kafka_log.batches.old_lz4 import with_header_checksum
 
 NO_TIMESTAMP: Final = -1
 """Of messages of version 0."""
@@ -43,10 +44,11 @@ def legacy_records_of(frame: Frame) -> list[LegacyRecord]:
     codec = frame.data[_ATTRIBUTES_AT] & _CODEC
     if not codec:
         return [message]
+    value = message.value or b""
     if codec == LZ4 and frame.magic == 0:
-        raise frame.error("LZ4 in a message of version 0, whose frames no library reads")
+        value = with_header_checksum(value)
     try:
-        inner = [*_inner(frame, decompressed(codec, message.value or b""))]
+        inner = [*_inner(frame, decompressed(codec, value))]
     except CodecError as error:
         raise frame.error(str(error)) from error
     if not inner:

@@ -10,6 +10,8 @@ from typing import BinaryIO, Final
 
 LARGEST_TEXT_BYTES: Final = 64 * 2**20
 """Of a checkpoint. One of 100,000 partitions has some MiB."""
+_BUFFER_BYTES: Final = 2**20
+"""Many batches are small, and each is read by itself."""
 
 
 def opened(path: Path) -> BinaryIO:
@@ -18,7 +20,7 @@ def opened(path: Path) -> BinaryIO:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-    return os.fdopen(descriptor, "rb")
+    return os.fdopen(descriptor, "rb", _BUFFER_BYTES)
 
 
 def text_of(path: Path) -> str:
