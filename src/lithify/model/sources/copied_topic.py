@@ -40,8 +40,9 @@ class IdHole:
 class CopiedTopic:
     """Of which topic of Kafka or Pulsar a topic is a copy, and what of it could not be copied.
 
-    `topic_id` is the source's: a recreated topic has another one; empty where it is not known. `config` are the
-    settings that were set on the source itself, at the last ingest; None where they are not known.
+    `topic_id` is the source's: a recreated topic has another one; empty where it is not known. So is `cluster_id`, of
+    the cluster that it is in. `config` are the settings that were set on the source itself, at the last ingest; None
+    where they are not known.
     """
 
     name: str
@@ -50,6 +51,7 @@ class CopiedTopic:
     promoted: bool = False
     """It is a copy no more, or soon (C70): said before the commit, so that `repair` cannot take it back."""
     config: Mapping[str, str] | None = None
+    cluster_id: str = ""
 
     def to_json(self) -> dict[str, Any]:
         holes = [asdict(hole) for hole in self.holes]
@@ -60,6 +62,7 @@ class CopiedTopic:
             "holes": holes,
             "promoted": self.promoted,
             "config": config,
+            "cluster_id": self.cluster_id,
         }
 
     @staticmethod
@@ -69,8 +72,9 @@ class CopiedTopic:
         given = data.get("config")
         config = None if given is None else dict(given)
         name, topic_id = data["name"], known_id(data["topic_id"])
-        copied = CopiedTopic(name, topic_id, holes, bool(data.get("promoted", False)), config)
-        texts = [copied.name, copied.topic_id, *(h.before for h in holes if isinstance(h, IdHole))]
+        cluster_id = data.get("cluster_id", "")
+        copied = CopiedTopic(name, topic_id, holes, bool(data.get("promoted", False)), config, cluster_id)
+        texts = [copied.name, copied.topic_id, copied.cluster_id, *(h.before for h in holes if isinstance(h, IdHole))]
         texts += [text for pair in (config or {}).items() for text in pair]
         texts += [h.after for h in holes if isinstance(h, IdHole) and h.after is not None]
         numbers = [number for hole in holes if isinstance(hole, Hole) for number in astuple(hole)]

@@ -22,11 +22,15 @@ _FROM_1900_MS = -2_208_988_800_000
 
 @dataclass(frozen=True, slots=True)
 class SourceTopic:
-    """A topic of the source. `topic_id` is another one once it was deleted and created again; empty: not known."""
+    """A topic of the source. `topic_id` is another one once it was deleted and created again; empty: not known.
+
+    So it is for `cluster_id`, the id of the cluster that it is in.
+    """
 
     name: str
     topic_id: str
     partitions: tuple[int, ...]
+    cluster_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from lithify.errors import LithifyError, RefusedError, UnknownTopicError
 from lithify.model.names import parse_topic
 from lithify.model.sources.copied_topic import CopiedTopic
 from lithify.model.sources.origin import PROMOTED, CopyOf
-from lithify.model.sources.source import IngestRequest
+from lithify.model.sources.source import IngestRequest, SourceTopic
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import LogStore
 from lithify.rules.lifecycle.copies.ownership import another_source, check_ingested, was_promoted
@@ -27,6 +27,19 @@ def known_source(store: LogStore, state: TopicState, source: CopyOf) -> CopiedTo
     return copied
 
 
+def check_cluster(state: TopicState, copied: CopiedTopic, found: SourceTopic) -> None:
+    """Raises `RefusedError` for a topic of another cluster. Where ids of topics are known, they alone are compared:
+    a topic may move to another cluster with its id, and has another id wherever it is another topic.
+    """
+    is_same = bool(found.topic_id) and found.topic_id == copied.topic_id
+    if not is_same and found.cluster_id and copied.cluster_id not in ("", found.cluster_id):
+        raise RefusedError(
+            f"{state.name}: it is a copy of {copied.name} in the cluster {copied.cluster_id}, and this one is in the "
+            f"cluster {found.cluster_id}",
+            hint="ingest into another topic, with --into",
+        )
+
+
 def remember(store: LogStore, state: TopicState, known: CopiedTopic | None, copied: CopiedTopic) -> None:
     """Stores what is new of the source of a copy; what the source did not tell this time remains as it is `known`.
 
@@ -34,7 +47,8 @@ def remember(store: LogStore, state: TopicState, known: CopiedTopic | None, copi
     """
     if known is not None:
         config = known.config if copied.config is None else copied.config
-        copied = replace(copied, topic_id=copied.topic_id or known.topic_id, config=config)
+        topic_id, cluster_id = copied.topic_id or known.topic_id, copied.cluster_id or known.cluster_id
+        copied = replace(copied, topic_id=topic_id, cluster_id=cluster_id, config=config)
     if known != copied:
         put_source(store, state, copied)
         if store.load(state.name).origin == PROMOTED:

@@ -99,8 +99,9 @@ class SourceWatch:
         self.read_to = {p: start for p, start in starts.items() if isinstance(start, int)}
         if unknown:
             text = (
-                f"{unknown[0]}: an earlier version did not store when it was last read to its end; if that is longer "
-                "ago than Kafka's delete.retention.ms, deletes may be missing, and --resync makes up for them"
+                f"{unknown[0]}: an import or an earlier version made the copy, without the time when Kafka's log ended "
+                "there. If that is longer ago than Kafka's delete.retention.ms, deletes may be missing, and --resync "
+                "makes up for them"
             )
             notes(IngestNote("unknown_deletes", text, self.topic.name, str(self.state.name)))
         self._check(now, now.ends, time_ms)

@@ -38,7 +38,7 @@ from lithify.rules.lifecycle.replicas import check_own
 from lithify.service.change.alter import alter
 from lithify.service.creation import create_topic
 from lithify.service.ingest.commit_copied import Begun, Copied, Reached, commit_copied
-from lithify.service.ingest.known_sources import known_source, remember
+from lithify.service.ingest.known_sources import check_cluster, known_source, remember
 from lithify.service.ingest.losses import begin_of, check_none_gone, cut_error, gone_of, hole_of
 from lithify.service.ingest.marking import check_marked, marked
 from lithify.service.ingest.narration import Narration
@@ -69,6 +69,7 @@ class TopicIngest:
     damaged_named: tuple[str, ...] = ()
     holes: tuple[Hole | IdHole, ...] = ()
     topic_id: str = ""
+    cluster_id: str = ""
     resynced: bool = False
     deleted_keys: int = 0
     reached: Reached = NOT_BEGUN
@@ -86,10 +87,10 @@ class TopicIngest:
         """
         time_ms = self.warehouse.clock.now_ms()
         source_topic = self.source.topic(self.topic)
-        self.topic_id = source_topic.topic_id
+        self.topic_id, self.cluster_id = source_topic.topic_id, source_topic.cluster_id
         state = self._state(source_topic)
         check_own(state)
-        is_known = self._is_known(state)
+        is_known = self._is_known(state, source_topic)
         state = self._with_partitions(marked(self.warehouse, state, self._origin, known=is_known), source_topic)
         self.same.begin(source_topic)  # before it is asked whether it was cut
         starts = {p: self._start(state, p, how) for p, how in self.source.continuations(source_topic, state).items()}
@@ -257,11 +258,12 @@ class TopicIngest:
         alter(self.warehouse, self.name, {}, partitions=wanted, check_partitions=check_still_copy)
         return self.warehouse.store.load(self.name)
 
-    def _is_known(self, state: TopicState) -> bool:
+    def _is_known(self, state: TopicState, source_topic: SourceTopic) -> bool:
         """Whether its documents have its source. Raises `RefusedError` or `SourceWentBackError` if that is another."""
         if (copied := self._known(state)) is None:
             return False
         self.holes = copied.holes
+        check_cluster(state, copied, source_topic)
         self._check_id(copied.topic_id)
         return True
 
@@ -278,5 +280,5 @@ class TopicIngest:
 
     def _remember(self, state: TopicState) -> None:
         config = self.source.own_config(self.topic)
-        copied = CopiedTopic(self.topic, self.topic_id, self.holes, config=config)
+        copied = CopiedTopic(self.topic, self.topic_id, self.holes, config=config, cluster_id=self.cluster_id)
         remember(self.warehouse.store, state, self._known(state), copied)

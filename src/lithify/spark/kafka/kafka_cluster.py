@@ -10,19 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Self
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from lithify.errors import BrokerError, UnknownSourceError
-from lithify.errors.redaction import one_line
 from lithify.kafka_client.client import as_kafka_writes
 from lithify.model.settings.secrets import hidden, keep
 from lithify.model.sources.source import EpochAt, Signs, SourceLog, SourceTopic
 from lithify.ports.source import StopAsked
 from lithify.spark.kafka.connector import missing_connector
+from lithify.spark.kafka.java_causes import causes_of
 from lithify.spark.kafka.log_signs import signs_between
 from lithify.spark.session.ended_session import JVM_GONE
 
@@ -91,7 +91,7 @@ class KafkaCluster:
         try:
             self._admin.describeCluster(options).clusterId().get(ANSWER_MS, unit)
         except Py4JJavaError as error:
-            return not any(kind.endswith(_SILENT) for kind, _ in _causes(error.java_exception))
+            return not any(kind.endswith(_SILENT) for kind, _ in causes_of(error.java_exception))
         return True
 
     def topics(self, pattern: str) -> tuple[str, ...]:
@@ -106,7 +106,15 @@ class KafkaCluster:
             described = self._answer(self._admin.describeTopics(self._list([name])).allTopicNames())[name]
             partitions = sorted(int(info.partition()) for info in self._iterable(described.partitions()))
             most, least = described.topicId().getMostSignificantBits(), described.topicId().getLeastSignificantBits()
-            return SourceTopic(name, as_kafka_writes(most, least), tuple(partitions))
+            return SourceTopic(name, as_kafka_writes(most, least), tuple(partitions), self._cluster_id)
+
+    @cached_property
+    def _cluster_id(self) -> str:
+        """Empty for a cluster that has none, or does not tell."""
+        try:
+            return str(self._answer(self._admin.describeCluster().clusterId()) or "")
+        except Py4JJavaError:
+            return ""
 
     def logs(self, topic: SourceTopic) -> Mapping[int, SourceLog]:
         """By partition the log start offset, and the end offset for `read_committed`. Raises as `topic`."""
@@ -275,7 +283,7 @@ class KafkaCluster:
             raise (StopAsked() if self._stops() else missing_connector()) from error
 
     def _error(self, what: str, error: Py4JJavaError) -> Exception:
-        causes = _causes(error.java_exception)
+        causes = causes_of(error.java_exception)
         kinds, why = [kind for kind, _ in causes], hidden(causes[-1][1], self._config)
         if kinds[-1] == _SLICE_IS_OVER:
             why = f"no answer within {CALL_S} seconds"
@@ -288,13 +296,3 @@ class KafkaCluster:
 
 def _epoch(of: Any) -> int | None:
     return int(of.get()) if of.isPresent() and int(of.get()) >= 0 else None  # -1: the broker counts none for this log
-
-
-def _causes(error: Any) -> list[tuple[str, str]]:
-    """Class and message of a Java exception and its causes, innermost last, at most 10."""
-    causes: list[tuple[str, str]] = []
-    while error is not None and len(causes) < 10:
-        message = one_line(str(error.getMessage() or ""), 300)
-        causes.append((str(error.getClass().getName()), message or str(error.getClass().getSimpleName())))
-        error = error.getCause()
-    return causes

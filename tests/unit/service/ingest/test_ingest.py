@@ -46,8 +46,46 @@ def copied(warehouse, records, **request):
     return ingest(warehouse, source, given, lambda _batch: None, lambda: False)
 
 
+class Clustered(ListedSource):
+    """In a cluster that has an id."""
+
+    topic_id, cluster_id = "", ""
+
+    def topic(self, name):
+        return SourceTopic(name, self.topic_id, tuple(self.records[name]), self.cluster_id)
+
+
+def copied_from(warehouse, topic_id, cluster_id):
+    """The error of an ingest of orders."""
+    source = Clustered(warehouse, {"orders": {0: some(0, 3, 4)}})
+    source.topic_id, source.cluster_id = topic_id, cluster_id
+    (report,) = ingest(warehouse, source, IngestRequest({}, ("orders",)), lambda _batch: None, lambda: False)
+    return report.error
+
+
 def state(warehouse, topic="orders"):
     return warehouse.store.load(TopicName("default", topic))
+
+
+@pytest.mark.parametrize("first", ["", "id"])
+@pytest.mark.parametrize("later", ["", "id"])
+def test_a_topic_of_another_cluster_is_refused_unless_its_id_is_the_same(warehouse, first, later):
+    assert copied_from(warehouse, first, "one") is None
+    assert copied_from(warehouse, later, "") is None  # a cluster that does not tell
+    assert copied_from(warehouse, later, "one") is None
+    error = copied_from(warehouse, later, "other")
+    known = source_of(warehouse.store, state(warehouse))
+    if later == "id":  # of the first one it is stored by now
+        assert (error, known.topic_id, known.cluster_id) == (None, "id", "other")
+    else:
+        assert "orders: it is a copy of orders in the cluster one, and this one is in the cluster other" in error
+        assert known.cluster_id == "one"
+
+
+def test_a_topic_with_another_id_in_another_cluster_is_refused_for_the_cluster(warehouse):
+    assert copied_from(warehouse, "id", "one") is None
+    assert "deleted and recreated" in copied_from(warehouse, "other id", "one")
+    assert "in the cluster other" in copied_from(warehouse, "other id", "other")
 
 
 def test_a_copy_has_the_offsets_of_its_source_and_goes_on_where_it_ends(warehouse):

@@ -27,7 +27,10 @@ def a_cluster_with_a_topic_of(topic_id: FakeId) -> KafkaCluster:
     util = SimpleNamespace(ArrayList=lambda items=(): list(items), concurrent=units)
     session: Any = SimpleNamespace(_jvm=SimpleNamespace(java=SimpleNamespace(util=util)))
     cluster = KafkaCluster(session, {})
-    cluster._admin = SimpleNamespace(describeTopics=lambda _names: SimpleNamespace(allTopicNames=lambda: answer))
+    cluster._admin = SimpleNamespace(
+        describeTopics=lambda _names: SimpleNamespace(allTopicNames=lambda: answer),
+        describeCluster=lambda: SimpleNamespace(clusterId=lambda: SimpleNamespace(get=lambda *_timeout: "of ours")),
+    )
     return cluster
 
 
@@ -37,4 +40,4 @@ def a_cluster_with_a_topic_of(topic_id: FakeId) -> KafkaCluster:
 def test_the_id_of_a_topic_is_empty_where_the_brokers_give_none(most, least, written):
     """Java's client has 0 for that: brokers below Kafka 2.8. Stored, it would be another id than after an upgrade."""
     topic = a_cluster_with_a_topic_of(FakeId(most=most, least=least)).topic("orders")
-    assert (topic.topic_id, topic.partitions) == (written, (0,))
+    assert (topic.topic_id, topic.partitions, topic.cluster_id) == (written, (0,), "of ours")
