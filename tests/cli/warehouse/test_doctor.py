@@ -138,6 +138,19 @@ def test_pulsars_jars_are_looked_for(lithify, monkeypatch, tmp_path):
     assert lithify("doctor", "--json").json["ok"] is True
 
 
+def test_what_reads_kafkas_files_is_looked_for(lithify, monkeypatch):
+    name = "Kafka's files"
+    found = the(name, lithify("doctor", "--json").json)
+    assert (found["ok"], found["detail"]) == (True, f"aiokafka {importlib.metadata.version('aiokafka')}")
+    monkeypatch.setattr("aiokafka.codec.cramjam", None)
+    missing = the(name, lithify("doctor", "--json").json)
+    assert (missing["ok"], missing["optional"]) == (False, True)
+    assert missing["detail"].endswith("is without snappy, lz4, zstd") and "aiokafka[lz4,snappy,zstd]" in missing["hint"]
+    monkeypatch.setattr("lithify.cli.doctor.clients.find_spec", lambda module: module != "aiokafka" or None)
+    absent = the(name, lithify("doctor", "--json").json)
+    assert absent["detail"] == "aiokafka is not installed, which only `lithify kafka import` needs"
+
+
 def test_looking_makes_nothing(lithify):
     found = lithify("doctor", "--json").json
     assert the("warehouse", found)["detail"] == f"{lithify.warehouse}, made with the first topic"
