@@ -24,6 +24,12 @@ def log_notes(log: ScannedLog) -> Iterator[tuple[str, str]]:
     if log.written_end < log.start_offset:
         noted = f"its log start offset was noted at {log.start_offset}, and its last record is before {log.written_end}"
         yield "cut", f"{noted}: all of it is left out, as a broker deletes it that starts"
+    if log.lacks_from is not None:
+        yield (
+            "missing",
+            f"its log start offset was noted at {log.lacks_from}, and its files begin at {log.start_offset}: what is "
+            "before them is in tiered storage, or files are missing",
+        )
     if gaps := log.gaps:
         named = ", ".join(f"{start} to {end - 1}" for start, end in gaps[:NAMED_AT_MOST])
         more = f", and {len(gaps) - NAMED_AT_MOST} more" if len(gaps) > NAMED_AT_MOST else ""

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from lithify.kafka_log.batches.frames import BatchError
 from lithify.kafka_log.committed import Committed
+from lithify.kafka_log.directories.checkpoints import EpochStart
 from lithify.kafka_log.directories.folders import LogFolder
 from lithify.kafka_log.segment_scan import SegmentScan
 from lithify.kafka_log.transactions import LogTransactions, transactions_of
@@ -74,10 +75,18 @@ class ScannedLog:
     start_offset: int
     written_end: int
     """After its last batch."""
+    epochs: tuple[EpochStart, ...]
+    """As its broker has noted them, and of batches after that."""
     transactions: LogTransactions
     damage: tuple[Damage, ...]
     cut: Damage | None
     """Where a broker would cut it off, if it would."""
+
+    @property
+    def lacks_from(self) -> int | None:
+        """The log start offset that its broker has noted, if no file has that: None if nothing is lacking."""
+        noted = self.folder.log_start
+        return noted if noted is not None and noted < self.start_offset else None
 
     @property
     def end_offset(self) -> int:
@@ -111,9 +120,7 @@ class ScannedLog:
     @property
     def leader_epoch(self) -> int | None:
         """The latest one; None for a log of a broker that did not note any."""
-        noted = [start.epoch for start in self.folder.epochs if start.offset <= self.written_end]
-        found = [s.scan.newest_epoch for s in self.segments if s.scan.newest_epoch >= 0]
-        return max([*noted, *found], default=None)
+        return self.epochs[-1].epoch if self.epochs else None
 
     def end_of_epoch(self, epoch: int) -> int | None:
         """The offset at which the log had its first record of a later epoch, or its end.
@@ -122,7 +129,7 @@ class ScannedLog:
         """
         if self.leader_epoch is not None and self.leader_epoch < epoch:
             return None
-        return min((start.offset for start in self.folder.epochs if start.epoch > epoch), default=self.end_offset)
+        return min((start.offset for start in self.epochs if start.epoch > epoch), default=self.end_offset)
 
     @property
     def rank(self) -> tuple[int, int, int, int]:
@@ -154,7 +161,16 @@ def scanned_log(folder: LogFolder, segments: Sequence[ScannedSegment]) -> Scanne
     start = max(folder.log_start or 0, kept[0].base_offset if kept else 0)
     end = kept[-1].end_offset if kept else start
     transactions = transactions_of(segment.scan.transactions for segment in kept)
-    return ScannedLog(folder, kept, start, end, transactions, tuple(damage), cut)
+    return ScannedLog(folder, kept, start, end, _epochs(folder, kept, end), transactions, tuple(damage), cut)
+
+
+def _epochs(folder: LogFolder, segments: Sequence[ScannedSegment], end: int) -> tuple[EpochStart, ...]:
+    """The checkpoint may be missing, or older than the last batches: a broker that starts completes it from them."""
+    epochs = [start for start in folder.epochs if start.offset <= end]
+    for found in (start for segment in segments for start in segment.scan.epochs):
+        if not epochs or found.epoch > epochs[-1].epoch:
+            epochs.append(found)
+    return tuple(epochs)
 
 
 def _until_cut(segments: Sequence[ScannedSegment]) -> tuple[tuple[ScannedSegment, ...], Damage | None]:

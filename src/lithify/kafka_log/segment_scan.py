@@ -14,7 +14,8 @@ from typing import BinaryIO, NamedTuple
 
 from lithify.kafka_log.batches.decoding import header_of, records_of, transaction_end_of
 from lithify.kafka_log.batches.frames import BatchError, Frame, WholePart, frames_of
-from lithify.kafka_log.batches.header import MAGIC, BatchHeader
+from lithify.kafka_log.batches.header import MAGIC, NONE, BatchHeader
+from lithify.kafka_log.directories.checkpoints import EpochStart
 from lithify.kafka_log.transactions import SegmentTransactions
 
 DAMAGED_NAMED_AT_MOST = 100
@@ -30,7 +31,8 @@ class SegmentScan:
     """After its last batch, whose last records may be gone."""
     whole: WholePart = WholePart()
     batches: int = 0
-    newest_epoch: int = -1
+    epochs: list[EpochStart] = field(default_factory=list)
+    """Where it has the first batch of each leader epoch that is later than all before it."""
     transactions: SegmentTransactions = field(default_factory=SegmentTransactions)
     damaged: list[BatchError] = field(default_factory=list)
     """Frames that can be passed over, the first ones."""
@@ -45,9 +47,14 @@ class SegmentScan:
 
 
 def scanned(
-    file: BinaryIO, *, cuts: bool = False, offsets: range = ANY_OFFSETS, reads_records: bool = False
+    file: BinaryIO,
+    *,
+    cuts: bool = False,
+    offsets: range = ANY_OFFSETS,
+    reads_records: bool = False,
+    end: int | None = None,
 ) -> SegmentScan:
-    """Reads a segment, which has no other `offsets`.
+    """Reads a segment, which has no other `offsets`; with `end` only batches that begin before that offset.
 
     With `cuts` only up to its first damaged batch, as a broker does that cuts there. With `reads_records` batches
     are damaged as well whose records cannot be read, though their checksums are right. Raises `OSError`.
@@ -55,6 +62,8 @@ def scanned(
     scan = SegmentScan()
     try:
         for frame in frames_of(file):
+            if end is not None and frame.offset >= end:
+                break
             try:
                 batch = _checked(frame)
             except BatchError as error:
@@ -119,4 +128,5 @@ def _add_facts(scan: SegmentScan, frame: Frame, header: BatchHeader) -> None:
             scan.transactions.end(ending)
     elif header.is_transactional:
         scan.transactions.data(header.producer_id, header.base_offset)
-    scan.newest_epoch = max(scan.newest_epoch, header.leader_epoch)
+    if header.leader_epoch > (scan.epochs[-1].epoch if scan.epochs else NONE):
+        scan.epochs.append(EpochStart(header.leader_epoch, header.base_offset))

@@ -45,6 +45,25 @@ def test_a_whole_log() -> None:
     assert [log.end_of_epoch(epoch) for epoch in (0, 1, 3, 4, 5)] == [0, 2, 2, 7, None]
 
 
+@pytest.mark.parametrize("noted", [(), (EpochStart(1, 0),), (EpochStart(1, 0), EpochStart(4, 2)), (EpochStart(7, 99),)])
+def test_epochs_that_the_checkpoint_lacks_are_those_of_the_batches(noted: tuple[EpochStart, ...]) -> None:
+    """A checkpoint may be missing or old; what it has of offsets that a crash has torn off does not count."""
+    log = a_log(WHOLE, epochs=noted)
+    assert log.epochs == (EpochStart(1, 0), EpochStart(4, 2))
+    assert (log.leader_epoch, log.end_of_epoch(1), log.end_of_epoch(4)) == (4, 2, 7)
+
+
+def test_an_epoch_without_records_is_known_from_the_checkpoint() -> None:
+    log = a_log(WHOLE, epochs=(EpochStart(1, 0), EpochStart(3, 2), EpochStart(4, 2), EpochStart(6, 7)))
+    assert (log.leader_epoch, log.end_of_epoch(1), log.end_of_epoch(4)) == (6, 2, 7)
+
+
+@pytest.mark.parametrize(("noted", "lacks"), [(None, None), (0, 0), (2, 2), (3, None), (4, None)])
+def test_what_is_before_its_first_file_is_told(noted: int | None, lacks: int | None) -> None:
+    log = a_log([(3, batch(3, b"a", b"b"))], log_start=noted)
+    assert (log.lacks_from, log.start_offset) == (lacks, max(3, noted or 0))
+
+
 def test_a_log_without_segments_has_nothing() -> None:
     log = a_log([], log_start=9)
     assert (log.start_offset, log.end_offset, log.stable_end, log.leader_epoch) == (9, 9, 9, None)

@@ -18,6 +18,7 @@ from lithify.kafka_log.batches.encoding import encoded
 from lithify.kafka_log.batches.frames import BatchError, frames_in
 from lithify.kafka_log.batches.header import BatchHeader
 from lithify.kafka_log.committed import Committed
+from lithify.kafka_log.directories.checkpoints import EpochStart
 from lithify.kafka_log.segment_scan import scanned
 from lithify.kafka_log.transactions import transactions_of
 from support.kafka.batches import batch, table_of, transaction_end
@@ -54,7 +55,7 @@ def test_readers_get_what_is_committed(log: list[tuple[int, Any]], cut: int, dra
 
 def test_a_scan_tells_offsets_and_epochs() -> None:
     scan = scanned(io.BytesIO(batch(3, b"a", b"b", epoch=2) + batch(9, b"c", epoch=1)))
-    assert (scan.first_offset, scan.end_offset, scan.batches, scan.newest_epoch) == (3, 10, 2, 2)
+    assert (scan.first_offset, scan.end_offset, scan.batches, scan.epochs) == (3, 10, 2, [EpochStart(2, 3)])
     assert (scan.damaged, scan.broken) == ([], None)
     empty = scanned(io.BytesIO(b""))
     assert (empty.first_offset, empty.end_offset, empty.batches) == (None, None, 0)

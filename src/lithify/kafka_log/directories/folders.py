@@ -32,6 +32,7 @@ from lithify.kafka_log.directories.checkpoints import (
 )
 from lithify.kafka_log.directories.files import opened, text_of
 from lithify.kafka_log.directories.segment_names import segment_names
+from lithify.kafka_log.directories.tiered import tiered_folders
 
 Noted = TypeVar("Noted")
 
@@ -55,6 +56,8 @@ class LogFolder:
     first_dirty: int | None = None
     recovery_point: int | None = None
     replicated_to: int | None = None
+    tiered: tuple[tuple[int, Path], ...] = ()
+    """Segments of tiered storage with their base offsets, instead of a broker's."""
 
     @property
     def is_internal(self) -> bool:
@@ -87,7 +90,7 @@ def is_in_use(path: Path) -> bool:
 
 
 def log_directory(path: Path) -> LogDirectory:
-    """What there is in a directory, or in one folder of it. Raises `OSError` or `CheckpointError`."""
+    """What there is in a directory, or in one folder of it. Raises `OSError`, `CheckpointError` or `TieredError`."""
     entries = sorted(path.iterdir())
     names = segment_names(each.name for each in entries)
     is_folder = bool(names.segments or names.swaps)
@@ -95,14 +98,19 @@ def log_directory(path: Path) -> LogDirectory:
     noted = ((name, _noted(root / name, offsets_in)) for name in (CLEANER, LOG_START, RECOVERY_POINT, REPLICATED))
     checkpoints = {name: offsets for name, offsets in noted if offsets is not None}
     cluster = (_noted(root / META_PROPERTIES, properties_in) or {}).get("cluster.id")
+    tiered = {one.path: one for one in tiered_folders(path, entries)}
     if is_folder:
         name = path.name if _FOLDER.fullmatch(path.name) else path.resolve().name
         places = {path: name}
     else:
-        places = {each: each.name for each in entries if each.is_dir()}
+        places = {each: each.name for each in entries if each.is_dir() and each not in tiered}
     folders = (_folder(each, name, cluster, checkpoints) for each, name in places.items())
-    was_shut_down = (root / CLEAN_SHUTDOWN).exists()
-    return LogDirectory(path, tuple(one for one in folders if one is not None), was_shut_down)
+    found = [one for one in folders if one is not None]
+    found += [
+        LogFolder(one.path, one.topic, one.partition, topic_id=one.topic_id, tiered=tuple(one.segments))
+        for one in tiered.values()
+    ]
+    return LogDirectory(path, tuple(found), (root / CLEAN_SHUTDOWN).exists())
 
 
 def _folder(

@@ -18,6 +18,7 @@ from lithify.errors import DamagedError, InvalidInputError, RefusedError, Unknow
 from lithify.kafka_log.directories.checkpoints import CheckpointError
 from lithify.kafka_log.directories.folders import LogDirectory, LogFolder, is_in_use, log_directory
 from lithify.kafka_log.directories.segment_names import in_place, offsets_of, segment_names
+from lithify.kafka_log.directories.tiered import TieredError
 from lithify.kafka_log.log_notes import left_out, log_notes
 from lithify.kafka_log.scanned_log import ScannedLog, ScannedSegment, is_checked, scanned_log
 from lithify.kafka_log.segment_scan import DAMAGED_NAMED_AT_MOST
@@ -30,7 +31,8 @@ from lithify.rules.lifecycle.copies.copy_continuation import CopyContinuation, S
 from lithify.spark.kafka.batch_limit import BATCH_BYTES, BATCH_OFFSETS
 from lithify.spark.kafka.compared import AllSigns, CopiedSigns, Ranges, compared
 from lithify.spark.kafka.directories.log_stream import SegmentStream, batches_of
-from lithify.spark.kafka.directories.log_tasks import SegmentCopy, SegmentFile, reading, scans_of
+from lithify.spark.kafka.directories.log_tasks import SegmentCopy, SegmentFile, reading, scans_of, segment_file
+from lithify.spark.kafka.directories.tiered_scans import with_tiered
 from lithify.spark.kafka.kafka_source import settings_like
 
 if TYPE_CHECKING:
@@ -57,7 +59,8 @@ class LogDirectories:
     ) -> None:
         """Spark starts with the first scan.
 
-        Raises `RefusedError` for a directory that a broker has, `InvalidInputError` for a path that is not one.
+        Raises `RefusedError` for a directory that a broker has, and for two clusters, `InvalidInputError` for a path
+        that is not a directory.
         """
         self._session, self._paths = cache(session), tuple(paths)
         self._request, self._notes, self._copied = request, notes, copied
@@ -70,6 +73,7 @@ class LogDirectories:
         self._check_unused()
         self._shut_down = {folder.path for one in directories if one.was_shut_down for folder in one.folders}
         self._logs: dict[str, dict[int, ScannedLog]] = {}
+        self._cluster_id = self._only_cluster()
         if not self._folders:
             raise InvalidInputError(
                 f"{self.where}: no folder of a partition, such as orders-0", hint="name what log.dirs names"
@@ -78,6 +82,17 @@ class LogDirectories:
     @property
     def where(self) -> str:
         return ", ".join(map(str, self._paths))
+
+    def _only_cluster(self) -> str:
+        """The id of the cluster that they are of; empty if no directory tells."""
+        places = {folder.cluster: folder.path.parent for folder in self._folders if folder.cluster}
+        if len(places) > 1:
+            named = "; ".join(f"{place} of {cluster}" for cluster, place in sorted(places.items()))
+            raise RefusedError(
+                f"the directories are of {len(places)} clusters: {named}",
+                hint="import the directories of one cluster at a time, each with --into",
+            )
+        return next(iter(places), "")
 
     def topics(self, pattern: str) -> tuple[str, ...]:
         """Topics of Kafka itself are left out."""
@@ -95,7 +110,8 @@ class LogDirectories:
                 f"the directories have logs of {len(ids)} topics called {name}, with the ids {', '.join(ids)}",
                 hint="import the directories of one cluster; leave out folders of a topic that was deleted",
             )
-        return SourceTopic(name, ids[0] if ids else "", tuple(sorted({folder.partition for folder in folders})))
+        partitions = tuple(sorted({folder.partition for folder in folders}))
+        return SourceTopic(name, ids[0] if ids else "", partitions, self._cluster_id)
 
     def logs(self, topic: str) -> Mapping[int, ScannedLog]:
         """By partition, its best replica. Scans at the first call. Raises what `scans_of` raises."""
@@ -153,10 +169,12 @@ class LogDirectories:
 
     def _best(self, topic: str) -> dict[int, ScannedLog]:
         found: dict[int, ScannedLog] = {}
-        for log in self._scanned([folder for folder in self._folders if folder.topic == topic]):
+        folders = [folder for folder in self._folders if folder.topic == topic]
+        for log in self._scanned([folder for folder in folders if not folder.tiered]):
             best = found.setdefault(log.folder.partition, log)
             if log.rank > best.rank:
                 found[log.folder.partition] = log
+        found |= with_tiered(self._session(), [folder for folder in folders if folder.tiered], found)
         for log in found.values():
             self._tell(topic, log)
         return dict(sorted(found.items()))
@@ -171,14 +189,14 @@ class LogDirectories:
     def _files(self, folder: LogFolder) -> list[tuple[int, SegmentFile]]:
         with reading(folder.path):
             names = segment_names(path.name for path in folder.path.iterdir())
-        swaps = [SegmentFile(folder.path / name) for name in names.swaps.values()]
+        swaps = [segment_file(folder.path / name) for name in names.swaps.values()]
         ends = [scan.end_offset or 0 for scan in scans_of(self._session(), swaps).values()] if swaps else []
         placed = in_place(names, dict(zip(names.swaps, ends, strict=True)))
         checked = is_checked([*placed], folder.recovery_point, was_shut_down=folder.path in self._shut_down)
         told = (offsets_of([*placed]), placed.values(), checked)
         reads = self._request.skip_damaged  # else an error names the first that cannot be read
         return [
-            (offsets.start, SegmentFile(folder.path / name, cuts, offsets, reads))
+            (offsets.start, segment_file(folder.path / name, cuts=cuts, offsets=offsets, reads_records=reads))
             for offsets, name, cuts in zip(*told, strict=True)
         ]
 
@@ -247,6 +265,12 @@ def _described(path: Path) -> Iterator[None]:
         yield
     except CheckpointError as error:
         raise InvalidInputError(f"a checkpoint in it is damaged: {error}", hint="delete that file") from error
+    except TieredError as error:
+        raise RefusedError(
+            f"{path}: {error}",
+            hint="only segments as they are on brokers can be read: copy the topic from its cluster, which reads its "
+            "tiered storage, with `lithify kafka ingest`",
+        ) from error
     except OSError as error:
         what = f"{error.filename or path}: {error.strerror or error}"
         raise InvalidInputError(what, hint="name a directory that log.dirs names, or a copy") from error

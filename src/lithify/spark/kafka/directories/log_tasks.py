@@ -1,4 +1,4 @@
-"""Segments of Kafka's log directories, scanned and copied by tasks: one task for a segment.
+"""Segments of Kafka's log directories, scanned and copied by tasks: one for a large segment, or for many small ones.
 
     files ─► scans ─► driver: which records count ─► files, ranges, aborted transactions ─► our segments
 
@@ -26,7 +26,20 @@ from lithify.kafka_log.segment_scan import ANY_OFFSETS, SegmentScan, scanned
 from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying
 from lithify.spark.kafka.copied_logs import RESULT, results_of, staged_by
-from lithify.spark.tasks import PAYLOAD, columns, job_errors, placed_tasks, task_frame
+from lithify.spark.tasks import (
+    PAYLOAD,
+    Batches,
+    columns,
+    in_worker,
+    job_errors,
+    partitions,
+    placed_tasks,
+    spread,
+    task_frame,
+)
+
+FULL_BYTES, LEAST_BYTES = 128 * 2**20, 4 * 2**20
+"""Of the segments of one task, and of those that are worth a task where cores have nothing else to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +47,11 @@ class SegmentFile:
     """A file to scan, as `scanned` does it."""
 
     path: Path
+    size_bytes: int
     cuts: bool = False
     offsets: range = ANY_OFFSETS
     reads_records: bool = False
+    end: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +72,25 @@ class SegmentCopy:
                 )
 
 
+def segment_file(
+    path: Path,
+    *,
+    cuts: bool = False,
+    offsets: range = ANY_OFFSETS,
+    reads_records: bool = False,
+    end: int | None = None,
+) -> SegmentFile:
+    """A file that is there. Raises `InvalidInputError`."""
+    with reading(path):
+        return SegmentFile(path, path.stat().st_size, cuts, offsets, reads_records, end)
+
+
 def scans_of(session: SparkSession, files: Sequence[SegmentFile]) -> Mapping[Path, SegmentScan]:
     """Reads all files. Raises `InvalidInputError` for one that cannot be read."""
     found: dict[Path, SegmentScan] = {}
+    frame = _frame(session, files, [file.size_bytes for file in files])
     with job_errors():
-        for row in _frame(session, files).mapInArrow(_Scan(), f"{RESULT} binary").toLocalIterator():
+        for row in frame.mapInArrow(_scan, f"{RESULT} binary").toLocalIterator():
             path, result = pickle.loads(row[RESULT])
             if isinstance(result, LithifyError):
                 raise result
@@ -72,7 +101,8 @@ def scans_of(session: SparkSession, files: Sequence[SegmentFile]) -> Mapping[Pat
 def copied_segments(session: SparkSession, copies: Sequence[SegmentCopy], copying: Copying) -> tuple[StagedLog, ...]:
     """Writes the records of all; returns logs by partition and offset. Raises the first error that a task returned."""
     with job_errors():
-        return staged_by(_frame(session, copies).mapInArrow(_Copy(copying), f"{RESULT} binary"))
+        sizes = [copy.whole.end for copy in copies]
+        return staged_by(_frame(session, copies, sizes).mapInArrow(_Copy(copying), f"{RESULT} binary"))
 
 
 @contextmanager
@@ -96,35 +126,37 @@ def reading(path: Path) -> Iterator[None]:
 def _scanned(file: SegmentFile) -> tuple[Path, SegmentScan | LithifyError]:
     try:
         with reading(file.path), opened(file.path) as data:
-            scan = scanned(data, cuts=file.cuts, offsets=file.offsets, reads_records=file.reads_records)
-            return file.path, scan
+            how = {"cuts": file.cuts, "reads_records": file.reads_records}
+            return file.path, scanned(data, offsets=file.offsets, end=file.end, **how)
     except LithifyError as error:
         return file.path, error
 
 
-@dataclass(frozen=True, slots=True)
-class _Scan:
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for task in _tasks(batches):
-            yield _row(_scanned(task))
+@in_worker
+def _scan(batches: Batches) -> Batches:
+    for task in _tasks(batches):
+        yield _row(_scanned(task))
 
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
     copying: Copying
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Batches) -> Batches:
+        return in_worker(self._copied)(batches)
+
+    def _copied(self, batches: Batches) -> Batches:
         for task in _tasks(batches):
             for result in results_of(self.copying, task.tables()):
                 yield _row(result)
 
 
-def _frame(session: SparkSession, tasks: Sequence[object]) -> DataFrame:
-    """A Spark partition for each task."""
-    return placed_tasks(task_frame(session, range(len(tasks)), tasks), len(tasks)).select(PAYLOAD)
+def _frame(session: SparkSession, tasks: Sequence[object], sizes: Sequence[int]) -> DataFrame:
+    parts = spread(sizes, FULL_BYTES, session.sparkContext.defaultParallelism, least=LEAST_BYTES)
+    return placed_tasks(task_frame(session, parts, tasks), partitions(parts)).select(PAYLOAD)
 
 
-def _tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
+def _tasks(batches: Batches) -> Iterator[Any]:
     for (payload,) in columns(batches, PAYLOAD):
         yield pickle.loads(payload)
 
