@@ -112,7 +112,8 @@ def test_folders_have_the_names_by_which_a_broker_finds_them(tmp_path: Path) -> 
     elsewhere.mkdir(parents=True)
     (logs / "server.log").write_text("INFO started")
     (logs / "orders-1").symlink_to(_with_segment(elsewhere))
-    (logs / "orders-\u0663").mkdir()
+    for other in ("orders-\u0663", "orders-00"):
+        (logs / other).mkdir()
     (logs / "orders-2").symlink_to(tmp_path / "nowhere")
     (logs / "orders-3").symlink_to(logs / "orders-3")
     assert [(one.path.name, one.partition) for one in log_directory(logs).folders] == [("orders-0", 0), ("orders-1", 1)]

@@ -36,7 +36,7 @@ from lithify.kafka_log.directories.tiered import tiered_folders
 
 Noted = TypeVar("Noted")
 
-_FOLDER = re.compile(r"([a-zA-Z0-9._-]{1,249})-([0-9]{1,10})")
+_FOLDER = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]{0,9})")
 _LOCK = ".lock"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 """A broker that stops in order leaves it, and removes it when it starts."""

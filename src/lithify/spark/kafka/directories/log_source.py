@@ -189,8 +189,9 @@ class LogDirectories:
     def _files(self, folder: LogFolder) -> list[tuple[int, SegmentFile]]:
         with reading(folder.path):
             names = segment_names(path.name for path in folder.path.iterdir())
-        swaps = [segment_file(folder.path / name) for name in names.swaps.values()]
-        ends = [scan.end_offset or 0 for scan in scans_of(self._session(), swaps).values()] if swaps else []
+        swaps = [segment_file(folder.path / name, offsets=offsets_of([at])[0]) for at, name in names.swaps.items()]
+        scans = scans_of(self._session(), swaps) if swaps else {}
+        ends = [scans[file.path].end_offset or 0 for file in swaps]
         placed = in_place(names, dict(zip(names.swaps, ends, strict=True)))
         checked = is_checked([*placed], folder.recovery_point, was_shut_down=folder.path in self._shut_down)
         told = (offsets_of([*placed]), placed.values(), checked)
