@@ -1,4 +1,4 @@
-"""Directories that no broker would leave, or that are not what the copy was made of: refused, told, or left out alone."""
+"""Directories that no broker would leave, or that a copy was not made of: refused, told, or left out alone."""
 
 from __future__ import annotations
 

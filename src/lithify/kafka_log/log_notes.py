@@ -13,7 +13,7 @@ def left_out(topic: str, named: str, logs: Iterable[ScannedLog]) -> str:
     """The text of a note that damage is left out, which is `named`."""
     text = f"left out of {topic}: {named}"
     if any(log.damage and log.has_transactions for log in logs):
-        return f"{text}; if the end of a transaction was there, its records count as those of its producer's next one"
+        return f"{text}; if the end of a transaction was there, its producer's next end counts for its records"
     return text
 
 

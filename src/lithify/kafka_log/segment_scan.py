@@ -97,7 +97,7 @@ def _checked(frame: Frame) -> _Batch:
 
 
 def _take(scan: SegmentScan, batch: _Batch, offsets: range, reads_records: bool) -> None:
-    """Adds a batch, or passes it over for what a broker does not look at."""
+    """Adds a batch, or passes it over for what a broker ignores."""
     try:
         _check_place(scan, batch, offsets)
         if batch.header is not None:

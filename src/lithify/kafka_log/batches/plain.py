@@ -26,7 +26,7 @@ def plain_records(header: BatchHeader, body: bytes) -> list[LegacyRecord]:
 
 
 def check_headers(records: int, body: bytes) -> None:
-    """Raises `RecordError` for more headers than memory may have, and for what is no record."""
+    """Raises `RecordError` for more headers than memory may have, and for bytes that are not a record."""
     reader, headers = _Reader(body), 0
     for _ in range(records):
         size, start = reader.number(), reader.at
