@@ -10,6 +10,7 @@ and transactions, `decode` makes columns, `write` makes segments of the lake; ea
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import random
 import tempfile
@@ -81,9 +82,10 @@ def _segment(codec: str, per_batch: int, folder: Path, start: int, end: int) -> 
 def phases(lake: Any, folder: Path) -> dict[str, float]:
     """Processor seconds of this process for a million records of the first segment."""
     path = min(folder.glob("orders-0/*.log"))
+    gc.freeze()  # as workers do
     with path.open("rb") as file:
         scan, scan_s = _timed(partial(scanned, file))
-    copy = SegmentCopy(0, path, scan.whole_bytes, Committed(0, scan.end_offset))
+    copy = SegmentCopy(0, path, scan.whole, Committed(0, scan.end_offset))
     tables, decode_s = _timed(lambda: list(copy.tables()))
     stage = _stage(lake)
 
