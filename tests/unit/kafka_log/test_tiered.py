@@ -37,6 +37,7 @@ def touch(folder: Path, *names: str) -> Path:
 def test_folders_of_kafkas_own_storage(tmp_path: Path, topic_id: str) -> None:
     """A broker could have a folder of such a name."""
     folder = touch(tmp_path / f"orders-7-{topic_id}", f"500-{ID}.log", f"0-{OTHER}.log", f"0-{ID}.index", "x.log")
+    touch(folder, f"{2**63}-{ID}.log", f"{'9' * 20}-{ID}.log")
     touch(tmp_path / f"empty-7-{topic_id}")
     assert segments_in(folder) == {("orders", 7, topic_id): [0, 500]}
     assert segments_in(tmp_path).items() >= {("orders", 7, topic_id): [0, 500]}.items()
@@ -60,6 +61,7 @@ def test_folders_of_the_plugin(tmp_path: Path, given: str) -> None:
         ('{"version": "9"}', "in a way that is not known"),
         ("[]", "in a way that is not known"),
         ("{", "is damaged"),
+        ("[" * 10**6, "is damaged"),
         (None, "has no .rsm-manifest, so that it may be compressed or encrypted"),
     ],
 )

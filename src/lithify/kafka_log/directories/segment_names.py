@@ -16,7 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 _NAME = re.compile(r"([0-9]{20})\.log(\.cleaned|\.swap)?")
-_OFFSETS = 2**63 - 1
+OFFSETS = 2**63 - 1
+"""How many there are."""
 _OFFSETS_OF_A_SEGMENT = 2**31
 """Indexes have 32 bits for an offset. Only of the last segment: older cleaners have written others with more."""
 
@@ -34,7 +35,7 @@ def segment_names(names: Iterable[str]) -> SegmentNames:
     """The files with records among all of a folder."""
     found: dict[str | None, dict[int, str]] = {None: {}, ".swap": {}, ".cleaned": {}}
     for name in names:
-        if (match := _NAME.fullmatch(name)) and int(match[1]) < _OFFSETS:
+        if (match := _NAME.fullmatch(name)) and int(match[1]) < OFFSETS:
             found[match[2]][int(match[1])] = name
     begun = min(found[".cleaned"], default=None)
     swaps = {base: name for base, name in found[".swap"].items() if begun is None or base < begun}
@@ -53,7 +54,7 @@ def in_place(names: SegmentNames, ends: Mapping[int, int]) -> Mapping[int, str]:
 
 def offsets_of(bases: Sequence[int]) -> Sequence[range]:
     """Of segments by their base offsets, in order, the offsets that each can have."""
-    ends = [*bases[1:], min(bases[-1] + _OFFSETS_OF_A_SEGMENT, _OFFSETS)] if bases else []
+    ends = [*bases[1:], min(bases[-1] + _OFFSETS_OF_A_SEGMENT, OFFSETS)] if bases else []
     return [range(base, end) for base, end in zip(bases, ends, strict=True)]
 
 

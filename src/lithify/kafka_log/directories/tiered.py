@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lithify.kafka_log.directories.files import text_of
+from lithify.kafka_log.directories.segment_names import OFFSETS
 
 _ID: Final = "[a-zA-Z0-9_-]{22}"
 _TOPIC: Final = "[a-zA-Z0-9._-]{1,249}"
@@ -61,7 +62,8 @@ def _folder(path: Path) -> TieredFolder | None:
     if not path.is_dir():
         return None
     names = sorted(each.name for each in path.iterdir())
-    segments = [(int(found[1]), path / name) for name in names if (found := _SEGMENT.fullmatch(name))]
+    found = [(name, match[1]) for name in names if (match := _SEGMENT.fullmatch(name))]
+    segments = [(int(base), path / name) for name, base in found if int(base) < OFFSETS]
     if not segments:
         return None
     _check_raw(segments, has_manifests=any(name.endswith(_MANIFEST) for name in names))
@@ -74,7 +76,7 @@ def _check_raw(segments: Sequence[tuple[int, Path]], *, has_manifests: bool) -> 
             manifest = json.loads(text_of(path.with_suffix(_MANIFEST)))
         except FileNotFoundError:
             raise TieredError(f"{path.name} has no {_MANIFEST}, so that it may be compressed or encrypted") from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise TieredError(f"the {_MANIFEST} of {path.name} is damaged: {error}") from error
         if (how := _changed(manifest)) is not None:
             raise TieredError(f"{path.name} was {how} by the plugin of tiered storage")

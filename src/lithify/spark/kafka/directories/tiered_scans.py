@@ -8,6 +8,7 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from lithify.kafka_log.directories.folders import LogFolder
+from lithify.kafka_log.directories.segment_names import OFFSETS
 from lithify.kafka_log.scanned_log import ScannedLog, ScannedSegment
 from lithify.kafka_log.tiered_log import TieredLog, tiered_log
 from lithify.spark.kafka.directories.log_tasks import scans_of, segment_file
@@ -19,7 +20,8 @@ def with_tiered(
     """By partition of `folders`. `brokers` are the best replicas that brokers have. Raises what `scans_of` raises."""
     if not folders:
         return {}
-    scans = scans_of(session, [segment_file(path) for folder in folders for _, path in folder.tiered])
+    files = [segment_file(path, offsets=range(base, OFFSETS)) for folder in folders for base, path in folder.tiered]
+    scans = scans_of(session, files)
     found: dict[int, list[ScannedSegment]] = {}
     for folder in folders:
         found.setdefault(folder.partition, []).extend(
