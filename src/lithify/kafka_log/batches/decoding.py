@@ -130,7 +130,7 @@ class Gathered:
 
     def __init__(self) -> None:
         self.bytes = 0
-        """Of all keys and values, those of headers included."""
+        """Of all keys and values, also of headers."""
         self._offsets, self._times, self._types = list[int](), list[int](), list[int]()
         self._keys, self._values = list[bytes | None](), list[bytes | None]()
         self._headers: list[Sequence[tuple[str, bytes | None]]] = []
