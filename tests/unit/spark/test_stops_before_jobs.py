@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Event, Thread
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from lithify.model.message import MessageId
 from lithify.ports.source import CopyKeys, StopAsked
 from lithify.pulsar.client import ClientConfig
 from lithify.spark import batch_thread
+from lithify.spark.kafka.directories import log_tasks
 from lithify.spark.kafka.resync_batch import ResyncBatch
 from lithify.spark.pulsar.entry_ranges import Limits
 from lithify.spark.pulsar.pulsar_stream import EntryStream, Look, StreamPlan
@@ -37,6 +39,9 @@ class Jobs:
             self.cancelled.set()
         self.asked.set()
 
+    def addJobTag(self, _tag: str) -> None:  # noqa: N802 - Spark's name
+        """Its jobs are all of the test."""
+
     def cancelJobsWithTag(self, tag: str) -> None:  # noqa: N802 - Spark's name
         self.cancelJobGroup(tag)
 
@@ -45,6 +50,12 @@ class Jobs:
         self.running.set()
         assert self.cancelled.wait(LONG_S), "nobody cancels it"
         raise RuntimeError("the job was cancelled")
+
+
+def once_begun() -> Callable[[], bool]:
+    """Whether to end: not when it is asked for the first time."""
+    before = iter([False])
+    return lambda: next(before, True)
 
 
 def test_a_stream_of_pulsar_ends(monkeypatch):
@@ -70,7 +81,17 @@ def test_a_stream_of_pulsar_ends(monkeypatch):
 def test_a_resync_ends(monkeypatch):
     jobs = Jobs()
     monkeypatch.setattr(ResyncBatch, "_copy", lambda *_: jobs.run())
-    batch = ResyncBatch(jobs.session, "orders", {}, {}, {}, CopyKeys({}, {}), lambda: True)
+    batch = ResyncBatch(jobs.session, "orders", {}, {}, {}, CopyKeys({}, {}), once_begun())
     with pytest.raises(StopAsked):
         batch.copy(SimpleNamespace(run_id="1"))
     assert jobs.cancelled.is_set()
+
+
+def test_a_scan_of_segments_ends(monkeypatch):
+    jobs = Jobs()
+    monkeypatch.setattr(log_tasks, "_frame", lambda *_: jobs.run())
+    with pytest.raises(StopAsked):
+        log_tasks.scans_of(jobs.session, [], once_begun())
+    assert jobs.cancelled.is_set()
+    with pytest.raises(StopAsked):
+        log_tasks.scans_of(None, [], lambda: True)  # it does not begin

@@ -83,7 +83,7 @@ def kafka_import(
     check_stored(warehouse)
     check_one_can_begin(warehouse.store, KAFKA, request)
     notes, copied = listener.notes, partial(copied_signs, warehouse)
-    source = LogDirectories(choice.noted(notes).factory(), paths, request, notes, copied)
+    source = LogDirectories(choice.noted(notes).factory(), paths, request, listener, copied)
     with ending_first(listener.stops):
         return ingest(warehouse, source, request, listener.tell, listener.stops, notes)
     return ()

@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -35,7 +34,7 @@ from lithify.errors import LithifyError, PolicyError
 from lithify.model.names import LogId
 from lithify.model.settings.table import ByColumn, ByHeader
 from lithify.model.staged import StagedLog, by_partition, segments_of_parts
-from lithify.ports.source import Copying, CopyKeys, StopAsked
+from lithify.ports.source import Copying, CopyKeys
 from lithify.rules.compaction.survivor_rules import ORDER_BYTES, SurvivorRules
 from lithify.rules.lifecycle.copies.missed_deletes import no_room
 from lithify.spark.kafka.copied_logs import RESULT
@@ -43,12 +42,12 @@ from lithify.spark.kafka.exact import Ranges, copied_exactly, is_of_times
 from lithify.spark.kafka.kafka_stream import reading_options, spark_error
 from lithify.spark.kafka.piece_keys import LIVE, ORDER, OUR_KEYS, KeysOf, PieceKeys
 from lithify.spark.payloads import Unpacking
+from lithify.spark.stoppable import stoppable
 from lithify.spark.tasks import PAYLOAD, Batches, attempt, partitions, placed, spread, task_frame
 
 FULL_RECORDS = 1_000_000
 WRITTEN_AT_ONCE = 64 * 1024
 T = TypeVar("T")
-LOOK_S = 0.2
 EARLIEST = -2
 """The first offset that Kafka has, as its clients ask for it."""
 
@@ -75,21 +74,12 @@ class ResyncBatch:
     def copy(self, copying: Copying) -> tuple[StagedLog, ...]:
         """In a thread, so that it can be given up. Raises `StopAsked`, `PolicyError`, or as any batch."""
         self.deleted = {}
-        tag = f"lithify-resync-{copying.run_id}"
-        with ThreadPoolExecutor(1) as pool:
-            running, stopped = pool.submit(self._copy, copying, tag), False
-            while not wait([running], LOOK_S).done:
-                if stopped := stopped or self.stops():
-                    self.session.sparkContext.cancelJobsWithTag(tag)  # those that run by now: others may follow
-            if stopped:
-                raise StopAsked
-            try:
-                return running.result()
-            except (PySparkException, Py4JError) as error:
-                raise spark_error(error, self.source, self.config) from error
+        try:
+            return stoppable(self.session, lambda: self._copy(copying), self.stops)
+        except (PySparkException, Py4JError) as error:
+            raise spark_error(error, self.source, self.config) from error
 
-    def _copy(self, copying: Copying, tag: str) -> tuple[StagedLog, ...]:
-        self.session.sparkContext.addJobTag(tag)
+    def _copy(self, copying: Copying) -> tuple[StagedLog, ...]:
         staged: tuple[StagedLog, ...] = ()
         if any(self.starts[p] < end for p, end in self.read_to.items()):
             if copying.drops_keyless and self._with_keys(self.starts, _has_keyless):

@@ -25,8 +25,8 @@ from lithify.kafka_log.segment_scan import DAMAGED_NAMED_AT_MOST
 from lithify.model.settings.units import plural
 from lithify.model.sources.source import IngestRequest, SourceLog, SourcePosition, SourceTopic, signs_of
 from lithify.model.topic.state import TopicState
-from lithify.ports.source import OnBatch, SourceStream
-from lithify.reports.ingest import IngestedLog, IngestNote, TellNote
+from lithify.ports.source import OnBatch, SourceStream, StopAsked
+from lithify.reports.ingest import IngestedLog, IngestListener, IngestNote
 from lithify.rules.lifecycle.copies.copy_continuation import CopyContinuation, SourceWasCut, epochs_to_ask
 from lithify.spark.kafka.batch_limit import BATCH_BYTES, BATCH_OFFSETS
 from lithify.spark.kafka.compared import AllSigns, CopiedSigns, Ranges, compared
@@ -54,7 +54,7 @@ class LogDirectories:
         session: Callable[[], SparkSession],
         paths: Sequence[Path],
         request: IngestRequest,
-        notes: TellNote,
+        listener: IngestListener,
         copied: CopiedSigns,
     ) -> None:
         """Spark starts with the first scan.
@@ -63,7 +63,8 @@ class LogDirectories:
         that is not a directory.
         """
         self._session, self._paths = cache(session), tuple(paths)
-        self._request, self._notes, self._copied = request, notes, copied
+        self._request, self._copied = request, copied
+        self._notes, self._stops = listener.notes, listener.stops
         self._places = {*self._paths}
         self._check_unused()
         directories = [_directory(path) for path in self._paths]
@@ -174,14 +175,14 @@ class LogDirectories:
             best = found.setdefault(log.folder.partition, log)
             if log.rank > best.rank:
                 found[log.folder.partition] = log
-        found |= with_tiered(self._session(), [folder for folder in folders if folder.tiered], found)
+        found |= with_tiered(self._session(), [folder for folder in folders if folder.tiered], found, self._stops)
         for log in found.values():
             self._tell(topic, log)
         return dict(sorted(found.items()))
 
     def _scanned(self, folders: Sequence[LogFolder]) -> Iterator[ScannedLog]:
         files = {folder.path: self._files(folder) for folder in folders}
-        scans = scans_of(self._session(), [file for own in files.values() for _, file in own])
+        scans = scans_of(self._session(), [file for own in files.values() for _, file in own], self._stops)
         for folder in folders:
             segments = [ScannedSegment(f.path, base, scans[f.path], f.cuts) for base, f in files[folder.path]]
             yield scanned_log(folder, segments)
@@ -190,7 +191,7 @@ class LogDirectories:
         with reading(folder.path):
             names = segment_names(path.name for path in folder.path.iterdir())
         swaps = [segment_file(folder.path / name, offsets=offsets_of([at])[0]) for at, name in names.swaps.items()]
-        scans = scans_of(self._session(), swaps) if swaps else {}
+        scans = scans_of(self._session(), swaps, self._stops) if swaps else {}
         ends = [scans[file.path].end_offset or 0 for file in swaps]
         placed = in_place(names, dict(zip(names.swaps, ends, strict=True)))
         checked = is_checked([*placed], folder.recovery_point, was_shut_down=folder.path in self._shut_down)
@@ -209,6 +210,8 @@ class LogDirectories:
     def _signs(self, topic: str, ranges: Ranges) -> AllSigns:
         found: dict[int, dict[int, tuple[int, int]]] = {}
         for partition, (start, end) in ranges.items():
+            if self._stops():
+                raise StopAsked
             log = self.logs(topic)[partition]
             segments = (s for s in log.segments if s.base_offset < end and s.end_offset > start)
             copies = (

@@ -8,14 +8,14 @@ The tasks read the files by the paths that the driver knows, so that each machin
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from lithify.columnar.segment.schema import PARTITION
 from lithify.errors import DamagedError, InvalidInputError, LithifyError
@@ -26,6 +26,7 @@ from lithify.kafka_log.segment_scan import ANY_OFFSETS, SegmentScan, scanned
 from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying
 from lithify.spark.kafka.copied_logs import RESULT, results_of, staged_by
+from lithify.spark.stoppable import stoppable
 from lithify.spark.tasks import (
     PAYLOAD,
     Batches,
@@ -85,16 +86,23 @@ def segment_file(
         return SegmentFile(path, path.stat().st_size, cuts, offsets, reads_records, end)
 
 
-def scans_of(session: SparkSession, files: Sequence[SegmentFile]) -> Mapping[Path, SegmentScan]:
-    """Reads all files. Raises `InvalidInputError` for one that cannot be read."""
-    found: dict[Path, SegmentScan] = {}
+def scans_of(
+    session: SparkSession, files: Sequence[SegmentFile], stops: Callable[[], bool]
+) -> Mapping[Path, SegmentScan]:
+    """Reads all files. Raises `InvalidInputError` for one that cannot be read, `StopAsked` once `stops()`."""
     frame = _frame(session, files, [file.size_bytes for file in files])
-    with job_errors():
-        for row in frame.mapInArrow(_scan, f"{RESULT} binary").toLocalIterator():
-            path, result = pickle.loads(row[RESULT])
-            if isinstance(result, LithifyError):
-                raise result
-            found[path] = result
+
+    def scan() -> list[Row]:
+        with job_errors():
+            rows: list[Row] = frame.mapInArrow(_scan, f"{RESULT} binary").collect()
+        return rows
+
+    found: dict[Path, SegmentScan] = {}
+    for row in stoppable(session, scan, stops):
+        path, result = pickle.loads(row[RESULT])
+        if isinstance(result, LithifyError):
+            raise result
+        found[path] = result
     return found
 
 
