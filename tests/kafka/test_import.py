@@ -71,6 +71,25 @@ def test_a_copy_has_all_that_is_committed(place: KafkaCopy, tmp_path: Path) -> N
     place.check_equal()
 
 
+def test_it_says_what_it_reads_and_why_it_ends_before_the_end(place: KafkaCopy, tmp_path: Path) -> None:
+    place.produce(0, 20, partition=0)
+    files = files_of(place, tmp_path / "files")
+    producer = place.broker.producer(transactional_id=place.topic)
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(place.topic, key=b"k", value=b"in a transaction", partition=0)
+    producer.flush()
+    shutil.copytree(place.broker.data / f"{place.topic}-0", files / f"{place.topic}-0", dirs_exist_ok=True)
+    notes = dict[str, str]()
+    report = imported(place, files, notes=lambda note: notes.update({note.event: note.text}))
+    assert (report.error, report.records) == (None, 20)
+    assert f"{place.topic}: scans " in notes["scanning"] and notes["scanning"].endswith("before it copies any")
+    assert notes["open_transaction"] == (
+        f"{place.topic}-0: a transaction without an end begins at 20: the copy ends there, and the log at 21"
+    )
+    producer.abort_transaction(30)
+
+
 def test_an_import_goes_on_where_it_was_killed_and_an_ingest_goes_on_with_it(place: KafkaCopy, tmp_path: Path) -> None:
     for start in range(0, 60, 20):
         place.produce(start, start + 20)
@@ -88,6 +107,30 @@ def test_an_import_goes_on_where_it_was_killed_and_an_ingest_goes_on_with_it(pla
     place.produce(60, 80)
     assert place.ingest().records == 20
     place.check_equal()
+    assert "older than the copy" in str(imported(place, files).error)
+    place.check_equal()
+
+
+def test_a_path_is_relative_to_the_folder_of_the_program(
+    place: KafkaCopy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark's tasks are in another one."""
+    place.produce(0, 5)
+    files_of(place, tmp_path / "files")
+    monkeypatch.chdir(tmp_path)
+    assert imported(place, Path("files")).records == 5
+
+
+def test_brokers_may_be_imported_one_after_the_other(place: KafkaCopy, tmp_path: Path) -> None:
+    place.produce(0, 40)
+    files, notes = files_of(place, tmp_path / "files"), list[str]()
+    for partition in (1, 0):
+        report = imported(place, files / f"{place.topic}-{partition}", notes=lambda note: notes.append(note.text))
+        assert report.error is None and report.records > 0
+    place.check_equal()
+    assert [note for note in notes if "no log of" in note] == [
+        f"{place.topic}: the directories have no log of 1 partition: 0"
+    ]
 
 
 def test_of_several_replicas_the_longest_is_taken(place: KafkaCopy, tmp_path: Path) -> None:
@@ -163,12 +206,20 @@ def test_a_torn_end_is_cut_and_told(place: KafkaCopy, tmp_path: Path) -> None:
     place.check_equal()
 
 
-def test_what_is_no_directory_of_a_stopped_broker_is_refused(place: KafkaCopy, tmp_path: Path) -> None:
+def test_what_is_no_directory_of_a_stopped_broker_is_refused(
+    place: KafkaCopy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place.produce(0, 5)
-    with pytest.raises(RefusedError, match="in use by a broker"):
-        imported(place, place.broker.data)
+    folder = place.broker.data / f"{place.topic}-0"
+    links, nothing = tmp_path / "links", tmp_path / "nothing"
+    links.mkdir(), nothing.mkdir()
+    (link := links / f"{place.topic}-7").symlink_to(folder)
+    monkeypatch.chdir(folder)
+    for living in (place.broker.data, folder, Path(), link, links):
+        with pytest.raises(RefusedError, match="in use by a broker"):
+            imported(place, living)
     with pytest.raises(InvalidInputError, match="no folder of a partition"):
-        imported(place, tmp_path)
+        imported(place, nothing)
     with pytest.raises(InvalidInputError, match="No such file"):
         imported(place, tmp_path / "nowhere")
     files = files_of(place, tmp_path / "files")
@@ -177,7 +228,7 @@ def test_what_is_no_directory_of_a_stopped_broker_is_refused(place: KafkaCopy, t
         imported(place, files)
     (files / "cleaner-offset-checkpoint").unlink()
     report = place.lake.import_kafka([files], ["nothing"], into="copy", spark=place.session)[0]
-    assert "has no log of a topic nothing" in str(report.error)
+    assert f"has no log of a topic nothing (check the name: there is {place.topic})" in str(report.error)
 
 
 def test_topics_of_kafka_itself_are_not_copied_by_a_pattern(place: KafkaCopy, tmp_path: Path) -> None:

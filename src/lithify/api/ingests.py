@@ -111,7 +111,8 @@ class LakeIngests(WholeWarehouse):
             accepts_loss=accepts_loss,
             skip_damaged=skip_damaged,
         )
-        choice, paths = SparkChoice(spark, spark_conf or {}), [Path(directory) for directory in directories]
+        choice = SparkChoice(spark, spark_conf or {})
+        paths = [Path(directory).absolute() for directory in directories]  # tasks are in folders of their own
         return Reports(ingests.kafka_import(self.warehouse, choice, paths, request, IngestListener(tell, notes, stops)))
 
     def ingest_pulsar(  # noqa: PLR0913 - the flags of the verb, by name

@@ -1,12 +1,29 @@
-"""What a person is told of a log that is read from files, beside its damage."""
+"""What a person is told of logs that are read from files, beside their damage."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lithify.kafka_log.scanned_log import ScannedLog
+from lithify.model.settings.units import format_bytes, plural
 
 NAMED_AT_MOST = 10
+
+
+def scanning_text(topic: str, sizes: Sequence[int]) -> str:
+    """`sizes` are in bytes, one for each segment."""
+    return f"{topic}: scans {plural(len(sizes), 'segment')} with {format_bytes(sum(sizes))} before it copies any"
+
+
+def notes_of(topic: str, logs: Mapping[int, ScannedLog]) -> Iterator[tuple[str, str]]:
+    """Of the logs of a topic, by kinds of notes."""
+    if absent := sorted({*range(max(logs, default=0))} - {*logs}):
+        more = f" and {len(absent) - NAMED_AT_MOST} more" if len(absent) > NAMED_AT_MOST else ""
+        named = ", ".join(map(str, absent[:NAMED_AT_MOST]))
+        what = f"the directories have no log of {plural(len(absent), 'partition')}: {named}{more}"
+        yield "missing_partitions", f"{topic}: {what}"
+    for partition, log in logs.items():
+        yield from ((kind, f"{topic}-{partition}: {text}") for kind, text in log_notes(log))
 
 
 def left_out(topic: str, named: str, logs: Iterable[ScannedLog]) -> str:
@@ -18,7 +35,7 @@ def left_out(topic: str, named: str, logs: Iterable[ScannedLog]) -> str:
 
 
 def log_notes(log: ScannedLog) -> Iterator[tuple[str, str]]:
-    """By kinds of notes."""
+    """Of one log, without its name."""
     if log.cut is not None:
         yield "cut", f"cut as a broker does that starts: {log.cut}"
     if log.written_end < log.start_offset:
@@ -34,6 +51,9 @@ def log_notes(log: ScannedLog) -> Iterator[tuple[str, str]]:
         named = ", ".join(f"{start} to {end - 1}" for start, end in gaps[:NAMED_AT_MOST])
         more = f", and {len(gaps) - NAMED_AT_MOST} more" if len(gaps) > NAMED_AT_MOST else ""
         yield "missing", f"no file has the offsets {named}{more}: a cleaner removed their records, or a file is missing"
+    if log.stable_end < log.end_offset:
+        what = f"a transaction without an end begins at {log.stable_end}"
+        yield "open_transaction", f"{what}: the copy ends there, and the log at {log.end_offset}"
     noted_end = log.folder.replicated_to
     if noted_end is not None and noted_end < log.written_end:
         text = (

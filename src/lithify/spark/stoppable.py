@@ -1,9 +1,9 @@
 """Jobs of Spark whose caller may be told to end: `StopAsked` (C50).
 
-    caller: looks whether it is to end ─► cancels what runs by now, again and again ─► `StopAsked`
+    caller: is it to end? ─► cancels what runs by now, again and again ─► `StopAsked`
     thread: the jobs ─► their result
 
-A thread that waits for Spark itself looks at nothing until the job has ended.
+A thread that waits for Spark itself does not notice a signal before the job has ended.
 """
 
 from __future__ import annotations

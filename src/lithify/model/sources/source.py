@@ -31,6 +31,8 @@ class SourceTopic:
     topic_id: str
     partitions: tuple[int, ...]
     cluster_id: str = ""
+    is_whole: bool = True
+    """Whether these are all partitions that it has."""
 
 
 @dataclass(frozen=True, slots=True)

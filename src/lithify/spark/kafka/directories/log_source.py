@@ -14,20 +14,26 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lithify.errors import DamagedError, InvalidInputError, RefusedError, UnknownSourceError
+from lithify.errors import DamagedError, InvalidInputError, RefusedError, SourceWentBackError, UnknownSourceError
 from lithify.kafka_log.directories.checkpoints import CheckpointError
 from lithify.kafka_log.directories.folders import LogDirectory, LogFolder, is_in_use, log_directory
 from lithify.kafka_log.directories.segment_names import in_place, offsets_of, segment_names
 from lithify.kafka_log.directories.tiered import TieredError
-from lithify.kafka_log.log_notes import left_out, log_notes
+from lithify.kafka_log.log_notes import NAMED_AT_MOST, left_out, notes_of, scanning_text
 from lithify.kafka_log.scanned_log import ScannedLog, ScannedSegment, is_checked, scanned_log
 from lithify.kafka_log.segment_scan import DAMAGED_NAMED_AT_MOST
+from lithify.model.names import LogId
 from lithify.model.settings.units import plural
 from lithify.model.sources.source import IngestRequest, SourceLog, SourcePosition, SourceTopic, signs_of
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import OnBatch, SourceStream, StopAsked
 from lithify.reports.ingest import IngestedLog, IngestListener, IngestNote
-from lithify.rules.lifecycle.copies.copy_continuation import CopyContinuation, SourceWasCut, epochs_to_ask
+from lithify.rules.lifecycle.copies.copy_continuation import (
+    CopyContinuation,
+    SourceWasCut,
+    SourceWentBack,
+    epochs_to_ask,
+)
 from lithify.spark.kafka.batch_limit import BATCH_BYTES, BATCH_OFFSETS
 from lithify.spark.kafka.compared import AllSigns, CopiedSigns, Ranges, compared
 from lithify.spark.kafka.directories.log_stream import SegmentStream, batches_of
@@ -38,7 +44,8 @@ from lithify.spark.kafka.kafka_source import settings_like
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-NAMED_AT_MOST = 10
+_TOLD = ("cleanup.policy", "retention.ms", "null.key")
+"""Settings of a new copy that differ from Kafka's defaults."""
 
 
 class LogDirectories:
@@ -104,7 +111,10 @@ class LogDirectories:
         """Raises `UnknownSourceError`, or `RefusedError` where directories have two topics of that name."""
         folders = [folder for folder in self._folders if folder.topic == name]
         if not folders:
-            raise UnknownSourceError(f"{self.where} has no log of a topic {name}")
+            there = ", ".join(self.topics(".*")[:NAMED_AT_MOST])
+            raise UnknownSourceError(
+                f"{self.where} has no log of a topic {name}", hint=f"check the name: there is {there}" if there else ""
+            )
         ids = sorted({folder.topic_id for folder in folders if folder.topic_id})
         if len(ids) > 1:
             raise RefusedError(
@@ -112,7 +122,8 @@ class LogDirectories:
                 hint="import the directories of one cluster; leave out folders of a topic that was deleted",
             )
         partitions = tuple(sorted({folder.partition for folder in folders}))
-        return SourceTopic(name, ids[0] if ids else "", partitions, self._cluster_id)
+        is_whole = False  # brokers have some of them
+        return SourceTopic(name, ids[0] if ids else "", partitions, self._cluster_id, is_whole)
 
     def logs(self, topic: str) -> Mapping[int, ScannedLog]:
         """By partition, its best replica. Scans at the first call. Raises what `scans_of` raises."""
@@ -124,14 +135,25 @@ class LogDirectories:
         return {p: log.leader_epoch for p, log in self.logs(topic.name).items()}
 
     def continuations(self, topic: SourceTopic, copy: TopicState) -> Mapping[int, CopyContinuation]:
-        """By offsets, epochs and last records, as of a cluster."""
+        """By offsets, epochs and last records, as of a cluster. Raises `SourceWentBackError` for files that end before
+        the copy.
+        """
         logs = self._source_logs(topic.name)
         asked = epochs_to_ask(copy, logs)
         ends = {p: self.logs(topic.name)[p].end_of_epoch(at.epoch) for p, at in asked.items()}
         cuts = {
             p: SourceWasCut(asked[p].offset, end) for p, end in ends.items() if end is None or end < asked[p].offset
         }
-        return compared(copy, logs, cuts, lambda ranges: self._signs(topic.name, ranges), self._copied)
+        found = compared(copy, logs, cuts, lambda ranges: self._signs(topic.name, ranges), self._copied)
+        for partition, how in found.items():
+            if isinstance(how, SourceWentBack):
+                raise SourceWentBackError(
+                    f"{LogId(copy.name, partition)}: the files of {topic.name}-{partition} end at {how.source_end}, "
+                    f"below the {how.log_end} of the copy",
+                    hint="they are older than the copy, or of another topic of that name: give the files of another "
+                    "replica, or import into another topic, with --into",
+                )
+        return found
 
     def after_read(
         self, topic: SourceTopic, copy: TopicState, partitions: Collection[int]
@@ -147,12 +169,14 @@ class LogDirectories:
         )
 
     def settings(self, topic: str, config: Mapping[str, object]) -> Mapping[str, object]:
+        mine = settings_like({}, config)
+        named = ", ".join(f"{name}={value}" for name, value in mine.items() if name in _TOLD or name in config)
         text = (
-            f"{self._request.target(topic)}: created with Kafka's defaults, as log directories have no settings; "
-            "give the settings of the topic with --config"
+            f"{self._request.target(topic)}: created with {named}, as log directories have no settings; give the "
+            "settings of the topic with --config"
         )
         self._notes(IngestNote("settings", text, source=topic))
-        return settings_like({}, config)
+        return mine
 
     def own_config(self, _topic: str) -> Mapping[str, str] | None:
         return None
@@ -171,18 +195,22 @@ class LogDirectories:
     def _best(self, topic: str) -> dict[int, ScannedLog]:
         found: dict[int, ScannedLog] = {}
         folders = [folder for folder in self._folders if folder.topic == topic]
-        for log in self._scanned([folder for folder in folders if not folder.tiered]):
+        for log in self._scanned(topic, [folder for folder in folders if not folder.tiered]):
             best = found.setdefault(log.folder.partition, log)
             if log.rank > best.rank:
                 found[log.folder.partition] = log
         found |= with_tiered(self._session(), [folder for folder in folders if folder.tiered], found, self._stops)
-        for log in found.values():
-            self._tell(topic, log)
-        return dict(sorted(found.items()))
+        logs = dict(sorted(found.items()))
+        for event, text in notes_of(topic, logs):
+            self._notes(IngestNote(event, text, topic))
+        return logs
 
-    def _scanned(self, folders: Sequence[LogFolder]) -> Iterator[ScannedLog]:
-        files = {folder.path: self._files(folder) for folder in folders}
-        scans = scans_of(self._session(), [file for own in files.values() for _, file in own], self._stops)
+    def _scanned(self, topic: str, folders: Sequence[LogFolder]) -> Iterator[ScannedLog]:
+        session, files = self._session(), {folder.path: self._files(folder) for folder in folders}
+        every = [file for own in files.values() for _, file in own]
+        text = scanning_text(topic, [file.size_bytes for file in every])
+        self._notes(IngestNote("scanning", text, topic))
+        scans = scans_of(session, every, self._stops)
         for folder in folders:
             segments = [ScannedSegment(f.path, base, scans[f.path], f.cuts) for base, f in files[folder.path]]
             yield scanned_log(folder, segments)
@@ -245,10 +273,6 @@ class LogDirectories:
                 hint="leave its file out of the directory, so that its whole range is left out",
             )
         self._notes(IngestNote("damaged", left_out(topic, f"{named}{more}", logs.values()), topic))
-
-    def _tell(self, topic: str, log: ScannedLog) -> None:
-        for kind, text in log_notes(log):
-            self._notes(IngestNote(kind, f"{topic}-{log.folder.partition}: {text}", topic))
 
     def _check_unused(self) -> None:
         for place in sorted(self._places):
