@@ -8,6 +8,7 @@ import pytest
 
 from lithify.errors import InvalidInputError, RefusedError
 from lithify.model.sources.source import IngestRequest
+from lithify.reports.ingest import IngestListener
 from lithify.spark.kafka.directories.log_source import LogDirectories
 from support.kafka.locked import locked
 
@@ -16,7 +17,9 @@ def source(*paths: Path) -> LogDirectories:
     def no_session() -> None:
         raise AssertionError("Spark is not needed yet")
 
-    return LogDirectories(no_session, paths, IngestRequest({}, ("orders",)), lambda _note: None, lambda *_: {})  # type: ignore[arg-type]
+    listener = IngestListener(lambda _batch: None, lambda _note: None, lambda: False)
+    request = IngestRequest({}, ("orders",))
+    return LogDirectories(no_session, paths, request, listener, lambda *_: {})  # type: ignore[arg-type]
 
 
 def a_folder(path: Path) -> Path:

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lithify.errors import DamagedError, InvalidInputError, RefusedError, SourceWentBackError, UnknownSourceError
-from lithify.kafka_log.directories.checkpoints import CheckpointError
-from lithify.kafka_log.directories.folders import LogDirectory, LogFolder, is_in_use, log_directory
+from lithify.kafka_log.directories.folders import LogFolder, is_in_use
 from lithify.kafka_log.directories.segment_names import in_place, offsets_of, segment_names
-from lithify.kafka_log.directories.tiered import TieredError
 from lithify.kafka_log.log_notes import NAMED_AT_MOST, left_out, notes_of, scanning_text
 from lithify.kafka_log.scanned_log import ScannedLog, ScannedSegment, is_checked, scanned_log
 from lithify.kafka_log.segment_scan import DAMAGED_NAMED_AT_MOST
@@ -36,6 +33,7 @@ from lithify.rules.lifecycle.copies.copy_continuation import (
 )
 from lithify.spark.kafka.batch_limit import BATCH_BYTES, BATCH_OFFSETS
 from lithify.spark.kafka.compared import AllSigns, CopiedSigns, Ranges, compared
+from lithify.spark.kafka.directories.described import described, directory_at
 from lithify.spark.kafka.directories.log_stream import SegmentStream, batches_of
 from lithify.spark.kafka.directories.log_tasks import SegmentCopy, SegmentFile, reading, scans_of, segment_file
 from lithify.spark.kafka.directories.tiered_scans import with_tiered
@@ -74,7 +72,7 @@ class LogDirectories:
         self._notes, self._stops = listener.notes, listener.stops
         self._places = {*self._paths}
         self._check_unused()
-        directories = [_directory(path) for path in self._paths]
+        directories = [directory_at(path) for path in self._paths]
         self._folders = [folder for directory in directories for folder in directory.folders]
         elsewhere = (one.path for one in self._folders if one.path in self._places or one.path.is_symlink())
         self._places |= {path.resolve().parent for path in elsewhere}
@@ -276,29 +274,7 @@ class LogDirectories:
 
     def _check_unused(self) -> None:
         for place in sorted(self._places):
-            with _described(place):
+            with described(place):
                 in_use = is_in_use(place)
             if in_use:
                 raise RefusedError(f"{place} is in use by a broker", hint="stop the broker, or import a copy of it")
-
-
-def _directory(path: Path) -> LogDirectory:
-    with _described(path):
-        return log_directory(path)
-
-
-@contextmanager
-def _described(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except CheckpointError as error:
-        raise InvalidInputError(f"a checkpoint in it is damaged: {error}", hint="delete that file") from error
-    except TieredError as error:
-        raise RefusedError(
-            f"{path}: {error}",
-            hint="only segments as they are on brokers can be read: copy the topic from its cluster, which reads its "
-            "tiered storage, with `lithify kafka ingest`",
-        ) from error
-    except OSError as error:
-        what = f"{error.filename or path}: {error.strerror or error}"
-        raise InvalidInputError(what, hint="name a directory that log.dirs names, or a copy") from error
