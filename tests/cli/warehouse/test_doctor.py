@@ -13,7 +13,7 @@ from lithify.cli.doctor import doctor
 from lithify.errors.extras import KAFKA, POSTGRES
 from lithify.spark.kafka.connector import NEEDED
 
-PARTS = ["Python", "Java", "Spark", "libraries", "executors", "Kafka", "Pulsar", "PostgreSQL", "gateway"]
+PARTS = ["Python", "Java", "Spark", "libraries", "executors", "Kafka", "aiokafka", "Pulsar", "PostgreSQL", "gateway"]
 NAMES = [*PARTS, "catalog", "warehouse", "free space"]
 
 
@@ -139,16 +139,15 @@ def test_pulsars_jars_are_looked_for(lithify, monkeypatch, tmp_path):
 
 
 def test_what_reads_kafkas_files_is_looked_for(lithify, monkeypatch):
-    name = "Kafka's files"
-    found = the(name, lithify("doctor", "--json").json)
-    assert (found["ok"], found["detail"]) == (True, f"aiokafka {importlib.metadata.version('aiokafka')}")
+    found = the("aiokafka", lithify("doctor", "--json").json)
+    assert (found["ok"], found["detail"]) == (True, importlib.metadata.version("aiokafka"))
     monkeypatch.setattr("aiokafka.codec.cramjam", None)
-    missing = the(name, lithify("doctor", "--json").json)
+    missing = the("aiokafka", lithify("doctor", "--json").json)
     assert (missing["ok"], missing["optional"]) == (False, True)
-    assert missing["detail"].endswith("is without snappy, lz4, zstd") and "aiokafka[lz4,snappy,zstd]" in missing["hint"]
+    assert missing["detail"].endswith(", without snappy, lz4, zstd") and "aiokafka[lz4,snappy,zstd]" in missing["hint"]
     monkeypatch.setattr("lithify.cli.doctor.clients.find_spec", lambda module: module != "aiokafka" or None)
-    absent = the(name, lithify("doctor", "--json").json)
-    assert absent["detail"] == "aiokafka is not installed, which only `lithify kafka import` needs"
+    absent = the("aiokafka", lithify("doctor", "--json").json)
+    assert absent["detail"] == "it is not installed, which only `lithify kafka import` needs"
 
 
 def test_looking_makes_nothing(lithify):

@@ -12,7 +12,7 @@ from lithify.cli.doctor.check import Check
 from lithify.errors import ConnectorError, LithifyError
 from lithify.errors.extras import GATEWAY, KAFKA, KAFKA_FILES, POSTGRES, POSTGRES_DRIVERS
 
-KAFKAS_FILES = "Kafka's files"
+AIOKAFKA = "aiokafka"
 
 
 def kafka() -> Check:
@@ -40,20 +40,20 @@ def kafka() -> Check:
     return Check("Kafka", True, note or f"{', '.join(NEEDED)} in {connector.folder}")
 
 
-def kafkas_files() -> Check:
-    """What reads and writes Kafka's segments. Reading alone needs no codec of aiokafka's."""
-    if find_spec("aiokafka") is None:
-        detail = "aiokafka is not installed, which only `lithify kafka import` needs"
-        return Check(KAFKAS_FILES, False, detail, KAFKA_FILES, optional=True)
+def aiokafka() -> Check:
+    """What reads and writes Kafka's segments. Reading alone needs none of its codecs."""
+    if find_spec(AIOKAFKA) is None:
+        detail = "it is not installed, which only `lithify kafka import` needs"
+        return Check(AIOKAFKA, False, detail, KAFKA_FILES, optional=True)
     from aiokafka.codec import has_lz4, has_snappy, has_zstd
     from aiokafka.record.default_records import DefaultRecordBatch
 
     lacking = [name for name, has in (("snappy", has_snappy), ("lz4", has_lz4), ("zstd", has_zstd)) if not has()]
     lacking += [] if "_crecords" in DefaultRecordBatch.__module__ else ["its compiled part"]
     if lacking:
-        detail = f"aiokafka {version('aiokafka')} is without {', '.join(lacking)}"
-        return Check(KAFKAS_FILES, False, detail, KAFKA_FILES, optional=True)
-    return Check(KAFKAS_FILES, True, f"aiokafka {version('aiokafka')}")
+        detail = f"{version(AIOKAFKA)}, without {', '.join(lacking)}"
+        return Check(AIOKAFKA, False, detail, KAFKA_FILES, optional=True)
+    return Check(AIOKAFKA, True, version(AIOKAFKA))
 
 
 def postgres() -> Check:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from lithify.cli.doctor.check import Check
-from lithify.cli.doctor.clients import KAFKAS_FILES, gateway, kafka, kafkas_files, postgres, pulsars_jars
+from lithify.cli.doctor.clients import AIOKAFKA, aiokafka, gateway, kafka, postgres, pulsars_jars
 from lithify.cli.doctor.places import places
 from lithify.cli.doctor.programs import cannot_be_used, java, libraries, package, python
 from lithify.cli.doctor.python_of_executors import executors
@@ -51,7 +51,7 @@ _PARTS: Mapping[str, Callable[[], Check]] = {
     "libraries": libraries,
     "executors": executors,
     "Kafka": kafka,
-    KAFKAS_FILES: kafkas_files,
+    AIOKAFKA: aiokafka,
     "Pulsar": pulsars_jars,
     "PostgreSQL": postgres,
     "gateway": gateway,
