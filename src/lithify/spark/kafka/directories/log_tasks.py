@@ -90,10 +90,10 @@ def scans_of(
     session: SparkSession, files: Sequence[SegmentFile], stops: Callable[[], bool]
 ) -> Mapping[Path, SegmentScan]:
     """Reads all files. Raises `InvalidInputError` for one that cannot be read, `StopAsked` once `stops()`."""
-    frame = _frame(session, files, [file.size_bytes for file in files])
 
     def scan() -> list[Row]:
         with job_errors():
+            frame = _frame(session, files, [file.size_bytes for file in files])
             rows: list[Row] = frame.mapInArrow(_scan, f"{RESULT} binary").collect()
         return rows
 
