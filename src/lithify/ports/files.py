@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from lithify.errors import LithifyError
@@ -99,6 +99,15 @@ class SegmentFiles(Protocol):
 
     def read(self, segment: Segment, start_offset: int) -> Iterator[Batch]:
         """The records of a segment from an offset on. Raises `DamagedError`, which names the file."""
+        ...
+
+    def read_pieces(
+        self, segment: Segment, start_offset: int, columns: Sequence[str], piece_bytes: int
+    ) -> Generator[Any, None, None]:
+        """The same as `pyarrow.Table`s of these columns, with the offset, of about so many bytes each.
+
+        It may be closed before its end. Raises `DamagedError`, which names the file.
+        """
         ...
 
     def left(self, segment: Segment, start_offset: int) -> Left:

@@ -9,7 +9,7 @@ time, in the order of the batch; sizes are plain sums.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -125,6 +125,13 @@ class MemoryFiles:
         wanted = tuple(r for r in records if offset_of(r) >= start_offset)
         if wanted:
             yield RecordBatch(wanted)
+
+    def read_pieces(
+        self, segment: Segment, start_offset: int, columns: Sequence[str], piece_bytes: int
+    ) -> Generator[Any, None, None]:
+        """Raises `DamagedError`."""
+        for batch in self.read(segment, start_offset):
+            yield batch.to_arrow().select(list(columns))
 
     def records_of(self, segment: Segment) -> tuple[Record, ...] | None:
         """The records that its mask does not hide; None if a file is missing."""

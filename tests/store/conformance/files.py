@@ -125,6 +125,18 @@ class FileRules:
             assert [r.offset for batch in batches for r in batch.records()] == list(range(start, 6))
             assert all(len(batch) > 0 for batch in batches)
 
+    def test_pieces_have_the_same_records(self, place: Place) -> None:
+        state = place.append(place.create(), some_records(*"abcdef"))
+        (segment,) = place.store.segments(state)
+
+        for start in range(8):
+            pieces = [*place.files.read_pieces(segment, start, ("offset", "value"), 1)]
+            assert [offset for piece in pieces for offset in piece["offset"].to_pylist()] == list(range(start, 6))
+            assert all(piece.column_names == ["offset", "value"] and piece.num_rows for piece in pieces)
+        pieces = place.files.read_pieces(segment, 0, ("offset",), 1)
+        next(pieces)
+        pieces.close()
+
     def test_a_batch_tells_where_it_ends_and_where_a_time_is(self, place: Place) -> None:
         records = [Record(b"k", b"v", t, partition=0) for t in (10, 30, 20, 40)]
         state = place.append(place.create(), records)
@@ -301,6 +313,9 @@ class FileRules:
         assert place.files.missing([]) == ()
         with pytest.raises(DamagedError) as error:
             list(place.files.read(lost, 0))
+        assert lost.path in str(error.value)
+        with pytest.raises(DamagedError) as error:
+            list(place.files.read_pieces(lost, 0, ("offset",), 1))
         assert lost.path in str(error.value)
         with pytest.raises(DamagedError) as error:
             list(place.files.latest([lost, there], table_rules(state.log(0), state.settings)))

@@ -10,7 +10,7 @@ A file that is missing, damaged, or not the one the manifest refers to raises a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -230,3 +230,18 @@ def read_segment(
                 table = table.filter(pc.field(OFFSET) >= start_offset)
             if table.num_rows:
                 yield table.select(list(columns))
+
+
+def read_pieces(
+    access: FileAccess, segment: Segment, start_offset: int, columns: Sequence[str], piece_bytes: int
+) -> Generator[pa.Table, None, None]:
+    """The same, about so many bytes at a time; `columns` are some that every segment has, the offset among them."""
+    with SegmentReader(access, segment) as reader:
+        for group in range(reader.first_row_group_at(start_offset), reader.row_groups):
+            if reader.records(group) == 0:
+                continue
+            for table in reader.pieces(group, columns, piece_bytes):
+                left = table.filter(pc.field(OFFSET) >= start_offset) if start_offset > segment.base_offset else table
+                if left.num_rows:
+                    start_offset = segment.base_offset  # all others are behind it
+                    yield left

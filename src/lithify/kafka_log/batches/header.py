@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 import google_crc32c
+import numpy as np
+import numpy.typing as npt
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 HEADER_BYTES: Final = _HEADER.size
@@ -82,13 +84,18 @@ class BatchHeader:
 
     def with_records(self, records: bytes) -> bytes:
         """The whole batch: its records are encoded as the header says."""
+        data = np.frombuffer(bytearray(HEADER_BYTES) + records, np.uint8)
+        self.write_into(data, 0, len(data))
+        return data.tobytes()
+
+    def write_into(self, data: npt.NDArray[np.uint8], start: int, end: int) -> None:
+        """Writes it before records that stand in `data`, in a batch from `start` to `end`."""
         fields = (self.attributes, self.last_offset_delta, self.base_timestamp, self.max_timestamp)
         producer = (self.producer_id, self.producer_epoch, self.base_sequence)
-        length = HEADER_BYTES - LENGTH_END + len(records)
-        before = (self.base_offset, length, self.leader_epoch, MAGIC)
-        unchecked = bytearray(_HEADER.pack(*before, 0, *fields, *producer, self.records) + records)
-        struct.pack_into(">I", unchecked, CHECKED_FROM - 4, google_crc32c.value(bytes(unchecked[CHECKED_FROM:])))
-        return bytes(unchecked)
+        before = (self.base_offset, end - start - LENGTH_END, self.leader_epoch, MAGIC)
+        _HEADER.pack_into(data.data, start, *before, 0, *fields, *producer, self.records)
+        checksum = google_crc32c.value(cast(bytes, data[start + CHECKED_FROM : end]))
+        struct.pack_into(">I", data.data, start + CHECKED_FROM - 4, checksum)
 
 
 def attributes_of(

@@ -9,7 +9,7 @@ What a method does it imports itself: PyArrow and NumPy take a quarter of a seco
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
@@ -105,6 +105,14 @@ class IcebergFiles:
         from lithify.store.iceberg.batches import ArrowBatch
 
         return map(ArrowBatch, read_segment(self.access, segment, start_offset=start_offset))
+
+    def read_pieces(
+        self, segment: Segment, start_offset: int, columns: Sequence[str], piece_bytes: int
+    ) -> Generator[Any, None, None]:
+        """Raises `DamagedError`."""
+        from lithify.columnar.segment.segment_reader import read_pieces
+
+        return read_pieces(self.access, segment, start_offset, columns, piece_bytes)
 
     def left(self, segment: Segment, start_offset: int) -> Left:
         """Reads two columns. Raises `DamagedError`."""
