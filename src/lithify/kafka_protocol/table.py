@@ -1,0 +1,81 @@
+"""The table of APIs: which fields a request or response has, from which version on, and of which type.
+
+It is data of Apache Kafka: `layouts.json` names the jar and the license, and `scripts/kafka_layouts.py` writes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+ARRAY: Final = "[]"
+STRUCT: Final = "struct"
+_NOTHING: Final[Mapping[str, Any]] = {"bytes": b"", "records": b"", "uuid": bytes(16)}
+"""Defaults that JSON cannot name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field. `last` is None if it is in all later versions; `nullable` is the first version where it may be null.
+
+    A field with a tag is only written if it differs from its default.
+    """
+
+    name: str
+    kind: str
+    first: int
+    last: int | None
+    default: Any
+    nullable: int | None
+    tag: int | None
+    fields: tuple[Field, ...]
+
+    def is_in(self, version: int) -> bool:
+        return self.first <= version and (self.last is None or version <= self.last)
+
+    def may_be_null(self, version: int) -> bool:
+        return self.nullable is not None and version >= self.nullable
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One kind of request and its response, in the versions from `first` to `last`.
+
+    `flexible` is the first version with tags and short lengths (KIP-482), if there is any.
+    """
+
+    key: int
+    name: str
+    first: int
+    last: int
+    flexible: int | None
+    request: tuple[Field, ...]
+    response: tuple[Field, ...]
+
+    def is_flexible(self, version: int) -> bool:
+        return self.flexible is not None and version >= self.flexible
+
+
+@cache
+def apis() -> Mapping[int, Api]:
+    """All APIs of the table, by their keys."""
+    table = json.loads(files(__package__).joinpath("layouts.json").read_text("utf-8"))
+    return {int(key): _api(int(key), row) for key, row in table.items() if key != "source"}
+
+
+def _api(key: int, row: Mapping[str, Any]) -> Api:
+    first, last = row["versions"]
+    request, response = (tuple(map(_field, row[name])) for name in ("request", "response"))
+    return Api(key, row["name"], first, last, row["flexible"], request, response)
+
+
+def _field(row: list[Any]) -> Field:
+    name, kind, first, last, default, *more = row
+    rest: Mapping[str, Any] = more[0] if more else {}
+    known = default if default is None else _NOTHING.get(kind, default)
+    fields = tuple(map(_field, rest.get("fields", ())))
+    return Field(name, kind, first, last, known, rest.get("nullable"), rest.get("tag"), fields)
