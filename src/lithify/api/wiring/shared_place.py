@@ -1,4 +1,4 @@
-"""Where a warehouse has what several processes share: replicas, standing jobs, tokens, keys of appends."""
+"""Where a warehouse has what several processes share: replicas, standing jobs, tokens, keys of appends, gateways."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from lithify.ports.store import Warehouse
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from lithify.ports.leases import Coordination
+
 
 def shared_place(
     warehouse: Warehouse, url: str | None, *, makes: bool = False, creates: bool = False
@@ -25,3 +27,14 @@ def shared_place(
     catalog = source_of(warehouse).created() if creates else existing_catalog(warehouse)
     url = url or os.environ.get(COORDINATION_VARIABLE) or None
     return url, database_of(catalog), scope_of(warehouse, makes=makes)
+
+
+def kafka_gateways_of(warehouse: Warehouse, url: str | None) -> Coordination:
+    """The leases of the gateways that serve Kafka's clients. Raises `RefusedError` or `CoordinationError`."""
+    if warehouse.doubles is not None:
+        from lithify.coordination.leases.memory import MemoryCoordination
+
+        return MemoryCoordination()
+    from lithify.coordination.leases.gateways.kafka_sql import open_kafka_gateways
+
+    return open_kafka_gateways(*shared_place(warehouse, url, makes=True, creates=True))

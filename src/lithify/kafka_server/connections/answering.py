@@ -1,0 +1,38 @@
+"""What a connection needs of who answers: a session for each connection, and the answer to a frame."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+Answer = list[Any]
+"""Buffers, to be sent one after the other."""
+Address = tuple[str, int]
+
+
+class ClosingError(Exception):
+    """The connection is to be closed, after `last` if that is given. The text is for the log of the gateway."""
+
+    def __init__(self, reason: str, last: Answer | None = None) -> None:
+        super().__init__(reason)
+        self.last = last
+
+
+class Session(Protocol):
+    """What is known of who is connected."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it has logged in, or need not."""
+        ...
+
+
+class Answering(Protocol):
+    """Answers frames; for one event loop."""
+
+    def begin(self, client: Address, local: Address) -> Session:
+        """A connection of that client to that address of this machine."""
+        ...
+
+    async def answer(self, session: Any, frame: bytes) -> Answer | None:
+        """The answer to a frame without its length; None if the client expects none. Raises `ClosingError`."""
+        ...

@@ -1,0 +1,196 @@
+"""One connection: one request at a time, in their order, as a broker has it.
+
+received ──► frame ──► answer ──► unsent ──► the kernel
+   │           │                    │
+   │           │                    ╰─ the next frame waits until all is sent
+   │           ╰─ 64 KiB before a login, 1 MiB after it; more closes the connection
+   ╰─ no more is read while 64 KiB wait behind a request
+
+a frame that has begun and is not there within 30 s, no login within 30 s     closed
+no request for 10 min                                                         closed
+an answer that is not taken within 60 s and a second for each 64 KiB          closed
+bytes that no client acknowledges for 60 s                                    closed by the kernel
+answers of more than 512 MiB, all together, that are not taken                the oldest is closed
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, Final
+
+from lithify.errors.defects import as_lithify_error
+from lithify.kafka_server.connections.answering import Answer, Answering, ClosingError, Session
+
+FRAME_BYTES, STRANGE_FRAME_BYTES, AHEAD_BYTES, UNSENT_BYTES = 2**20, 2**16, 2**16, 2**29
+FRAME_S, IDLE_S, UNREAD_S, LEAST_RATE = 30.0, 600.0, 60, 2**16
+_LENGTH_BYTES: Final = 4
+_GONE: Final = ("-", 0)
+"""The address of a client that has left before it is asked for."""
+_USER_TIMEOUT = getattr(socket, "TCP_USER_TIMEOUT", None)
+
+
+@dataclass(slots=True)
+class Connections:
+    """All connections of a listener. `make_room` closes some if there are too many; `closed` gets why one was."""
+
+    answering: Answering
+    make_room: Callable[[set[Any]], None]
+    closed: Callable[[str, str], None]
+    """Gets the address of a client, and the reason."""
+    all: set[Any] = field(default_factory=set)
+    unsent_bytes: int = 0
+    """Of all answers, which hold batches in memory."""
+
+    def close_late(self, now_s: float) -> None:
+        """Closes those that have waited for too long."""
+        for one in [one for one in self.all if isinstance(one, Connection) and one.due_s < now_s]:
+            one.give_up()
+
+    def close_slow(self) -> None:
+        """Closes those whose answers are not taken for longest, if all of them together are too much."""
+        while self.unsent_bytes > UNSENT_BYTES:
+            sending = [one for one in self.all if isinstance(one, Connection) and one.sends]
+            min(sending, key=lambda one: one.strange_since_s).give_up()
+
+
+class Connection(asyncio.Protocol):
+    """The protocol of one connection. `connections`, `is_strange` and `give_up` are also what a TLS handshake needs."""
+
+    def __init__(self, of: Connections) -> None:
+        self._of, self.connections = of, of.all
+        self._loop = asyncio.get_running_loop()
+        self.strange_since_s = self.due_s = self._loop.time()
+        self._received = bytearray()
+        self._unsent: deque[Any] = deque()
+        self._is_full = self._is_last = False
+        self._task: asyncio.Task[None] | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Counts it among all."""
+        self._transport = transport
+        connected = transport.get_extra_info("socket")
+        if connected is not None and _USER_TIMEOUT is not None:
+            connected.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, UNREAD_S * 1000)
+        self._client = transport.get_extra_info("peername") or _GONE
+        local = transport.get_extra_info("sockname") or _GONE
+        self._session: Session = self._of.answering.begin(self._client[:2], local[:2])
+        self.strange_since_s = self._loop.time()
+        self._wait(FRAME_S)
+        self.connections.add(self)
+        self._of.make_room(self.connections)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes of a request, or of several."""
+        if not self._received and self._is_idle:
+            self._wait(FRAME_S)
+        self._received += data
+        if self._is_idle:
+            self._next()
+        elif len(self._received) > AHEAD_BYTES:
+            self._transport.pause_reading()
+
+    def pause_writing(self) -> None:
+        self._is_full = True
+
+    def resume_writing(self) -> None:
+        self._is_full = False
+        self._send()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Whatever it waits for ends."""
+        self.connections.discard(self)
+        self._drop()
+        if self._task is not None:
+            self._task.cancel()
+
+    @property
+    def is_strange(self) -> bool:
+        """Whether no request of a known client is under way."""
+        return self._is_idle or not self._session.is_known
+
+    @property
+    def sends(self) -> bool:
+        """Whether a part of an answer is still here."""
+        return bool(self._unsent)
+
+    def give_up(self) -> None:
+        """Closes it at once, and counts it no more."""
+        self.connections.discard(self)
+        self._drop()
+        self._transport.abort()
+
+    def _drop(self) -> None:
+        self._of.unsent_bytes -= sum(map(len, self._unsent))
+        self._unsent.clear()
+
+    @property
+    def _is_idle(self) -> bool:
+        return self._task is None and not self._unsent and not self._is_full
+
+    def _wait(self, seconds: float) -> None:
+        self.due_s = self._loop.time() + seconds
+
+    def _next(self) -> None:
+        """Has the next request answered, if it is there."""
+        size = int.from_bytes(self._received[:_LENGTH_BYTES], "big", signed=True)
+        end = _LENGTH_BYTES + size
+        if len(self._received) < _LENGTH_BYTES or (0 < size <= self._frame_bytes and len(self._received) < end):
+            self._transport.resume_reading()
+            return
+        if not 0 < size <= self._frame_bytes:
+            self._end(f"it sent a frame of {size} bytes; at most {self._frame_bytes} are taken")
+            return
+        frame = bytes(self._received[_LENGTH_BYTES:end])
+        del self._received[:end]
+        self.due_s = inf
+        self._task = self._loop.create_task(self._answer(frame))
+
+    @property
+    def _frame_bytes(self) -> int:
+        return FRAME_BYTES if self._session.is_known else STRANGE_FRAME_BYTES
+
+    async def _answer(self, frame: bytes) -> None:
+        try:
+            answer = await self._of.answering.answer(self._session, frame)
+        except ClosingError as error:
+            self._end(str(error), error.last)
+            return
+        except Exception as error:
+            self._end(str(as_lithify_error(error, "a request of a Kafka client")))
+            return
+        self._task = None
+        self.strange_since_s = self._loop.time()
+        self._begin_sending(answer or [])
+
+    def _end(self, reason: str, last: Answer | None = None) -> None:
+        """Closes it once `last` is sent."""
+        self._of.closed(str(self._client[0]), reason)
+        self._task, self._is_last = None, True
+        self._transport.pause_reading()
+        self._begin_sending(last or [])
+
+    def _begin_sending(self, answer: Answer) -> None:
+        size = sum(map(len, answer))
+        self._unsent.extend(answer)
+        self._of.unsent_bytes += size
+        self._wait(UNREAD_S + size / LEAST_RATE)
+        self._send()
+        self._of.close_slow()
+
+    def _send(self) -> None:
+        while self._unsent and not self._is_full:
+            piece = self._unsent.popleft()
+            self._of.unsent_bytes -= len(piece)
+            self._transport.write(piece)
+        if self._unsent or self._is_full:
+            return
+        if self._is_last:
+            self._transport.close()
+        elif self._task is None:
+            self._wait(FRAME_S if self._received or not self._session.is_known else IDLE_S)
+            self._next()

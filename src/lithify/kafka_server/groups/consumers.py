@@ -1,0 +1,105 @@
+"""Groups that the coordinator assigns itself (KIP-848): their heartbeats, and topics that come, go or grow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_server.groups.modern.beats import Beat, Told, beaten, retargeted
+from lithify.kafka_server.groups.modern.group import Layout
+from lithify.kafka_server.groups.offsets import Place
+from lithify.kafka_server.groups.rooms import Room
+from lithify.kafka_server.groups.seat import Seat
+
+LAYOUT_MS = 5_000
+"""Between two checks of the topics of a group."""
+
+
+class Consumers(Seat):
+    """Members of such groups do not wait for each other: each heartbeat takes one a step further."""
+
+    async def consumer_heartbeat(self, group: str, beat: Beat) -> Told:
+        """ConsumerGroupHeartbeat. Partitions become this gateway's to commit in before a member gets them."""
+        room = await self._entered(group)
+        if isinstance(room, Code):
+            return Told(room, beat.member_id)
+        if (code := await self._refusal(group)) is not Code.NONE or not room.group.is_unused:
+            others = code is Code.COORDINATOR_LOAD_IN_PROGRESS
+            return Told(code if others else Code.GROUP_ID_NOT_FOUND, beat.member_id)
+        room.used_ms = self._clock.monotonic_ms()
+        beat = replace(beat, member_id=beat.member_id or self._clock.new_id())
+        if beat.topics is not None or beat.pattern is not None:
+            matched = await self._looked_up(room, beat.topics or frozenset(), beat.pattern)
+            if isinstance(matched, Code):
+                return Told(matched, beat.member_id)
+            beat = replace(beat, matched=matched)
+        _, told = beaten(room.consumers, beat, room.layout, self._clock.monotonic_ms())
+        if told.assigned and not await self._hold(group, room, _places(told, room.layout)):
+            return Told(Code.COORDINATOR_LOAD_IN_PROGRESS, beat.member_id)
+        if self._rooms.get(group) is not room:
+            return Told(Code.NOT_COORDINATOR, beat.member_id)
+        consumers, told = beaten(room.consumers, beat, room.layout, self._clock.monotonic_ms())
+        self._rooms.put(room, consumers)
+        return told
+
+    async def _looked_up(self, room: Room, topics: frozenset[str], pattern: str | None) -> frozenset[str] | Code:
+        """The topics that a pattern matches. The room then knows them, and those that are named."""
+        names = await self._asked(self._topics.names)
+        if isinstance(names, Code):
+            return names
+        try:
+            matched = matching(pattern, names) if pattern else frozenset[str]()
+        except pa.ArrowInvalid:
+            return Code.INVALID_REGULAR_EXPRESSION
+        missing = [name for name in sorted(topics | matched) if name not in room.layout]
+        layout = await self._asked(lambda: self._layout(missing))
+        if isinstance(layout, Code):
+            return layout
+        room.layout = {**room.layout, **layout}
+        return matched
+
+    async def _refreshed(self, room: Room) -> None:
+        now_ms = self._clock.monotonic_ms()
+        if room.consumers.is_unused or now_ms - room.layout_ms < LAYOUT_MS:
+            return
+        room.layout_ms = now_ms
+        names = await self._asked(self._topics.names)
+        if isinstance(names, Code):
+            return
+        patterns = {m.pattern for m in room.consumers.members.values() if m.pattern}
+        matched = {pattern: matching(pattern, names) for pattern in patterns}
+        wanted = room.consumers.subscribed.union(*matched.values())
+        layout = await self._asked(lambda: self._layout(sorted(wanted)))
+        if isinstance(layout, Code):
+            return
+        members = {
+            name: replace(m, matched=matched.get(m.pattern or "", m.matched))
+            for name, m in room.consumers.members.items()
+        }
+        if layout != room.layout or members != room.consumers.members:
+            room.layout = layout
+            self._rooms.put(room, retargeted(replace(room.consumers, members=members), layout))
+
+    def _layout(self, names: list[str]) -> Layout:
+        """Of these topics, as far as they can be read. May wait for the catalog."""
+        known: dict[str, tuple[bytes, int]] = {}
+        for name in names:
+            topic = self._offsets.topic(name)
+            if not isinstance(topic, Code):
+                known[name] = topic.topic_id, len(topic.state.partitions)
+        return known
+
+
+def matching(pattern: str, names: Iterable[str]) -> frozenset[str]:
+    """The names that a pattern of RE2 matches whole, as in Kafka. Raises `ArrowInvalid` for what is not a pattern."""
+    every = pa.array(sorted(names), pa.string())
+    return frozenset(every.filter(pc.match_substring_regex(every, f"^(?:{pattern})$")).to_pylist())
+
+
+def _places(told: Told, layout: Layout) -> list[Place]:
+    names = {topic_id: name for name, (topic_id, _) in layout.items()}
+    return [(names[topic_id], number) for topic_id, number in told.assigned or () if topic_id in names]

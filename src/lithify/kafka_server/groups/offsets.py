@@ -1,0 +1,180 @@
+"""Committed offsets of Kafka's clients: positions of the lake's groups, stored, shown and reset as those are (C58).
+
+A client commits an offset and the leader epoch of the record before it. An epoch is how often the log was truncated
+before the record came, so the position says from which state of the log the group has read. What a client asks for is
+the position, if it is one of the topic that has the name now.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from lithify.errors import LithifyError
+from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_server.groups.tenure import Tenure
+from lithify.model.cursor import Cursor
+from lithify.model.groups.positions import Position
+from lithify.model.names import LogId, TopicName
+from lithify.model.topic.state import TopicState
+from lithify.ports.clock import Clock
+from lithify.ports.groups import Groups
+
+LOGGER = logging.getLogger(__name__)
+METADATA_CHARACTERS = 4_096
+"""As Kafka's `offset.metadata.max.bytes`. Metadata is not stored."""
+
+Place = tuple[str, int]
+"""A topic as clients name it, and a partition."""
+
+
+class Topic(Protocol):
+    @property
+    def topic_id(self) -> bytes: ...
+    @property
+    def state(self) -> TopicState: ...
+
+
+class Topics(Protocol):
+    """The topics that are served, each in one version. Both may wait for the catalog."""
+
+    def topic(self, which: str | bytes, *, anew: bool = False) -> Topic | None:
+        """With `anew` of a check that begins now. Raises `LithifyError` if its metadata cannot be read."""
+        ...
+
+    def names(self) -> Mapping[str, TopicName]:
+        """By the name that clients know."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """An offset that a client commits. `leader_epoch` is -1 if it does not know it."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    offset: int
+    leader_epoch: int
+
+
+class Offsets:
+    """The offsets of all groups. Methods wait for the database and raise `CoordinationError`."""
+
+    def __init__(self, groups: Groups, topics: Topics, tenure: Tenure, clock: Clock) -> None:
+        self._groups, self._topics, self._tenure, self._clock = groups, topics, tenure, clock
+
+    def hold(self, group: str, places: Collection[Place]) -> bool:
+        """Takes the leases of these partitions, as far as they exist; False if a member of the lake has one."""
+        names = self._topics.names()
+        return not self._tenure.hold(group, [LogId(names[name], number) for name, number in places if name in names])
+
+    def commit(self, group: str, commits: Mapping[Place, Commit], *, refusal: Code) -> dict[Place, Code]:
+        """Stores offsets, if no other gateway coordinates the group now; `refusal` where a member of the lake reads."""
+        states = {name: self._state(name) for name in sorted({name for name, _ in commits})}
+        for name in {name for (name, number), commit in commits.items() if _is_later(states[name], number, commit)}:
+            states[name] = self._state(name, anew=True)
+        codes, positions = dict[Place, Code](), dict[Place, Position]()
+        for place, commit in commits.items():
+            found = _position(group, states[place[0]], place[1], commit, self._clock.now_ms())
+            if isinstance(found, Position):
+                positions[place] = found
+            else:
+                codes[place] = found
+        refused = self._tenure.hold(group, [position.log for position in positions.values()])
+        while left := {place: position for place, position in positions.items() if position.log not in refused}:
+            if not (lost := self._groups.commit(list(left.values()), self._tenure.owner)):
+                break
+            refused |= lost
+        if refused and not self._tenure.holds(group):
+            refusal = Code.NOT_COORDINATOR
+        done = {place: refusal if position.log in refused else Code.NONE for place, position in positions.items()}
+        return codes | done
+
+    def fetch(self, group: str, places: Collection[Place] | None) -> dict[Place, Committed] | Code:
+        """The offsets of these partitions, or of all, as far as there are any.
+
+        While a topic cannot be read its members have to wait: without an offset they would begin anew.
+        """
+        by_topic = {topic: name for name, topic in self._topics.names().items()}
+        states: dict[str, TopicState | Code] = {}
+        found: dict[Place, Committed] = {}
+        for position in self._groups.positions(group):
+            name = by_topic.get(position.log.topic)
+            if name is None or (places is not None and (name, position.log.partition) not in places):
+                continue
+            state = states[name] = states[name] if name in states else self._state(name)
+            if isinstance(state, TopicState) and not _is_of(position, state):  # another gateway may know a later one
+                state = states[name] = self._state(name, anew=True)
+            if state is Code.KAFKA_STORAGE_ERROR:
+                return Code.COORDINATOR_LOAD_IN_PROGRESS
+            if isinstance(state, TopicState) and _is_of(position, state):
+                found[name, position.log.partition] = Committed(position.cursor.offset, position.cursor.generation)
+        return found
+
+    def groups(self) -> frozenset[str]:
+        """All groups that have an offset."""
+        return frozenset(position.group for position in self._groups.positions())
+
+    def delete(self, group: str, places: Collection[Place] | None) -> Code:
+        """Deletes the offsets of these partitions, or of all."""
+        names = self._topics.names()
+        given = None if places is None else {LogId(names[name], number) for name, number in places if name in names}
+        positions = self._groups.positions(group)
+        if not positions:
+            return Code.GROUP_ID_NOT_FOUND
+        logs = {position.log for position in positions if given is None or position.log in given}
+        if logs and (self._tenure.hold(group, logs) or self._groups.delete(group, logs, self._tenure.owner)):
+            return Code.NON_EMPTY_GROUP if self._tenure.holds(group) else Code.NOT_COORDINATOR
+        return Code.NONE
+
+    def topic(self, name: str, *, anew: bool = False) -> Topic | Code:
+        """The topic that clients know so."""
+        try:
+            topic = self._topics.topic(name, anew=anew)
+        except LithifyError as error:
+            LOGGER.warning("offsets in %s: %s", name, error)
+            return Code.KAFKA_STORAGE_ERROR
+        return Code.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic
+
+    def _state(self, name: str, *, anew: bool = False) -> TopicState | Code:
+        topic = self.topic(name, anew=anew)
+        return topic if isinstance(topic, Code) else topic.state
+
+
+def _is_of(position: Position, state: TopicState) -> bool:
+    """Whether it is a position of the log as it is, and not of one that was deleted, or lost by a restore."""
+    cursor, partition = position.cursor, position.log.partition
+    if cursor.identity != state.identity or partition not in state.partitions:
+        return False
+    log = state.log(partition)
+    return cursor.generation <= log.generation and not cursor.is_lacked_by(log, state.version)
+
+
+def _is_later(state: TopicState | Code, partition: int, commit: Commit) -> bool:
+    """Whether a client has read a later version of the log, from another gateway."""
+    if isinstance(state, Code) or partition not in state.partitions:
+        return False
+    return commit.leader_epoch > state.log(partition).generation
+
+
+def _position(group: str, state: TopicState | Code, partition: int, commit: Commit, now_ms: int) -> Position | Code:
+    if isinstance(state, Code):
+        return state
+    if partition not in state.partitions:
+        return Code.UNKNOWN_TOPIC_OR_PARTITION
+    if len(commit.metadata) > METADATA_CHARACTERS:
+        return Code.OFFSET_METADATA_TOO_LARGE
+    log = state.log(partition)
+    if commit.offset < 0 or commit.leader_epoch > log.generation:
+        return Code.INVALID_REQUEST
+    cursor = Cursor.of(state, log, commit.offset)
+    if 0 <= commit.leader_epoch < log.generation:
+        cursor = replace(cursor.without_run(), generation=commit.leader_epoch)
+    return Position(group, LogId(state.name, partition), cursor, False, now_ms)

@@ -1,0 +1,192 @@
+"""The groups that this gateway coordinates, for as long as it does.
+
+    request ──► is this the gateway for the group? ──► does it hold its lease? ──► the room of the group
+                heaviest of the live ones              (`tenure.py`)
+
+Once a second it checks which gateways are there, and gives up the groups that are another one's now. Members are known
+to it alone: after that they join again there, and continue at the committed offsets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Self, TypeVar
+
+from lithify.errors import CoordinationError, InvalidNameError, LithifyError
+from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_server.groups.gateways import Gateways
+from lithify.kafka_server.groups.offsets import Offsets, Place, Topics
+from lithify.kafka_server.groups.ranking import Gateway, heaviest
+from lithify.kafka_server.groups.rooms import MOST_GROUPS, Room, Rooms
+from lithify.kafka_server.groups.tenure import Others, Tenure
+from lithify.model.names import checked_group
+from lithify.ports.clock import Clock
+from lithify.ports.groups import Groups
+from lithify.ports.leases import Coordination
+
+LOGGER = logging.getLogger(__name__)
+BEAT_S = 1.0
+FREE_MS = 5_000
+"""How long partitions stay this gateway's after a commit by someone who is not a member."""
+WORKERS = 4
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What gateways share in a database: the lake's groups, and the leases of those that serve Kafka's clients."""
+
+    groups: Groups
+    gateways: Coordination
+
+
+class Seat:
+    """For one event loop, on which it runs while it is entered. `own` is the address that clients know."""
+
+    def __init__(self, cluster_id: str, own: Gateway, shared: Shared, topics: Topics, clock: Clock) -> None:
+        owner = clock.new_id()
+        self.cluster_id = cluster_id
+        self._own, self._topics, self._clock = own, topics, clock
+        self._gateways = Gateways(own, shared.gateways, f"{shared.groups.scope}/", owner, clock)
+        self._tenure = Tenure(shared.groups, owner, clock)
+        self._offsets = Offsets(shared.groups, topics, self._tenure, clock)
+        self._rooms = Rooms(clock)
+        self._is_open = False
+        self._workers = ThreadPoolExecutor(WORKERS, "groups")
+        self._beats = ThreadPoolExecutor(1, "leases")
+        self._running: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> Self:
+        await self._looked()
+        self._is_open = True
+        self._running = [asyncio.create_task(self._beat()), asyncio.create_task(self._follow_topics())]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Gives everything up, so that no other gateway has to wait."""
+        self._is_open = False
+        for task in self._running:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        for name, _room in self._rooms:
+            self._rooms.drop(name)
+        await self._on(self._beats, self._tenure.leave)
+        await self._on(self._beats, self._gateways.leave)
+        self._workers.shutdown(wait=False)
+        self._beats.shutdown(wait=False)
+
+    def gateways(self) -> tuple[Gateway, ...]:
+        """The live ones, this one included, in the order of their addresses."""
+        return self._gateways.live
+
+    def leader_of(self, topic_id: bytes, partition: int) -> Gateway:
+        return heaviest(f"partition {topic_id.hex()} {partition}", self._gateways.live)
+
+    def coordinator_of(self, group: str) -> Gateway:
+        return heaviest(f"group {group}", self._gateways.live)
+
+    def _checked(self, group: str) -> Code:
+        """Whether this is the gateway for a group of that name."""
+        try:
+            checked_group(group)
+        except InvalidNameError:
+            return Code.INVALID_GROUP_ID
+        if not self._is_open:
+            return Code.COORDINATOR_NOT_AVAILABLE
+        return Code.NONE if self.coordinator_of(group) == self._own else Code.NOT_COORDINATOR
+
+    def _known(self, group: str) -> Room | Code:
+        """A group that has members here."""
+        if (code := self._checked(group)) is not Code.NONE:
+            return code
+        room = self._rooms.get(group)
+        if room is None or not self._tenure.holds(group):
+            return Code.UNKNOWN_MEMBER_ID if room is None else Code.NOT_COORDINATOR
+        return room
+
+    async def _entered(self, group: str) -> Room | Code:
+        """A group, new or not, that this gateway coordinates from now on."""
+        if (code := self._checked(group)) is not Code.NONE:
+            return code
+        room = self._rooms.get(group)
+        if room is None and len(self._rooms) >= MOST_GROUPS:
+            return Code.GROUP_MAX_SIZE_REACHED
+        room = self._rooms.made(group)
+        if self._tenure.holds(group):
+            return room
+        async with room.lock:
+            is_ours = await self._asked(lambda: self._tenure.acquire(group))
+        if isinstance(is_ours, Code):
+            return is_ours
+        return room if is_ours and self._rooms.get(group) is room else Code.COORDINATOR_LOAD_IN_PROGRESS
+
+    async def _refusal(self, group: str) -> Code:
+        """Why nobody can join: members read with Lithify, and share partitions in another way."""
+        if self._tenure.others(group) is not Others.NONE:
+            await self._asked(self._tenure.look)  # they may have left since the last one
+        match self._tenure.others(group):
+            case Others.SOME:
+                return Code.INCONSISTENT_GROUP_PROTOCOL
+            case Others.PERHAPS:
+                return Code.COORDINATOR_LOAD_IN_PROGRESS
+            case Others.NONE:
+                return Code.NONE
+
+    async def _hold(self, group: str, room: Room, places: Collection[Place]) -> bool:
+        async with room.lock:
+            if await self._asked(lambda: self._offsets.hold(group, places)) is True:
+                return True
+            await self._asked(self._tenure.look)
+        return False
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(BEAT_S)
+            await self._looked()
+            for name, room in self._rooms:
+                await self._tidied(name, room)
+
+    async def _follow_topics(self) -> None:
+        """What members are assigned follows the topics. Beside the beats, as a catalog may answer late."""
+        while True:
+            await asyncio.sleep(BEAT_S)
+            for _, room in self._rooms:
+                await self._refreshed(room)
+
+    async def _refreshed(self, room: Room) -> None:
+        """Only the newer protocol needs it: members of the other one do it themselves."""
+
+    async def _looked(self) -> None:
+        """Renews its leases, and checks which leases others hold. What fails is tried again at the next beat."""
+        for look in (self._gateways.look, self._tenure.beat):
+            try:
+                await self._on(self._beats, look)
+            except CoordinationError as error:
+                LOGGER.warning("leases for Kafka's clients cannot be renewed: %s", error)
+
+    async def _tidied(self, name: str, room: Room) -> None:
+        """Gives up a group that is another gateway's now, and frees partitions that nobody reads any more."""
+        if room.lock.locked():
+            return
+        async with room.lock:
+            is_idle = room.is_unused and self._clock.monotonic_ms() - room.used_ms >= FREE_MS
+            if is_idle or self._checked(name) is not Code.NONE or not self._tenure.holds(name):
+                self._rooms.drop(name)
+                await self._on(self._beats, lambda: self._tenure.give_up(name))
+
+    async def _asked(self, does: Callable[[], T]) -> T | Code:
+        """What the database and the catalog say; a code while they cannot be used."""
+        try:
+            return await self._on(self._workers, does)
+        except LithifyError as error:
+            LOGGER.warning("groups of Kafka's clients: %s", error)
+            return Code.COORDINATOR_NOT_AVAILABLE
+
+    async def _on(self, threads: ThreadPoolExecutor, does: Callable[..., T], *given: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(threads, does, *given)

@@ -1,0 +1,116 @@
+"""What a gateway holds of groups: the right to coordinate one, and to commit in the partitions that its members read.
+
+    GROUP/coordinator@SCOPE      one gateway coordinates the group: the others wait, or are told to
+    GROUP/STREAM/TOPIC/0@SCOPE   the lease of a partition, as members of the lake's own groups hold it (C58)
+
+Both are among the leases of groups, as a group is one thing, read by Kafka's clients or with Lithify. Positions are
+committed only in a transaction that finds the lease of the partition (`Groups.commit`). So a gateway that was frozen
+while another one took over commits nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from enum import Enum
+
+from lithify.coordination.leases.keeper import LeaseKeeper
+from lithify.kafka_server.groups.gateways import LEASE_MS, RENEW_MS
+from lithify.model.groups.positions import GroupTopic
+from lithify.model.names import LogId
+from lithify.ports.clock import Clock
+from lithify.ports.groups import Groups
+
+LOOK_MS = 3_000
+"""Time between two checks of the leases of all groups."""
+_COORDINATOR = "coordinator"
+
+
+class Others(Enum):
+    """Whether a group has members that read with Lithify: they share partitions without a coordinator."""
+
+    NONE = "there are none"
+    PERHAPS = "leases of some are there, which may have ended"
+    SOME = "some renew their leases"
+
+
+class Tenure:
+    """Methods wait for the database and may be called by several threads, but for each group by one at a time.
+
+    `holds` and `others` wait for nothing.
+    """
+
+    def __init__(self, groups: Groups, owner: str, clock: Clock) -> None:
+        self.owner = owner
+        self._scope, self._clock = groups.scope, clock
+        self._keeper = LeaseKeeper(groups.leases, owner, LEASE_MS, clock.monotonic_ms)
+        self._partitions: dict[str, set[str]] = {}
+        """By group, names of the leases of partitions that it has taken."""
+        self._others: dict[str, Others] = {}
+        self._renewed_ms = self._looked_ms = clock.monotonic_ms()
+
+    def beat(self) -> None:
+        """Renews its leases, and checks which leases others hold, when it is time. Raises `CoordinationError`."""
+        now_ms = self._clock.monotonic_ms()
+        if now_ms - self._renewed_ms >= RENEW_MS:
+            self._renewed_ms = now_ms
+            if (error := self._keeper.renew().error) is not None:
+                raise error
+        if now_ms - self._looked_ms >= LOOK_MS:
+            self.look()
+
+    def look(self) -> None:
+        """Raises `CoordinationError`."""
+        self._looked_ms = self._clock.monotonic_ms()
+        self._keeper.observe()
+        suffix, others = f"@{self._scope}", dict[str, Others]()
+        for name, lease in self._keeper.watched().items():
+            group, _, rest = name.partition("/")
+            if name.endswith(suffix) and rest != f"{_COORDINATOR}{suffix}" and lease.left_ms > 0:
+                known = others.get(group, Others.NONE)
+                others[group] = Others.SOME if lease.renewed or known is Others.SOME else Others.PERHAPS
+        self._others = others
+
+    def holds(self, group: str) -> bool:
+        """Whether it certainly coordinates the group."""
+        return self._keeper.holds(self._name(group))
+
+    def others(self, group: str) -> Others:
+        """As of the last look. Leases of partitions that another gateway holds count, until it has given them up."""
+        return self._others.get(group, Others.NONE)
+
+    def acquire(self, group: str) -> bool:
+        """Becomes the coordinator of a group unless another gateway is. Raises `CoordinationError`."""
+        if self.holds(group):
+            return True
+        self.look()
+        if not self._keeper.take([self._name(group)]):
+            return False
+        left = {name for name in self._of(group) if name not in self._partitions.get(group, ())}
+        self._partitions[group] = self._partitions.get(group, set()) | self._keeper.take(left)
+        return True
+
+    def hold(self, group: str, logs: Collection[LogId]) -> frozenset[LogId]:
+        """Takes the leases of these logs; returns those that another one has."""
+        names = {GroupTopic(self._scope, group, log.topic).partition(log.partition): log for log in logs}
+        wanted = {name for name in names if not self._keeper.holds(name)}
+        taken = self._keeper.take(wanted)
+        self._partitions.setdefault(group, set()).update(taken)
+        return frozenset(names[name] for name in wanted - taken)
+
+    def give_up(self, group: str) -> None:
+        """Gives up the group, for another gateway."""
+        self._keeper.release([*self._partitions.pop(group, set()), self._name(group)])
+
+    def leave(self) -> None:
+        """Gives up all groups."""
+        self._partitions.clear()
+        self._keeper.leave()
+
+    def _of(self, group: str) -> Iterator[str]:
+        """Leases of the group's partitions that nobody renews."""
+        for name, lease in self._keeper.watched().items():
+            if name.startswith(f"{group}/") and name.endswith(f"@{self._scope}") and lease.left_ms <= 0:
+                yield name
+
+    def _name(self, group: str) -> str:
+        return f"{group}/{_COORDINATOR}@{self._scope}"

@@ -1,0 +1,243 @@
+"""The topics of a lake as clients of Kafka see them, each in its newest version.
+
+    look     all change tokens of the catalog, at most every `LOOK_MS`, for all who ask meanwhile
+    topic    loaded if its token is another one, when a client asks for it or waits for a change of it
+
+While clients wait for records, one thread looks for all of them. It reads only the topics that they wait for. In a
+large catalog a look takes long. The next one waits for `PAUSE` times as long, so that looks take few per cent of a
+processor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Final
+
+from lithify.errors import LithifyError, UnknownTopicError
+from lithify.errors.defects import as_lithify_error
+from lithify.kafka_server.logs.kafka_names import Clash, Listing, kafka_name, listed
+from lithify.kafka_server.logs.parts import Parts
+from lithify.kafka_server.logs.served_topic import ServedTopic
+from lithify.kafka_server.logs.times import TimesOfSegments
+from lithify.kafka_server.logs.topic_ids import topic_id
+from lithify.kafka_server.logs.version_files import Kept, VersionFiles
+from lithify.kafka_server.logs.waiting import Unsubscribe, Waiting
+from lithify.model.names import TopicName
+from lithify.model.topic.state import TopicState
+from lithify.ports.store import Warehouse
+from lithify.waits.parallel import for_each
+
+LOOK_MS: Final = 200
+PAUSE: Final = 20
+"""Times as long as a look has taken."""
+UNKNOWN_IDS_MS: Final = 5_000
+"""Between two searches of all topics for an id that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A topic as it was loaded at a token, in a look; None: it does not exist."""
+
+    token: str | None
+    look: int
+    topic: ServedTopic | LithifyError | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What the catalog had at a look."""
+
+    number: int = 0
+    at_ms: int | None = None
+    took_ms: int = 0
+    tokens: Mapping[TopicName, str | None] = field(default_factory=dict)
+    listing: Listing = Listing({})
+    error: LithifyError | None = None
+
+    def is_old(self, now_ms: int) -> bool:
+        return self.at_ms is None or now_ms >= self.at_ms + max(LOOK_MS, PAUSE * self.took_ms)
+
+
+class ServedTopics:
+    """Several threads may use it. What asks the catalog blocks, and raises `WarehouseError` if that is not there."""
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        self._store, self._monotonic_ms = warehouse.store, warehouse.clock.monotonic_ms
+        self._kept = Kept(Parts(warehouse.files, self._monotonic_ms), TimesOfSegments(warehouse.files))
+        self._look = _Look()
+        self._begun = 0
+        """Looks so far."""
+        self._looking = Lock()
+        self._known: dict[TopicName, _Known] = {}
+        self._names_by_id: dict[bytes, TopicName] = {}
+        self._searched_ms: int | None = None
+        self._loading: dict[TopicName, Lock] = {}
+        self._lock = Lock()
+        self._waiting = Waiting(self)
+
+    def names(self) -> Mapping[str, TopicName]:
+        """All topics, by their names for clients."""
+        return self._fresh().listing.topics
+
+    def clashes(self) -> tuple[Clash, ...]:
+        """Topics that are not listed, since others have the same names for clients."""
+        return self._fresh().listing.clashes
+
+    def topic(self, which: str | bytes, *, anew: bool = False) -> ServedTopic | None:
+        """The newest version of the topic with a name or an id; None if there is none.
+
+        With `anew` of a look that begins now: for clients that know more of a log than the last look, by another
+        gateway. Raises the error of a topic that cannot be read.
+        """
+        look = self._fresh(anew=anew)
+        if isinstance(which, str):
+            name = look.listing.topics.get(which)
+            return None if name is None else self._loaded(name, look)
+        name = self._names_by_id.get(which)
+        if name is None and self._search(look):
+            name = self._names_by_id.get(which)
+        if name is None or look.listing.topics.get(kafka_name(name)) != name:
+            return None
+        topic = self._loaded(name, look)
+        return topic if topic is not None and topic.topic_id == which else None
+
+    def load(self, names: Iterable[str]) -> None:
+        """Loads several topics at once, whose errors `topic` then raises."""
+        look = self._fresh()
+        wanted = [name for one in names if (name := look.listing.topics.get(one)) is not None]
+        self._load_all(wanted, look)
+
+    def is_current(self, topic: ServedTopic) -> bool:
+        """Whether no later version of a topic is known. Does not ask the catalog."""
+        known = self._known.get(topic.name)
+        return known is not None and known.topic is topic
+
+    def subscribe(self, topic: ServedTopic, changed: Callable[[], None]) -> Unsubscribe:
+        """Calls `changed` once, as soon as `topic` is not the newest version, is gone, or cannot be read.
+
+        It is called by another thread; by this one, if it is known already. Returns what ends that.
+        """
+        return self._waiting.subscribe(topic, changed)
+
+    def close(self) -> None:
+        self._waiting.close()
+        self._kept.parts.close()
+
+    def look_for(self, names: Collection[TopicName]) -> None:
+        """A look, after which the newest versions of these topics are known, or their errors."""
+        try:
+            look = self._fresh()
+        except LithifyError:
+            return  # those who wait are told by their next request
+        self._load_all(names, look)
+        self._kept.parts.close_idle()
+
+    @property
+    def pause_ms(self) -> int:
+        """Between two looks for those who wait."""
+        return max(LOOK_MS, PAUSE * self._look.took_ms)
+
+    def _fresh(self, *, anew: bool = False) -> _Look:
+        """A look that is not old, or that begins now. Those who ask at the same time share it."""
+        look, begun = self._look, self._begun
+        if anew or look.is_old(self._monotonic_ms()):
+            with self._looking:
+                if self._look is look or (anew and self._look.number <= begun):
+                    self._begun += 1
+                    self._look = self._looked(self._begun)
+        if self._look.error is not None:
+            raise self._look.error
+        return self._look
+
+    def _looked(self, number: int) -> _Look:
+        begun_ms, before = self._monotonic_ms(), self._look
+        try:
+            tokens = dict(self._store.change_tokens())
+        except Exception as error:
+            now_ms = self._monotonic_ms()
+            return _Look(number, now_ms, now_ms - begun_ms, error=as_lithify_error(error, "the list of topics"))
+        listing = before.listing if tokens.keys() == before.tokens.keys() else listed(tokens)
+        with self._lock:
+            for name in self._known.keys() - tokens.keys():
+                del self._known[name]
+        now_ms = self._monotonic_ms()
+        return _Look(number, now_ms, now_ms - begun_ms, tokens, listing)
+
+    def _search(self, look: _Look) -> bool:
+        """Loads all topics, for one with an unknown id, unless that was done shortly before."""
+        now_ms = self._monotonic_ms()
+        with self._lock:
+            if self._searched_ms is not None and now_ms < self._searched_ms + UNKNOWN_IDS_MS:
+                return False
+            self._searched_ms = now_ms
+        self.load(look.listing.topics)
+        return True
+
+    def _load_all(self, names: Collection[TopicName], look: _Look) -> None:
+        def load(name: TopicName) -> None:
+            self._at(name, look)
+
+        for_each(load, names, self._store.at_once)
+
+    def _loaded(self, name: TopicName, look: _Look) -> ServedTopic | None:
+        topic = self._at(name, look).topic
+        if isinstance(topic, LithifyError):
+            raise topic
+        return topic
+
+    def _at(self, name: TopicName, look: _Look) -> _Known:
+        """A topic at the token of a look, or at a later one."""
+        if name not in look.tokens:
+            return _Known(None, look.number, None)
+        if (known := self._known_at(name, look)) is not None:
+            return known
+        with self._lock:
+            loading = self._loading.setdefault(name, Lock())
+        with loading:
+            if (known := self._known_at(name, look)) is not None:
+                return known
+            return self._load(name, look)
+
+    def _known_at(self, name: TopicName, look: _Look) -> _Known | None:
+        known, token = self._known.get(name), look.tokens.get(name)
+        if known is None:
+            return None
+        is_same = token is not None and known.token == token
+        return known if is_same or known.look >= look.number else None
+
+    def _load(self, name: TopicName, look: _Look) -> _Known:
+        token = look.tokens.get(name)
+        topic: ServedTopic | LithifyError | None
+        try:
+            topic = self._served(self._store.load_at(name, token))
+        except UnknownTopicError:
+            topic = None
+        except Exception as error:
+            topic = as_lithify_error(error, name)
+        known = _Known(token, look.number, topic)
+        with self._lock:
+            self._known[name] = known
+            if isinstance(topic, ServedTopic):
+                self._names_by_id[topic.topic_id] = name
+        self._waiting.tell(name)
+        return known
+
+    def _served(self, state: TopicState) -> ServedTopic:
+        before = self._known.get(state.name)
+        topic = None if before is None else before.topic
+        if isinstance(topic, ServedTopic) and topic.state == state:
+            return topic
+        files = VersionFiles(self._store, state, self._kept, lambda: self._is_replaced(state))
+        if isinstance(topic, ServedTopic):
+            files.continue_from(topic.files)
+        return ServedTopic(kafka_name(state.name), topic_id(state.identity), state, files)
+
+    def _is_replaced(self, state: TopicState) -> bool:
+        """Whether a version is not the newest any more, by the catalog; then it is not served any more."""
+        with self._lock:
+            loading = self._loading.setdefault(state.name, Lock())
+        with loading:
+            known = self._load(state.name, _Look(self._look.number))
+        return not isinstance(known.topic, ServedTopic) or known.topic.state != state

@@ -1,0 +1,41 @@
+"""DescribeConfigs: the settings of topics, by their own names, which are Kafka's where Kafka has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lithify.kafka_server.requests.codes import Code
+from lithify.kafka_server.requests.context import Context
+from lithify.kafka_server.requests.topics import found
+from lithify.model.settings.topic_settings import TopicSettings, to_config
+
+_TOPIC = 2
+_OF_TOPIC, _DEFAULT = 1, 5
+"""Where a value comes from, as Kafka numbers it."""
+
+
+async def describe_configs(context: Context, request: dict[str, Any]) -> dict[str, Any]:
+    """The settings of each topic. A gateway has none, so that tools which ask find an empty list."""
+    return {"results": await context.work(lambda: [_result(context, one) for one in request["resources"]])}
+
+
+def _result(context: Context, asked: dict[str, Any]) -> dict[str, Any]:
+    same = {name: asked[name] for name in ("resource_type", "resource_name")}
+    if asked["resource_type"] != _TOPIC:
+        return same
+    topic = found(context, asked["resource_name"])
+    if isinstance(topic, Code):
+        return {**same, "error_code": topic}
+    plain = to_config(TopicSettings())
+    keys = asked["configuration_keys"]
+    rows = [
+        {
+            "name": name,
+            "value": value,
+            "read_only": True,
+            "config_source": _DEFAULT if value == plain[name] else _OF_TOPIC,
+        }
+        for name, value in to_config(topic.state.settings).items()
+        if keys is None or name in keys
+    ]
+    return {**same, "configs": rows}

@@ -1,0 +1,117 @@
+"""What a handler knows beside its request: who asks, from where, and what is served."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from lithify.errors import LithifyError
+from lithify.kafka_server.connections.answering import Address
+from lithify.kafka_server.groups.coordinator import Coordinator
+from lithify.kafka_server.logs.served_topics import ServedTopics
+from lithify.kafka_server.requests.cluster import Cluster
+from lithify.model.access.roles import Role
+
+T = TypeVar("T")
+
+
+class Caller(Protocol):
+    """Who asks."""
+
+    @property
+    def name(self) -> str: ...
+
+    def may(self, role: Role, stream: str) -> bool:
+        """Whether it has the role for a stream, by its stored name."""
+        ...
+
+
+class Logins(Protocol):
+    """Who may ask, by tokens. For one event loop."""
+
+    def without_token(self) -> Caller | None:
+        """Who asks without a login; None if all need one."""
+        ...
+
+    async def caller(self, token: str, address: str) -> Caller | None:
+        """Who has the token; None if it is not valid. Raises `CoordinationError` if that cannot be known."""
+        ...
+
+    async def is_valid(self, caller: Caller) -> bool:
+        """Whether its token is still valid. Raises `CoordinationError` if that cannot be known."""
+        ...
+
+
+@dataclass(slots=True)
+class ClientSession:
+    """One connection. `has_chosen` is whether it has named its mechanism of SASL; `checked_s` is when its token was."""
+
+    client: Address
+    local: Address
+    caller: Caller | None
+    has_chosen: bool = False
+    checked_s: float = 0.0
+
+    @property
+    def is_known(self) -> bool:
+        return self.caller is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a listener serves. `executor` has the threads in which files and databases are waited for."""
+
+    topics: ServedTopics
+    cluster: Cluster
+    logins: Logins
+    executor: Executor
+    failed: Callable[[LithifyError], None]
+    """Gets why a topic or a log cannot be read, whose clients get an error code. Threads call it."""
+    groups: Coordinator | None = None
+    """None where there is no database for positions of groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Of one request. Only a client that is known gets to a handler that asks for `caller`."""
+
+    served: Served
+    session: ClientSession
+    version: int
+    client_id: str | None
+
+    @property
+    def topics(self) -> ServedTopics:
+        return self.served.topics
+
+    @property
+    def coordinator(self) -> Coordinator | None:
+        return self.served.groups
+
+    @property
+    def caller(self) -> Caller:
+        assert self.session.caller is not None
+        return self.session.caller
+
+    @property
+    def client_host(self) -> str:
+        return self.session.client[0]
+
+    async def work(self, function: Callable[[], T]) -> T:
+        """Runs what may wait on a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self.served.executor, function)
+
+
+Handler = Callable[[Context, dict[str, Any]], Awaitable[dict[str, Any] | None]]
+"""With None nothing is sent, as the client expects no answer."""
+
+
+class LastAnswerError(Exception):
+    """The connection is to be closed, for that reason, after this answer."""
+
+    def __init__(self, reason: str, answer: dict[str, Any]) -> None:
+        super().__init__(reason)
+        self.answer = answer

@@ -1,0 +1,79 @@
+"""From a frame to its answer: who may ask, which handler answers, and what happens if it fails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from lithify.errors.defects import as_lithify_error
+from lithify.kafka_protocol.codec import (
+    API_VERSIONS,
+    RequestHeader,
+    UnknownVersionError,
+    decode_request,
+    encode_response,
+)
+from lithify.kafka_protocol.reading import MalformedError
+from lithify.kafka_protocol.table import apis
+from lithify.kafka_server.connections.answering import Address, Answer, ClosingError
+from lithify.kafka_server.requests.api_versions import answered, other_version
+from lithify.kafka_server.requests.context import ClientSession, Context, LastAnswerError, Served
+from lithify.kafka_server.requests.login import check_again
+from lithify.kafka_server.requests.table import BEFORE_LOGIN, HANDLERS, versions
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """Answers the frames of all connections."""
+
+    served: Served
+    _versions: dict[int, tuple[int, int]] = field(default_factory=versions)
+
+    def begin(self, client: Address, local: Address) -> ClientSession:
+        return ClientSession(client, local, self.served.logins.without_token())
+
+    async def answer(self, session: ClientSession, frame: bytes) -> Answer | None:
+        """The answer to a frame. Raises `ClosingError`."""
+        try:
+            header, request = decode_request(frame)
+            self._check_version(header)
+        except MalformedError as error:
+            raise ClosingError(f"it sent what is not a request: {error}") from None
+        except UnknownVersionError as error:
+            return self._other_version(error)
+        if header.api_key == API_VERSIONS:
+            return _frame(header, answered(self._versions))
+        if not session.is_known and header.api_key not in BEFORE_LOGIN:
+            raise ClosingError("it did not log in")
+        context = Context(self.served, session, header.version, header.client_id)
+        body = await self._handled(context, header, request)
+        return None if body is None else _frame(header, body)
+
+    def _check_version(self, header: RequestHeader) -> None:
+        """The table may have more than is answered."""
+        first, last = self._versions.get(header.api_key, (0, -1))
+        if not first <= header.version <= last:
+            raise UnknownVersionError(header)
+
+    def _other_version(self, error: UnknownVersionError) -> Answer:
+        header = error.header
+        if header.api_key != API_VERSIONS:
+            raise ClosingError(f"it asked what is not answered here: {error}")
+        return encode_response(API_VERSIONS, 0, header.correlation_id, other_version(self._versions))
+
+    async def _handled(self, context: Context, header: RequestHeader, request: dict[str, Any]) -> dict[str, Any] | None:
+        try:
+            await check_again(context)
+            body = await HANDLERS[header.api_key](context, request)
+            await check_again(context)  # it may have waited for a minute
+            return body
+        except ClosingError:
+            raise
+        except LastAnswerError as error:
+            raise ClosingError(str(error), _frame(header, error.answer)) from None
+        except Exception as error:
+            raise ClosingError(str(as_lithify_error(error, f"the answer to {apis()[header.api_key].name}"))) from error
+
+
+def _frame(header: RequestHeader, body: dict[str, Any]) -> Answer:
+    return encode_response(header.api_key, header.version, header.correlation_id, body)

@@ -1,0 +1,37 @@
+"""OffsetForLeaderEpoch: up to where a log is still what it was in an earlier epoch.
+
+A client that has read further has read records that are gone: it goes back by itself, or tells its program.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lithify.kafka_server.logs.served_log import ServedLog
+from lithify.kafka_server.requests.codes import Code
+from lithify.kafka_server.requests.context import Context
+from lithify.kafka_server.requests.topics import found, log_of
+
+
+async def offset_for_leader_epoch(context: Context, request: dict[str, Any]) -> dict[str, Any]:
+    """The end of an epoch for each partition that is asked for."""
+    return {"topics": await context.work(lambda: [_topic(context, one) for one in request["topics"]])}
+
+
+def _topic(context: Context, asked: dict[str, Any]) -> dict[str, Any]:
+    topic = found(context, asked["topic"])
+    partitions = [
+        {
+            "partition": one["partition"],
+            **_end(log_of(context, topic, one["partition"], one["current_leader_epoch"]), one),
+        }
+        for one in asked["partitions"]
+    ]
+    return {"topic": asked["topic"], "partitions": partitions}
+
+
+def _end(log: ServedLog | Code, asked: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(log, Code):
+        return {"error_code": log}
+    epoch, end = log.epoch_end(asked["leader_epoch"])
+    return {"leader_epoch": epoch, "end_offset": end}

@@ -1,0 +1,53 @@
+"""ConsumerGroupHeartbeat: all that members of the newer protocol ask for (KIP-848)."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any
+
+from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_server.groups.modern.beats import HEARTBEAT_MS, Beat
+from lithify.kafka_server.requests.context import Context
+from lithify.kafka_server.requests.topics import may_read
+
+
+async def consumer_group_heartbeat(context: Context, request: dict[str, Any]) -> dict[str, Any]:
+    """A member comes, goes on or leaves, and is told which partitions are its own."""
+    topics, pattern, owned = (
+        request.get(name) for name in ("subscribed_topic_names", "subscribed_topic_regex", "topic_partitions")
+    )
+    if context.coordinator is None:
+        return {"error_code": Code.COORDINATOR_NOT_AVAILABLE}
+    if not await context.work(lambda: _may_subscribe(context, topics or (), pattern)):
+        return {"error_code": Code.GROUP_AUTHORIZATION_FAILED}
+    beat = Beat(
+        member_id=request["member_id"],
+        epoch=request["member_epoch"],
+        instance_id=request["instance_id"],
+        rack_id=request["rack_id"],
+        client_id=context.client_id or "",
+        client_host=f"/{context.client_host}",
+        rebalance_ms=request["rebalance_timeout_ms"],
+        topics=None if topics is None else frozenset(topics),
+        pattern=pattern,
+        matched=frozenset(),
+        assignor=request["server_assignor"],
+        owned=None if owned is None else frozenset((t["topic_id"], n) for t in owned for n in t["partitions"]),
+    )
+    told = await context.coordinator.consumer_heartbeat(request["group_id"], beat)
+    parts = groupby(sorted(told.assigned or ()), key=lambda part: part[0])
+    shown = [{"topic_id": topic_id, "partitions": [number for _, number in some]} for topic_id, some in parts]
+    return {
+        "error_code": told.error,
+        "error_message": None if told.error is Code.NONE else told.error.name,
+        "member_id": told.member_id,
+        "member_epoch": told.epoch,
+        "heartbeat_interval_ms": HEARTBEAT_MS,
+        "assignment": None if told.assigned is None else {"topic_partitions": shown},
+    }
+
+
+def _may_subscribe(context: Context, topics: list[str] | tuple[str, ...], pattern: str | None) -> bool:
+    """Whether the caller may read all topics that it names; with a pattern, all there are."""
+    names = context.topics.names()
+    return all(may_read(context, names[name]) for name in (names if pattern else topics) if name in names)

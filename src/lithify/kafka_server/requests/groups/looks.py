@@ -1,0 +1,155 @@
+"""Requests of administrators: DescribeGroups, ListGroups, DeleteGroups. They need a role for all streams."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from itertools import groupby
+from typing import Any
+
+from lithify.kafka_server.groups.classic.group import CONSUMERS, Group, Phase
+from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_server.groups.modern.assignor import Parts
+from lithify.kafka_server.groups.modern.group import ConsumerGroup
+from lithify.kafka_server.requests.context import Context
+from lithify.kafka_server.requests.topics import found
+from lithify.model.access.roles import ALL, Role
+
+
+def _kind(group: Group | ConsumerGroup) -> str:
+    return "consumer" if isinstance(group, ConsumerGroup) else "classic"
+
+
+async def describe_groups(context: Context, request: dict[str, Any]) -> dict[str, Any]:
+    """Each group with its members. One that nobody knows is dead, and from version 6 on not found."""
+    return {"groups": [await _described(context, group) for group in request["groups"]]}
+
+
+async def list_groups(context: Context, request: dict[str, Any]) -> dict[str, Any]:
+    """The groups that this gateway coordinates."""
+    if context.coordinator is None:
+        return {"error_code": Code.COORDINATOR_NOT_AVAILABLE}
+    if not context.caller.may(Role.LOOK, ALL):
+        return {"error_code": Code.GROUP_AUTHORIZATION_FAILED}
+    groups = await context.coordinator.listed()
+    if isinstance(groups, Code):
+        return {"error_code": groups}
+    states = {state.lower() for state in request.get("states_filter", ())}
+    types = {kind.lower() for kind in request.get("types_filter", ())}
+    listed = (
+        {
+            "group_id": name,
+            "protocol_type": CONSUMERS if isinstance(group, ConsumerGroup) else group.protocol_type or "",
+            "group_state": group.phase,
+            "group_type": _kind(group),
+        }
+        for name, group in sorted(groups.items())
+        if (not states or group.phase.lower() in states) and (not types or _kind(group) in types)
+    )
+    return {"error_code": Code.NONE, "groups": list(listed)}
+
+
+async def delete_groups(context: Context, request: dict[str, Any]) -> dict[str, Any]:
+    """The offsets of groups without members."""
+    return {
+        "results": [
+            {"group_id": group, "error_code": await _deleted(context, group)} for group in request["groups_names"]
+        ]
+    }
+
+
+async def _deleted(context: Context, group: str) -> Code:
+    if context.coordinator is None:
+        return Code.COORDINATOR_NOT_AVAILABLE
+    if not context.caller.may(Role.CONSUME, ALL):
+        return Code.GROUP_AUTHORIZATION_FAILED
+    result = await context.coordinator.delete(group, None)
+    return result if isinstance(result, Code) else Code.NONE
+
+
+async def consumer_group_describe(context: Context, request: dict[str, Any]) -> dict[str, Any]:
+    """The same for groups of the newer protocol. Of others clients ask DescribeGroups then."""
+    names = {topic_id: name for name, topic_id in (await context.work(lambda: _ids(context))).items()}
+    return {"groups": [await _consumers(context, group, names) for group in request["group_ids"]]}
+
+
+async def _consumers(context: Context, name: str, names: Mapping[bytes, str]) -> dict[str, Any]:
+    group = await _found(context, name)
+    if isinstance(group, Group):
+        group = Code.GROUP_ID_NOT_FOUND
+    if isinstance(group, Code):
+        return {"error_code": group, "group_id": name}
+
+    def shown(parts: Parts) -> dict[str, Any]:
+        by_topic = groupby(sorted(parts), key=lambda part: part[0])
+        topics = ((topic_id, [number for _, number in some]) for topic_id, some in by_topic)
+        return {
+            "topic_partitions": [
+                {"topic_id": topic_id, "topic_name": names.get(topic_id, ""), "partitions": numbers}
+                for topic_id, numbers in topics
+            ]
+        }
+
+    return {
+        "group_id": name,
+        "group_state": group.phase,
+        "group_epoch": group.epoch,
+        "assignment_epoch": group.epoch,
+        "assignor_name": "uniform",
+        "members": [
+            {
+                "member_id": member.member_id,
+                "instance_id": member.instance_id,
+                "rack_id": member.rack_id,
+                "member_epoch": member.epoch,
+                "client_id": member.client_id,
+                "client_host": member.client_host,
+                "subscribed_topic_names": sorted(member.topics),
+                "subscribed_topic_regex": member.pattern,
+                "assignment": shown(member.assigned),
+                "target_assignment": shown(group.target[member.member_id]),
+                "member_type": 1,
+            }
+            for member in group.members.values()
+        ],
+    }
+
+
+def _ids(context: Context) -> dict[str, bytes]:
+    found_topics = ((name, found(context, name)) for name in context.topics.names())
+    return {name: topic.topic_id for name, topic in found_topics if not isinstance(topic, IntEnum)}
+
+
+async def _found(context: Context, name: str) -> Group | ConsumerGroup | Code:
+    if not context.caller.may(Role.LOOK, ALL):
+        return Code.GROUP_AUTHORIZATION_FAILED
+    return Code.COORDINATOR_NOT_AVAILABLE if context.coordinator is None else await context.coordinator.described(name)
+
+
+async def _described(context: Context, name: str) -> dict[str, Any]:
+    group = await _found(context, name)
+    if isinstance(group, Code):
+        return {"error_code": group, "group_id": name}
+    if isinstance(group, ConsumerGroup):  # which the other API describes; clients ask for both
+        group = Group(Phase.DEAD)
+    unknown = context.version >= 6 and group.phase is Phase.DEAD
+    is_stable = group.phase is Phase.STABLE
+    return {
+        "error_code": Code.GROUP_ID_NOT_FOUND if unknown else Code.NONE,
+        "error_message": f"there is no group {name}" if unknown else None,
+        "group_id": name,
+        "group_state": group.phase,
+        "protocol_type": group.protocol_type or "",
+        "protocol_data": (group.protocol or "") if is_stable else "",
+        "members": [
+            {
+                "member_id": member.member_id,
+                "group_instance_id": member.instance_id,
+                "client_id": member.client_id,
+                "client_host": member.client_host,
+                "member_metadata": member.metadata(group.protocol) if is_stable else b"",
+                "member_assignment": member.assignment if is_stable else b"",
+            }
+            for member in group.members.values()
+        ],
+    }

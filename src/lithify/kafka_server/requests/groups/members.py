@@ -1,0 +1,118 @@
+"""Requests of members of classic groups: JoinGroup, SyncGroup, Heartbeat, LeaveGroup."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lithify.kafka_server.groups.classic.group import CONSUMERS
+from lithify.kafka_server.groups.classic.joining import Join
+from lithify.kafka_server.groups.classic.sessions import Sync
+from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_server.groups.consumer_protocol import subscribed
+from lithify.kafka_server.requests.context import Context
+from lithify.kafka_server.requests.topics import may_read
+
+SESSION_MS = range(6_000, 1_800_001)
+"""As Kafka's `group.min.session.timeout.ms` and `group.max.session.timeout.ms`."""
+REBALANCE_MS = range(1_000, 3_600_001)
+"""Others than these are taken for the nearest: so no rebalance waits for ever."""
+METADATA_BYTES = 131_072
+"""Of one member, for all protocols."""
+
+
+async def join_group(context: Context, request: dict[str, Any]) -> dict[str, Any]:
+    """A member comes, comes back, or asks for a new assignment. The answer may wait for other members."""
+    protocols = tuple((one["name"], bytes(one["metadata"])) for one in request["protocols"])
+    member_id, session_ms = request["member_id"], request["session_timeout_ms"]
+    error = Code.NONE
+    if context.coordinator is None:
+        error = Code.COORDINATOR_NOT_AVAILABLE
+    elif session_ms not in SESSION_MS:
+        error = Code.INVALID_SESSION_TIMEOUT
+    elif sum(len(metadata) for _, metadata in protocols) > METADATA_BYTES:
+        error = Code.INVALID_REQUEST
+    elif request["protocol_type"] == CONSUMERS and not await context.work(lambda: _may_subscribe(context, protocols)):
+        error = Code.GROUP_AUTHORIZATION_FAILED
+    if error is not Code.NONE or context.coordinator is None:
+        return {"error_code": error, "member_id": member_id}
+    rebalance_ms = request.get("rebalance_timeout_ms", session_ms)
+    join = Join(
+        member_id=member_id,
+        instance_id=request.get("group_instance_id"),
+        client_id=context.client_id or "",
+        client_host=f"/{context.client_host}",
+        session_ms=session_ms,
+        rebalance_ms=min(max(rebalance_ms, REBALANCE_MS[0]), REBALANCE_MS[-1]),
+        protocol_type=request["protocol_type"],
+        protocols=protocols,
+        knows_ids=context.version >= 4,
+        skips=context.version >= 9,
+    )
+    joined = await context.coordinator.join(request["group_id"], join)
+    no_protocol = None if context.version >= 7 else ""
+    return {
+        "error_code": joined.error,
+        "generation_id": joined.generation,
+        "protocol_type": joined.protocol_type,
+        "protocol_name": no_protocol if joined.protocol is None else joined.protocol,
+        "leader": joined.leader,
+        "skip_assignment": joined.skip_assignment,
+        "member_id": joined.member_id,
+        "members": [
+            {"member_id": member_id, "group_instance_id": instance_id, "metadata": metadata}
+            for member_id, instance_id, metadata in joined.members
+        ],
+    }
+
+
+async def sync_group(context: Context, request: dict[str, Any]) -> dict[str, Any]:
+    """A member asks for its assignment, or the leader brings those of all."""
+    if context.coordinator is None:
+        return {"error_code": Code.COORDINATOR_NOT_AVAILABLE}
+    sync = Sync(
+        member_id=request["member_id"],
+        instance_id=request.get("group_instance_id"),
+        generation=request["generation_id"],
+        protocol_type=request.get("protocol_type"),
+        protocol=request.get("protocol_name"),
+        assignments={one["member_id"]: bytes(one["assignment"]) for one in request["assignments"]},
+    )
+    synced = await context.coordinator.sync(request["group_id"], sync)
+    return {
+        "error_code": synced.error,
+        "protocol_type": synced.protocol_type,
+        "protocol_name": synced.protocol,
+        "assignment": synced.assignment,
+    }
+
+
+async def heartbeat(context: Context, request: dict[str, Any]) -> dict[str, Any]:
+    """A member is there."""
+    if context.coordinator is None:
+        return {"error_code": Code.COORDINATOR_NOT_AVAILABLE}
+    member = request["member_id"], request.get("group_instance_id"), request["generation_id"]
+    return {"error_code": await context.coordinator.heartbeat(request["group_id"], *member)}
+
+
+async def leave_group(context: Context, request: dict[str, Any]) -> dict[str, Any]:
+    """Members leave. Before version 3 there is one, and the result is its own."""
+    if context.coordinator is None:
+        return {"error_code": Code.COORDINATOR_NOT_AVAILABLE}
+    given = request["members"] if context.version >= 3 else [{"member_id": request["member_id"]}]
+    members = [(one["member_id"], one.get("group_instance_id")) for one in given]
+    codes = await context.coordinator.leave(request["group_id"], members)
+    if context.version < 3:
+        return {"error_code": codes[0]}
+    whole = {Code.NOT_COORDINATOR, Code.COORDINATOR_NOT_AVAILABLE, Code.INVALID_GROUP_ID} & {*codes}
+    results = (
+        {"member_id": member_id, "group_instance_id": instance_id, "error_code": code}
+        for (member_id, instance_id), code in zip(members, codes, strict=True)
+    )
+    return {"error_code": min(whole, default=Code.NONE), "members": list(results)}
+
+
+def _may_subscribe(context: Context, protocols: tuple[tuple[str, bytes], ...]) -> bool:
+    """Whether the caller may read all topics that it names, as far as there are such topics."""
+    names = context.topics.names()
+    wanted = {name for _, metadata in protocols for name in subscribed(metadata)}
+    return all(may_read(context, names[name]) for name in wanted if name in names)

@@ -1,0 +1,107 @@
+"""Requests about committed offsets: OffsetCommit, OffsetFetch, OffsetDelete."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from itertools import groupby
+from typing import Any
+
+from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_server.groups.offsets import Commit, Committed, Place
+from lithify.kafka_server.requests.context import Context
+from lithify.kafka_server.requests.topics import may_read
+
+NO_OFFSET = Committed(-1, -1)
+
+
+async def offset_commit(context: Context, request: dict[str, Any]) -> dict[str, Any]:
+    """Offsets of a member, or of anyone while the group has no members."""
+    commits = {
+        (topic["name"], one["partition_index"]): Commit(
+            one["committed_offset"], one.get("committed_leader_epoch", -1), one["committed_metadata"] or ""
+        )
+        for topic in request["topics"]
+        for one in topic["partitions"]
+    }
+    member = (
+        request.get("member_id", ""),
+        request.get("group_instance_id"),
+        request.get("generation_id_or_member_epoch", -1),
+    )
+    refused = await context.work(lambda: _refused(context, commits))
+    allowed = {place: commit for place, commit in commits.items() if place not in refused}
+    codes: dict[Place, Code] = dict.fromkeys(allowed, Code.COORDINATOR_NOT_AVAILABLE)
+    if context.coordinator is not None:
+        codes = await context.coordinator.commit(request["group_id"], member, allowed)
+    return {"topics": _by_topic({**codes, **refused})}
+
+
+async def offset_fetch(context: Context, request: dict[str, Any]) -> dict[str, Any]:
+    """Where members go on. Before version 8 there is one group."""
+    if context.version >= 8:
+        return {"groups": [await _fetched(context, group) for group in request["groups"]]}
+    answer = await _fetched(context, request)
+    if answer["error_code"] is not Code.NONE and context.version < 2:  # which has no place for it but at partitions
+        asked = {(topic["name"], number) for topic in request["topics"] for number in topic["partition_indexes"]}
+        return {"topics": _offsets({}, dict.fromkeys(asked, answer["error_code"]))}
+    return answer
+
+
+async def offset_delete(context: Context, request: dict[str, Any]) -> dict[str, Any]:
+    """Offsets of topics that no member reads."""
+    places = [(topic["name"], one["partition_index"]) for topic in request["topics"] for one in topic["partitions"]]
+    refused = await context.work(lambda: _refused(context, places))
+    allowed = [place for place in places if place not in refused]
+    if context.coordinator is None:
+        return {"error_code": Code.COORDINATOR_NOT_AVAILABLE}
+    result = await context.coordinator.delete(request["group_id"], allowed)
+    if isinstance(result, Code):
+        return {"error_code": result}
+    return {"topics": _by_topic({**result, **refused})}
+
+
+async def _fetched(context: Context, group: Mapping[str, Any]) -> dict[str, Any]:
+    topics = group["topics"]
+    places = None if topics is None else {(t["name"], n) for t in topics for n in t["partition_indexes"]}
+    result: dict[Place, Committed] | Code = Code.COORDINATOR_NOT_AVAILABLE
+    if context.coordinator is not None:
+        member_id, epoch = group.get("member_id"), group.get("member_epoch", -1)
+        member = (member_id, epoch) if member_id is not None and epoch >= 0 else None
+        result = await context.coordinator.fetch(group["group_id"], places, member)
+    if isinstance(result, Code):
+        return {"group_id": group["group_id"], "topics": [], "error_code": result}
+    refused = await context.work(lambda: _refused(context, result if places is None else places))
+    found = {place: offset for place, offset in result.items() if place not in refused}
+    if places is None:  # who asks for all gets what it may see
+        return {"group_id": group["group_id"], "topics": _offsets(found, {}), "error_code": Code.NONE}
+    none = {place: NO_OFFSET for place in places if place not in refused}
+    return {"group_id": group["group_id"], "topics": _offsets(none | found, refused), "error_code": Code.NONE}
+
+
+def _refused(context: Context, places: Collection[Place]) -> dict[Place, Code]:
+    """The places in topics that the caller may not read. May wait for the catalog."""
+    names = context.topics.names()
+    denied = {name for name, _ in places if name in names and not may_read(context, names[name])}
+    return {place: Code.TOPIC_AUTHORIZATION_FAILED for place in places if place[0] in denied}
+
+
+def _by_topic(codes: Mapping[Place, Code]) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "partitions": [{"partition_index": place[1], "error_code": codes[place]} for place in places]}
+        for name, places in groupby(sorted(codes), key=lambda place: place[0])
+    ]
+
+
+def _offsets(offsets: Mapping[Place, Committed], refused: Mapping[Place, Code]) -> list[dict[str, Any]]:
+    def partition(place: Place) -> dict[str, Any]:
+        committed = offsets.get(place, NO_OFFSET)
+        return {
+            "partition_index": place[1],
+            "committed_offset": committed.offset,
+            "committed_leader_epoch": committed.leader_epoch,
+            "metadata": "",
+            "error_code": refused.get(place, Code.NONE),
+        }
+
+    by_topic = groupby(sorted({*offsets, *refused}), key=lambda place: place[0])
+    return [{"name": name, "partitions": [partition(place) for place in places]} for name, places in by_topic]

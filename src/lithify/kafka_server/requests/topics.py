@@ -1,0 +1,56 @@
+"""Topics and logs by the names and ids that clients send, or why they get none."""
+
+from __future__ import annotations
+
+from lithify.errors import LithifyError
+from lithify.kafka_server.logs.served_log import ServedLog
+from lithify.kafka_server.logs.served_topic import ServedTopic
+from lithify.kafka_server.requests.codes import Code
+from lithify.kafka_server.requests.context import Context
+from lithify.model.access.roles import Role
+from lithify.model.names import TopicName
+
+NO_ID = bytes(16)
+
+
+def may_read(context: Context, name: TopicName) -> bool:
+    return context.caller.may(Role.CONSUME, name.stream)
+
+
+def found(context: Context, name: str | None, topic_id: bytes = NO_ID, *, anew: bool = False) -> ServedTopic | Code:
+    """The topic of that id, or of that name if there is no id. May wait until the catalog is checked.
+
+    With `anew` it is checked now: for a client that knows more than this gateway, as another one has told it.
+    """
+    by_id = topic_id != NO_ID
+    try:
+        topic = context.topics.topic(topic_id if by_id else name or "", anew=anew)
+    except LithifyError as error:
+        context.served.failed(error)
+        return Code.KAFKA_STORAGE_ERROR
+    if topic is None:
+        return Code.UNKNOWN_TOPIC_ID if by_id else Code.UNKNOWN_TOPIC_OR_PARTITION
+    return topic if may_read(context, topic.name) else Code.TOPIC_AUTHORIZATION_FAILED
+
+
+def log_of(context: Context, topic: ServedTopic | Code, partition: int, known_epoch: int) -> ServedLog | Code:
+    """The log of a partition, for a client that knows it in an epoch; -1 is one that does not say which.
+
+    A client of an earlier epoch has to ask what was truncated. One of a later epoch has heard of it from another
+    gateway.
+    """
+    log = _log_at(topic, partition, known_epoch)
+    if log is not Code.UNKNOWN_LEADER_EPOCH or isinstance(topic, Code):
+        return log
+    return _log_at(found(context, None, topic.topic_id, anew=True), partition, known_epoch)
+
+
+def _log_at(topic: ServedTopic | Code, partition: int, known_epoch: int) -> ServedLog | Code:
+    if isinstance(topic, Code):
+        return topic
+    if partition not in topic.partitions:
+        return Code.UNKNOWN_TOPIC_OR_PARTITION
+    log = topic.log(partition)
+    if known_epoch in (-1, log.leader_epoch):
+        return log
+    return Code.FENCED_LEADER_EPOCH if known_epoch < log.leader_epoch else Code.UNKNOWN_LEADER_EPOCH

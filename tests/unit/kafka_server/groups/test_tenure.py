@@ -1,0 +1,242 @@
+"""Which gateway may commit for a group: one at a time, and not where members read with Lithify."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+import lithify
+from lithify.coordination.groups.member import LEASE_MS as MEMBER_LEASE_MS
+from lithify.coordination.groups.member import Member
+from lithify.coordination.leases.groups_sql import SqlGroups
+from lithify.coordination.leases.lease_transactions import shared_database
+from lithify.coordination.leases.memory import MemoryCoordination
+from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_server.groups.gateways import LEASE_MS, Gateways
+from lithify.kafka_server.groups.offsets import Commit, Committed, Offsets
+from lithify.kafka_server.groups.ranking import Gateway
+from lithify.kafka_server.groups.tenure import Others, Tenure
+from lithify.model.groups.positions import GroupTopic
+from lithify.model.names import TopicName
+from lithify.model.topic.state import TopicState
+from lithify.ports.groups import Groups
+from lithify.testing import memory_lake
+from lithify.testing.fake_clock import FakeClock
+from lithify.testing.memory_groups import MemoryGroups
+
+GROUP, ORDERS = "billing", TopicName("shop", "orders")
+FIRST, SECOND = ("shop.orders", 0), ("shop.orders", 1)
+
+
+@dataclass
+class OneTopic:
+    """Serves `shop.orders` as it is at each moment."""
+
+    lake: lithify.Lake = field(default_factory=memory_lake)
+    topic_id: bytes = bytes(16)
+    error: lithify.LithifyError | None = None
+
+    def __post_init__(self) -> None:
+        self.made = self.lake.create_topic("shop/orders", 2)
+
+    @property
+    def state(self) -> TopicState:
+        return self.lake.warehouse.store.load(ORDERS)
+
+    def topic(self, which: str | bytes, *, anew: bool = False) -> OneTopic | None:
+        if self.error is not None:
+            raise self.error
+        return self if which == "shop.orders" else None
+
+    def names(self) -> dict[str, TopicName]:
+        return {"shop.orders": ORDERS}
+
+
+@dataclass
+class Server:
+    """A gateway's part of a group."""
+
+    tenure: Tenure
+    offsets: Offsets
+
+    def commit(self, *offsets: int) -> list[Code]:
+        commits = {("shop.orders", n): Commit(offset) for n, offset in enumerate(offsets)}
+        return [*self.offsets.commit(GROUP, commits, refusal=Code.UNKNOWN_MEMBER_ID).values()]
+
+    def committed(self) -> list[int]:
+        found = self.offsets.fetch(GROUP, None)
+        assert not isinstance(found, Code)
+        return [committed.offset for _, committed in sorted(found.items())]
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def groups(request: pytest.FixtureRequest, tmp_path: Path) -> Groups:
+    if request.param == "memory":
+        return MemoryGroups("here")
+    database = shared_database(f"sqlite:///{tmp_path}/leases.db", None)
+    assert database is not None
+    return SqlGroups(database, "here")
+
+
+@pytest.fixture
+def topics() -> OneTopic:
+    return OneTopic()
+
+
+@pytest.fixture
+def servers(groups: Groups, topics: OneTopic, clock: FakeClock) -> list[Server]:
+    tenures = [Tenure(groups, name, clock) for name in ("alpha", "beta")]
+    return [Server(tenure, Offsets(groups, topics, tenure, clock)) for tenure in tenures]
+
+
+def wait(clock: FakeClock, *running: Tenure, ms: int = LEASE_MS + 1_000) -> None:
+    """Time passes, second by second, for gateways that are not frozen."""
+    for _ in range(ms // 1_000):
+        clock.advance(1_000)
+        for tenure in running:
+            tenure.beat()
+
+
+def test_a_frozen_gateway_overwrites_nothing(servers: list[Server], clock: FakeClock) -> None:
+    alpha, beta = servers
+    assert alpha.tenure.acquire(GROUP)
+    assert alpha.commit(10, 20) == [Code.NONE, Code.NONE]
+    beta.tenure.beat()
+    assert not beta.tenure.acquire(GROUP)
+    wait(clock, beta.tenure)
+    assert beta.tenure.acquire(GROUP)
+    assert beta.commit(50, 60) == [Code.NONE, Code.NONE]
+    assert not alpha.tenure.holds(GROUP)
+    assert alpha.commit(11, 21) == [Code.NOT_COORDINATOR, Code.NOT_COORDINATOR]
+    assert beta.committed() == [50, 60]
+
+
+def test_a_gateway_that_lives_stays_the_coordinator(servers: list[Server], clock: FakeClock) -> None:
+    alpha, beta = servers
+    assert alpha.tenure.acquire(GROUP)
+    wait(clock, alpha.tenure, beta.tenure, ms=3 * LEASE_MS)
+    assert alpha.tenure.holds(GROUP)
+    assert not beta.tenure.acquire(GROUP)
+    assert beta.commit(5) == [Code.NONE]  # in partitions that nobody holds: a commit of someone who is no member
+    assert alpha.commit(6) == [Code.UNKNOWN_MEMBER_ID]
+
+
+def test_a_group_is_handed_over_at_once(servers: list[Server]) -> None:
+    alpha, beta = servers
+    assert alpha.tenure.acquire(GROUP)
+    assert alpha.commit(10, 20) == [Code.NONE, Code.NONE]
+    alpha.tenure.give_up(GROUP)
+    assert beta.tenure.acquire(GROUP)
+    assert beta.commit(11, 21) == [Code.NONE, Code.NONE]
+    assert alpha.commit(1) == [Code.NOT_COORDINATOR]
+    assert beta.committed() == [11, 21]
+
+
+def test_members_of_the_lake_keep_clients_out_and_the_other_way_round(
+    groups: Groups, servers: list[Server], clock: FakeClock
+) -> None:
+    alpha, _ = servers
+    member = Member(groups, GroupTopic("here", GROUP, ORDERS), "reader", MEMBER_LEASE_MS, clock)
+    member.join()
+    assert member.take([1]) == [1]
+    assert alpha.tenure.acquire(GROUP)
+    assert alpha.tenure.others(GROUP) is Others.PERHAPS
+    clock.advance(6_000)
+    member.beat()
+    alpha.tenure.look()
+    assert alpha.tenure.others(GROUP) is Others.SOME
+    assert alpha.commit(10, 20) == [Code.NONE, Code.UNKNOWN_MEMBER_ID]
+    assert not alpha.offsets.hold(GROUP, [FIRST, SECOND])
+    assert member.take([0]) == []
+    member.leave()
+    alpha.tenure.look()
+    assert alpha.tenure.others(GROUP) is Others.NONE
+    assert alpha.offsets.hold(GROUP, [FIRST, SECOND])
+
+
+def test_partitions_that_are_freed_can_be_read_by_others(
+    groups: Groups, servers: list[Server], clock: FakeClock
+) -> None:
+    alpha, _ = servers
+    assert alpha.tenure.acquire(GROUP)
+    assert alpha.commit(10) == [Code.NONE]
+    alpha.tenure.give_up(GROUP)
+    member = Member(groups, GroupTopic("here", GROUP, ORDERS), "reader", MEMBER_LEASE_MS, clock)
+    member.join()
+    assert member.take([0]) == [0]
+    member.leave()
+
+
+def test_offsets_say_from_which_state_of_the_log_they_are(servers: list[Server], topics: OneTopic) -> None:
+    alpha, _ = servers
+    topics.made.append([lithify.Record(key=b"k", value=b"v", timestamp=1, partition=0) for _ in range(9)])
+    topics.made.truncate(0, 5, below_compacted=True)
+    commits = {FIRST: Commit(9, leader_epoch=0), SECOND: Commit(4, leader_epoch=-1), ("lost", 0): Commit(1)}
+    codes = alpha.offsets.commit(GROUP, commits, refusal=Code.UNKNOWN_MEMBER_ID)
+    assert codes == {FIRST: Code.NONE, SECOND: Code.NONE, ("lost", 0): Code.UNKNOWN_TOPIC_OR_PARTITION}
+    assert alpha.offsets.fetch(GROUP, None) == {FIRST: Committed(9, 0), SECOND: Committed(4, 0)}
+    bad = {FIRST: Commit(5, leader_epoch=2), SECOND: Commit(-2), ("shop.orders", 2): Commit(0)}
+    codes = alpha.offsets.commit(GROUP, bad, refusal=Code.UNKNOWN_MEMBER_ID)
+    assert [*codes.values()] == [Code.INVALID_REQUEST, Code.INVALID_REQUEST, Code.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+def test_offsets_of_a_topic_that_was_deleted_are_no_offsets_of_the_next(
+    servers: list[Server], topics: OneTopic
+) -> None:
+    alpha, _ = servers
+    assert alpha.commit(10) == [Code.NONE]
+    topics.lake.delete_topic("shop/orders")
+    topics.lake.create_topic("shop/orders", 2)
+    assert alpha.offsets.fetch(GROUP, {FIRST}) == {}
+
+
+def test_offsets_of_a_state_that_was_lost_are_no_offsets(servers: list[Server], groups: Groups) -> None:
+    alpha, _ = servers
+    assert alpha.commit(10, 20) == [Code.NONE, Code.NONE]
+    first, second = groups.positions(GROUP)
+    truncated = replace(second, cursor=replace(second.cursor, generation=1))  # as before the catalog was restored
+    assert not groups.commit([first, truncated], "alpha")
+    assert alpha.committed() == [10]
+
+
+def test_members_wait_while_a_topic_cannot_be_read(servers: list[Server], topics: OneTopic) -> None:
+    alpha, _ = servers
+    assert alpha.commit(10) == [Code.NONE]
+    topics.error = lithify.LithifyError("the catalog is away")
+    assert alpha.offsets.fetch(GROUP, None) is Code.COORDINATOR_LOAD_IN_PROGRESS
+    assert alpha.commit(11) == [Code.KAFKA_STORAGE_ERROR]
+
+
+def test_offsets_are_deleted(servers: list[Server]) -> None:
+    alpha, _ = servers
+    assert alpha.offsets.delete(GROUP, None) is Code.GROUP_ID_NOT_FOUND
+    assert alpha.commit(10, 20) == [Code.NONE, Code.NONE]
+    assert alpha.offsets.delete(GROUP, [SECOND]) is Code.NONE
+    assert alpha.committed() == [10]
+    assert alpha.offsets.delete(GROUP, None) is Code.NONE
+    assert alpha.offsets.groups() == frozenset()
+
+
+def test_gateways_see_who_is_there(clock: FakeClock) -> None:
+    leases = MemoryCoordination()
+    alpha, beta = (Gateways(Gateway(name, 9092), leases, "here/", name, clock) for name in ("alpha", "beta"))
+    for gateways in (alpha, beta, alpha):
+        gateways.look()
+    assert alpha.live == beta.live == (Gateway("alpha", 9092), Gateway("beta", 9092))
+    for _ in range(LEASE_MS // 1_000 + 1):
+        clock.advance(1_000)
+        alpha.look()
+    assert alpha.live == (Gateway("alpha", 9092),)
+    beta.look()  # it was frozen
+    alpha.look()
+    assert len(alpha.live) == 2
+    beta.leave()
+    alpha.look()
+    assert len(alpha.live) == 1

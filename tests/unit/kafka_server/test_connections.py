@@ -1,0 +1,219 @@
+"""Connections of Kafka's clients: answers in order, and an end of all that could last for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Event
+
+import pytest
+
+from lithify.kafka_server.connections import connection
+from lithify.kafka_server.connections.answering import ClosingError
+from lithify.kafka_server.connections.connection import Connections
+from lithify.kafka_server.connections.serving import KafkaServing
+from support.kafka.wire import WireClient
+from support.servers.tcp_proxy import wait_until
+
+
+@dataclass
+class Known:
+    is_known: bool = True
+
+
+@dataclass
+class Words:
+    """Answers a frame by what it says. `stopped` counts the waits that were ended."""
+
+    session: Known = field(default_factory=Known)
+    waits: int = 0
+    stopped: Event = field(default_factory=Event)
+
+    def begin(self, client, local):
+        return self.session
+
+    async def answer(self, session, frame):
+        match frame:
+            case b"wait":
+                try:
+                    self.waits += 1
+                    await asyncio.sleep(3600)
+                finally:
+                    self.stopped.set()
+            case b"nothing":
+                return None
+            case b"defect":
+                raise ZeroDivisionError("a defect")
+            case b"end":
+                raise ClosingError("it said so", [framed(b"bye")])
+            case b"much":
+                return [struct.pack(">i", 2**26), *(bytes(2**20) for _ in range(64))]
+        return [framed(frame)]
+
+
+@dataclass
+class Listener:
+    words: Words
+    address: tuple[str, int]
+    closed: list[str]
+    connections: list[Connections]
+
+    def client(self) -> WireClient:
+        return WireClient(self.address)
+
+
+def framed(data: bytes) -> bytes:
+    return struct.pack(">i", len(data)) + data
+
+
+def no_limit(_connections):
+    pass
+
+
+@contextmanager
+def listening(words: Words, make_room=no_limit) -> Iterator[Listener]:
+    taken = socket.create_server(("127.0.0.1", 0))
+    closed: list[str] = []
+    made: list[Connections] = []
+
+    def begin() -> Connections:
+        made.append(Connections(words, make_room, lambda _client, reason: closed.append(reason)))
+        return made[0]
+
+    serving = KafkaServing(taken, begin)
+    serving.start()
+    try:
+        yield Listener(words, taken.getsockname()[:2], closed, made)
+    finally:
+        serving.close()
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    with listening(Words()) as one:
+        yield one
+
+
+def test_requests_that_come_at_once_are_answered_in_their_order(listener):
+    with listener.client() as client:
+        client.sock.sendall(b"".join(framed(b"%d" % n) for n in range(500)))
+        assert [client.frame() for _ in range(500)] == [b"%d" % n for n in range(500)]
+
+
+def test_a_request_that_comes_byte_by_byte_is_answered(listener):
+    with listener.client() as client:
+        client.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in framed(b"slow"):
+            client.sock.sendall(bytes([byte]))
+        assert client.frame() == b"slow"
+
+
+def test_a_request_that_expects_no_answer_gets_none(listener):
+    with listener.client() as client:
+        client.sock.sendall(framed(b"nothing") + framed(b"next"))
+        assert client.frame() == b"next"
+
+
+@pytest.mark.parametrize("size", [2**31 - 1, 2**20 + 1, 0, -1])
+def test_a_frame_of_a_wrong_size_closes_the_connection(listener, size):
+    with listener.client() as client:
+        client.sock.sendall(struct.pack(">i", size) + b"x")
+        assert client.is_closed()
+    assert [f"{size} bytes" in reason for reason in listener.closed] == [True]
+
+
+def test_a_stranger_sends_small_frames_only(listener):
+    listener.words.session.is_known = False
+    with listener.client() as client:
+        client.sock.sendall(struct.pack(">i", 2**16 + 1))
+        assert client.is_closed()
+
+
+def test_the_last_answer_comes_before_the_end(listener):
+    with listener.client() as client:
+        client.sock.sendall(framed(b"end") + framed(b"more"))
+        assert client.frame() == b"bye"
+        assert client.is_closed()
+    assert listener.closed == ["it said so"]
+
+
+def test_a_defect_closes_the_connection_and_is_told(listener):
+    with listener.client() as client, listener.client() as other:
+        client.sock.sendall(framed(b"defect"))
+        assert client.is_closed()
+        other.sock.sendall(framed(b"more"))
+        assert other.frame() == b"more"
+    (reason,) = listener.closed
+    assert "ZeroDivisionError: a defect" in reason
+
+
+def test_a_wait_ends_with_its_client(listener):
+    with listener.client() as client:
+        client.sock.sendall(framed(b"wait"))
+        wait_until(lambda: listener.words.waits == 1, "the request is not taken", 10)
+    assert listener.words.stopped.wait(10)
+    wait_until(lambda: not listener.connections[0].all, "the connection is still counted", 10)
+
+
+@pytest.mark.parametrize("sent", [b"", b"\0\0", framed(b"half of it")[:-3]])
+def test_half_a_frame_is_not_waited_for_without_end(monkeypatch, sent):
+    monkeypatch.setattr(connection, "FRAME_S", 0.1)
+    with listening(Words()) as one, one.client() as client:
+        client.sock.sendall(sent)
+        assert client.is_closed()
+
+
+def test_a_client_that_reads_nothing_is_given_up(monkeypatch):
+    monkeypatch.setattr(connection, "UNREAD_S", 1)
+    monkeypatch.setattr(connection, "LEAST_RATE", 2**30)
+    with listening(Words()) as one, one.client() as client:
+        client.sock.sendall(framed(b"much"))
+        wait_until(lambda: one.connections and one.connections[0].all, "it does not connect", 10)
+        wait_until(lambda: not one.connections[0].all, "it is still waited for", 20)
+
+
+def test_answers_that_are_not_taken_are_bounded_together(monkeypatch):
+    monkeypatch.setattr(connection, "UNSENT_BYTES", 100 * 2**20)
+    with listening(Words()) as one, one.client() as slow, one.client() as quick:
+        slow.sock.sendall(framed(b"much"))
+        wait_until(lambda: one.connections and one.connections[0].unsent_bytes > 2**20, "it is not answered", 10)
+        quick.sock.sendall(framed(b"much"))
+        assert len(quick.frame()) == 2**26
+        with pytest.raises(ConnectionError):
+            slow.frame()
+        assert one.connections[0].unsent_bytes == 0
+
+
+def test_a_client_that_reads_slowly_gets_all(listener):
+    with listener.client() as client:
+        client.sock.sendall(framed(b"much") + framed(b"next"))
+        assert len(client.frame()) == 2**26
+        assert client.frame() == b"next"
+
+
+def test_more_connections_than_allowed_close_one():
+    def at_most_two(connections):
+        while len(connections) > 2:
+            min((one for one in connections if one.is_strange), key=lambda one: one.strange_since_s).give_up()
+
+    with listening(Words(Known(is_known=False)), at_most_two) as one:
+        first, second, third = (one.client() for _ in range(3))
+        assert first.is_closed()
+        for client in (second, third):
+            client.sock.sendall(framed(b"here"))
+            assert client.frame() == b"here"
+            client.close()
+        first.close()
+
+
+def test_the_end_of_the_server_closes_all():
+    with listening(Words()) as one:
+        client = one.client()
+        client.sock.sendall(framed(b"here"))
+        assert client.frame() == b"here"
+    assert client.is_closed()
+    client.close()
