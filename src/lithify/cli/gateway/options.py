@@ -28,6 +28,18 @@ _OPTIONS = (
         show_default=True,
         help="The address of the page and the API.",
     ),
+    click.option(
+        "--kafka-listen",
+        type=AddressType(host=None, least_port=0),
+        metavar="HOST:PORT",
+        help="Also serve topics to Kafka's clients, which may only read, at this address.",
+    ),
+    click.option(
+        "--kafka-advertise",
+        type=AddressType(host=None),
+        metavar="HOST:PORT",
+        help="Where Kafka's clients connect to, if that is another address.",
+    ),
     click.option("--name", metavar="NAME", help="Unique name of this gateway. Default: host name and process id."),
     click.option("--tls-certificate", type=_FILE, metavar="FILE", help="Certificate with its issuers, in PEM."),
     click.option("--tls-key", type=_FILE, metavar="FILE", help="Its key, in PEM, without a password."),
@@ -56,6 +68,8 @@ class GatewayAsked:
     name: str | None
     tls: tuple[Path, Path] | None
     hosts: tuple[str, ...]
+    kafka: tuple[tuple[str, int], tuple[str, int] | None] | None
+    """Where Kafka's clients are listened for, and what they are told to connect to."""
     more: dict[str, Any]
 
     def options(self, place: tuple[str, ...], tell_job: JobListener) -> GatewayOptions:
@@ -64,12 +78,17 @@ class GatewayAsked:
         from lithify.gateway.access.hosts import checked_host
         from lithify.gateway.listening.listen import ListenAddress
         from lithify.gateway.listening.tls import TlsFiles
-        from lithify.gateway.process.options import GatewayOptions
+        from lithify.gateway.process.options import GatewayOptions, KafkaAddresses
 
+        kafka = None
+        if self.kafka is not None:
+            listen, advertised = self.kafka
+            kafka = KafkaAddresses(ListenAddress(*listen), None if advertised is None else ListenAddress(*advertised))
         return GatewayOptions(
             self.name or machine(),
             ListenAddress(*self.listen),
             None if self.tls is None else TlsFiles(*self.tls),
+            kafka,
             hosts=frozenset(map(checked_host, self.hosts)),
             place=place,
             tell_job=tell_job,
@@ -92,9 +111,13 @@ def gateway_options(function: Callable[..., Any]) -> Callable[..., Any]:
             raise RefusedError("--name is empty", hint="omit it to use the host name and the process id")
         if (certificate is None) != (key is None):
             raise click.UsageError("--tls-certificate and --tls-key need each other")
+        kafka_listen, advertised = given.pop("kafka_listen"), given.pop("kafka_advertise")
+        if kafka_listen is None and advertised is not None:
+            raise click.UsageError("--kafka-advertise needs --kafka-listen")
+        kafka = None if kafka_listen is None else (kafka_listen, advertised)
         more = {option: given.pop(option) for option in _MORE}
         tls = None if certificate is None else (certificate, key)
-        return function(*before, gateway=GatewayAsked(listen, name, tls, hosts, more), **given)
+        return function(*before, gateway=GatewayAsked(listen, name, tls, hosts, kafka, more), **given)
 
     for option in reversed(_OPTIONS):
         with_gateway = option(with_gateway)

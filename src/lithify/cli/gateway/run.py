@@ -13,7 +13,7 @@ from lithify.cli.invocation import Invocation, verb
 from lithify.cli.terminal.drawing import accented
 from lithify.cli.terminal.progress import waits_noted
 from lithify.errors import UnusableEnvironmentError
-from lithify.errors.extras import GATEWAY
+from lithify.errors.extras import GATEWAY, KAFKA_FILES
 
 if TYPE_CHECKING:
     from lithify.gateway.process.daemon import GatewayDaemon
@@ -44,10 +44,10 @@ def run(
       lithify gateway run --catalog prod --name gateway-1 --threads 2
       lithify gateway run --listen 0.0.0.0:7660 --tls-certificate g.pem \\
           --tls-key g.key
+      lithify gateway run --kafka-listen 127.0.0.1:9092
       curl http://127.0.0.1:7660/api/v1/status
     """
-    if any(find_spec(package) is None for package in ("starlette", "uvicorn", "prometheus_client")):
-        raise UnusableEnvironmentError("a gateway needs packages that are not installed", hint=f"install: {GATEWAY}")
+    _check_installed(gateway)
     voice = CleanerVoice(invocation, gateway.name, endless=True)
 
     def tell_job(event: JobEvent) -> None:
@@ -61,6 +61,9 @@ def run(
         for warning in daemon.warnings:
             invocation.note("warning", warning)
         invocation.note("listening", f"listening on {daemon.url}", url=daemon.url)
+        if daemon.kafka is not None:
+            address = daemon.kafka.address
+            invocation.note("listening", f"listening for Kafka's clients on {address}", bootstrap_servers=address)
         return daemon
 
     daemon = begun_daemon(begin, voice.tell_fact, once=False)
@@ -68,3 +71,13 @@ def run(
         return 0
     with waits_noted(lambda kind, text: voice.tell_fact(kind, {"text": text})):
         return run_to_end(invocation, daemon, once=False, failed=lambda: False)
+
+
+def _check_installed(gateway: GatewayAsked) -> None:
+    """Raises `UnusableEnvironmentError` with the extra to install."""
+    if any(find_spec(package) is None for package in ("starlette", "uvicorn", "prometheus_client")):
+        raise UnusableEnvironmentError("a gateway needs packages that are not installed", hint=f"install: {GATEWAY}")
+    if gateway.kafka is not None and find_spec("aiokafka") is None:
+        raise UnusableEnvironmentError(
+            "--kafka-listen needs aiokafka, which is not installed", hint=f"install: {KAFKA_FILES}"
+        )

@@ -40,7 +40,7 @@ class Authentication:
         """The caller, or why there is none. Raises `CoordinationError` if the token cannot be looked up."""
         given = headers.get(b"authorization")
         if given is not None:
-            return await self._of_token(given)
+            return await self._of_header(given)
         if self._needs_token:
             return unauthorized("this gateway needs a token", "send it as `Authorization: Bearer TOKEN`")
         if not self._is_loopback:
@@ -53,11 +53,17 @@ class Authentication:
             )
         return LOCAL
 
-    async def _of_token(self, given: str) -> Caller | Refusal:
+    async def _of_header(self, given: str) -> Caller | Refusal:
         scheme, _, text = given.partition(" ")
-        parsed = parse_token(text.strip()) if scheme.lower() == _SCHEME else None
-        if parsed is None:
+        if scheme.lower() != _SCHEME or parse_token(text.strip()) is None:
             return unauthorized("the header Authorization has no token of Lithify", "send `Bearer lithify_ID_SECRET`")
+        return await self.of_token(text.strip())
+
+    async def of_token(self, text: str) -> Caller | Refusal:
+        """Who has the token of that text, or why it does not count. Raises `CoordinationError`."""
+        parsed = parse_token(text)
+        if parsed is None:
+            return unauthorized("that is not a token of Lithify", "send `lithify_ID_SECRET`")
         token_id, secret = parsed
         token = None if self._tokens is None else await self._tokens.find(token_id)
         if token is None:

@@ -64,8 +64,10 @@ class Listening:
     warnings: tuple[str, ...] = ()
 
 
-def may_listen(address: ListenAddress, given: Protection) -> Listening:
-    """Decides whether a gateway may start. Raises `RefusedError`, with all that is missing."""
+def may_listen(
+    address: ListenAddress, given: Protection, *, allows: str = "read, change and delete everything"
+) -> Listening:
+    """Decides whether a gateway may start, whose address `allows` that much. Raises `RefusedError`."""
     if given.requires_tokens and given.insecure_no_tokens:
         raise RefusedError(f"--require-tokens and {NO_TOKENS} contradict each other", hint="use only one of them")
     needs_token = given.requires_tokens or not (address.is_loopback or given.insecure_no_tokens)
@@ -74,7 +76,7 @@ def may_listen(address: ListenAddress, given: Protection) -> Listening:
         raise _refused(address, given, no_token=needs_token and not given.tokens, no_tls=needs_tls)
     warnings = []
     if not address.is_loopback and not needs_token:
-        warnings.append(f"{address}: without tokens: who reaches this port may read, change and delete everything")
+        warnings.append(f"{address}: without tokens: who reaches this port may {allows}")
     if not address.is_loopback and not given.tls:
         warnings.append(f"{address}: without TLS: who is on the way reads all records, and the tokens")
     return Listening(address, needs_token, tuple(warnings))

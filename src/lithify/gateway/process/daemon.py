@@ -5,6 +5,7 @@ http    requests; short ones on a pool of threads
 jobs    long ones, on threads of their own
 standing  processes of standing jobs, beside it: they end with the request to stop
 warm    starts Spark once, so that the first round need not
+kafka   requests of Kafka's clients; what waits for files runs on a pool of threads
 keys    forgets idempotency keys of appends that are a day old
 """
 
@@ -20,6 +21,7 @@ from lithify.daemons.stop import Stop
 from lithify.errors import LithifyError
 from lithify.gateway.process.audited import Audited
 from lithify.gateway.process.forgetting_keys import ForgettingKeys
+from lithify.gateway.process.kafka_listener import KafkaListener
 from lithify.gateway.process.serving import Serving
 from lithify.gateway.server.jobs.jobs import Jobs
 from lithify.gateway.standing.standing_jobs import StandingJobs
@@ -42,6 +44,8 @@ class GatewayDaemon:
     """None where appends take no keys."""
     audited: Audited | None = None
     """Its audit log, if it has one."""
+    kafka: KafkaListener | None = None
+    """None where it does not serve Kafka's clients."""
 
     @property
     def stop(self) -> Stop:
@@ -50,6 +54,8 @@ class GatewayDaemon:
     def run(self, *, once: bool = False) -> bool:
         """Runs until a request to stop; returns whether all threads have ended. Raises what the cleaner raises."""
         self.serving.start()
+        if self.kafka is not None:
+            self.kafka.start()
         if self.standing is not None:
             self.standing.start()
         Thread(target=self._warm, name="warm", daemon=True).start()
@@ -61,6 +67,8 @@ class GatewayDaemon:
             in_order = self.standing is None or self.standing.close()
             self.jobs.close()
             self.serving.close()
+            if self.kafka is not None:
+                self.kafka.close()
             if self.audited is not None:
                 self.audited.close()
         return ended and in_order

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,6 +20,7 @@ from lithify.gateway.listening.tls import checked_tls
 from lithify.gateway.process.audited import open_audit
 from lithify.gateway.process.daemon import GatewayDaemon
 from lithify.gateway.process.forgetting_keys import ForgettingKeys
+from lithify.gateway.process.kafka_listener import open_kafka
 from lithify.gateway.process.options import GatewayOptions
 from lithify.gateway.process.serving import Serving
 from lithify.gateway.server.app import Gateway, application
@@ -42,20 +44,26 @@ def open_gateway(lake: Lake, options: GatewayOptions, **cleaner: Any) -> Gateway
     Raises `UnusableEnvironmentError` for an address in use, `RefusedError` where it may not listen, and what
     `Lake.cleaner` raises.
     """
-    bound = bind(options.address, option="--listen")
-    try:
-        return _opened(lake, options, bound, **cleaner)
-    except BaseException:
-        bound.socket.close()
-        raise
+    with ExitStack() as taken:
+        bound = bind(options.address, option="--listen")
+        taken.callback(bound.socket.close)
+        kafka = None if options.kafka is None else bind(options.kafka.listen, option="--kafka-listen")
+        if kafka is not None:
+            taken.callback(kafka.socket.close)
+        daemon = _opened(lake, options, bound, kafka, **cleaner)
+        taken.pop_all()
+        return daemon
 
 
-def _opened(lake: Lake, options: GatewayOptions, bound: BoundSocket, **cleaner: Any) -> GatewayDaemon:
+def _opened(
+    lake: Lake, options: GatewayOptions, bound: BoundSocket, kafka: BoundSocket | None, **cleaner: Any
+) -> GatewayDaemon:
     url, clock, name = cleaner.get("coordination_url"), lake.warehouse.clock, options.name
     tls = None if options.tls is None else checked_tls(options.tls, datetime.fromtimestamp(clock.now_ms() / 1000, UTC))
     tokens = gateway_tokens(lake.warehouse, url)
     given = (options.require_tokens, options.insecure_no_tokens, options.insecure_no_tls)
-    listening = may_listen(bound.address, Protection(tokens.usable, tls is not None, *given))
+    protection = Protection(tokens.usable, tls is not None, *given)
+    listening = may_listen(bound.address, protection)
     registry = Registry(lithify.__version__, clock.now_ms, options.metrics_per_topic)
     events, topics = Events(), SharedTopics()
     tell = cleaner.pop("tell", lambda _event: None)
@@ -73,6 +81,9 @@ def _opened(lake: Lake, options: GatewayOptions, bound: BoundSocket, **cleaner: 
     runs = open_jobs(lake, standing, loop.stop, url, options.tell_job)
     jobs = Jobs(clock, JOBS_AT_ONCE, events.job)
     notes = append_notes_of(lake.warehouse, url)
+    listener = None
+    if kafka is not None:
+        listener = open_kafka(lake, options, kafka, protection, tokens=tokens, reporter=loop.reporter, url=url)
     audited = None if options.audit is None else open_audit(options.audit, str(bound.address), loop.reporter)
     app = guarded(
         application(Gateway(name, lake, jobs, events, url, registry.render, notes, topics)),
@@ -82,17 +93,17 @@ def _opened(lake: Lake, options: GatewayOptions, bound: BoundSocket, **cleaner: 
         kind_of=kind_of,
         audit=None if audited is None else audited.file,
     )
-    scheme = "http" if tls is None else "https"
     return GatewayDaemon(
         loop,
         Serving(app, bound, tls),
         jobs,
         runs,
         _warming(cleaner.get("spark_conf")),
-        f"{scheme}://{bound.address}",
-        listening.warnings,
+        f"{'http' if tls is None else 'https'}://{bound.address}",
+        listening.warnings + (() if listener is None else listener.warnings),
         None if notes is None else ForgettingKeys(lake.warehouse, notes, loop.stop),
         audited,
+        listener,
     )
 
 

@@ -11,12 +11,22 @@ from lithify.gateway.standing.options import JobListener
 
 
 @dataclass(frozen=True, slots=True)
+class KafkaAddresses:
+    """Where Kafka's clients are listened for, and the address that they are told to connect to, if it is another."""
+
+    listen: ListenAddress
+    advertised: ListenAddress | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class GatewayOptions:
     """By default as the command line has them. `tell_job` gets the events of standing jobs."""
 
     name: str
     address: ListenAddress
     tls: TlsFiles | None = None
+    kafka: KafkaAddresses | None = None
+    """Where Kafka's clients are served, if they are."""
     require_tokens: bool = False
     insecure_no_tokens: bool = False
     insecure_no_tls: bool = False

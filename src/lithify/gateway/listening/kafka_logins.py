@@ -1,0 +1,47 @@
+"""Logins of Kafka's clients: the tokens of the gateway, sent as passwords of SASL PLAIN."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lithify.gateway.access.authentication import Authentication
+from lithify.gateway.access.callers import ANYONE, LOCAL, Caller
+from lithify.gateway.access.token_cache import TokenCache
+from lithify.gateway.listening.guarded import GatewayTokens
+from lithify.gateway.listening.listen import Listening
+from lithify.kafka_server.requests.context import Caller as KafkaCaller
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaLogins:
+    """Who may ask on one address. For one event loop."""
+
+    authentication: Authentication
+    cache: TokenCache | None
+    tokens: GatewayTokens
+    unnamed: Caller | None
+    """Who asks without a login."""
+
+    def without_token(self) -> Caller | None:
+        return self.unnamed
+
+    async def caller(self, token: str, address: str) -> Caller | None:
+        """Who has the token. Raises `CoordinationError`."""
+        caller = await self.authentication.of_token(token)
+        return caller if isinstance(caller, Caller) else None
+
+    async def is_valid(self, caller: KafkaCaller) -> bool:
+        """Whether its token is neither revoked nor expired. Raises `CoordinationError`."""
+        if not isinstance(caller, Caller) or caller.token_id is None or self.cache is None:
+            return True
+        token = await self.cache.find(caller.token_id)
+        return token is not None and not token.is_expired(self.tokens.clock.now_ms())
+
+
+def kafka_logins(listening: Listening, tokens: GatewayTokens) -> KafkaLogins:
+    """The logins of an address. Call it on the event loop that asks."""
+    clock, is_loopback = tokens.clock, listening.address.is_loopback
+    cache = None if tokens.stored is None else TokenCache(tokens.stored.all, lambda: clock.monotonic_ms() / 1000)
+    authentication = Authentication(cache, clock.now_ms, needs_token=listening.needs_token, is_loopback=is_loopback)
+    unnamed = None if listening.needs_token else LOCAL if is_loopback else ANYONE
+    return KafkaLogins(authentication, cache, tokens, unnamed)

@@ -1,0 +1,129 @@
+"""What serves Kafka's clients in the process of a gateway: a listener on a thread, and what it has open."""
+
+from __future__ import annotations
+
+import ssl
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass
+from hashlib import sha256
+
+from lithify.api.lake import Lake
+from lithify.api.wiring import groups_of
+from lithify.api.wiring.scopes import scope_of
+from lithify.api.wiring.shared_place import kafka_gateways_of
+from lithify.daemons.outages import OutageReporter
+from lithify.errors import AccessDeniedError, RefusedError
+from lithify.gateway.listening.bound import BoundSocket
+from lithify.gateway.listening.connections import ServingLoop, make_room
+from lithify.gateway.listening.guarded import GatewayTokens
+from lithify.gateway.listening.kafka_logins import kafka_logins
+from lithify.gateway.listening.listen import ListenAddress, Protection, may_listen
+from lithify.gateway.listening.tls import TlsFiles
+from lithify.gateway.process.options import GatewayOptions
+from lithify.kafka_server.connections.connection import Connections
+from lithify.kafka_server.connections.serving import KafkaServing
+from lithify.kafka_server.groups.coordinator import Coordinator
+from lithify.kafka_server.groups.ranking import Gateway
+from lithify.kafka_server.groups.seat import Shared
+from lithify.kafka_server.logs.served_topics import ServedTopics
+from lithify.kafka_server.requests.cluster import Alone, ThisNode
+from lithify.kafka_server.requests.context import Served
+from lithify.kafka_server.requests.dispatch import Dispatch
+
+THREADS = 16
+"""In which files are waited for."""
+CLOSED = "a connection of a Kafka client"
+"""What events tell of at most once in ten minutes for each kind of reason."""
+EVERYWHERE = ("0.0.0.0", "::")
+"""Addresses to listen at, but none to connect to."""
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaListener:
+    """Serves from `start` to `close`."""
+
+    serving: KafkaServing
+    topics: ServedTopics
+    executor: ThreadPoolExecutor
+    address: str
+    """What clients are told to connect to."""
+    warnings: tuple[str, ...]
+
+    def start(self) -> None:
+        self.serving.start()
+
+    def close(self) -> None:
+        self.serving.close()
+        self.topics.close()
+        self.executor.shutdown(wait=False, cancel_futures=True)
+
+
+def open_kafka(  # noqa: PLR0913 - what a gateway is started with, by name
+    lake: Lake,
+    options: GatewayOptions,
+    bound: BoundSocket,
+    given: Protection,
+    *,
+    tokens: GatewayTokens,
+    reporter: OutageReporter,
+    url: str | None,
+) -> KafkaListener:
+    """A listener that is not started yet. `url` names the database of groups, if it is not the catalog.
+
+    Raises `RefusedError` where it may not listen, or clients could not be told an address; or `CoordinationError`.
+    """
+    listening = may_listen(bound.address, given, allows="read everything")
+    address = _advertised(options, bound.address)
+
+    def closed(client: str, reason: str) -> None:
+        reporter.outage(CLOSED, AccessDeniedError(f"the connection of a Kafka client at {client} was closed: {reason}"))
+
+    topics = ServedTopics(lake.warehouse)
+    groups = _coordinator(lake, url, Gateway(address.host, address.port), topics)
+    cluster = _alone(lake, address) if groups is None else groups
+    executor = ThreadPoolExecutor(THREADS, "kafka-reads")
+
+    def begin() -> Connections:
+        served = Served(topics, cluster, kafka_logins(listening, tokens), executor, reporter.defect, groups)
+        return Connections(Dispatch(served), make_room, closed)
+
+    serving = KafkaServing(bound.socket, begin, ServingLoop, _context(options.tls), groups or nullcontext())
+    warnings = (*listening.warnings, *map(str, topics.clashes()))
+    return KafkaListener(serving, topics, executor, str(address), warnings)
+
+
+def _advertised(options: GatewayOptions, bound: ListenAddress) -> ListenAddress:
+    given = None if options.kafka is None else options.kafka.advertised
+    if given is None and bound.host in EVERYWHERE:
+        raise RefusedError(
+            f"Kafka's clients cannot be told to connect to {bound.host}", hint="pass --kafka-advertise HOST:PORT"
+        )
+    return given or bound
+
+
+def _context(files: TlsFiles | None) -> ssl.SSLContext | None:
+    if files is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(files.certificate, files.key)
+    return context
+
+
+def _cluster_id(lake: Lake) -> str:
+    """One for all gateways of a warehouse."""
+    return sha256(scope_of(lake.warehouse, makes=True).name.encode()).hexdigest()[:22]
+
+
+def _alone(lake: Lake, address: ListenAddress) -> Alone:
+    own = Gateway(address.host, address.port)
+    return Alone(_cluster_id(lake), ThisNode(own.node_id, own.host, own.port))
+
+
+def _coordinator(lake: Lake, url: str | None, own: Gateway, topics: ServedTopics) -> Coordinator | None:
+    """The coordinator of groups; None without a database that gateways share. Raises `CoordinationError`."""
+    try:
+        groups, leases = groups_of(lake.warehouse, url, makes=True), kafka_gateways_of(lake.warehouse, url)
+    except RefusedError:
+        return None
+    return Coordinator(_cluster_id(lake), own, Shared(groups, leases), topics, lake.warehouse.clock)

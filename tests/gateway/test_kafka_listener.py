@@ -1,0 +1,196 @@
+"""The listener for Kafka's clients: the rules about loopback, tokens and TLS are those of the HTTP API."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+import lithify
+from lithify.api.lake import Lake
+from lithify.daemons.cleaner.event_reporter import EventReporter
+from lithify.errors import RefusedError, UnusableEnvironmentError
+from lithify.gateway.listening.bound import bind
+from lithify.gateway.listening.guarded import gateway_tokens
+from lithify.gateway.listening.listen import ListenAddress, Protection
+from lithify.gateway.listening.tls import TlsFiles
+from lithify.gateway.process.kafka_listener import KafkaListener, open_kafka
+from lithify.gateway.process.opened import open_gateway
+from lithify.gateway.process.options import GatewayOptions, KafkaAddresses
+from lithify.reports.events import CleanerEvent
+from support.kafka.wire import WireClient
+from support.pages.text import blocks
+from support.servers.certificates import a_certificate
+
+HERE, ANYWHERE = ListenAddress("127.0.0.1", 0), ListenAddress("0.0.0.0", 0)
+METADATA, API_VERSIONS = 3, 18
+WAIT_S = 30
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    lake = lithify.open(str(tmp_path / "lake"))
+    for name in ("shop/orders", "vault/secret"):
+        lake.create_topic(name, 1).append([lithify.Record(key=b"k", value=b"v")])
+    return lake
+
+
+@contextmanager
+def listening(
+    lake: Lake, told: list[CleanerEvent], tls: TlsFiles | None = None, *, needs_token: bool = False
+) -> Iterator[KafkaListener]:
+    """A listener of this machine, as a gateway opens it."""
+    bound, tokens = bind(HERE), gateway_tokens(lake.warehouse, None)
+    options = GatewayOptions("g1", HERE, tls, KafkaAddresses(HERE))
+    given = Protection(tokens.usable, tls is not None, needs_token)
+    reporter = EventReporter(lake.warehouse.clock, "g1", told.append)
+    listener = open_kafka(lake, options, bound, given, tokens=tokens, reporter=reporter, url=None)
+    listener.start()
+    try:
+        yield listener
+    finally:
+        listener.close()
+
+
+def client_of(listener: KafkaListener, context: ssl.SSLContext | None = None) -> WireClient:
+    host, _, port = listener.address.rpartition(":")
+    return WireClient((host, int(port)), context)
+
+
+def secured(listener: KafkaListener, certificate: Path, password: str) -> Consumer:
+    return Consumer(
+        {
+            "bootstrap.servers": listener.address,
+            "group.id": "readers",
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": "any",
+            "sasl.password": password,
+            "ssl.ca.location": str(certificate),
+            "log_level": 0,
+        }
+    )
+
+
+def test_on_this_machine_no_login_is_needed(lake):
+    with listening(lake, []) as listener, client_of(listener) as client:
+        assert [one["name"] for one in client.ask(METADATA, 12, topics=None)["topics"]] == [
+            "shop.orders",
+            "vault.secret",
+        ]
+
+
+def test_topics_that_come_to_one_name_are_told(tmp_path):
+    lake = lithify.open(str(tmp_path / "lake"))
+    for name in ("shop/orders", "shop.orders", "other"):
+        lake.create_topic(name, 1)
+    with listening(lake, []) as listener, client_of(listener) as client:
+        assert listener.warnings == ("shop.orders and shop/orders: both would be shop.orders to clients of Kafka",)
+        assert [one["name"] for one in client.ask(METADATA, 12, topics=None)["topics"]] == ["other"]
+
+
+def test_a_client_with_a_token_reads_what_it_may(lake, tmp_path):
+    files = a_certificate(tmp_path, "gateway", datetime.now(UTC))
+    token = lake.tokens().create("alice", ["consume:shop"]).token
+    told: list[CleanerEvent] = []
+    with listening(lake, told, files, needs_token=True) as listener:
+        consumer = secured(listener, files.certificate, token)
+        assert [*consumer.list_topics(timeout=WAIT_S).topics] == ["shop.orders"]
+        consumer.assign([TopicPartition("shop.orders", 0, 0)])
+        record = consumer.poll(WAIT_S)
+        assert (record.error(), record.value()) == (None, b"v")
+        consumer.close()
+        stranger = secured(listener, files.certificate, "wrong")
+        with pytest.raises(KafkaException):
+            stranger.list_topics(timeout=3)
+        stranger.close()
+    assert [event.facts["error_code"] for event in told] == ["AccessDenied"]
+    assert "the password is not a valid token" in told[0].facts["error"]
+
+
+def test_the_program_of_the_page_reads_a_record(lake, capsys):
+    (program,) = (block.text for block in blocks("docs/data-out/kafka-clients.md") if block.language == "python")
+    assert "127.0.0.1:9092" in program
+    with listening(lake, []) as listener:
+        exec(program.replace("127.0.0.1:9092", listener.address), {})
+    assert capsys.readouterr().out == "b'k' b'v' 0\n"
+
+
+def test_a_revoked_token_is_refused_within_seconds(lake, monkeypatch):
+    monkeypatch.setattr("lithify.kafka_server.requests.login.TOKEN_CHECKED_S", 0.1)
+    monkeypatch.setattr("lithify.gateway.access.token_cache.FRESH_S", 0.1)
+    monkeypatch.setattr("lithify.gateway.access.token_cache.USABLE_S", 0.2)
+    token = lake.tokens().create("alice", ["consume:shop"]).token
+    with listening(lake, [], needs_token=True) as listener, client_of(listener) as client:
+        client.ask(17, 1, mechanism="PLAIN")
+        assert client.ask(36, 2, auth_bytes=b"\0any\0" + token.encode())["error_code"] == 0
+        client.ask(METADATA, 12, topics=None)
+        lake.tokens().revoke("alice")
+        with pytest.raises(ConnectionError):
+            for _ in range(100):
+                client.ask(METADATA, 12, topics=None)
+                time.sleep(0.1)
+
+
+def test_without_tls_no_client_of_tls_is_answered_and_the_other_way_round(lake, tmp_path):
+    files = a_certificate(tmp_path, "gateway", datetime.now(UTC))
+    with listening(lake, [], files) as listener, client_of(listener) as client:
+        client.send(API_VERSIONS, 3)
+        with pytest.raises(ConnectionError):
+            client.frame()
+
+
+@pytest.mark.parametrize(
+    ("kafka", "why"),
+    [
+        (KafkaAddresses(ANYWHERE), "other machines reach it"),
+        (KafkaAddresses(ANYWHERE, ListenAddress("gateway.example", 9092)), "there is no valid token"),
+    ],
+)
+def test_on_another_address_it_needs_tokens_and_tls(tmp_path, kafka, why):
+    lake = lithify.open(str(tmp_path / "lake"))
+    with pytest.raises(RefusedError, match=why):
+        open_gateway(lake, GatewayOptions("g1", HERE, kafka=kafka))
+
+
+def test_on_all_addresses_it_needs_one_to_tell_clients(tmp_path):
+    lake = lithify.open(str(tmp_path / "lake"))
+    risks = {"insecure_no_tokens": True, "insecure_no_tls": True}
+    with pytest.raises(RefusedError, match="cannot be told to connect to") as raised:
+        open_gateway(lake, GatewayOptions("g1", HERE, kafka=KafkaAddresses(ANYWHERE), **risks))
+    assert "--kafka-advertise" in raised.value.hint
+
+
+def test_a_port_that_is_taken_is_told(tmp_path):
+    taken = bind(HERE)
+    with pytest.raises(UnusableEnvironmentError, match="cannot be listened on") as raised:
+        open_gateway(
+            lithify.open(str(tmp_path / "lake")), GatewayOptions("g1", HERE, kafka=KafkaAddresses(taken.address))
+        )
+    assert "--kafka-listen" in raised.value.hint
+    taken.socket.close()
+
+
+def test_a_damaged_log_is_an_error_of_its_partition(tmp_path):
+    lake = lithify.open(str(tmp_path / "lake"))
+    topic = lake.create_topic("orders", 2)
+    topic.append([lithify.Record(key=b"k", value=b"v", partition=partition) for partition in (0, 1)])
+    (segment,) = lake.warehouse.store.segments(topic.state(), [0])
+    Path(segment.path.removeprefix("file://")).write_bytes(b"nothing of it")
+    told: list[CleanerEvent] = []
+    with listening(lake, told) as listener, client_of(listener) as client:
+        asked = [{"partition": n, "fetch_offset": 0, "partition_max_bytes": 2**20} for n in (0, 1)]
+        answer = client.ask(1, 12, max_wait_ms=0, min_bytes=1, topics=[{"topic": "orders", "partitions": asked}])
+        first, second = answer["responses"][0]["partitions"]
+        assert (first["error_code"], first["records"]) == (56, b"")
+        assert second["error_code"] == 0
+        assert b"v" in second["records"]
+        client.ask(1, 12, max_wait_ms=0, min_bytes=1, topics=[{"topic": "orders", "partitions": asked}])
+    assert [event.facts["error_code"] for event in told] == ["Damaged"]
+    assert segment.path in told[0].facts["error"]
