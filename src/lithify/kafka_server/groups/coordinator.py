@@ -80,6 +80,8 @@ class Coordinator(Consumers):
         if isinstance(room, Code):
             return dict.fromkeys(commits, room)
         async with room.lock:
+            if self._rooms.get(group) is not room:
+                return dict.fromkeys(commits, Code.NOT_COORDINATOR)
             now_ms = self._clock.monotonic_ms()
             heard, code = room.group, consumer_commits(room.consumers, member[0], member[2])
             if room.consumers.is_unused:
@@ -111,6 +113,8 @@ class Coordinator(Consumers):
         if isinstance(room, Code):
             return room
         async with room.lock:
+            if self._rooms.get(group) is not room:
+                return Code.NOT_COORDINATOR
             has_members = bool(room.group.members or room.consumers.members)
             read = subscriptions(room.group) if room.consumers.is_unused else room.consumers.subscribed
             if has_members and (places is None or read is None):

@@ -121,6 +121,11 @@ class Seat:
         if self._tenure.holds(group):
             return room
         async with room.lock:
+            if self._rooms.get(group) is not room:
+                return Code.COORDINATOR_LOAD_IN_PROGRESS
+            if not room.is_unused and not self._tenure.holds(group):  # others may have joined elsewhere meanwhile
+                await self._give_up(group)
+                return Code.NOT_COORDINATOR
             is_ours = await self._asked(lambda: self._tenure.acquire(group))
         if isinstance(is_ours, Code):
             return is_ours
@@ -140,6 +145,8 @@ class Seat:
 
     async def _hold(self, group: str, room: Room, places: Collection[Place]) -> bool:
         async with room.lock:
+            if self._rooms.get(group) is not room:  # nobody would give the leases up
+                return False
             if await self._asked(lambda: self._offsets.hold(group, places)) is True:
                 return True
             await self._asked(self._tenure.look)
@@ -177,8 +184,12 @@ class Seat:
         async with room.lock:
             is_idle = room.is_unused and self._clock.monotonic_ms() - room.used_ms >= FREE_MS
             if is_idle or self._checked(name) is not Code.NONE or not self._tenure.holds(name):
-                self._rooms.drop(name)
-                await self._on(self._beats, lambda: self._tenure.give_up(name))
+                await self._give_up(name)
+
+    async def _give_up(self, name: str) -> None:
+        """Its members join again, here or elsewhere. With the lock of its room."""
+        self._rooms.drop(name)
+        await self._on(self._beats, lambda: self._tenure.give_up(name))
 
     async def _asked(self, does: Callable[[], T]) -> T | Code:
         """What the database and the catalog say; a code while they cannot be used."""

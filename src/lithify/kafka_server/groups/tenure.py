@@ -90,10 +90,16 @@ class Tenure:
         return True
 
     def hold(self, group: str, logs: Collection[LogId]) -> frozenset[LogId]:
-        """Takes the leases of these logs; returns those that another one has."""
+        """Takes the leases of these logs; returns those that another one has, all of them if it has lost the group.
+
+        It may have been frozen since its caller checked that, while another gateway had the group and gave it up.
+        """
         names = {GroupTopic(self._scope, group, log.topic).partition(log.partition): log for log in logs}
         wanted = {name for name in names if not self._keeper.holds(name)}
         taken = self._keeper.take(wanted)
+        if not self.holds(group):
+            self._keeper.release(taken)
+            return frozenset(logs)
         self._partitions.setdefault(group, set()).update(taken)
         return frozenset(names[name] for name in wanted - taken)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -37,6 +38,8 @@ class OneTopic:
     lake: lithify.Lake = field(default_factory=memory_lake)
     topic_id: bytes = bytes(16)
     error: lithify.LithifyError | None = None
+    meanwhile: Callable[[], None] = lambda: None
+    """Happens while it is asked."""
 
     def __post_init__(self) -> None:
         self.made = self.lake.create_topic("shop/orders", 2)
@@ -48,6 +51,7 @@ class OneTopic:
     def topic(self, which: str | bytes, *, anew: bool = False) -> OneTopic | None:
         if self.error is not None:
             raise self.error
+        self.meanwhile()
         return self if which == "shop.orders" else None
 
     def names(self) -> dict[str, TopicName]:
@@ -118,14 +122,36 @@ def test_a_frozen_gateway_overwrites_nothing(servers: list[Server], clock: FakeC
     assert beta.committed() == [50, 60]
 
 
+def test_a_gateway_that_was_frozen_in_a_commit_takes_no_leases(
+    servers: list[Server], topics: OneTopic, clock: FakeClock
+) -> None:
+    alpha, beta = servers
+    assert alpha.tenure.acquire(GROUP)
+    assert not beta.tenure.acquire(GROUP)
+
+    def meanwhile() -> None:
+        topics.meanwhile = lambda: None
+        wait(clock, beta.tenure)
+        assert beta.tenure.acquire(GROUP)
+        assert beta.commit(50) == [Code.NONE]
+        beta.tenure.give_up(GROUP)
+        alpha.tenure.beat()
+
+    topics.meanwhile = meanwhile
+    assert alpha.commit(11) == [Code.NOT_COORDINATOR]
+    assert beta.committed() == [50]
+    assert beta.tenure.acquire(GROUP)
+    assert beta.commit(60) == [Code.NONE]
+
+
 def test_a_gateway_that_lives_stays_the_coordinator(servers: list[Server], clock: FakeClock) -> None:
     alpha, beta = servers
     assert alpha.tenure.acquire(GROUP)
     wait(clock, alpha.tenure, beta.tenure, ms=3 * LEASE_MS)
     assert alpha.tenure.holds(GROUP)
     assert not beta.tenure.acquire(GROUP)
-    assert beta.commit(5) == [Code.NONE]  # in partitions that nobody holds: a commit of someone who is no member
-    assert alpha.commit(6) == [Code.UNKNOWN_MEMBER_ID]
+    assert beta.commit(5) == [Code.NOT_COORDINATOR]
+    assert alpha.commit(6) == [Code.NONE]
 
 
 def test_a_group_is_handed_over_at_once(servers: list[Server]) -> None:
@@ -176,6 +202,7 @@ def test_partitions_that_are_freed_can_be_read_by_others(
 
 def test_offsets_say_from_which_state_of_the_log_they_are(servers: list[Server], topics: OneTopic) -> None:
     alpha, _ = servers
+    assert alpha.tenure.acquire(GROUP)
     topics.made.append([lithify.Record(key=b"k", value=b"v", timestamp=1, partition=0) for _ in range(9)])
     topics.made.truncate(0, 5, below_compacted=True)
     commits = {FIRST: Commit(9, leader_epoch=0), SECOND: Commit(4, leader_epoch=-1), ("lost", 0): Commit(1)}
@@ -191,6 +218,7 @@ def test_offsets_of_a_topic_that_was_deleted_are_no_offsets_of_the_next(
     servers: list[Server], topics: OneTopic
 ) -> None:
     alpha, _ = servers
+    assert alpha.tenure.acquire(GROUP)
     assert alpha.commit(10) == [Code.NONE]
     topics.lake.delete_topic("shop/orders")
     topics.lake.create_topic("shop/orders", 2)
@@ -199,6 +227,7 @@ def test_offsets_of_a_topic_that_was_deleted_are_no_offsets_of_the_next(
 
 def test_offsets_of_a_state_that_was_lost_are_no_offsets(servers: list[Server], groups: Groups) -> None:
     alpha, _ = servers
+    assert alpha.tenure.acquire(GROUP)
     assert alpha.commit(10, 20) == [Code.NONE, Code.NONE]
     first, second = groups.positions(GROUP)
     truncated = replace(second, cursor=replace(second.cursor, generation=1))  # as before the catalog was restored
@@ -208,6 +237,7 @@ def test_offsets_of_a_state_that_was_lost_are_no_offsets(servers: list[Server], 
 
 def test_members_wait_while_a_topic_cannot_be_read(servers: list[Server], topics: OneTopic) -> None:
     alpha, _ = servers
+    assert alpha.tenure.acquire(GROUP)
     assert alpha.commit(10) == [Code.NONE]
     topics.error = lithify.LithifyError("the catalog is away")
     assert alpha.offsets.fetch(GROUP, None) is Code.COORDINATOR_LOAD_IN_PROGRESS
@@ -216,6 +246,7 @@ def test_members_wait_while_a_topic_cannot_be_read(servers: list[Server], topics
 
 def test_offsets_are_deleted(servers: list[Server]) -> None:
     alpha, _ = servers
+    assert alpha.tenure.acquire(GROUP)
     assert alpha.offsets.delete(GROUP, None) is Code.GROUP_ID_NOT_FOUND
     assert alpha.commit(10, 20) == [Code.NONE, Code.NONE]
     assert alpha.offsets.delete(GROUP, [SECOND]) is Code.NONE

@@ -1,0 +1,103 @@
+"""Coordinators at several gateways: one that was frozen, or has given a group up, changes nothing any more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from lithify.coordination.leases.memory import MemoryCoordination
+from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_server.groups.coordinator import Coordinator
+from lithify.kafka_server.groups.gateways import LEASE_MS
+from lithify.kafka_server.groups.modern.beats import Beat
+from lithify.kafka_server.groups.offsets import Commit
+from lithify.kafka_server.groups.ranking import Gateway, heaviest
+from lithify.kafka_server.groups.seat import FREE_MS, Shared
+from lithify.kafka_server.logs.served_topics import ServedTopics
+from lithify.model.names import LogId, TopicName
+from lithify.testing import memory_lake
+from lithify.testing.fake_clock import FakeClock
+from lithify.testing.memory_groups import MemoryGroups
+
+GROUP, PLACE, LOG = "billing", ("shop.orders", 0), LogId(TopicName("shop", "orders"), 0)
+JOINS = Beat("one", 0, None, None, "client", "/host", 20_000, frozenset({"shop.orders"}), None, frozenset(), None, None)
+
+
+class Coordinators:
+    """Two gateways, the first of which coordinates the group while it is there. `frozen` do not beat."""
+
+    def __init__(self) -> None:
+        self.clock, self.lake = FakeClock(), memory_lake()
+        self.lake.create_topic("shop/orders", 2)
+        self.groups = MemoryGroups("here")
+        shared = Shared(self.groups, MemoryCoordination())
+        both = [Gateway("alpha", 9092), Gateway("beta", 9092)]
+        first = heaviest(f"group {GROUP}", both)
+        both.sort(key=lambda gateway: gateway != first)
+        topics = ServedTopics(self.lake.warehouse)
+        self.first, self.second = (Coordinator("here", own, shared, topics, self.clock) for own in both)
+        self.frozen: set[Coordinator] = set()
+
+    async def wait(self, ms: int) -> None:
+        """Time passes, second by second."""
+        for _ in range(0, ms, 1_000):
+            self.clock.advance(1_000)
+            for one in {self.first, self.second} - self.frozen:
+                await one._looked()
+                for name, room in one._rooms:
+                    await one._tidied(name, room)
+
+    @property
+    def committed(self) -> int | None:
+        return next((position.cursor.offset for position in self.groups.positions(GROUP)), None)
+
+
+def run(story: Callable[[Coordinators], Coroutine[Any, Any, None]]) -> None:
+    async def told() -> None:
+        both = Coordinators()
+        async with both.first, both.second:
+            await both.wait(2_000)
+            await story(both)
+
+    asyncio.run(told())
+
+
+async def commit(at: Coordinator, offset: int, member_id: str = "one", epoch: int = 1) -> Code:
+    return (await at.commit(GROUP, (member_id, None, epoch), {PLACE: Commit(offset)}))[PLACE]
+
+
+def test_a_gateway_that_was_frozen_knows_no_members_of_before() -> None:
+    async def story(both: Coordinators) -> None:
+        assert (await both.first.consumer_heartbeat(GROUP, JOINS)).error is Code.NONE
+        assert await commit(both.first, 10) is Code.NONE
+        both.frozen.add(both.first)
+        await both.wait(LEASE_MS + 2_000)
+        assert (await both.second.consumer_heartbeat(GROUP, JOINS)).error is Code.NONE
+        assert await commit(both.second, 50) is Code.NONE
+        leaves = Beat("one", -1, None, None, "client", "/host", 0, None, None, frozenset(), None, None)
+        assert (await both.second.consumer_heartbeat(GROUP, leaves)).error is Code.NONE
+        await both.wait(FREE_MS + 2_000)
+        both.first._tenure.beat()
+        assert await commit(both.first, 20) is not Code.NONE
+        assert both.committed == 50
+
+    run(story)
+
+
+def test_leases_are_given_up_whatever_waits_meanwhile() -> None:
+    async def story(both: Coordinators) -> None:
+        room = await both.first._entered(GROUP)
+        assert not isinstance(room, Code)
+        async with room.lock:
+            waits = [asyncio.create_task(commit(both.first, 5, "", -1))]
+            waits.append(asyncio.create_task(both.first._hold(GROUP, room, [PLACE])))
+            for _ in range(5):
+                await asyncio.sleep(0)
+            both.first._rooms.drop(GROUP)
+            both.first._tenure.give_up(GROUP)
+        assert [await one for one in waits] == [Code.NOT_COORDINATOR, False]
+        assert both.second._tenure.acquire(GROUP)
+        assert not both.second._tenure.hold(GROUP, [LOG])
+
+    run(story)
