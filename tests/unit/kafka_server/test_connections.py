@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -52,6 +53,8 @@ class Words:
                 raise ClosingError("it said so", [framed(b"bye")])
             case b"much":
                 return [struct.pack(">i", 2**26), *(bytes(2**20) for _ in range(64))]
+            case b"whole":
+                return [struct.pack(">i", 2**26), bytes(2**26)]
         return [framed(frame)]
 
 
@@ -186,6 +189,37 @@ def test_answers_that_are_not_taken_are_bounded_together(monkeypatch):
         with pytest.raises(ConnectionError):
             slow.frame()
         assert one.connections[0].unsent_bytes == 0
+
+
+def test_an_answer_in_one_piece_counts_until_it_is_taken(listener):
+    with listener.client() as client:
+        client.sock.sendall(framed(b"whole"))
+        wait_until(lambda: listener.connections and listener.connections[0].unsent_bytes == 2**26, "not counted", 10)
+        assert len(client.frame()) == 2**26
+        client.sock.sendall(framed(b"next"))
+        assert client.frame() == b"next"
+        assert listener.connections[0].unsent_bytes == 0
+
+
+def test_a_stranger_gains_no_time_by_asking(monkeypatch):
+    monkeypatch.setattr(connection, "FRAME_S", 0.5)
+    with listening(Words(Known(is_known=False))) as one, one.client() as client:
+        with pytest.raises(ConnectionError):
+            for _ in range(200):
+                client.sock.sendall(framed(b"here"))
+                assert client.frame() == b"here"
+                time.sleep(0.05)
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_only_requests_of_known_clients_save_a_connection_from_being_closed_for_others(is_known):
+    with listening(Words(Known(is_known))) as one, one.client() as client:
+        wait_until(lambda: one.connections and one.connections[0].all, "it does not connect", 10)
+        (connected,) = one.connections[0].all
+        before = connected.strange_since_s
+        client.sock.sendall(framed(b"here"))
+        assert client.frame() == b"here"
+        assert (connected.strange_since_s > before) is is_known
 
 
 def test_a_client_that_reads_slowly_gets_all(listener):

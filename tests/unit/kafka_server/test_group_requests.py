@@ -220,3 +220,9 @@ def test_without_a_database_requests_of_groups_say_so() -> None:
         assert client.ask(FETCH, 9, groups=[{"group_id": "g"}])["groups"][0]["error_code"] == away
         told = client.ask(FETCH, 1, group_id="g", topics=[{"name": ORDERS, "partition_indexes": [0]}])
         assert told["topics"][0]["partitions"][0]["error_code"] == away
+
+
+@pytest.mark.parametrize("names", [[str(n) for n in range(101)], ["x" * 2000 + str(n) for n in range(70)]])
+def test_a_member_names_few_protocols(client, names):
+    protocols = [{"name": name, "metadata": b""} for name in names]
+    assert join(client, 9, "many", protocol_type="connect", protocols=protocols)["error_code"] == Code.INVALID_REQUEST

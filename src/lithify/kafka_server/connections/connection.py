@@ -68,6 +68,7 @@ class Connection(asyncio.Protocol):
         self._received = bytearray()
         self._unsent: deque[Any] = deque()
         self._is_full = self._is_last = False
+        self._late_bytes = 0
         self._task: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: Any) -> None:
@@ -80,6 +81,7 @@ class Connection(asyncio.Protocol):
         local = transport.get_extra_info("sockname") or _GONE
         self._session: Session = self._of.answering.begin(self._client[:2], local[:2])
         self.strange_since_s = self._loop.time()
+        self._login_by_s = self.strange_since_s + FRAME_S
         self._wait(FRAME_S)
         self.connections.add(self)
         self._of.make_room(self.connections)
@@ -99,6 +101,8 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._is_full = False
+        self._of.unsent_bytes -= self._late_bytes
+        self._late_bytes = 0
         self._send()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -116,7 +120,7 @@ class Connection(asyncio.Protocol):
     @property
     def sends(self) -> bool:
         """Whether a part of an answer is still here."""
-        return bool(self._unsent)
+        return bool(self._unsent or self._late_bytes)
 
     def give_up(self) -> None:
         """Closes it at once, and counts it no more."""
@@ -125,7 +129,8 @@ class Connection(asyncio.Protocol):
         self._transport.abort()
 
     def _drop(self) -> None:
-        self._of.unsent_bytes -= sum(map(len, self._unsent))
+        self._of.unsent_bytes -= sum(map(len, self._unsent)) + self._late_bytes
+        self._late_bytes = 0
         self._unsent.clear()
 
     @property
@@ -134,6 +139,8 @@ class Connection(asyncio.Protocol):
 
     def _wait(self, seconds: float) -> None:
         self.due_s = self._loop.time() + seconds
+        if not self._session.is_known:
+            self.due_s = min(self.due_s, self._login_by_s)
 
     def _next(self) -> None:
         """Has the next request answered, if it is there."""
@@ -164,7 +171,8 @@ class Connection(asyncio.Protocol):
             self._end(str(as_lithify_error(error, "a request of a Kafka client")))
             return
         self._task = None
-        self.strange_since_s = self._loop.time()
+        if self._session.is_known:
+            self.strange_since_s = self._loop.time()
         self._begin_sending(answer or [])
 
     def _end(self, reason: str, last: Answer | None = None) -> None:
@@ -185,8 +193,11 @@ class Connection(asyncio.Protocol):
     def _send(self) -> None:
         while self._unsent and not self._is_full:
             piece = self._unsent.popleft()
-            self._of.unsent_bytes -= len(piece)
             self._transport.write(piece)
+            if self._is_full:  # the transport keeps it
+                self._late_bytes = len(piece)
+            else:
+                self._of.unsent_bytes -= len(piece)
         if self._unsent or self._is_full:
             return
         if self._is_last:

@@ -67,7 +67,9 @@ async def fetch(context: Context, request: dict[str, Any]) -> dict[str, Any]:
         left_s = until_s - loop.time()
         if gathered.bytes >= request["min_bytes"] or gathered.has_error or left_s <= 0:
             return {"responses": gathered.responses}
-        await _changed(context, gathered.topics, left_s)
+        topics = gathered.topics
+        del gathered  # no client keeps batches in memory while it waits
+        await _changed(context, topics, left_s)
 
 
 async def _changed(context: Context, topics: Sequence[ServedTopic], seconds: float) -> None:

@@ -16,8 +16,8 @@ SESSION_MS = range(6_000, 1_800_001)
 """As Kafka's `group.min.session.timeout.ms` and `group.max.session.timeout.ms`."""
 REBALANCE_MS = range(1_000, 3_600_001)
 """Others than these are taken for the nearest: so no rebalance waits for ever."""
-METADATA_BYTES = 131_072
-"""Of one member, for all protocols."""
+METADATA_BYTES, MOST_PROTOCOLS = 131_072, 100
+"""Of one member: names and metadata of all protocols, and how many they are."""
 
 
 async def join_group(context: Context, request: dict[str, Any]) -> dict[str, Any]:
@@ -29,7 +29,7 @@ async def join_group(context: Context, request: dict[str, Any]) -> dict[str, Any
         error = Code.COORDINATOR_NOT_AVAILABLE
     elif session_ms not in SESSION_MS:
         error = Code.INVALID_SESSION_TIMEOUT
-    elif sum(len(metadata) for _, metadata in protocols) > METADATA_BYTES:
+    elif len(protocols) > MOST_PROTOCOLS or sum(len(n) + len(m) for n, m in protocols) > METADATA_BYTES:
         error = Code.INVALID_REQUEST
     elif request["protocol_type"] == CONSUMERS and not await context.work(lambda: _may_subscribe(context, protocols)):
         error = Code.GROUP_AUTHORIZATION_FAILED
