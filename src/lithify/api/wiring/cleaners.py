@@ -13,7 +13,7 @@ from lithify.model.names import TopicName, in_order
 from lithify.ports.leases import Lease
 from lithify.ports.store import Warehouse
 from lithify.reports.looks.cleaners import HeldLog, RunningCleaner
-from lithify.service.look.catalog_watch import read_topics
+from lithify.service.look.status import read_topics
 
 Names = Mapping[str, TopicName]
 """Of topics, by what identifies each."""

@@ -15,7 +15,7 @@ error with one topic does not stop the check of the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
@@ -29,7 +29,7 @@ from lithify.ports.groups import GroupPositions, NoGroups
 from lithify.ports.store import LogStore
 from lithify.service.group_reads import PositionsOfLook
 from lithify.service.look.assessed_topic import AssessedTopic, Segments, SharedTopics, assess_topic
-from lithify.waits.parallel import for_each, parallel
+from lithify.waits.parallel import parallel
 
 T = TypeVar("T")
 
@@ -214,35 +214,3 @@ def _history(state: TopicState) -> int:
 
 def _of_partitions(positions: Iterable[Position], partitions: frozenset[int]) -> tuple[Position, ...]:
     return tuple(position for position in positions if position.log.partition in partitions)
-
-
-def read_topics(
-    store: LogStore,
-    read: Callable[[TopicState], T],
-    known: Callable[[TopicName, str | None], TopicState | None] = lambda _name, _token: None,
-) -> tuple[dict[TopicName, T], dict[TopicName, LithifyError]]:
-    """What `read` returns for each topic of the catalog, and the errors of those that cannot be read (C50).
-
-    A topic whose state at its token is `known` is not loaded. Raises `WarehouseError` if the catalog cannot be reached.
-    """
-    by_topic: dict[TopicName, T] = {}
-    errors: dict[TopicName, LithifyError] = {}
-
-    def read_one(at: tuple[TopicName, str | None]) -> None:
-        name, token = at
-        try:
-            by_topic[name] = read(store.load_at(name, token))
-        except UnknownTopicError:
-            pass  # deleted meanwhile, or no topic
-        except Exception as error:
-            errors[name] = as_lithify_error(error, name)
-
-    unread: list[tuple[TopicName, str | None]] = []
-    for name, token in store.change_tokens():
-        state = known(name, token)
-        if state is None:
-            unread.append((name, token))
-        else:
-            by_topic[name] = read(state)
-    for_each(read_one, unread, store.at_once)
-    return by_topic, errors

@@ -32,6 +32,8 @@ class StatusWatch:
     """The notes that the catalog's cleaners store; None without a database. Raises `CoordinationError`."""
     failures: Callable[[TopicState], Mapping[int, LogFailure]] | None = None
     """The failures of a topic, by partition; None reads them at each look."""
+    shared: SharedTopics | None = None
+    """What other watches of this process read of topics too."""
     _watch: CatalogWatch[TopicOverview] = field(init=False)
     _drawn: dict[TopicName, tuple[Finding[TopicOverview], Mapping[int, LogFailure]]] = field(default_factory=dict)
     """The row of each topic and what it was drawn from: it is kept for as long as that remains."""
@@ -41,10 +43,6 @@ class StatusWatch:
 
     def __post_init__(self) -> None:
         self._watch = CatalogWatch(self.warehouse.store, self, groups=self.warehouse.groups)
-
-    def share(self, topics: SharedTopics) -> None:
-        """What it reads of topics is shared with other watches of this process."""
-        self._watch.shared = topics
 
     def overview(self, *, now_ms: int | None = None) -> CatalogOverview:
         """The state of every topic at `now_ms` or by the clock. Raises `WarehouseError` if the catalog cannot be read.
@@ -57,6 +55,7 @@ class StatusWatch:
         except CoordinationError as error:
             cleaners_error = str(error)
         assessed_ms = self.warehouse.clock.now_ms() if now_ms is None else now_ms
+        self._watch.shared = self.shared
         self._watch.look(assessed_ms)
         return CatalogOverview(
             self._worst_first(),

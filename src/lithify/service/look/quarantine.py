@@ -17,7 +17,7 @@ from lithify.reports.quarantine import (
     worst_first,
 )
 from lithify.service.documents import failures_of, put_failures
-from lithify.service.look.catalog_watch import read_topics
+from lithify.service.look.status import read_topics
 
 NAMED_AT_MOST = 20
 """Failing logs that a refusal names."""

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
-from lithify.errors import LithifyError, UnknownVersionError
+from lithify.errors import LithifyError, UnknownTopicError, UnknownVersionError
+from lithify.errors.defects import as_lithify_error
 from lithify.model.failure import LogFailure
 from lithify.model.groups.reads import LogReads
 from lithify.model.names import TopicName, in_order
@@ -31,8 +33,10 @@ from lithify.rules.schedule.assessment import OF_A_REPLICA, assess, entries_that
 from lithify.service.creation import all_attributes
 from lithify.service.documents import failures_of
 from lithify.service.group_reads import read_groups
-from lithify.service.look.catalog_watch import read_topics
 from lithify.service.look.space import space_of
+from lithify.waits.parallel import for_each
+
+T = TypeVar("T")
 
 
 def topic_status(warehouse: Warehouse, state: TopicState, *, now_ms: int | None = None) -> TopicStatus:
@@ -212,3 +216,35 @@ def _kept_state(warehouse: Warehouse, name: TopicName, kept: KeptVersion) -> Top
         return warehouse.store.load_version(name, kept.version)
     except UnknownVersionError:  # it expired in another commit since it was listed
         return None
+
+
+def read_topics(
+    store: LogStore,
+    read: Callable[[TopicState], T],
+    known: Callable[[TopicName, str | None], TopicState | None] = lambda _name, _token: None,
+) -> tuple[dict[TopicName, T], dict[TopicName, LithifyError]]:
+    """What `read` returns for each topic of the catalog, and the errors of those that cannot be read (C50).
+
+    A topic whose state at its token is `known` is not loaded. Raises `WarehouseError` if the catalog cannot be reached.
+    """
+    by_topic: dict[TopicName, T] = {}
+    errors: dict[TopicName, LithifyError] = {}
+
+    def read_one(at: tuple[TopicName, str | None]) -> None:
+        name, token = at
+        try:
+            by_topic[name] = read(store.load_at(name, token))
+        except UnknownTopicError:
+            pass  # deleted meanwhile, or no topic
+        except Exception as error:
+            errors[name] = as_lithify_error(error, name)
+
+    unread: list[tuple[TopicName, str | None]] = []
+    for name, token in store.change_tokens():
+        state = known(name, token)
+        if state is None:
+            unread.append((name, token))
+        else:
+            by_topic[name] = read(state)
+    for_each(read_one, unread, store.at_once)
+    return by_topic, errors

@@ -22,10 +22,9 @@ from lithify.reports.looks.cleaners import RunningCleaner
 from lithify.reports.overview import CatalogOverview, TopicOverview
 from lithify.reports.report import Reports
 from lithify.service.look.assessed_topic import SharedTopics
-from lithify.service.look.catalog_watch import read_topics
 from lithify.service.look.known_failures import KnownFailures
 from lithify.service.look.overview import StatusWatch
-from lithify.service.look.status import TellFailure, tell_failures
+from lithify.service.look.status import TellFailure, read_topics, tell_failures
 
 LOOK_MS = 1_500
 """Between two looks for open pages."""
@@ -79,9 +78,7 @@ class Watched:
 
     def __post_init__(self) -> None:
         self._failures, self._watch = KnownFailures(self.lake.warehouse), self.lake.watch()
-        self._watch.failures = self._failures.of
-        if self.topics is not None:
-            self._watch.share(self.topics)
+        self._watch.failures, self._watch.shared = self._failures.of, self.topics
 
     def changed(self, topic: str) -> None:
         """A request has changed something of the topic."""
