@@ -13,6 +13,12 @@ from lithify.model.names import LogId
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 
+UNTOLD = 2**62
+"""The epoch in positions of Kafka's clients that have gone on after they may have missed deletes or a restored state.
+
+No log gets there: for earlier versions of Lithify an earlier state was restored, so that they do not continue either.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
@@ -66,6 +72,11 @@ class Cursor:
     def without_run(self) -> Cursor:
         """The same, where nothing can be said of the log's commits."""
         return replace(self, version=None, run=None)
+
+    @property
+    def is_untold(self) -> bool:
+        """Whether its reader may have missed deletes and was not told."""
+        return self.epoch == UNTOLD
 
     def is_later_than(self, version: int) -> bool:
         """Whether a later version of the topic was read than that one."""

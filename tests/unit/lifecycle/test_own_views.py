@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.model.cursor import Cursor
+from lithify.model.cursor import UNTOLD, Cursor
 from lithify.model.groups.copies import at_replica
 from lithify.model.groups.positions import Position
 from lithify.model.missed import DroppedDeletes
@@ -140,6 +140,8 @@ def test_the_position_of_a_reader_at_the_source_has_seen_no_loss_of_the_view_c49
     assert (there.identity, there.epoch, there.version, there.run) == ("t", 5, None, None)
     assert isinstance(continuation(there, replica, ours, compacted=True), MissedDeletes)
     assert isinstance(continuation(there, replica, ours, compacted=False), Continues)
+    untold = replace(position, cursor=replace(cursor, epoch=UNTOLD))
+    assert at_replica(untold, "s", replica).cursor.is_untold
 
 
 def test_a_log_is_compared_without_what_rounds_have_noted_c63_c67() -> None:

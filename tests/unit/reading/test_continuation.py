@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.model.cursor import Cursor
+from lithify.model.cursor import UNTOLD, Cursor
 from lithify.model.missed import DroppedDeletes
 from lithify.model.names import LogId, TopicName
 from lithify.model.record import Record
@@ -22,6 +22,7 @@ from lithify.rules.reading.continuation import (
     Restored,
     Trimmed,
     Truncated,
+    Untold,
     advanced,
     continuation,
     lost_error,
@@ -73,6 +74,7 @@ CASES = [
     (at(60), replace(VIEWED, deleted_below=61), Trimmed(61)),
     # deletes that a round has taken, whatever the settings say by now
     (at(39, epoch=5), DROPPED, MissedDeletes(40)),
+    (at(39, epoch=UNTOLD), LOG, Untold()),
     (at(39, epoch=6), DROPPED, Continues()),
     (at(40, epoch=5), DROPPED, Continues()),
     (at(0, epoch=5), DROPPED, Continues()),  # nothing was taken yet
@@ -117,6 +119,7 @@ def test_the_backlog_has_what_only_a_view_has_lost():
         (MissedDeletes(9), "rounds have removed deletes below offset 9, or .* up to offset 7;"),
         (MayHaveMissedDeletes(5), "rounds may have removed deletes .* up to offset 7, as delete.retention.ms=5"),
         (BeyondEnd(3), "the log ends at 3 now, before offset 7"),
+        (Untold(), "clients of Kafka have read it up to offset 7; they are not told of deletes"),
     ],
 )
 def test_the_error_says_what_it_is(lost, says):

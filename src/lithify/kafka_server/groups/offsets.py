@@ -3,6 +3,9 @@
 A client commits an offset and the leader epoch of the record before it. An epoch is how often the log was truncated
 before the record came, so the position says from which state of the log the group has read. What a client asks for is
 the position, if it is one of the topic that has the name now.
+
+Clients of Kafka are not told of deletes that rounds remove before they have read them, as they are not by a broker.
+Then their positions say so, to those who continue there with Lithify (C49).
 """
 
 from __future__ import annotations
@@ -15,12 +18,14 @@ from typing import Protocol
 from lithify.errors import LithifyError
 from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.tenure import Tenure
-from lithify.model.cursor import Cursor
+from lithify.model.cursor import UNTOLD, Cursor
 from lithify.model.groups.positions import Position
 from lithify.model.names import LogId, TopicName
 from lithify.model.topic.state import TopicState
 from lithify.ports.clock import Clock
 from lithify.ports.groups import Groups
+from lithify.rules.compaction.tombstones import missed_deletes
+from lithify.rules.reading.continuation import resumed
 
 LOGGER = logging.getLogger(__name__)
 METADATA_CHARACTERS = 4_096
@@ -88,6 +93,8 @@ class Offsets:
             else:
                 codes[place] = found
         refused = self._tenure.hold(group, [position.log for position in positions.values()])
+        before = {position.log: position for position in self._groups.positions(group)}
+        positions = {p: _continued(one, before.get(one.log), states[p[0]]) for p, one in positions.items()}
         while left := {place: position for place, position in positions.items() if position.log not in refused}:
             if not (lost := self._groups.commit(list(left.values()), self._tenure.owner)):
                 break
@@ -178,3 +185,20 @@ def _position(group: str, state: TopicState | Code, partition: int, commit: Comm
     if 0 <= commit.leader_epoch < log.generation:
         cursor = replace(cursor.without_run(), generation=commit.leader_epoch)
     return Position(group, LogId(state.name, partition), cursor, False, now_ms)
+
+
+def _continued(position: Position, before: Position | None, state: TopicState | Code) -> Position:
+    """The position of a client that has read on from the one before, with what it was not told of on the way (C49).
+
+    It may have read a delete before a round removed it, and not have committed that yet: that cannot be told.
+    """
+    assert isinstance(state, TopicState)
+    cursor, log = position.cursor, state.log(position.log.partition)
+    if before is None or before.cursor.identity != state.identity or cursor.offset <= log.log_start_offset:
+        return position
+    then = before.cursor
+    at = resumed(then, state, log, compacted=False)
+    missed = then.offset > 0 and missed_deletes(log, at, then.epoch, compacted=False) is not None
+    if missed or then.is_untold or not _is_of(before, state):
+        return replace(position, cursor=replace(cursor, epoch=UNTOLD))
+    return position

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from lithify.model.cursor import UNTOLD
 from lithify.model.groups.positions import Position
 from lithify.model.topic.state import TopicState
 
@@ -88,7 +89,7 @@ def at_replica(position: Position, source: str, replica: TopicState) -> Position
     cursor = position.cursor
     if cursor.identity != source:
         return position
-    epoch = min([cursor.epoch, *_epochs_before_drops(replica, position.log.partition)])
+    epoch = UNTOLD if cursor.is_untold else min([cursor.epoch, *_epochs_before_drops(replica, position.log.partition)])
     there = replace(cursor.without_run(), identity=replica.identity, epoch=epoch)
     return replace(position, cursor=there)
 

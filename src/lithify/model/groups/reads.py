@@ -115,7 +115,8 @@ def _read_below(position: Position, state: TopicState) -> int | None:
     """Up to where a position shows that the log was read; None if it is not a position of the log's present state."""
     cursor, log = position.cursor, state.log(position.log.partition)
     cuts = log.generation - cursor.generation
-    if cursor.identity != state.identity or cursor.epoch > log.epoch or not 0 <= cuts <= len(log.truncated):
+    is_ahead = cursor.epoch > log.epoch and not cursor.is_untold
+    if cursor.identity != state.identity or is_ahead or not 0 <= cuts <= len(log.truncated):
         return None
     if not cursor.is_later_than(state.version) and cursor.is_lacked_by(log, state.version):  # it may go on meanwhile
         return None

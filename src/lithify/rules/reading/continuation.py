@@ -7,6 +7,7 @@
     BeyondEnd              [0 ── end)  5
     MissedDeletes          [0 ········ 5 ─ ✗ ─ end)    a round has removed a delete that it has not read, perhaps
                                                        of a value that it has read and would keep for ever
+    Untold                 the same, or Restored, may have happened to clients of Kafka, who have gone on
     Recreated, Restored    another topic of the same name, or an earlier state of it, from a backup
 
 All readers use it: the API's readers, consumers of lake and Kafka, `publish`, and streams of Spark.
@@ -67,6 +68,11 @@ class MissedDeletes:
 
 
 @dataclass(frozen=True, slots=True)
+class Untold:
+    """Clients of Kafka have read up to the cursor. They may have missed deletes, or a restored state, untold."""
+
+
+@dataclass(frozen=True, slots=True)
 class MayHaveMissedDeletes:
     """The cursor has no epoch, and the last round came late enough to remove deletes that it had not read."""
 
@@ -80,7 +86,7 @@ class BeyondEnd:
     end_offset: int
 
 
-Lost = Gone | Recreated | Restored | Truncated | Trimmed | MissedDeletes | MayHaveMissedDeletes | BeyondEnd
+Lost = Gone | Recreated | Restored | Truncated | Trimmed | MissedDeletes | Untold | MayHaveMissedDeletes | BeyondEnd
 Continuation = Continues | Lost
 
 
@@ -100,6 +106,8 @@ def continuation(cursor: Cursor, state: TopicState, log: LogState, *, compacted:
         return Trimmed(start)
     if _is_restored(cursor, state, log):
         return Restored()
+    if cursor.is_untold:
+        return Untold()
     missed = missed_deletes(log, cursor.offset, cursor.epoch, compacted=compacted)
     if missed is not None and cursor.offset > 0:  # at 0 nothing was read yet
         return MissedDeletes(missed.below)
@@ -152,7 +160,8 @@ def _was_cut_below(log: LogState, generation: int, offset: int) -> bool:
 
 
 def _is_restored(cursor: Cursor, state: TopicState, log: LogState) -> bool:
-    return log.epoch < cursor.epoch or cursor.is_lacked_by(log, state.version)  # an epoch never goes back (C44)
+    goes_back = log.epoch < cursor.epoch and not cursor.is_untold  # which an epoch never does (C44)
+    return goes_back or cursor.is_lacked_by(log, state.version)
 
 
 def _is_too_old(cursor: Cursor, state: TopicState, log: LogState) -> bool:
@@ -183,13 +192,24 @@ def _reason(offset: int, lost: Lost) -> str:
                 f"rounds have removed deletes below offset {below}, or a truncation has restored values, since "
                 f"it was read up to offset {offset}; they may be of keys that were read"
             )
-        case MayHaveMissedDeletes(retention_ms):
-            return (
-                f"rounds may have removed deletes since it was read up to offset {offset}, as "
-                f"delete.retention.ms={retention_ms} has passed"
-            )
+        case Untold() | MayHaveMissedDeletes():
+            return _unsure(offset, lost)
         case BeyondEnd(end):
             return (
                 f"the log ends at {end} now, before offset {offset}, up to which it was read: it was truncated, or an "
                 "earlier state of it was restored"
+            )
+
+
+def _unsure(offset: int, lost: Untold | MayHaveMissedDeletes) -> str:
+    match lost:
+        case Untold():
+            return (
+                f"clients of Kafka have read it up to offset {offset}; they are not told of deletes that rounds remove "
+                "before they have read them, or of an earlier state that is restored, and that has happened"
+            )
+        case MayHaveMissedDeletes(retention_ms):
+            return (
+                f"rounds may have removed deletes since it was read up to offset {offset}, as "
+                f"delete.retention.ms={retention_ms} has passed"
             )

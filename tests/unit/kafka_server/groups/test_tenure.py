@@ -23,6 +23,7 @@ from lithify.model.groups.positions import GroupTopic
 from lithify.model.names import TopicName
 from lithify.model.topic.state import TopicState
 from lithify.ports.groups import Groups
+from lithify.rules.reading.continuation import Continuation, Continues, MissedDeletes, Untold, continuation
 from lithify.testing import memory_lake
 from lithify.testing.fake_clock import FakeClock
 from lithify.testing.memory_groups import MemoryGroups
@@ -212,6 +213,36 @@ def test_offsets_say_from_which_state_of_the_log_they_are(servers: list[Server],
     bad = {FIRST: Commit(5, leader_epoch=2), SECOND: Commit(-2), ("shop.orders", 2): Commit(0)}
     codes = alpha.offsets.commit(GROUP, bad, refusal=Code.UNKNOWN_MEMBER_ID)
     assert [*codes.values()] == [Code.INVALID_REQUEST, Code.INVALID_REQUEST, Code.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+def test_positions_say_that_deletes_were_missed(servers: list[Server], topics: OneTopic, groups: Groups) -> None:
+    """By a client that goes on as if it had missed none; who continues there with Lithify is told (C49)."""
+    alpha, _ = servers
+    assert alpha.tenure.acquire(GROUP)
+    topics.made.alter({"delete.retention.ms": "0"})
+    put(topics, b"old", b"gone", b"kept")
+    assert alpha.commit(2) == [Code.NONE]
+    assert continuations(groups, topics) == [Continues()]
+    put(topics, None, key=b"gone")
+    put(topics, b"more")
+    topics.made.compact()
+    assert continuations(groups, topics) == [MissedDeletes(4)]
+    for offset in (2, 5, 4):
+        assert alpha.commit(offset) == [Code.NONE]
+        assert alpha.committed() == [offset]
+        assert continuations(groups, topics) == [Untold()]
+    assert alpha.commit(0) == [Code.NONE]
+    assert continuations(groups, topics) == [Continues()]
+
+
+def put(topics: OneTopic, *values: bytes | None, key: bytes | None = None) -> None:
+    topics.made.append([lithify.Record(key or value, value, 1, partition=0) for value in values])
+
+
+def continuations(groups: Groups, topics: OneTopic) -> list[Continuation]:
+    state = topics.state
+    positions = groups.positions(GROUP)
+    return [continuation(p.cursor, state, state.log(p.log.partition), compacted=p.compacted) for p in positions]
 
 
 def test_offsets_of_a_topic_that_was_deleted_are_no_offsets_of_the_next(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.model.cursor import Cursor
+from lithify.model.cursor import UNTOLD, Cursor
 from lithify.model.groups.positions import Position
 from lithify.model.groups.reads import EVERYTHING, NO_READS, NONE_NAMED, GroupRead, reads_of
 from lithify.model.names import LogId, TopicName
@@ -51,6 +51,7 @@ def test_the_slowest_group_counts():
         (at(30, generation=0), 30),
         (at(70, generation=3), 0),
         (at(70, epoch=10), 0),
+        (at(70, epoch=UNTOLD), 70),
         (at(70, identity="another"), 0),
         (at(70, name=TopicName("default", "another")), 0),
     ],
