@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import struct
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from aiokafka.record.memory_records import MemoryRecords
 
 import lithify
 from lithify.kafka_protocol.codec import decode_response
+from lithify.kafka_server.requests.fetch import _Gathered
 from lithify.testing import memory_lake
 from support.kafka.served import Everyone, OpenLogins, ServedLake, serving_kafka
 from support.kafka.wire import WireClient
@@ -205,14 +207,51 @@ def test_an_epoch_that_is_not_the_one_of_the_log_is_refused(client):
         assert offset(client, -1, current_leader_epoch=known)["error_code"] == code
 
 
-def test_the_first_batch_comes_whatever_its_size_and_others_if_there_is_room(client):
-    asked = [{"partition": n, "fetch_offset": 0, "partition_max_bytes": 1} for n in (0, 0)]
-    body = {"max_wait_ms": 0, "min_bytes": 1, "topics": [{"topic": ORDERS, "partitions": asked}]}
+def test_the_first_batch_comes_whatever_its_size_and_others_if_there_is_room(served, client):
+    pair = [lithify.Record(key=b"k", value=b"v", partition=partition) for partition in (0, 1)]
+    served.lake.create_topic("shop/pair", 2).append(pair)
+    described(client, "shop.pair")
+    asked = [{"partition": n, "fetch_offset": 0, "partition_max_bytes": 1} for n in (0, 1)]
+    body = {"max_wait_ms": 0, "min_bytes": 1, "topics": [{"topic": "shop.pair", "partitions": asked}]}
     first, second = client.ask(FETCH, 12, max_bytes=1, **body)["responses"][0]["partitions"]
-    assert len(values(first["records"])) == 10
+    assert values(first["records"]) == [(0, b"v")]
     assert (second["records"], second["error_code"]) == (b"", 0)
     _, second = client.ask(FETCH, 12, max_bytes=2**20, **body)["responses"][0]["partitions"]
     assert second["records"] == b""  # its own limit, when there are records already
+
+
+def test_what_is_named_again_makes_no_answer_larger(client):
+    asked = {"topic": ORDERS, "partitions": [{"partition": 0, "fetch_offset": 0, "partition_max_bytes": 2**20}] * 9}
+    told = client.ask(FETCH, 12, max_wait_ms=0, min_bytes=1, topics=[asked] * 9)
+    assert [len(one["partitions"]) for one in told["responses"]] == [1] + [0] * 8
+    assert len(client.ask(METADATA, 12, topics=[{"name": ORDERS}] * 9)["topics"]) == 1
+    resources = [{"resource_type": 2, "resource_name": ORDERS, "configuration_keys": None}] * 9
+    assert len(client.ask(CONFIGS, 4, resources=resources)["results"]) == 1
+
+
+def test_the_catalog_is_checked_once_for_a_request(served, client, monkeypatch):
+    looks: list[None] = []
+    change_tokens = served.lake.warehouse.store.change_tokens
+    monkeypatch.setattr(
+        type(served.lake.warehouse.store), "change_tokens", lambda _store: (looks.append(None), change_tokens())[1]
+    )
+    beyond = [{"partition": n % 2, "fetch_offset": 10**6, "partition_max_bytes": 1} for n in range(1000)]
+    client.ask(FETCH, 12, max_wait_ms=0, min_bytes=1, topics=[{"topic": ORDERS, "partitions": beyond}])
+    later = [{"partition": 0, "current_leader_epoch": 10**6, "leader_epoch": 0}] * 1000
+    client.ask(EPOCHS, 4, topics=[{"topic": ORDERS, "partitions": later}])
+    assert len(looks) <= 4
+
+
+def test_a_fetch_that_waits_keeps_no_batches(client):
+    asked = [{"topic": ORDERS, "partitions": [{"partition": 0, "fetch_offset": 0, "partition_max_bytes": 2**20}]}]
+    client.send(FETCH, 12, max_wait_ms=2000, min_bytes=2**30, topics=asked)
+    deadline = time.monotonic() + 1.5
+    while time.monotonic() < deadline:
+        time.sleep(0.3)
+        gc.collect()
+        kept = [one for one in gc.get_objects() if isinstance(one, _Gathered)]
+    assert kept == []
+    assert client.receive(FETCH, 12)["responses"][0]["partitions"][0]["records"]
 
 
 def test_there_are_no_sessions(client):

@@ -6,7 +6,7 @@ from typing import Any
 
 from lithify.kafka_server.requests.codes import Code
 from lithify.kafka_server.requests.context import Context
-from lithify.kafka_server.requests.topics import found
+from lithify.kafka_server.requests.topics import found, once
 from lithify.model.settings.topic_settings import TopicSettings, to_config
 
 _TOPIC = 2
@@ -16,7 +16,8 @@ _OF_TOPIC, _DEFAULT = 1, 5
 
 async def describe_configs(context: Context, request: dict[str, Any]) -> dict[str, Any]:
     """The settings of each topic. A gateway has none, so that tools which ask find an empty list."""
-    return {"results": await context.work(lambda: [_result(context, one) for one in request["resources"]])}
+    asked = once(request["resources"], "resource_type", "resource_name")
+    return {"results": await context.work(lambda: [_result(context, one) for one in asked])}
 
 
 def _result(context: Context, asked: dict[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from lithify.kafka_server.logs.served_log import ServedLog
 from lithify.kafka_server.logs.served_topic import ServedTopic
 from lithify.kafka_server.requests.codes import Code
 from lithify.kafka_server.requests.context import Context
-from lithify.kafka_server.requests.topics import NO_ID, found, log_of
+from lithify.kafka_server.requests.topics import NO_ID, found, found_anew, log_of
 
 BYTES_AT_MOST = 64 * 2**20
 WAIT_MS_AT_MOST = 60_000
@@ -36,8 +36,15 @@ class _Gathered:
     """Bytes."""
     bytes: int = 0
     responses: list[dict[str, Any]] = field(default_factory=list)
-    topics: list[ServedTopic] = field(default_factory=list)
+    topics: dict[bytes, ServedTopic] = field(default_factory=dict)
     has_error: bool = False
+    asked: set[tuple[Any, ...]] = field(default_factory=set)
+
+    def is_new(self, place: tuple[Any, ...]) -> bool:
+        """Whether a partition is named for the first time. One that is named again gets no second answer."""
+        before = len(self.asked)
+        self.asked.add(place)
+        return len(self.asked) > before
 
     def refused(self, partition: int, code: Code) -> dict[str, Any]:
         self.has_error = True
@@ -67,7 +74,7 @@ async def fetch(context: Context, request: dict[str, Any]) -> dict[str, Any]:
         left_s = until_s - loop.time()
         if gathered.bytes >= request["min_bytes"] or gathered.has_error or left_s <= 0:
             return {"responses": gathered.responses}
-        topics = gathered.topics
+        topics = [*gathered.topics.values()]
         del gathered  # no client keeps batches in memory while it waits
         await _changed(context, topics, left_s)
 
@@ -90,13 +97,15 @@ async def _changed(context: Context, topics: Sequence[ServedTopic], seconds: flo
 
 
 def _gathered(context: Context, request: dict[str, Any]) -> _Gathered:
+    context.anew.clear()  # it may have waited since
     gathered = _Gathered(min(request["max_bytes"], BYTES_AT_MOST))
     for asked in request["topics"]:
         topic = found(context, asked.get("topic"), asked.get("topic_id", NO_ID))
         if isinstance(topic, ServedTopic):
-            gathered.topics.append(topic)
-        partitions = [_partition(context, topic, one, gathered) for one in asked["partitions"]]
+            gathered.topics[topic.topic_id] = topic
         same = {name: asked[name] for name in ("topic", "topic_id") if name in asked}
+        new = [one for one in asked["partitions"] if gathered.is_new((*same.values(), one["partition"]))]
+        partitions = [_partition(context, topic, one, gathered) for one in new]
         gathered.responses.append({**same, "partitions": partitions})
     return gathered
 
@@ -107,7 +116,7 @@ def _partition(
     partition, epoch = asked["partition"], asked.get("current_leader_epoch", -1)
     outcome = _read(context, log_of(context, topic, partition, epoch), asked, gathered)
     if outcome in _FOR_NOW and isinstance(topic, ServedTopic):
-        later = found(context, None, topic.topic_id, anew=True)
+        later = found_anew(context, topic.topic_id)
         outcome = _read(context, log_of(context, later, partition, epoch), asked, gathered)
     return gathered.refused(partition, outcome) if isinstance(outcome, Code) else outcome
 

@@ -7,7 +7,7 @@ from typing import Any
 from lithify.kafka_server.logs.served_topic import ServedTopic
 from lithify.kafka_server.requests.codes import Code
 from lithify.kafka_server.requests.context import Context
-from lithify.kafka_server.requests.topics import NO_ID, found, may_read
+from lithify.kafka_server.requests.topics import NO_ID, found, may_read, once
 
 _ALL_IS_NONE_FROM = 1
 """The first version of Metadata in which no list means all topics; before, an empty one did."""
@@ -44,6 +44,7 @@ def _topics(context: Context, asked: list[dict[str, Any]] | None) -> list[dict[s
     if asked is None or (not asked and context.version < _ALL_IS_NONE_FROM):
         names = context.topics.names()
         asked = [{"name": name} for name, topic in names.items() if may_read(context, topic)]
+    asked = once(asked, "name", "topic_id")
     context.topics.load([one["name"] for one in asked if one.get("name")])
     return [_described(context, one.get("name"), one.get("topic_id", NO_ID)) for one in asked]
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from lithify.errors import LithifyError
 from lithify.kafka_server.logs.served_log import ServedLog
 from lithify.kafka_server.logs.served_topic import ServedTopic
@@ -17,11 +20,23 @@ def may_read(context: Context, name: TopicName) -> bool:
     return context.caller.may(Role.CONSUME, name.stream)
 
 
-def found(context: Context, name: str | None, topic_id: bytes = NO_ID, *, anew: bool = False) -> ServedTopic | Code:
-    """The topic of that id, or of that name if there is no id. May wait until the catalog is checked.
+def once(rows: Sequence[dict[str, Any]], *names: str) -> list[dict[str, Any]]:
+    """The rows of a request, without those that repeat an earlier one in these fields: no answer grows by that."""
+    first: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        first.setdefault(tuple(row.get(name) for name in names), row)
+    return [*first.values()]
 
-    With `anew` it is checked now: for a client that knows more than this gateway, as another one has told it.
-    """
+
+def found_anew(context: Context, topic_id: bytes) -> ServedTopic | Code:
+    """The topic by a check that begins now: for a client that knows more than this gateway, as another has told it."""
+    if topic_id not in context.anew:
+        context.anew[topic_id] = found(context, None, topic_id, anew=True)
+    return context.anew[topic_id]
+
+
+def found(context: Context, name: str | None, topic_id: bytes = NO_ID, *, anew: bool = False) -> ServedTopic | Code:
+    """The topic of that id, or of that name if there is no id. May wait until the catalog is checked."""
     by_id = topic_id != NO_ID
     try:
         topic = context.topics.topic(topic_id if by_id else name or "", anew=anew)
@@ -42,7 +57,7 @@ def log_of(context: Context, topic: ServedTopic | Code, partition: int, known_ep
     log = _log_at(topic, partition, known_epoch)
     if log is not Code.UNKNOWN_LEADER_EPOCH or isinstance(topic, Code):
         return log
-    return _log_at(found(context, None, topic.topic_id, anew=True), partition, known_epoch)
+    return _log_at(found_anew(context, topic.topic_id), partition, known_epoch)
 
 
 def _log_at(topic: ServedTopic | Code, partition: int, known_epoch: int) -> ServedLog | Code:

@@ -22,7 +22,7 @@ def _kind(group: Group | ConsumerGroup) -> str:
 
 async def describe_groups(context: Context, request: dict[str, Any]) -> dict[str, Any]:
     """Each group with its members. One that nobody knows is dead, and from version 6 on not found."""
-    return {"groups": [await _described(context, group) for group in request["groups"]]}
+    return {"groups": [await _described(context, group) for group in dict.fromkeys(request["groups"])]}
 
 
 async def list_groups(context: Context, request: dict[str, Any]) -> dict[str, Any]:
@@ -53,7 +53,8 @@ async def delete_groups(context: Context, request: dict[str, Any]) -> dict[str, 
     """The offsets of groups without members."""
     return {
         "results": [
-            {"group_id": group, "error_code": await _deleted(context, group)} for group in request["groups_names"]
+            {"group_id": group, "error_code": await _deleted(context, group)}
+            for group in dict.fromkeys(request["groups_names"])
         ]
     }
 
@@ -70,7 +71,7 @@ async def _deleted(context: Context, group: str) -> Code:
 async def consumer_group_describe(context: Context, request: dict[str, Any]) -> dict[str, Any]:
     """The same for groups of the newer protocol. Of others clients ask DescribeGroups then."""
     names = {topic_id: name for name, topic_id in (await context.work(lambda: _ids(context))).items()}
-    return {"groups": [await _consumers(context, group, names) for group in request["group_ids"]]}
+    return {"groups": [await _consumers(context, group, names) for group in dict.fromkeys(request["group_ids"])]}
 
 
 async def _consumers(context: Context, name: str, names: Mapping[bytes, str]) -> dict[str, Any]:

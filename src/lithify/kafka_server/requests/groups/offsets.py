@@ -9,7 +9,7 @@ from typing import Any
 from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.offsets import Commit, Committed, Place
 from lithify.kafka_server.requests.context import Context
-from lithify.kafka_server.requests.topics import may_read
+from lithify.kafka_server.requests.topics import may_read, once
 
 NO_OFFSET = Committed(-1, -1)
 
@@ -39,7 +39,7 @@ async def offset_commit(context: Context, request: dict[str, Any]) -> dict[str, 
 async def offset_fetch(context: Context, request: dict[str, Any]) -> dict[str, Any]:
     """Where members go on. Before version 8 there is one group."""
     if context.version >= 8:
-        return {"groups": [await _fetched(context, group) for group in request["groups"]]}
+        return {"groups": [await _fetched(context, group) for group in once(request["groups"], "group_id")]}
     answer = await _fetched(context, request)
     if answer["error_code"] is not Code.NONE and context.version < 2:  # which has no place for it but at partitions
         asked = {(topic["name"], number) for topic in request["topics"] for number in topic["partition_indexes"]}
