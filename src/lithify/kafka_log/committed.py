@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
@@ -12,7 +11,7 @@ import pyarrow as pa
 from lithify.kafka_log.batches.decoding import Gathered, KafkaRecord, header_of, records_of
 from lithify.kafka_log.batches.frames import Frame, WholePart, frames_in, frames_of
 from lithify.kafka_log.batches.header import MAGIC
-from lithify.kafka_log.transactions import Aborted
+from lithify.kafka_log.transactions import Aborted, AbortedRecords
 
 RECORDS_AT_ONCE = 20_000
 BYTES_AT_ONCE = 16 * 2**20
@@ -30,13 +29,10 @@ class Committed:
     end: int
     aborted: Sequence[Aborted] = ()
     passed_over: Collection[int] = ()
-    _by_producer: Mapping[int, list[Aborted]] = field(init=False, repr=False)
+    _aborted: AbortedRecords = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        by_producer: dict[int, list[Aborted]] = {}
-        for one in self.aborted:
-            by_producer.setdefault(one.producer_id, []).append(one)
-        object.__setattr__(self, "_by_producer", by_producer)
+        object.__setattr__(self, "_aborted", AbortedRecords(self.aborted))
 
     def columns(self, file: BinaryIO, whole: WholePart | None = None) -> Iterator[pa.RecordBatch]:
         """The records of a segment, or of a part that was scanned, in order (`decoding.COLUMNS`).
@@ -68,11 +64,6 @@ class Committed:
         header = header_of(frame)
         if header.is_control or header.last_offset < self.start:
             return ()
-        if header.is_transactional and self._is_aborted(header.producer_id, header.base_offset):
+        if header.is_transactional and self._aborted.has(header.producer_id, header.base_offset):
             return ()
         return records_of(frame, header)
-
-    def _is_aborted(self, producer_id: int, offset: int) -> bool:
-        own = self._by_producer.get(producer_id, [])
-        at = bisect_right(own, offset, key=lambda one: one.start) - 1
-        return at >= 0 and offset < own[at].end

@@ -9,6 +9,7 @@ Records are read of control batches alone, unless it is asked whether all of the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import BinaryIO, NamedTuple
 
@@ -53,11 +54,13 @@ def scanned(
     offsets: range = ANY_OFFSETS,
     reads_records: bool = False,
     end: int | None = None,
+    told: Callable[[BatchHeader | None], None] = lambda _header: None,
 ) -> SegmentScan:
     """Reads a segment, which has no other `offsets`; with `end` only batches that begin before that offset.
 
     With `cuts` only up to its first damaged batch, as a broker does that cuts there. With `reads_records` batches
-    are damaged as well whose records cannot be read, though their checksums are right. Raises `OSError`.
+    are damaged as well whose records cannot be read, though their checksums are right. `told` gets the header of each
+    batch that is not damaged, and None for messages of the versions before. Raises `OSError`.
     """
     scan = SegmentScan()
     try:
@@ -71,7 +74,8 @@ def scanned(
                     raise
                 scan.pass_over(error)
             else:
-                _take(scan, batch, offsets, reads_records)
+                if _take(scan, batch, offsets, reads_records):
+                    told(batch.header)
             scan.whole = scan.whole.with_next(frame)
             scan.batches += 1
     except BatchError as error:
@@ -96,8 +100,8 @@ def _checked(frame: Frame) -> _Batch:
     return _Batch(frame, header, range(header.base_offset, header.last_offset + 1))
 
 
-def _take(scan: SegmentScan, batch: _Batch, offsets: range, reads_records: bool) -> None:
-    """Adds a batch, or passes it over for what a broker ignores."""
+def _take(scan: SegmentScan, batch: _Batch, offsets: range, reads_records: bool) -> bool:
+    """Whether it adds a batch, and does not pass it over for what a broker ignores."""
     try:
         _check_place(scan, batch, offsets)
         if batch.header is not None:
@@ -106,9 +110,10 @@ def _take(scan: SegmentScan, batch: _Batch, offsets: range, reads_records: bool)
             _add_facts(scan, batch.frame, batch.header)
     except BatchError as error:
         scan.pass_over(error)
-    else:
-        scan.first_offset = batch.offsets.start if scan.first_offset is None else scan.first_offset
-        scan.end_offset = batch.offsets.stop
+        return False
+    scan.first_offset = batch.offsets.start if scan.first_offset is None else scan.first_offset
+    scan.end_offset = batch.offsets.stop
+    return True
 
 
 def _check_place(scan: SegmentScan, batch: _Batch, offsets: range) -> None:

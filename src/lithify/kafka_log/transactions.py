@@ -12,7 +12,7 @@ records stays in the tasks.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -26,6 +26,20 @@ class Aborted:
     producer_id: int
     start: int
     end: int
+
+
+class AbortedRecords:
+    """Whether a record was aborted, by its producer and its offset; `aborted` is in the order of starts."""
+
+    def __init__(self, aborted: Iterable[Aborted]) -> None:
+        self._by_producer: dict[int, list[Aborted]] = {}
+        for one in aborted:
+            self._by_producer.setdefault(one.producer_id, []).append(one)
+
+    def has(self, producer_id: int, offset: int) -> bool:
+        own = self._by_producer.get(producer_id, [])
+        at = bisect_right(own, offset, key=lambda one: one.start) - 1
+        return at >= 0 and offset < own[at].end
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +111,14 @@ def transactions_of(segments: Iterable[SegmentTransactions]) -> LogTransactions:
         for producer_id, start in segment.open.items():
             pending.setdefault(producer_id, start)
     return LogTransactions(tuple(sorted(aborted, key=lambda one: (one.start, one.producer_id))), pending)
+
+
+def open_before(segments: Iterable[SegmentTransactions]) -> Iterator[Mapping[int, int]]:
+    """For each segment in order, the transactions that are open where it begins: by producer, their first offset."""
+    pending: dict[int, int] = {}
+    for segment in segments:
+        yield dict(pending)
+        for producer_id in segment.first_ends:
+            pending.pop(producer_id, None)
+        for producer_id, start in segment.open.items():
+            pending.setdefault(producer_id, start)

@@ -69,6 +69,10 @@ class DeadPositions:
         """Change in the number of dead records by the key pass; below zero for a dirty segment, all dead before."""
         return -len(self._listed) if self._all_but else len(self._listed)
 
+    def has(self, position: int) -> bool:
+        """Whether the record at this position is dead, where positions are too sparse for `flags`."""
+        return (position in self._listed) is not self._all_but
+
     def flags(self, start: int, end: int) -> Flags:
         """For each position in [start, end), whether its record is dead: bool, of length end - start."""
         listed = (self._listed & BitMap(range(start, end))).to_array()

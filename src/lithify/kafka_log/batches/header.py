@@ -31,6 +31,8 @@ NONE: Final = -1
 """The producer id, its epoch and sequence, and the leader epoch, of a batch without them."""
 
 _CODEC, _LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0b111, 1 << 3, 1 << 4, 1 << 5
+DELETE_HORIZON: Final = 1 << 6
+"""The attribute of a batch with tombstones, or a marker without a transaction, that a cleaner has met."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,11 @@ class BatchHeader:
         """The batch `data`, whose header this is, with decompressed records. Its length and checksum remain."""
         attributes = (self.attributes & ~_CODEC).to_bytes(2, signed=True)
         return b"".join((data[:CHECKED_FROM], attributes, data[CHECKED_FROM + 2 : HEADER_BYTES], records))
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """When its tombstones may go, which is in place of the base of its timestamps; None if no cleaner met it."""
+        return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
     def with_records(self, records: bytes) -> bytes:
         """The whole batch: its records are encoded as the header says."""

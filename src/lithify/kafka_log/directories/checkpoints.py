@@ -44,6 +44,13 @@ def offsets_in(text: str) -> Mapping[tuple[str, int], int]:
     return {(topic, _number(partition)): _number(offset) for topic, partition, offset in _entries(text, 3)}
 
 
+def with_offset(text: str, topic: str, partition: int, offset: int) -> str:
+    """A checkpoint with the offset of one log. Raises `CheckpointError`."""
+    offsets = {**offsets_in(text), (topic, partition): offset}
+    lines = [str(_VERSION), str(len(offsets)), *(f"{name} {number} {at}" for (name, number), at in offsets.items())]
+    return "".join(f"{line}\n" for line in lines)
+
+
 def epochs_in(text: str) -> tuple[EpochStart, ...]:
     """The epochs of a log, in order. Raises `CheckpointError`."""
     return tuple(EpochStart(_number(epoch), _number(offset)) for epoch, offset in _entries(text, 2))

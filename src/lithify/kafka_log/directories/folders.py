@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import fcntl
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -87,6 +88,21 @@ def is_in_use(path: Path) -> bool:
         except (BlockingIOError, PermissionError):
             return True
     return False
+
+
+@contextmanager
+def held(path: Path) -> Iterator[bool]:
+    """Takes a directory as a broker does, so that none starts on it meanwhile; false if one has it.
+
+    Nothing may open its lock within, as `is_in_use` does: the lock ends with the first of its files that is closed.
+    """
+    with (path / _LOCK).open("ab") as lock:
+        try:
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            yield False
+        else:
+            yield True
 
 
 def log_directory(path: Path) -> LogDirectory:

@@ -8,7 +8,7 @@ Results that a segment's task has without comparison (`key_scan`) are shuffled t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -39,7 +39,7 @@ RANGE = "hash_range"
 PORTION = "portion"
 BLOCK = "block"
 
-_SENT = pa.schema(
+SENT = pa.schema(
     [
         pa.field(PART, pa.int32()),
         pa.field(RANGE, pa.int32()),
@@ -87,8 +87,15 @@ def shuffled_winners(segments: DataFrame, ranges: DataFrame, parts: int, unpack:
 
     `parts` is the number of Spark partitions after the shuffle.
     """
-    send = Stage(partial(_send_keys, unpack=unpack), _SENT)
-    return shuffled(segments, send, ranges, Stage(partial(_find_in_blocks, unpack=unpack), RESULT), parts)
+    return winners_of_blocks(segments, partial(_send_keys, unpack=unpack), ranges, parts, unpack)
+
+
+def winners_of_blocks(
+    senders: DataFrame, send: Callable[[Batches], Batches], ranges: DataFrame, parts: int, unpack: Unpacking
+) -> DataFrame:
+    """The same for `senders` of any kind, whose tasks yield rows of `SENT`."""
+    find = Stage(partial(_find_in_blocks, unpack=unpack), RESULT)
+    return shuffled(senders, Stage(send, SENT), ranges, find, parts)
 
 
 @in_worker
@@ -103,7 +110,7 @@ def _send_keys(batches: Batches, unpack: Unpacking) -> Batches:
         try:
             for index, block in task.finder.blocks(scan.keys(task.portion), len(task.parts)):
                 row = {PART: task.parts[index], UNIT: task.unit, RANGE: index, PORTION: task.portion, BLOCK: block}
-                yield pa.RecordBatch.from_pylist([row], schema=_SENT)
+                yield pa.RecordBatch.from_pylist([row], schema=SENT)
         except LithifyError as error:
             settled: Iterator[pa.RecordBatch] = iter([error_row(task.unit, error)])
         else:
@@ -112,7 +119,7 @@ def _send_keys(batches: Batches, unpack: Unpacking) -> Batches:
             settled = result_rows(task.unit, task.segment, scan.tally, scan.dead, spent)
         for rows in settled:
             to_first = [{PART: task.parts[0], **row} for row in rows.to_pylist()]
-            yield pa.RecordBatch.from_pylist(to_first, schema=_SENT)
+            yield pa.RecordBatch.from_pylist(to_first, schema=SENT)
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lithify.errors import DamagedError, InvalidInputError, RefusedError, SourceWentBackError, UnknownSourceError
+from lithify.kafka_log.directories.described import described, directory_at, reading
 from lithify.kafka_log.directories.folders import LogFolder, is_in_use
 from lithify.kafka_log.directories.segment_names import in_place, offsets_of, segment_names
 from lithify.kafka_log.log_notes import NAMED_AT_MOST, left_out, notes_of, scanning_text
@@ -33,9 +34,8 @@ from lithify.rules.lifecycle.copies.copy_continuation import (
 )
 from lithify.spark.kafka.batch_limit import BATCH_BYTES, BATCH_OFFSETS
 from lithify.spark.kafka.compared import AllSigns, CopiedSigns, Ranges, compared
-from lithify.spark.kafka.directories.described import described, directory_at
 from lithify.spark.kafka.directories.log_stream import SegmentStream, batches_of
-from lithify.spark.kafka.directories.log_tasks import SegmentCopy, SegmentFile, reading, scans_of, segment_file
+from lithify.spark.kafka.directories.log_tasks import SegmentCopy, SegmentFile, scans_of, segment_file
 from lithify.spark.kafka.directories.tiered_scans import with_tiered
 from lithify.spark.kafka.kafka_source import settings_like
 

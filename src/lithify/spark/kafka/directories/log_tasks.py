@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from lithify.columnar.segment.schema import PARTITION
-from lithify.errors import DamagedError, InvalidInputError, LithifyError
-from lithify.kafka_log.batches.frames import BatchError, WholePart
+from lithify.errors import LithifyError
+from lithify.kafka_log.batches.frames import WholePart
 from lithify.kafka_log.committed import Committed
+from lithify.kafka_log.directories.described import reading
 from lithify.kafka_log.directories.files import opened
 from lithify.kafka_log.segment_scan import ANY_OFFSETS, SegmentScan, scanned
 from lithify.model.staged import StagedLog
@@ -41,6 +41,10 @@ from lithify.spark.tasks import (
 
 FULL_BYTES, LEAST_BYTES = 128 * 2**20, 4 * 2**20
 """Of the segments of one task, and of those that are worth a task where cores have nothing else to do."""
+_DAMAGED = "give the directory of another replica, or leave out what is damaged with --skip-damaged"
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ class SegmentCopy:
 
     def tables(self) -> Iterator[pa.Table]:
         """The columns that `append` accepts. Raises `InvalidInputError` or `DamagedError`."""
-        with reading(self.path), opened(self.path) as file:
+        with reading(self.path, _DAMAGED), opened(self.path) as file:
             for part in self.committed.columns(file, self.whole):
                 yield pa.Table.from_batches([part]).append_column(
                     pa.field(PARTITION, pa.int32()), pa.array([self.partition] * part.num_rows, pa.int32())
@@ -91,19 +95,27 @@ def scans_of(
 ) -> Mapping[Path, SegmentScan]:
     """Reads all files. Raises `InvalidInputError` for one that cannot be read, `StopAsked` once `stops()`."""
 
-    def scan() -> list[Row]:
-        with job_errors():
-            frame = _frame(session, files, [file.size_bytes for file in files])
-            rows: list[Row] = frame.mapInArrow(_scan, f"{RESULT} binary").collect()
-        return rows
+    def scan() -> list[tuple[Path, SegmentScan]]:
+        return done(session, files, _scanned, [file.size_bytes for file in files])
 
-    found: dict[Path, SegmentScan] = {}
-    for row in stoppable(session, scan, stops):
-        path, result = pickle.loads(row[RESULT])
+    return dict(stoppable(session, scan, stops))
+
+
+def done(
+    session: SparkSession, tasks: Sequence[T], run: Callable[[T], R], sizes: Sequence[int] | None = None
+) -> list[R]:
+    """What `run` returns for each, in this order; each has a task of Spark, but small ones share one by their `sizes`.
+
+    Raises the first error of one of them.
+    """
+    with job_errors():
+        rows = _frame(session, [*enumerate(tasks)], sizes).mapInArrow(_Run(run), f"{RESULT} binary").collect()
+    found = dict(pickle.loads(row[RESULT]) for row in rows)
+    results = [found[number] for number in range(len(tasks))]
+    for result in results:
         if isinstance(result, LithifyError):
             raise result
-        found[path] = result
-    return found
+    return results
 
 
 def copied_segments(session: SparkSession, copies: Sequence[SegmentCopy], copying: Copying) -> tuple[StagedLog, ...]:
@@ -113,37 +125,25 @@ def copied_segments(session: SparkSession, copies: Sequence[SegmentCopy], copyin
         return staged_by(_frame(session, copies, sizes).mapInArrow(_Copy(copying), f"{RESULT} binary"))
 
 
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Turns what is wrong with a file into a `LithifyError` that names it."""
-    try:
-        yield
-    except BatchError as error:
-        raise DamagedError(
-            f"{path}, byte {error.position}: {error.what}",
-            hint="start again, if the file has changed; else give the directory of another replica, or leave out what "
-            "is damaged with --skip-damaged",
-        ) from error
-    except OSError as error:
-        raise InvalidInputError(
-            f"{path}: {error.strerror or error}",
-            hint="every machine that runs tasks has to be able to read the directories",
-        ) from error
+def _scanned(file: SegmentFile) -> tuple[Path, SegmentScan]:
+    with reading(file.path), opened(file.path) as data:
+        how = {"cuts": file.cuts, "reads_records": file.reads_records}
+        return file.path, scanned(data, offsets=file.offsets, end=file.end, **how)
 
 
-def _scanned(file: SegmentFile) -> tuple[Path, SegmentScan | LithifyError]:
-    try:
-        with reading(file.path), opened(file.path) as data:
-            how = {"cuts": file.cuts, "reads_records": file.reads_records}
-            return file.path, scanned(data, offsets=file.offsets, end=file.end, **how)
-    except LithifyError as error:
-        return file.path, error
+@dataclass(frozen=True, slots=True)
+class _Run:
+    run: Callable[[Any], Any]
 
+    def __call__(self, batches: Batches) -> Batches:
+        return in_worker(self._results)(batches)
 
-@in_worker
-def _scan(batches: Batches) -> Batches:
-    for task in _tasks(batches):
-        yield _row(_scanned(task))
+    def _results(self, batches: Batches) -> Batches:
+        for number, task in _tasks(batches):
+            try:
+                yield _row((number, self.run(task)))
+            except LithifyError as error:
+                yield _row((number, error))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +159,10 @@ class _Copy:
                 yield _row(result)
 
 
-def _frame(session: SparkSession, tasks: Sequence[object], sizes: Sequence[int]) -> DataFrame:
-    parts = spread(sizes, FULL_BYTES, session.sparkContext.defaultParallelism, least=LEAST_BYTES)
+def _frame(session: SparkSession, tasks: Sequence[object], sizes: Sequence[int] | None) -> DataFrame:
+    parts: Sequence[int] = range(len(tasks))
+    if sizes is not None:
+        parts = spread(sizes, FULL_BYTES, session.sparkContext.defaultParallelism, least=LEAST_BYTES)
     return placed_tasks(task_frame(session, parts, tasks), partitions(parts)).select(PAYLOAD)
 
 

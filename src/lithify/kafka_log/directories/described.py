@@ -1,4 +1,4 @@
-"""Log directories, and what is wrong with them, for people."""
+"""What is wrong with log directories and their files, for people: as errors that name them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lithify.errors import InvalidInputError, RefusedError
+from lithify.errors import DamagedError, InvalidInputError, RefusedError
+from lithify.kafka_log.batches.frames import BatchError
 from lithify.kafka_log.directories.checkpoints import CheckpointError
 from lithify.kafka_log.directories.folders import LogDirectory, log_directory
 from lithify.kafka_log.directories.tiered import TieredError
+
+NEEDS_WHOLE = "a cleaner needs whole logs: start the broker, which cuts or fetches it again"
 
 
 def directory_at(path: Path) -> LogDirectory:
@@ -34,3 +37,20 @@ def described(path: Path) -> Iterator[None]:
     except OSError as error:
         what = f"{error.filename or path}: {error.strerror or error}"
         raise InvalidInputError(what, hint="name a directory that log.dirs names, or a copy") from error
+
+
+@contextmanager
+def reading(path: Path, damaged: str = NEEDS_WHOLE) -> Iterator[None]:
+    """Raises what is wrong with a segment as `DamagedError` or `InvalidInputError`; `damaged` is what to do then."""
+    try:
+        yield
+    except BatchError as error:
+        raise DamagedError(
+            f"{path}, byte {error.position}: {error.what}",
+            hint=f"start again, if the file has changed; else {damaged}",
+        ) from error
+    except OSError as error:
+        raise InvalidInputError(
+            f"{path}: {error.strerror or error}",
+            hint="every machine that runs tasks has to be able to read the directories",
+        ) from error

@@ -1,0 +1,120 @@
+"""What a round over the files of a log reads and replaces, by the rules of Kafka's cleaner.
+
+    segments   0 ── 1000 ── 2000 ── 3000 ── 4000 active
+    clean      ╰───────────╯╰ dirty ╯│
+                            first     end: what is above is neither changed nor asked for winners
+    groups     [ 0 + 1000 ]  [ 2000 ]      neighbours that fit into segment.bytes become one segment
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from lithify.kafka_log.cleaning.clean_settings import CleanSettings
+from lithify.kafka_log.cleaning.producers import LastBatch
+from lithify.kafka_log.scanned_log import ScannedLog
+from lithify.kafka_log.segment_scan import SegmentScan
+from lithify.kafka_log.transactions import open_before
+
+ACTIVE: Final = "active segment"
+STABLE: Final = "last stable offset"
+REPLICATED: Final = "high watermark"
+LAG: Final = "min.compaction.lag.ms"
+_LARGEST_DELTA: Final = 2**31 - 1
+
+
+@dataclass(slots=True)
+class SegmentFacts:
+    """What a plan has to know of a segment and its files; sizes in bytes."""
+
+    path: Path
+    base_offset: int
+    scan: SegmentScan
+    size: int
+    index_size: int
+    time_index_size: int
+    modified_ns: int
+    newest_ms: int = -1
+    """The largest timestamp of its batches."""
+    producers: dict[int, LastBatch] = field(default_factory=dict)
+    has_old_messages: bool = False
+    """Whether some are of the versions 0 or 1."""
+
+    @property
+    def largest_timestamp_ms(self) -> int:
+        return self.newest_ms if self.newest_ms >= 0 else self.modified_ns // 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class CleanPlan:
+    """Offsets of a round, the groups of segments that it replaces, and by segment the transactions open before it."""
+
+    first_dirty: int
+    end: int
+    limited_by: str
+    groups: tuple[tuple[SegmentFacts, ...], ...] = ()
+    open_before: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
+
+    @property
+    def segments(self) -> tuple[SegmentFacts, ...]:
+        return tuple(segment for group in self.groups for segment in group)
+
+
+def clean_plan(log: ScannedLog, segments: Sequence[SegmentFacts], settings: CleanSettings, now_ms: int) -> CleanPlan:
+    """The plan for a log whose `segments` are in order; without groups where nothing is dirty below the end.
+
+    A segment that contains the first dirty offset is read from its beginning, which removes no less.
+    """
+    bases = [segment.base_offset for segment in segments]
+    noted = log.folder.first_dirty
+    first_dirty = log.start_offset if noted is None or not log.start_offset <= noted <= log.end_offset else noted
+    limits = [
+        (bases[-1], ACTIVE),
+        (log.stable_end, STABLE),
+        (log.folder.replicated_to or 0, REPLICATED),
+        *_lag_limit(segments[:-1], first_dirty, settings, now_ms),
+    ]
+    limit, limited_by = min(limits)
+    end = max((base for base in bases if base <= limit), default=bases[0])
+    if end <= first_dirty:
+        return CleanPlan(first_dirty, first_dirty, limited_by)
+    below = [segment for segment in segments if segment.base_offset < end]
+    opens = zip(bases, open_before(segment.scan.transactions for segment in segments), strict=True)
+    first = max(base for base in bases if base <= max(first_dirty, bases[0]))
+    return CleanPlan(first, end, limited_by, tuple(_groups(below, end, settings)), dict(opens))
+
+
+def _lag_limit(
+    segments: Sequence[SegmentFacts], first_dirty: int, settings: CleanSettings, now_ms: int
+) -> list[tuple[int, str]]:
+    lag_ms = settings.min_compaction_lag_ms
+    ends = [segment.base_offset for segment in segments[1:]]
+    for segment, end in zip(segments, [*ends, None], strict=True):
+        is_dirty = end is None or end > first_dirty
+        if lag_ms > 0 and is_dirty and segment.largest_timestamp_ms > now_ms - lag_ms:
+            return [(segment.base_offset, LAG)]
+    return []
+
+
+def _groups(
+    segments: Sequence[SegmentFacts], end: int, settings: CleanSettings
+) -> list[tuple[SegmentFacts, ...]]:
+    """Neighbours whose files together have at most the sizes that the topic allows for one segment."""
+    limits = (settings.segment_bytes, settings.segment_index_bytes, settings.segment_index_bytes)
+    groups = list[list[SegmentFacts]]()
+    sums = (0, 0, 0)
+    ends = [*(segment.base_offset for segment in segments[1:]), end]
+    for segment, next_base in zip(segments, ends, strict=True):
+        sizes = (segment.size, segment.index_size, segment.time_index_size)
+        together = tuple(a + b for a, b in zip(sums, sizes, strict=True))
+        fits = all(a <= most for a, most in zip(together, limits, strict=True))
+        if groups and fits and (not segment.size or next_base - 1 - groups[-1][0].base_offset <= _LARGEST_DELTA):
+            groups[-1].append(segment)
+            sums = together
+        else:
+            groups.append([segment])
+            sums = sizes
+    return [tuple(group) for group in groups]

@@ -1,0 +1,32 @@
+"""A segment read once for the plan of a round."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lithify.kafka_log.batches.header import BatchHeader
+from lithify.kafka_log.cleaning.clean_plan import SegmentFacts
+from lithify.kafka_log.cleaning.producers import note_batch
+from lithify.kafka_log.segment_scan import SegmentScan, scanned
+
+
+def facts_of(path: Path, *, cuts: bool) -> SegmentFacts:
+    """Raises `OSError`; what is damaged is in its scan."""
+    status = path.stat()
+    sizes = (_size(path.with_suffix(suffix)) for suffix in (".index", ".timeindex"))
+    facts = SegmentFacts(path, int(path.stem), SegmentScan(), status.st_size, *sizes, status.st_mtime_ns)
+
+    def note(header: BatchHeader | None) -> None:
+        if header is None:
+            facts.has_old_messages = True
+            return
+        facts.newest_ms = max(facts.newest_ms, header.max_timestamp)
+        note_batch(facts.producers, header)
+
+    with path.open("rb") as file:
+        facts.scan = scanned(file, cuts=cuts, told=note)
+    return facts
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

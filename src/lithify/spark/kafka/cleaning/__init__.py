@@ -1,0 +1,1 @@
+"""Rounds over the log directories of brokers that do not run."""
