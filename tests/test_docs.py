@@ -295,6 +295,7 @@ def printed_of_other_places() -> dict[str, tuple[type, ...]]:
     from lithify.reports.jobs import StandingJobInfo
     from lithify.reports.pulsar import leftovers, rounds
     from lithify.reports.replicas.status import ReplicaInfo, ReplicaStatus
+    from lithify.reports.rounds import cleaned_logs
     from lithify.service.snapshot.consumer_narration import FollowedLog, KafkaNote
 
     return {
@@ -307,6 +308,7 @@ def printed_of_other_places() -> dict[str, tuple[type, ...]]:
         "hydrate": (HydrateReport, FollowedLog, KafkaNote),
         "kafka ingest": (ingest.IngestBatch, ingest.IngestedLog, ingest.MissedRange, ingest.IngestNote),
         "kafka publish": (PublishReport, PublishedLog, TranslatedPosition, KafkaNote),
+        "kafka clean": (cleaned_logs.CleanReport, cleaned_logs.CleanedLog),
         "kafka promote": (ingest.CopyPromoteReport,),
         "pulsar ingest": (ingest.IngestedEntries,),
         "pulsar compact": (rounds.PartitionReport, rounds.TopicRoundReport, rounds.PartitionPlan, rounds.EntryPlace),

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from lithify.kafka_log.cleaning.clean_settings import clean_settings
-from lithify.kafka_log.cleaning.directory_cleaner import CleanRequest, DirectoryCleaner
+from lithify.kafka_log.cleaning.directory_cleaner import DirectoryCleaner
+from lithify.kafka_log.cleaning.log_round import CleanRequest
 from support.kafka.log_files import TasksHere, batches_in, check_indexes, latest_in, write_stage
 
 DATA = Path(__file__).parent / "data"
@@ -20,8 +21,8 @@ CLEANERS = ("delete.retention.ms", "min.compaction.lag.ms", "segment.bytes")
 EXPIRED = {
     ("fuzz_1", 1): [27],
 }
-"""By case and round: empty batches of producers that have been silent for a day, as far as their records tell. The broker
-had not looked yet; one that starts forgets them."""
+"""By case and round: empty batches of producers that have been silent for a day, as far as their records tell. The
+broker had not looked yet; one that starts forgets them."""
 
 
 @pytest.mark.parametrize(("name", "number"), ROUNDS)
@@ -34,7 +35,9 @@ def test_what_is_left_is_what_kafka_left(name: str, number: int, tmp_path: Path)
     settings = clean_settings({"cleanup.policy": "compact", **config})
     latest = latest_in(folder)
     now_ms = _clock(before, after, settings.delete_retention_ms)
-    cleaner = DirectoryCleaner(TasksHere(tmp_path / "scratch"), CleanRequest(tmp_path / "data", ["t"], settings, now_ms))
+    cleaner = DirectoryCleaner(
+        TasksHere(tmp_path / "scratch"), CleanRequest(tmp_path / "data", ["t"], settings, now_ms)
+    )
     (log,) = cleaner.clean().logs
     assert log.error is None
     assert log.end == after["cleaner_checkpoint"]

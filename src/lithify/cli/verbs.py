@@ -151,6 +151,7 @@ def group_group() -> None:
     verbs={
         "ingest": "kafka.ingest:ingest",
         "import": "kafka.importing:import_",
+        "clean": "kafka.clean:clean",
         "publish": "kafka.publish:publish",
         "hydrate": "kafka.hydrate:hydrate",
         "promote": "kafka.promote:promote",

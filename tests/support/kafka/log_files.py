@@ -17,7 +17,7 @@ from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.columnar.segment.dead_records import DeadPositions
 from lithify.kafka_log.batches.codecs import NAMES, compressed
-from lithify.kafka_log.batches.decoding import EndKind, header_of, records_of, transaction_end_of
+from lithify.kafka_log.batches.decoding import EndKind, header_of, transaction_end_of
 from lithify.kafka_log.batches.encoding import record_bytes
 from lithify.kafka_log.batches.frames import frames_of
 from lithify.kafka_log.batches.header import DELETE_HORIZON, BatchHeader, attributes_of
@@ -212,4 +212,3 @@ def _record(one: Mapping[str, Any]) -> LegacyRecord:
 
 def _header(one: Any) -> tuple[str, str | None]:
     return (one["key"], one.get("value_b64")) if isinstance(one, dict) else tuple(one)
-

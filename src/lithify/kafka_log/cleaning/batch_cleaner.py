@@ -1,12 +1,12 @@
 """What a cleaner leaves of a batch, by the rules of Kafka's own.
 
-    all records stay           the batch, byte for byte
-    some stay                  the same header: first and last offset, sequence, epoch, codec
-    none stays                 nothing, unless it is the last batch of a producer or of the round: then its header
-    aborted                    no record stays
-    tombstones stay            for delete.retention.ms, counted from the first round that met them: that one writes the
-                               time at which they may go into the batch (KIP-534)
-    marker                     stays while its transaction has a batch; then the same time is written into it
+all records stay           the batch, byte for byte
+some stay                  the same header: first and last offset, sequence, epoch, codec
+none stays                 nothing, unless it is the last batch of a producer or of the round: then its header
+aborted                    no record stays
+tombstones stay            for delete.retention.ms, counted from the first round that met them: that one writes the
+                           time at which they may go into the batch (KIP-534)
+marker                     stays while its transaction has a batch; then the same time is written into it
 """
 
 from __future__ import annotations
@@ -59,11 +59,8 @@ class BatchCleaner:
         self.aborted: list[AbortedEntry] = []
         self._rules, self._open, self._records = rules, dict(open_before), AbortedRecords(rules.aborted)
 
-    def cleaned(
-        self, frame: Frame, header: BatchHeader, stays: Callable[[KafkaRecord], bool]
-    ) -> CleanedBatch | None:
-        """What is left of a batch, None for nothing; `stays` is asked of records that have a key. Raises `BatchError`.
-        """
+    def cleaned(self, frame: Frame, header: BatchHeader, stays: Callable[[KafkaRecord], bool]) -> CleanedBatch | None:
+        """What is left of a batch, None for nothing; `stays` is asked of records with a key. Raises `BatchError`."""
         needless = self._is_needless(frame, header)
         goes = needless and (not header.is_control or self._is_due(header))
         records = [] if goes else records_of(frame, header)

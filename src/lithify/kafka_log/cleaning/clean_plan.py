@@ -1,9 +1,9 @@
 """What a round over the files of a log reads and replaces, by the rules of Kafka's cleaner.
 
-    segments   0 ── 1000 ── 2000 ── 3000 ── 4000 active
-    clean      ╰───────────╯╰ dirty ╯│
-                            first     end: what is above is neither changed nor asked for winners
-    groups     [ 0 + 1000 ]  [ 2000 ]      neighbours that fit into segment.bytes become one segment
+segments   0 ── 1000 ── 2000 ── 3000 ── 4000 active
+clean      ╰───────────╯╰ dirty ╯│
+                        first     end: what is above is neither changed nor asked for winners
+groups     [ 0 + 1000 ]  [ 2000 ]      neighbours that fit into segment.bytes become one segment
 """
 
 from __future__ import annotations
@@ -99,9 +99,7 @@ def _lag_limit(
     return []
 
 
-def _groups(
-    segments: Sequence[SegmentFacts], end: int, settings: CleanSettings
-) -> list[tuple[SegmentFacts, ...]]:
+def _groups(segments: Sequence[SegmentFacts], end: int, settings: CleanSettings) -> list[tuple[SegmentFacts, ...]]:
     """Neighbours whose files together have at most the sizes that the topic allows for one segment."""
     limits = (settings.segment_bytes, settings.segment_index_bytes, settings.segment_index_bytes)
     groups = list[list[SegmentFacts]]()

@@ -1,0 +1,243 @@
+"""A round over the files of one log.
+
+scans ─► plan ─► key pass ─► groups copied, some at once ─► swapped in, in order
+                             ╰────── until no group is left ──────────────────╯
+"""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from lithify.columnar.segment.dead_records import DeadPositions
+from lithify.errors import DamagedError, InsufficientSpaceError, InvalidInputError, RefusedError
+from lithify.kafka_log.cleaning.batch_cleaner import CleanRules
+from lithify.kafka_log.cleaning.clean_plan import CleanPlan, SegmentFacts, clean_plan
+from lithify.kafka_log.cleaning.clean_settings import CleanSettings
+from lithify.kafka_log.cleaning.group_cleaner import CleanedGroup, GroupSource, SegmentGroup, cleaned_group
+from lithify.kafka_log.cleaning.producers import LastBatches, active_producers
+from lithify.kafka_log.cleaning.segment_facts import facts_of
+from lithify.kafka_log.cleaning.segment_keys import MOST_SEGMENTS, KeysOfFile, SegmentKeys
+from lithify.kafka_log.cleaning.swapping import Files, has_leftovers, recover, swap_in
+from lithify.kafka_log.directories.described import reading
+from lithify.kafka_log.directories.folders import LogFolder
+from lithify.kafka_log.directories.segment_names import segment_names
+from lithify.kafka_log.scanned_log import ScannedLog, ScannedSegment, is_checked, scanned_log
+from lithify.ports.engine import Progress
+from lithify.reports.rounds.cleaned_logs import CleanedLog
+
+PHASE = "clean"
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class CleanerTasks(Protocol):
+    """What does the work of a round, such as Spark."""
+
+    slots: int
+    """Tasks that run at once."""
+
+    def run(self, function: Callable[[T], R], tasks: Sequence[T], *, once: bool = False) -> list[R]:
+        """What the function returns for each, in this order; it may be called `once` for a task.
+
+        Raises the first error of one of them.
+        """
+        ...
+
+    def dead(self, files: Sequence[KeysOfFile]) -> Mapping[int, DeadPositions]:
+        """The key pass: by number of the segment, the offsets in it of records that lose.
+
+        Raises `DamagedError` or `EngineError`.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CleanRequest:
+    """What to clean, and how."""
+
+    path: Path
+    topics: Collection[str]
+    settings: CleanSettings
+    now_ms: int
+    dry_run: bool = False
+    after_crash: bool = False
+
+
+class LogRound:
+    """The round of one log; `report` is what it has done so far. `progress` gets groups of segments."""
+
+    def __init__(
+        self, tasks: CleanerTasks, request: CleanRequest, progress: Progress, folder: LogFolder, files: Files
+    ) -> None:
+        self.report = CleanedLog(folder.topic, folder.partition)
+        self._folder, self._request, self._tasks = folder, request, tasks
+        self._files, self._progress = files, progress
+
+    def run(self, *, was_shut_down: bool) -> None:
+        """Raises `LithifyError` or `OSError`."""
+        request, files = self._request, self._files
+        if has_leftovers(files.names()):
+            if request.dry_run:
+                raise RefusedError(
+                    f"{files.path}: a cleaner was ended in it before it was done",
+                    hint="run it without a dry run, which first completes that as a broker does that starts",
+                )
+            with reading(files.path):
+                recover(files)
+        log, facts = self._scanned(was_shut_down=was_shut_down)
+        plan = clean_plan(log, facts, request.settings, request.now_ms)
+        self.report = replace(self.report, first_dirty=plan.first_dirty, end=plan.end, limited_by=plan.limited_by)
+        if not plan.groups:
+            return
+        dead = self._dead(plan, log)
+        last = active_producers((one.producers for one in facts), request.now_ms)
+        groups = [self._group(group, plan, log, dead, last) for group in plan.groups]
+        self.report = replace(self.report, segments_in=len(plan.segments))
+        for some in _waves(plan, groups, self._tasks.slots, files.path):
+            for cleaned, group in zip(self._copied(some), some, strict=True):
+                if not request.dry_run:
+                    bases = [source.base_offset for source in group.sources]
+                    swap_in(files, cleaned.base_offset, cleaned.suffixes, bases)
+                self._add(cleaned)
+                self._progress(PHASE, self.report.segments_out, len(groups))
+
+    def _scanned(self, *, was_shut_down: bool) -> tuple[ScannedLog, list[SegmentFacts]]:
+        """Raises `DamagedError` for a log that a broker would cut, or not clean."""
+        folder = self._folder
+        segments = segment_names(path.name for path in folder.path.iterdir()).segments
+        if not segments:
+            raise InvalidInputError(f"{folder.path}: it has no segments", hint="name what log.dirs names")
+        cuts = is_checked([*segments], folder.recovery_point, was_shut_down=was_shut_down)
+        files = [SegmentToRead(folder.path / name, cut) for name, cut in zip(segments.values(), cuts, strict=True)]
+        facts = self._tasks.run(facts_of_file, files)
+        scanned = [
+            ScannedSegment(file.path, fact.base_offset, fact.scan, file.cuts)
+            for file, fact in zip(files, facts, strict=True)
+        ]
+        log = scanned_log(folder, scanned)
+        damage = [*log.damage, *([log.cut] if log.cut is not None and len(log.segments) < len(scanned) else [])]
+        if damage:
+            raise DamagedError(
+                f"{damage[0]}", hint="a cleaner needs whole logs: start the broker, which cuts or fetches it again"
+            )
+        if old := [fact.path for fact in facts[:-1] if fact.has_old_messages]:
+            raise RefusedError(
+                f"{old[0]}: it has messages of the time before Kafka 0.11",
+                hint="let the broker clean it, or copy it into the lake with `lithify kafka import`",
+            )
+        if len(facts) > MOST_SEGMENTS:
+            raise RefusedError(f"{folder.path}: it has {len(facts)} segments; at most {MOST_SEGMENTS} can be cleaned")
+        return log, facts
+
+    def _dead(self, plan: CleanPlan, log: ScannedLog) -> Mapping[int, DeadPositions]:
+        """By base offset, the records of each segment that lose."""
+        files = [
+            KeysOfFile(segment.path, self._keys(number, segment, log), segment.base_offset >= plan.first_dirty)
+            for number, segment in enumerate(plan.segments)
+        ]
+        dead = self._tasks.dead(files)
+        return {file.keys.base_offset: dead[number] for number, file in enumerate(files)}
+
+    def _keys(self, number: int, segment: SegmentFacts, log: ScannedLog) -> SegmentKeys:
+        start, scan = segment.base_offset, segment.scan
+        aborted = log.transactions.aborted_in(start, scan.end_offset or start)
+        return SegmentKeys(number, start, scan.whole_bytes, aborted, self._request.now_ms)
+
+    def _group(
+        self,
+        group: Sequence[SegmentFacts],
+        plan: CleanPlan,
+        log: ScannedLog,
+        dead: Mapping[int, DeadPositions],
+        last: LastBatches,
+    ) -> SegmentGroup:
+        settings, start, end = self._request.settings, group[0].base_offset, group[-1].scan.end_offset or plan.end
+        near = {
+            producer_id: batch
+            for producer_id, batch in last.items()
+            if batch.data_offset is None or start <= batch.data_offset < end
+        }
+        aborted = log.transactions.aborted_in(start, end)
+        rules = CleanRules(self._request.now_ms, settings.delete_retention_ms, plan.end, near, aborted)
+        sources = (GroupSource(s.path, s.base_offset, s.scan.whole_bytes, dead[s.base_offset]) for s in group)
+        return SegmentGroup(
+            tuple(sources),
+            rules,
+            plan.open_before[start],
+            settings.index_interval_bytes,
+            group[-1].modified_ns,
+            writes=not self._request.dry_run,
+        )
+
+    def _copied(self, groups: Sequence[SegmentGroup]) -> list[CleanedGroup]:
+        try:
+            return self._tasks.run(copied_group, groups, once=not self._request.dry_run)
+        except Exception:
+            if not self._request.dry_run:
+                recover(self._files)
+            raise
+
+    def _add(self, group: CleanedGroup) -> None:
+        report = self.report
+        self.report = replace(
+            report,
+            segments_out=report.segments_out + 1,
+            records_in=report.records_in + group.records_in,
+            records_out=report.records_out + group.records_out,
+            bytes_in=report.bytes_in + group.bytes_in,
+            bytes_out=report.bytes_out + group.bytes_out,
+            changed=not self._request.dry_run,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentToRead:
+    """`cuts`: a broker that starts would cut it at its first damaged batch."""
+
+    path: Path
+    cuts: bool
+
+
+def facts_of_file(file: SegmentToRead) -> SegmentFacts:
+    """A task. Raises `InvalidInputError`."""
+    with reading(file.path):
+        return facts_of(file.path, cuts=file.cuts)
+
+
+def copied_group(group: SegmentGroup) -> CleanedGroup:
+    """A task. Raises `DamagedError`, `InvalidInputError` or `InsufficientSpaceError`."""
+    folder = group.sources[0].path.parent
+    with reading(folder), _writing(folder):
+        return cleaned_group(group)
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise InsufficientSpaceError(
+            f"{folder}: no space is left for a cleaned segment",
+            hint="free space for one segment on that disk; logs are complete, and the next run goes on",
+        ) from error
+
+
+def _waves(
+    plan: CleanPlan, groups: Sequence[SegmentGroup], slots: int, folder: Path
+) -> Iterator[Sequence[SegmentGroup]]:
+    """Groups in order, as many at once as there are slots, and space for what they are made of, but at least one."""
+    left = list(zip(groups, (sum(s.size for s in group) for group in plan.groups), strict=True))
+    while left:
+        free = shutil.disk_usage(folder).free
+        some = [left.pop(0)]
+        while left and len(some) < slots and sum(size for _, size in some) + left[0][1] <= free:
+            some.append(left.pop(0))
+        yield [group for group, _ in some]
