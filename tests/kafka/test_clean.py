@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import SparkSession
 
-from lithify.api.kafka_files import clean_log_directory
+from lithify.api.kafka_files.cleaning import clean_log_directory
 from lithify.errors import RefusedError
 from lithify.kafka_log.directories.checkpoints import RECOVERY_POINT, REPLICATED, offsets_in, with_offset
 from lithify.model.record import Record
@@ -32,7 +32,7 @@ CONFIG = {"cleanup.policy": "compact"}
 @pytest.fixture(scope="module")
 def own_broker() -> Iterator[KafkaBroker]:
     """One that can be stopped."""
-    with a_broker() as broker:
+    with a_broker(replica_high_watermark_checkpoint_interval_ms="200") as broker:
         yield broker
 
 
@@ -74,6 +74,10 @@ def twin_of(log: LiveLog, name: str) -> Path:
         text = (data / checkpoint).read_text()
         (data / checkpoint).write_text(with_offset(text, name, 0, offsets_in(text)[log.name, 0]))
     return data / f"{name}-0"
+
+
+def replicated_to(broker: KafkaBroker, topic: str) -> int | None:
+    return offsets_in((broker.data / REPLICATED).read_text()).get((topic, 0))
 
 
 def by_time(broker: KafkaBroker, topic: str, times: Sequence[int]) -> list[int]:
@@ -145,3 +149,15 @@ def test_a_broker_serves_what_is_left_and_goes_on(own_broker: KafkaBroker, sessi
     log.clean()
     assert {record.key: record for record in served(log)} == latest
     assert len(served(log)) < len(oracle) + 4
+    log.append(values("killed", *"ab", "-e"))
+    log.roll()
+    before = served(log)
+    wait_until(lambda: replicated_to(broker, log.name) == broker.log_start_and_end(log.name)[1], "not noted", 30)
+    broker.kill()
+    with pytest.raises(RefusedError, match="not stopped in order"):
+        clean_log_directory(broker.data, [log.name], CONFIG, spark=session)
+    (cleaned,) = clean_log_directory(broker.data, [log.name], CONFIG, after_crash=True, spark=session).logs
+    assert cleaned.error is None and cleaned.changed
+    broker.start()
+    assert {record.key: record for record in served(log)} == {record.key: record for record in before}
+    assert len(served(log)) < len(before)

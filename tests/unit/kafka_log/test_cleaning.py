@@ -234,3 +234,27 @@ def test_nothing_beyond_the_high_watermark_is_cleaned(folder: Path) -> None:
     log = log_of(clean(folder))
     assert (log.end, log.limited_by) == (int(second.stem), "high watermark")
     assert second.exists()
+
+
+def test_an_active_segment_is_never_cleaned(folder: Path) -> None:
+    """Whether it is the only one, or empty."""
+    first, *others = sorted(folder.glob("*.log"))
+    for path in others:
+        path.unlink()
+    settings = replace(SMALL, min_compaction_lag_ms=1)
+    data = first.read_bytes()
+    for content in (data, b""):
+        first.write_bytes(content)
+        log = log_of(clean(folder, settings=settings))
+        assert not log.changed and log.end == log.first_dirty
+        assert first.read_bytes() == content
+
+
+def test_segments_are_grouped_by_their_sizes(folder: Path) -> None:
+    """And by those of their indexes."""
+    (folder / f"{0:020}.index").write_bytes(bytes(64))
+    names = sorted(path.name for path in folder.glob("*.log"))
+    assert log_of(clean(folder, dry_run=True, settings=replace(SMALL, segment_bytes=1))).segments_out == len(names) - 1
+    for index_bytes, segments in ((64, 1), (63, 2)):
+        settings = replace(SMALL, segment_bytes=2**30, segment_index_bytes=index_bytes)
+        assert log_of(clean(folder, dry_run=True, settings=settings)).segments_out == segments

@@ -24,7 +24,7 @@ from lithify.cli.terminal.progress import phase_progress
 @click.option("--topic", "topics", multiple=True, required=True, metavar="T", help="Clean this topic. Repeatable.")
 @parameters.pairs("--config", "A setting of these topics in Kafka; cleanup.policy is required. Repeatable.")
 @click.option("--dry-run", is_flag=True, help="Print what would be removed, and change nothing.")
-@click.option("--after-crash", is_flag=True, help="Clean also if the broker was not stopped in order.")
+@click.option("--after-crash", is_flag=True, help="Clean even if the broker was not stopped in order.")
 @parameters.task_memory
 @parameters.spark_conf
 def clean(invocation: Invocation, directory: Path, topics: tuple[str, ...], **given: Any) -> int:
@@ -45,7 +45,7 @@ def clean(invocation: Invocation, directory: Path, topics: tuple[str, ...], **gi
       lithify kafka clean /var/lib/kafka/data --topic orders \\
           --config cleanup.policy=compact --config delete.retention.ms=7d
     """
-    from lithify.api.kafka_files import clean_log_directory
+    from lithify.api.kafka_files.cleaning import clean_log_directory
 
     invocation.standing = "segments that were replaced are complete; the same command, or the broker, continues"
     with phase_progress(invocation.note) as progress:

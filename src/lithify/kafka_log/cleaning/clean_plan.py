@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -28,20 +29,23 @@ _LARGEST_DELTA: Final = 2**31 - 1
 
 @dataclass(slots=True)
 class SegmentFacts:
-    """What a plan has to know of a segment and its files; sizes in bytes."""
+    """What a plan has to know of a segment and its files; sizes are in bytes."""
 
     path: Path
     base_offset: int
     scan: SegmentScan
-    size: int
-    index_size: int
-    time_index_size: int
+    sizes: tuple[int, int, int]
+    """Of the segment, and its indexes of offsets and times."""
     modified_ns: int
     newest_ms: int = -1
     """The largest timestamp of its batches."""
     producers: dict[int, LastBatch] = field(default_factory=dict)
-    has_old_messages: bool = False
-    """Whether some are of the versions 0 or 1."""
+    is_of_old_versions: bool = False
+    """Whether some of it is of the versions 0 or 1."""
+
+    @property
+    def size(self) -> int:
+        return self.sizes[0]
 
     @property
     def largest_timestamp_ms(self) -> int:
@@ -75,7 +79,7 @@ def clean_plan(log: ScannedLog, segments: Sequence[SegmentFacts], settings: Clea
         (bases[-1], ACTIVE),
         (log.stable_end, STABLE),
         (log.folder.replicated_to or 0, REPLICATED),
-        *_lag_limit(segments[:-1], first_dirty, settings, now_ms),
+        *_lag_limit(segments, first_dirty, settings, now_ms),
     ]
     limit, limited_by = min(limits)
     end = max((base for base in bases if base <= limit), default=bases[0])
@@ -90,11 +94,10 @@ def clean_plan(log: ScannedLog, segments: Sequence[SegmentFacts], settings: Clea
 def _lag_limit(
     segments: Sequence[SegmentFacts], first_dirty: int, settings: CleanSettings, now_ms: int
 ) -> list[tuple[int, str]]:
-    lag_ms = settings.min_compaction_lag_ms
-    ends = [segment.base_offset for segment in segments[1:]]
-    for segment, end in zip(segments, [*ends, None], strict=True):
-        is_dirty = end is None or end > first_dirty
-        if lag_ms > 0 and is_dirty and segment.largest_timestamp_ms > now_ms - lag_ms:
+    youngest_ms = now_ms - settings.min_compaction_lag_ms
+    for segment, following in pairwise(segments):
+        is_dirty = following.base_offset > first_dirty
+        if settings.min_compaction_lag_ms > 0 and is_dirty and segment.largest_timestamp_ms > youngest_ms:
             return [(segment.base_offset, LAG)]
     return []
 
@@ -103,16 +106,15 @@ def _groups(segments: Sequence[SegmentFacts], end: int, settings: CleanSettings)
     """Neighbours whose files together have at most the sizes that the topic allows for one segment."""
     limits = (settings.segment_bytes, settings.segment_index_bytes, settings.segment_index_bytes)
     groups = list[list[SegmentFacts]]()
-    sums = (0, 0, 0)
+    sums: tuple[int, ...] = ()
     ends = [*(segment.base_offset for segment in segments[1:]), end]
     for segment, next_base in zip(segments, ends, strict=True):
-        sizes = (segment.size, segment.index_size, segment.time_index_size)
-        together = tuple(a + b for a, b in zip(sums, sizes, strict=True))
-        fits = all(a <= most for a, most in zip(together, limits, strict=True))
-        if groups and fits and (not segment.size or next_base - 1 - groups[-1][0].base_offset <= _LARGEST_DELTA):
+        together = tuple(a + b for a, b in zip(sums, segment.sizes, strict=True)) if groups else segment.sizes
+        fits = bool(groups) and all(size <= most for size, most in zip(together, limits, strict=True))
+        if fits and (not segment.size or next_base - 1 - groups[-1][0].base_offset <= _LARGEST_DELTA):
             groups[-1].append(segment)
             sums = together
         else:
             groups.append([segment])
-            sums = sizes
+            sums = segment.sizes
     return [tuple(group) for group in groups]

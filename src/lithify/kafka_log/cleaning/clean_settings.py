@@ -27,7 +27,7 @@ _NAMES: Final = {name.replace("_", "."): name for name in CleanSettings.__slots_
 
 
 def clean_settings(config: Mapping[str, str]) -> CleanSettings:
-    """Raises `RefusedError`, also if it is not given that the topics are compacted."""
+    """Raises `RefusedError`: for names, for values, and if it is not given that the topics are compacted."""
     policy = config.get(POLICY)
     if policy is None:
         raise RefusedError(

@@ -39,8 +39,10 @@ R = TypeVar("R")
 class CleanerTasks(Protocol):
     """What does the work of a round, such as Spark."""
 
-    slots: int
-    """Tasks that run at once."""
+    @property
+    def slots(self) -> int:
+        """Tasks that run at once."""
+        ...
 
     def run(self, function: Callable[[T], R], tasks: Sequence[T], *, once: bool = False) -> list[R]:
         """What the function returns for each, in this order; it may be called `once` for a task.
@@ -126,7 +128,7 @@ class LogRound:
             raise DamagedError(
                 f"{damage[0]}", hint="a cleaner needs whole logs: start the broker, which cuts or fetches it again"
             )
-        if old := [fact.path for fact in facts[:-1] if fact.has_old_messages]:
+        if old := [fact.path for fact in facts[:-1] if fact.is_of_old_versions]:
             raise RefusedError(
                 f"{old[0]}: it has messages of the time before Kafka 0.11",
                 hint="let the broker clean it, or copy it into the lake with `lithify kafka import`",

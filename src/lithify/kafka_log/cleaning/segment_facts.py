@@ -7,18 +7,19 @@ from pathlib import Path
 from lithify.kafka_log.batches.header import BatchHeader
 from lithify.kafka_log.cleaning.clean_plan import SegmentFacts
 from lithify.kafka_log.cleaning.producers import note_batch
+from lithify.kafka_log.cleaning.swapping import INDEX, TIME_INDEX
 from lithify.kafka_log.segment_scan import SegmentScan, scanned
 
 
 def facts_of(path: Path, *, cuts: bool) -> SegmentFacts:
     """Raises `OSError`; what is damaged is in its scan."""
     status = path.stat()
-    sizes = (_size(path.with_suffix(suffix)) for suffix in (".index", ".timeindex"))
-    facts = SegmentFacts(path, int(path.stem), SegmentScan(), status.st_size, *sizes, status.st_mtime_ns)
+    sizes = (status.st_size, _size(path.with_suffix(INDEX)), _size(path.with_suffix(TIME_INDEX)))
+    facts = SegmentFacts(path, int(path.stem), SegmentScan(), sizes, status.st_mtime_ns)
 
     def note(header: BatchHeader | None) -> None:
         if header is None:
-            facts.has_old_messages = True
+            facts.is_of_old_versions = True
             return
         facts.newest_ms = max(facts.newest_ms, header.max_timestamp)
         note_batch(facts.producers, header)

@@ -1,6 +1,6 @@
 """The Python API of the files of a Kafka broker that does not run.
 
-from lithify.api.kafka_files import clean_log_directory
+from lithify.api.kafka_files.cleaning import clean_log_directory
 
 report = clean_log_directory("/var/lib/kafka/data", ["orders"], {"cleanup.policy": "compact"})
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lithify.api.limits import DEFAULT_TASK_MEMORY, Size, run_limits
-from lithify.api.wiring.log_files import cleaned_directory
+from lithify.api.wiring.ingests import cleaned_directory
 from lithify.api.wiring.spark_choice import SparkChoice
 from lithify.ports.engine import START_SPARK, Progress
 
@@ -39,7 +39,7 @@ def clean_log_directory(  # noqa: PLR0913 - the flags of the verb, by name
     """A round of Kafka's own kind over all logs of these topics in a directory that `log.dirs` of a broker names.
 
     `config` are the settings of the topics by Kafka's names, with `cleanup.policy`. With `dry_run` it only finds out
-    what would be removed. `after_crash`: also if its broker was not stopped in order. A log that fails has its error
+    what would be removed. `after_crash`: even if its broker was not stopped in order. A log that fails has its error
     in the report. Raises `RefusedError`, `InvalidInputError` or `ConnectorError` if nothing can begin.
     """
     limits, choice = run_limits(task_memory), SparkChoice(spark, spark_conf or {}, partial(progress, START_SPARK))

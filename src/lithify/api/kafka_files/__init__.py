@@ -1,0 +1,1 @@
+"""The files of Kafka brokers that do not run."""
