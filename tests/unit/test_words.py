@@ -19,6 +19,7 @@ import lithify.kafka
 from lithify.api.gateways.standing_jobs import LakeStandingJobs
 from lithify.api.gateways.tokens import LakeTokens
 from lithify.api.groups import Group
+from lithify.api.kafka_files.cleaning import clean_log_directory
 from lithify.api.lake import Lake
 from lithify.api.pulsar import LiveTopic, client_config
 from lithify.api.replicas import LakeReplicas
@@ -153,6 +154,7 @@ def arguments() -> set[str]:
         *(member for kind in KINDS.values() for _, member in inspect.getmembers(kind, inspect.isfunction)),
         lithify.open,
         client_config,
+        clean_log_directory,
         lithify.hydration.hydrate,
         lithify.kafka.publish,
     ]

@@ -66,6 +66,7 @@ _UNNAMED = {"live": "live_topic", "name": "..."}
 KEYWORDS = {
     "--accept-loss": "accepts_loss=True",
     "--admin-url": "admin_url={}",
+    "--after-crash": "after_crash=True",
     "--allow-clock-jump": "allow_clock_jump=True",
     "--allow-unusual": "allow_unusual=True",
     "--below-compacted": "below_compacted=True",

@@ -131,7 +131,7 @@ class LogRound:
         if old := [fact.path for fact in facts[:-1] if fact.is_of_old_versions]:
             raise RefusedError(
                 f"{old[0]}: it has messages of the time before Kafka 0.11",
-                hint="let the broker clean it, or copy it into the lake with `lithify kafka import`",
+                hint="let the broker clean it, or import the directory into the lake",
             )
         if len(facts) > MOST_SEGMENTS:
             raise RefusedError(f"{folder.path}: it has {len(facts)} segments; at most {MOST_SEGMENTS} can be cleaned")
