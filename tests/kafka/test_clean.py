@@ -149,8 +149,15 @@ def test_a_broker_serves_what_is_left_and_goes_on(own_broker: KafkaBroker, sessi
     log.clean()
     assert {record.key: record for record in served(log)} == latest
     assert len(served(log)) < len(oracle) + 4
-    log.append(values("killed", *"ab", "-e"))
-    log.roll()
+
+
+@pytest.mark.timeout(300)
+def test_after_a_crash(own_broker: KafkaBroker, session: SparkSession) -> None:
+    broker = own_broker
+    log = LiveLog(broker, {}, time.time_ns() // 1_000_000)
+    for tag in ("first", "second", "third"):
+        log.append(values(tag, *"ab", "-e"))
+        log.roll()
     before = served(log)
     wait_until(lambda: replicated_to(broker, log.name) == broker.log_start_and_end(log.name)[1], "not noted", 30)
     broker.kill()
