@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import shutil
@@ -16,7 +17,10 @@ from typing import Any
 import pytest
 
 from lithify.errors import InvalidInputError, RefusedError
+from lithify.kafka_log.batches.decoding import header_of
+from lithify.kafka_log.batches.frames import frames_of
 from lithify.kafka_log.cleaning import log_round
+from lithify.kafka_log.cleaning.batch_cleaner import BatchCleaner, CleanRules
 from lithify.kafka_log.cleaning.clean_settings import clean_settings
 from lithify.kafka_log.cleaning.directory_cleaner import DirectoryCleaner
 from lithify.kafka_log.cleaning.log_round import CleanRequest
@@ -24,6 +28,7 @@ from lithify.kafka_log.cleaning.swapping import FolderFiles, recover
 from lithify.kafka_log.directories.checkpoints import offsets_in
 from lithify.kafka_log.directories.folders import CLEAN_SHUTDOWN
 from lithify.reports.rounds.cleaned_logs import CleanedLog, CleanReport
+from support.kafka.batches import batch
 from support.kafka.log_files import (
     TasksHere,
     batches_in,
@@ -258,3 +263,15 @@ def test_segments_are_grouped_by_their_sizes(folder: Path) -> None:
     for index_bytes, segments in ((64, 1), (63, 2)):
         settings = replace(SMALL, segment_bytes=2**30, segment_index_bytes=index_bytes)
         assert log_of(clean(folder, dry_run=True, settings=settings)).segments_out == segments
+
+
+def test_the_last_batch_of_a_round_stays_without_its_records() -> None:
+    """So that the log does not end before it."""
+    (frame,) = frames_of(io.BytesIO(batch(7, b"a", b"b")))
+    for end, left in ((9, True), (10, False)):
+        rules = CleanRules(0, 0, end, {}, ())
+        found = BatchCleaner(rules, {}).cleaned(frame, header_of(frame), lambda _record: False)
+        assert (found is not None) is left
+        if found is not None:
+            (empty,) = frames_of(io.BytesIO(found.data))
+            assert (header_of(empty).base_offset, header_of(empty).last_offset, header_of(empty).records) == (7, 8, 0)
