@@ -82,5 +82,5 @@ class CleanReport(Report):
         counted = change_of(sum(log.records_in for log in done), sum(log.records_out for log in done), "record")
         size = change(sum(log.bytes_in for log in done), sum(log.bytes_out for log in done), format_bytes)
         failed = f", {plural(len(self.failed), 'log')} FAILED" if self.failed else ""
-        would = ", as nothing was changed yet" if self.dry_run else ""
+        would = "; nothing was changed yet" if self.dry_run else ""
         return f"{self.directory}: {counted}, {size}{failed}{would}"
