@@ -19,8 +19,8 @@ from lithify.errors.defects import as_lithify_error
 from lithify.kafka_log.cleaning.log_round import CleanerTasks, CleanRequest, LogRound
 from lithify.kafka_log.cleaning.swapping import Files, FolderFiles
 from lithify.kafka_log.directories.checkpoints import CLEANER, with_offset
-from lithify.kafka_log.directories.described import described
-from lithify.kafka_log.directories.folders import LogFolder, held, log_directory
+from lithify.kafka_log.directories.described import described, directory_at
+from lithify.kafka_log.directories.folders import LogFolder, held
 from lithify.ports.engine import Progress
 from lithify.reports.rounds.cleaned_logs import CleanedLog, CleanReport
 
@@ -42,10 +42,11 @@ class DirectoryCleaner:
     def _clean(self) -> CleanReport:
         request = self.request
         _check_owner(request.path)
+        _chosen(request, directory_at(request.path).folders)  # else a lock is left in a directory of something else
         with held(request.path) as is_held:
             if not is_held:
                 raise RefusedError(f"{request.path} is in use by a broker", hint="stop the broker first")
-            directory = log_directory(request.path)
+            directory = directory_at(request.path)
             folders = _chosen(request, directory.folders)
             if not directory.was_shut_down and not request.after_crash:
                 raise RefusedError(
@@ -93,6 +94,8 @@ def _chosen(request: CleanRequest, folders: Sequence[LogFolder]) -> list[LogFold
         own = [folder for folder in folders if folder.topic == topic]
         if not own:
             raise InvalidInputError(f"{request.path} has no log of a topic {topic}", hint="name what log.dirs names")
+        if tiered := [folder.path for folder in own if folder.tiered]:
+            raise RefusedError(f"{tiered[0]}: {topic} has segments in tiered storage, which nothing cleans")
         if own[0].is_internal:
             raise RefusedError(f"{topic} is a topic of Kafka itself, whose brokers have rules of their own for it")
     return sorted(

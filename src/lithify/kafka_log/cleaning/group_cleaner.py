@@ -17,19 +17,20 @@ from typing import BinaryIO
 from lithify.columnar.files.replaced import sync_folder
 from lithify.columnar.segment.dead_records import DeadPositions
 from lithify.kafka_log.batches.decoding import KafkaRecord, header_of
-from lithify.kafka_log.batches.frames import frames_of
+from lithify.kafka_log.batches.frames import WholePart, frames_in
 from lithify.kafka_log.cleaning.batch_cleaner import BatchCleaner, CleanRules
 from lithify.kafka_log.cleaning.segment_index import SegmentIndex, aborted_index
 from lithify.kafka_log.cleaning.swapping import CLEANED, INDEX, LOG, TIME_INDEX, TRANSACTION_INDEX, named
+from lithify.kafka_log.directories.files import opened
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSource:
-    """A segment, whole up to `whole_bytes`, and its records that lose."""
+    """A segment, the part of it that was scanned, and its records that lose."""
 
     path: Path
     base_offset: int
-    whole_bytes: int
+    whole: WholePart
     dead: DeadPositions
 
     def stays(self, record: KafkaRecord) -> bool:
@@ -73,7 +74,7 @@ def cleaned_group(group: SegmentGroup) -> CleanedGroup:
     with ExitStack() as stack:
         log = stack.enter_context(_new(folder / named(group.base_offset, LOG, CLEANED))) if group.writes else None
         for source in group.sources:
-            with source.path.open("rb") as file:
+            with opened(source.path) as file:
                 _clean_into(log, source, file, cleaner, index, result)
         if log is not None:
             _sync(log)
@@ -101,7 +102,7 @@ def _clean_into(
     index: SegmentIndex,
     result: CleanedGroup,
 ) -> None:
-    for frame in frames_of(file, end=source.whole_bytes):
+    for frame in frames_in(file, source.whole):
         header = header_of(frame)
         result.records_in += header.records
         result.bytes_in += len(frame.data)

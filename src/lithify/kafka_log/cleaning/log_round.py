@@ -24,9 +24,9 @@ from lithify.kafka_log.cleaning.producers import LastBatches, active_producers
 from lithify.kafka_log.cleaning.segment_facts import facts_of
 from lithify.kafka_log.cleaning.segment_keys import MOST_SEGMENTS, KeysOfFile, SegmentKeys
 from lithify.kafka_log.cleaning.swapping import Files, has_leftovers, recover, swap_in
-from lithify.kafka_log.directories.described import reading
+from lithify.kafka_log.directories.described import NEEDS_WHOLE, reading
 from lithify.kafka_log.directories.folders import LogFolder
-from lithify.kafka_log.directories.segment_names import segment_names
+from lithify.kafka_log.directories.segment_names import offsets_of, segment_names
 from lithify.kafka_log.scanned_log import ScannedLog, ScannedSegment, is_checked, scanned_log
 from lithify.ports.engine import Progress
 from lithify.reports.rounds.cleaned_logs import CleanedLog
@@ -84,6 +84,7 @@ class LogRound:
     def run(self, *, was_shut_down: bool) -> None:
         """Raises `LithifyError` or `OSError`."""
         request, files = self._request, self._files
+        _check_links(self._folder.path)
         if has_leftovers(files.names()):
             if request.dry_run:
                 raise RefusedError(
@@ -116,18 +117,17 @@ class LogRound:
         if not segments:
             raise InvalidInputError(f"{folder.path}: it has no segments", hint="name what log.dirs names")
         cuts = is_checked([*segments], folder.recovery_point, was_shut_down=was_shut_down)
-        files = [SegmentToRead(folder.path / name, cut) for name, cut in zip(segments.values(), cuts, strict=True)]
+        told = zip(segments.values(), offsets_of([*segments]), cuts, strict=True)
+        files = [SegmentToRead(folder.path / name, offsets, cut) for name, offsets, cut in told]
         facts = self._tasks.run(facts_of_file, files)
         scanned = [
             ScannedSegment(file.path, fact.base_offset, fact.scan, file.cuts)
             for file, fact in zip(files, facts, strict=True)
         ]
         log = scanned_log(folder, scanned)
-        damage = [*log.damage, *([log.cut] if log.cut is not None and len(log.segments) < len(scanned) else [])]
-        if damage:
-            raise DamagedError(
-                f"{damage[0]}", hint="a cleaner needs whole logs: start the broker, which cuts or fetches it again"
-            )
+        loses = log.cut is not None and (was_shut_down or len(log.segments) < len(scanned))
+        if damage := [*log.damage, *([log.cut] if loses else [])]:
+            raise DamagedError(f"{damage[0]}", hint=NEEDS_WHOLE)
         if old := [fact.path for fact in facts[:-1] if fact.is_of_old_versions]:
             raise RefusedError(
                 f"{old[0]}: it has messages of the time before Kafka 0.11",
@@ -149,7 +149,7 @@ class LogRound:
     def _keys(self, number: int, segment: SegmentFacts, log: ScannedLog) -> SegmentKeys:
         start, scan = segment.base_offset, segment.scan
         aborted = log.transactions.aborted_in(start, scan.end_offset or start)
-        return SegmentKeys(number, start, scan.whole_bytes, aborted, self._request.now_ms)
+        return SegmentKeys(number, start, scan.whole, aborted, self._request.now_ms)
 
     def _group(
         self,
@@ -167,7 +167,7 @@ class LogRound:
         }
         aborted = log.transactions.aborted_in(start, end)
         rules = CleanRules(self._request.now_ms, settings.delete_retention_ms, plan.end, near, aborted)
-        sources = (GroupSource(s.path, s.base_offset, s.scan.whole_bytes, dead[s.base_offset]) for s in group)
+        sources = (GroupSource(s.path, s.base_offset, s.scan.whole, dead[s.base_offset]) for s in group)
         return SegmentGroup(
             tuple(sources),
             rules,
@@ -203,13 +203,14 @@ class SegmentToRead:
     """`cuts`: a broker that starts would cut it at its first damaged batch."""
 
     path: Path
+    offsets: range
     cuts: bool
 
 
 def facts_of_file(file: SegmentToRead) -> SegmentFacts:
     """A task. Raises `InvalidInputError`."""
     with reading(file.path):
-        return facts_of(file.path, cuts=file.cuts)
+        return facts_of(file.path, file.offsets, cuts=file.cuts)
 
 
 def copied_group(group: SegmentGroup) -> CleanedGroup:
@@ -217,6 +218,16 @@ def copied_group(group: SegmentGroup) -> CleanedGroup:
     folder = group.sources[0].path.parent
     with reading(folder), _writing(folder):
         return cleaned_group(group)
+
+
+def _check_links(folder: Path) -> None:
+    """What a link leads to may be in other hands, whose lock this is not."""
+    for path in (folder, *sorted(folder.iterdir())):
+        if path.is_symlink():
+            raise RefusedError(
+                f"{path} is a link, which is left as it is",
+                hint="name the directory that it leads to, if log.dirs names that",
+            )
 
 
 @contextmanager

@@ -8,11 +8,12 @@ from lithify.kafka_log.batches.header import BatchHeader
 from lithify.kafka_log.cleaning.clean_plan import SegmentFacts
 from lithify.kafka_log.cleaning.producers import note_batch
 from lithify.kafka_log.cleaning.swapping import INDEX, TIME_INDEX
+from lithify.kafka_log.directories.files import opened
 from lithify.kafka_log.segment_scan import SegmentScan, scanned
 
 
-def facts_of(path: Path, *, cuts: bool) -> SegmentFacts:
-    """Raises `OSError`; what is damaged is in its scan."""
+def facts_of(path: Path, offsets: range, *, cuts: bool) -> SegmentFacts:
+    """Of a segment that has no other `offsets`. Raises `OSError`; what is damaged is in its scan."""
     status = path.stat()
     sizes = (status.st_size, _size(path.with_suffix(INDEX)), _size(path.with_suffix(TIME_INDEX)))
     facts = SegmentFacts(path, int(path.stem), SegmentScan(), sizes, status.st_mtime_ns)
@@ -24,8 +25,8 @@ def facts_of(path: Path, *, cuts: bool) -> SegmentFacts:
         facts.newest_ms = max(facts.newest_ms, header.max_timestamp)
         note_batch(facts.producers, header)
 
-    with path.open("rb") as file:
-        facts.scan = scanned(file, cuts=cuts, told=note)
+    with opened(path) as file:
+        facts.scan = scanned(file, cuts=cuts, offsets=offsets, told=note)
     return facts
 
 

@@ -18,8 +18,9 @@ from lithify.columnar.keypass.ranks import EXPIRED_BIT, ORDINAL_SHIFT, RANKED_KE
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.segment.dead_records import DeadPositions, Integers
 from lithify.kafka_log.batches.decoding import header_of, records_of
-from lithify.kafka_log.batches.frames import frames_of
+from lithify.kafka_log.batches.frames import WholePart, frames_in
 from lithify.kafka_log.directories.described import reading
+from lithify.kafka_log.directories.files import opened
 from lithify.kafka_log.transactions import Aborted, AbortedRecords
 
 _NUMBER_SHIFT: Final = 32
@@ -40,7 +41,7 @@ class SegmentKeys:
 
     number: int
     base_offset: int
-    whole_bytes: int
+    whole: WholePart
     aborted: tuple[Aborted, ...]
     now_ms: int
 
@@ -48,7 +49,7 @@ class SegmentKeys:
         """Batches of `RANKED_KEYS`. Raises `BatchError` or `OSError`."""
         aborted, first = AbortedRecords(self.aborted), self.number << _NUMBER_SHIFT
         keys, ranks, size = list[bytes](), list[int](), 0
-        for frame in frames_of(file, end=self.whole_bytes):
+        for frame in frames_in(file, self.whole):
             header = header_of(frame)
             is_aborted = header.is_transactional and aborted.has(header.producer_id, header.base_offset)
             if header.is_control or is_aborted or not header.records:
@@ -88,7 +89,7 @@ class KeysOfFile:
 
     def batches(self, tally: Tally) -> Iterator[pa.RecordBatch]:
         """As `SegmentKeys.batches`, counted. Raises `DamagedError` or `InvalidInputError`."""
-        with reading(self.path), self.path.open("rb") as file:
+        with reading(self.path), opened(self.path) as file:
             for batch in self.keys.batches(file):
                 tally.dirty_keyed += batch.num_rows * self.is_dirty
                 yield batch

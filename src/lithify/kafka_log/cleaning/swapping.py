@@ -12,20 +12,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from lithify.columnar.files.replaced import sync_folder
-from lithify.kafka_log.batches.frames import BatchError
+from lithify.errors import DamagedError
+from lithify.kafka_log.directories.files import opened
+from lithify.kafka_log.directories.segment_names import offsets_of
 from lithify.kafka_log.segment_scan import scanned
 
-LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX, SNAPSHOT = (
+LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX, SNAPSHOT = KINDS = (
     ".log", ".index", ".timeindex", ".txnindex", ".snapshot"
 )  # fmt: skip
 CLEANED: Final = ".cleaned"
 SWAP: Final = ".swap"
 DELETED: Final = ".deleted"
 
-_OF_OFFSET = re.compile(r"(\d{20})\.")
+_NAME: Final = re.compile(rf"([0-9]{{20}})({'|'.join(map(re.escape, KINDS))})({CLEANED}|{SWAP}|{DELETED})?")
 
 
 class Files(Protocol):
@@ -89,44 +91,56 @@ def swap_in(files: Files, base_offset: int, suffixes: Sequence[str], replaced: I
 
 def has_leftovers(names: Iterable[str]) -> bool:
     """Whether a cleaner has ended among them before it was done."""
-    return any(name.endswith((CLEANED, SWAP)) for name in names)
+    return any(one.state in (CLEANED, SWAP) for one in _known(names))
 
 
 def recover(files: Files) -> None:
-    """Completes or forgets what a cleaner has left, as a broker does that starts. Raises `OSError`."""
-    names = files.names()
-    begun = min((_offset(name) for name in names if name.endswith(CLEANED)), default=None)
-    for name in names:
-        is_void = name.endswith(SWAP) and begun is not None and _offset(name) >= begun
-        if is_void or name.endswith(DELETED):
-            files.delete(name)
+    """Completes or forgets what a cleaner has left, as a broker does that starts.
+
+    Files of other names stay. Raises `DamagedError` before it changes anything, or `OSError`.
+    """
+    known = _known(files.names())
+    begun = min((one.offset for one in known if one.state == CLEANED), default=None)
+    swaps = [one for one in known if one.state == SWAP and (begun is None or one.offset < begun)]
+    ends = [_end(files.path / one.name, one.offset) for one in swaps if one.kind == LOG]
+    for one in known:
+        if one.state == DELETED or (one.state == SWAP and one not in swaps):
+            files.delete(one.name)
     files.sync()  # without a `.cleaned` file a swap would count
-    for name in names:
-        if name.endswith(CLEANED):
-            files.delete(name)
-    names = files.names()
-    covered = [_range(files.path / name) for name in names if name.endswith(LOG + SWAP)]
-    for name in names:
-        if covered and not name.endswith(SWAP) and _OF_OFFSET.match(name):
-            start, end = min(start for start, _ in covered), max(end for _, end in covered)
-            if start <= _offset(name) < end:
-                files.delete(name)
+    for one in known:
+        if one.state == CLEANED:
+            files.delete(one.name)
+    start = min((one.offset for one in swaps if one.kind == LOG), default=0)
+    for one in known:
+        if not one.state and start <= one.offset < max(ends, default=0):
+            files.delete(one.name)
     files.sync()
-    for name in names:
-        if name.endswith(SWAP):
-            files.rename(name, name.removesuffix(SWAP))
+    for one in swaps:
+        files.rename(one.name, one.name.removesuffix(SWAP))
     files.sync()
 
 
-def _range(path: Path) -> tuple[int, int]:
-    with path.open("rb") as file:
-        scan = scanned(file)
-    if scan.broken is not None:
-        raise BatchError(scan.broken.what, scan.broken.position)
-    base = _offset(path.name)
-    return base, max(scan.end_offset or 0, base + 1)
+class _Known(NamedTuple):
+    """A file whose name says what it is."""
+
+    name: str
+    offset: int
+    kind: str
+    state: str
 
 
-def _offset(name: str) -> int:
-    match = _OF_OFFSET.match(name)
-    return int(match[1]) if match else -1
+def _known(names: Iterable[str]) -> list[_Known]:
+    matches = (_NAME.fullmatch(name) for name in names)
+    return [_Known(one[0], int(one[1]), one[2], one[3] or "") for one in matches if one]
+
+
+def _end(swap: Path, base_offset: int) -> int:
+    """After its last offset. Raises `DamagedError`, as what it replaces may be gone."""
+    with opened(swap) as file:
+        scan = scanned(file, offsets=offsets_of([base_offset])[0])
+    if (error := next(iter(scan.damaged), scan.broken)) is not None:
+        raise DamagedError(
+            f"{swap}, byte {error.position}: {error.what}",
+            hint="what it replaces may be gone: give the broker the log of another replica",
+        )
+    return max(scan.end_offset or 0, base_offset + 1)

@@ -14,9 +14,9 @@ _BUFFER_BYTES: Final = 2**20
 """Many batches are small, and each is read by itself."""
 
 
-def opened(path: Path) -> BinaryIO:
+def opened(path: Path, flags: int = os.O_RDONLY) -> BinaryIO:
     """To be read and closed. Raises `OSError`, also for what is not a regular file."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # else a pipe waits for its other end
+    descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)  # else a pipe waits for its other end
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "it is not a regular file", str(path))

@@ -9,6 +9,7 @@ kafka-logs/     .lock     *-offset-checkpoint     meta.properties
 from __future__ import annotations
 
 import fcntl
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -96,7 +97,7 @@ def held(path: Path) -> Iterator[bool]:
 
     Nothing may open its lock within, as `is_in_use` does: the lock ends with the first of its files that is closed.
     """
-    with (path / _LOCK).open("ab") as lock:
+    with opened(path / _LOCK, os.O_RDWR | os.O_CREAT) as lock:
         try:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):

@@ -40,7 +40,7 @@ def dead_positions(
 
     Raises `DamagedError` or `EngineError`.
     """
-    dirty = sum(file.keys.whole_bytes for file in files if file.is_dirty)
+    dirty = sum(file.keys.whole.end for file in files if file.is_dirty)
     ranges = max(1, min(-(-dirty // RANGE_BYTES), workers.slots))
     finder = WinnerFinder(winners_memory(limits.task_memory_bytes), workers.new_id())
     pace, unpack = workers.task_pace(limits, len(files)), Unpacking(workers.access)

@@ -127,8 +127,8 @@ def copied_segments(session: SparkSession, copies: Sequence[SegmentCopy], copyin
 
 def _scanned(file: SegmentFile) -> tuple[Path, SegmentScan]:
     with reading(file.path), opened(file.path) as data:
-        how = {"cuts": file.cuts, "reads_records": file.reads_records}
-        return file.path, scanned(data, offsets=file.offsets, end=file.end, **how)
+        scan = scanned(data, cuts=file.cuts, offsets=file.offsets, reads_records=file.reads_records, end=file.end)
+        return file.path, scan
 
 
 @dataclass(frozen=True, slots=True)
