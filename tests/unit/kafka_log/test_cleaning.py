@@ -202,6 +202,7 @@ def test_what_is_refused(folder: Path) -> None:
         ({}, "does not have the cleanup.policy"),
         ({"cleanup.policy": "delete"}, "only topics with compact"),
         ({"cleanup.policy": "compact", "retention.ms": "5"}, "retention.ms is not a setting"),
+        ({"cleanup.policy": "compact", "segment.bytes": "2GiB"}, "at most 2147483647"),
         ({"cleanup.policy": "compact", "segment.bytes": "much"}, "segment.bytes: 'much'"),
         ({"cleanup.policy": "compact", "delete.retention.ms": "-1"}, "below zero"),
     ],

@@ -18,8 +18,10 @@ from lithify.kafka_log.cleaning.clean_settings import clean_settings
 from lithify.kafka_log.cleaning.directory_cleaner import DirectoryCleaner
 from lithify.kafka_log.cleaning.log_round import CleanRequest
 from lithify.kafka_log.cleaning.segment_keys import KeysOfFile
+from lithify.kafka_log.cleaning.swapping import FolderFiles, recover
 from lithify.kafka_log.directories.folders import CLEAN_SHUTDOWN
 from lithify.reports.rounds.cleaned_logs import CleanedLog
+from support.kafka.batches import batch
 from support.kafka.log_files import TasksHere, write_stage
 
 CASE = json.loads((Path(__file__).parents[2] / "kafka_cases" / "data" / "fuzz_txn_11.json").read_text())
@@ -159,3 +161,30 @@ def test_no_lock_is_left_in_a_directory_of_something_else(folder: Path) -> None:
         with pytest.raises(InvalidInputError):
             clean(folder, path=path)
         assert not (path / ".lock").exists()
+
+
+def test_segments_that_are_not_as_named_are_refused(folder: Path) -> None:
+    """Positions in them are counted from their names."""
+    first, second, *_ = sorted(folder.glob("*.log"))
+    before, data = files_in(folder), first.read_bytes()
+    second.write_bytes(data)
+    log = clean(folder)
+    assert log.error_code == "Damaged" and f"{second}, byte 0: it has the offsets 15 to" in str(log.error)
+    second.write_bytes(b"")
+    first.write_bytes(data + batch(int(second.stem) + 7, b"a"))
+    log = clean(folder)
+    assert log.error_code == "Damaged" and f"{first}, byte {len(data)}: it has the offsets" in str(log.error)
+    first.write_bytes(data)
+    second.write_bytes(before[second.name])
+    assert files_in(folder) == before
+
+
+def test_a_file_that_is_none_of_a_log_does_not_void_a_swap(folder: Path) -> None:
+    first, *_ = sorted(folder.glob("*.log"))
+    before = files_in(folder)
+    first.rename(folder / f"{first.name}.swap")
+    for other in ("notes.cleaned", "notes.swap", "notes.deleted"):
+        (folder / other).touch()
+    recover(FolderFiles(folder))
+    assert files_in(folder) == {**before, "notes.cleaned": b"", "notes.swap": b"", "notes.deleted": b""}
+    assert clean(folder).segments_in

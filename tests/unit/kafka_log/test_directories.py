@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,7 +21,7 @@ from lithify.kafka_log.directories.checkpoints import (
     properties_in,
     topic_id_in,
 )
-from lithify.kafka_log.directories.folders import is_in_use, log_directory
+from lithify.kafka_log.directories.folders import held, is_in_use, log_directory
 from lithify.kafka_log.directories.segment_names import in_place, offsets_of, segment_names
 from support.kafka.locked import locked
 
@@ -162,3 +165,26 @@ def test_a_directory_that_another_process_has_locked_is_in_use(tmp_path: Path) -
     with locked(tmp_path):
         assert is_in_use(tmp_path)
     assert not is_in_use(tmp_path)
+
+
+def test_a_directory_is_held_once_in_a_process(tmp_path: Path) -> None:
+    """For the system a second lock of the same process is no second one, and its end is the end of both."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "data")
+    with held(tmp_path / "data") as first:
+        with held(tmp_path / "link") as second:
+            assert first and not second
+        assert is_in_use(tmp_path / "data")
+        lock, how = str(tmp_path / "data" / ".lock"), fcntl.LOCK_EX | fcntl.LOCK_NB
+        tries = [sys.executable, "-c", f"import fcntl; fcntl.lockf(open({lock!r}, 'wb'), {how})"]
+        assert subprocess.run(tries, stderr=subprocess.DEVNULL, check=False).returncode
+    assert not is_in_use(tmp_path / "data")
+    with held(tmp_path / "data") as again:
+        assert again
+
+
+def test_a_file_of_another_name_makes_no_folder_of_a_partition(tmp_path: Path) -> None:
+    (tmp_path / "orders-0").mkdir()
+    (tmp_path / "server.log").touch()
+    (found,) = log_directory(tmp_path).folders
+    assert found.topic == "orders"

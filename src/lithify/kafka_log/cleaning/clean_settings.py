@@ -10,6 +10,7 @@ from lithify.errors import RefusedError
 from lithify.model.settings.units import parse_duration_ms, parse_size_bytes
 
 POLICY: Final = "cleanup.policy"
+LARGEST_FILE_BYTES: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,4 +53,6 @@ def _number(name: str, value: str) -> int:
         raise RefusedError(f"{name}: {error}") from None
     if number < 0:
         raise RefusedError(f"{name}={value}: it cannot be below zero")
+    if name.endswith("bytes") and number > LARGEST_FILE_BYTES:
+        raise RefusedError(f"{name}={value}: at most {LARGEST_FILE_BYTES}, as a broker opens no larger file")
     return number

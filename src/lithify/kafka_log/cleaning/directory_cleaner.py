@@ -86,7 +86,7 @@ def _check_owner(path: Path) -> None:
 
 def _chosen(request: CleanRequest, folders: Sequence[LogFolder]) -> list[LogFolder]:
     """Raises `RefusedError` or `InvalidInputError`."""
-    if any(folder.path.resolve() == request.path.resolve() for folder in folders):
+    if any(folder.path.samefile(request.path) for folder in folders):
         raise InvalidInputError(
             f"{request.path}: it is the folder of one partition", hint="name the directory around it, and the topic"
         )

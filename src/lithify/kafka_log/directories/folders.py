@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from threading import Lock
+from typing import BinaryIO, TypeVar
 
 from lithify.kafka_log.directories.checkpoints import (
     CLEANER,
@@ -42,6 +43,9 @@ _FOLDER = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]{0,9})")
 _LOCK = ".lock"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 """A broker that stops in order leaves it, and removes it when it starts."""
+_mutex = Lock()
+_held_here = set[tuple[int, int]]()
+"""Devices and inodes of the locks that this process holds, as the system gives a process the same lock again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,32 +82,57 @@ class LogDirectory:
 
 
 def is_in_use(path: Path) -> bool:
-    """Whether a broker that runs on this machine has the directory. Raises `OSError`."""
-    try:
-        lock = opened(path / _LOCK)
-    except FileNotFoundError:
-        return False
-    with lock:
+    """Whether a broker that runs on this machine has the directory, or this process. Raises `OSError`."""
+    with _mutex:
         try:
-            fcntl.lockf(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except (BlockingIOError, PermissionError):
-            return True
-    return False
+            if _identity((path / _LOCK).stat()) in _held_here:
+                return True
+            lock = opened(path / _LOCK)
+        except FileNotFoundError:
+            return False
+        with lock:
+            return not _is_locked(lock, fcntl.LOCK_SH)
 
 
 @contextmanager
 def held(path: Path) -> Iterator[bool]:
-    """Takes a directory as a broker does, so that none starts on it meanwhile; false if one has it.
+    """Takes a directory as a broker does, so that none starts on it meanwhile; false if one has it, or this process.
 
-    Nothing may open its lock within, as `is_in_use` does: the lock ends with the first of its files that is closed.
+    Nothing else may open its lock within: the lock of a process ends with the first of its files that is closed.
+    Raises `OSError`.
     """
-    with opened(path / _LOCK, os.O_RDWR | os.O_CREAT) as lock:
-        try:
-            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (BlockingIOError, PermissionError):
-            yield False
-        else:
-            yield True
+    lock = _taken(path / _LOCK)
+    try:
+        yield lock is not None
+    finally:
+        if lock is not None:
+            with _mutex:
+                _held_here.remove(_identity(os.fstat(lock.fileno())))
+                lock.close()
+
+
+def _taken(path: Path) -> BinaryIO | None:
+    with _mutex:
+        if path.exists() and _identity(path.stat()) in _held_here:
+            return None
+        lock = opened(path, os.O_RDWR | os.O_CREAT)
+        if not _is_locked(lock, fcntl.LOCK_EX):
+            lock.close()
+            return None
+        _held_here.add(_identity(os.fstat(lock.fileno())))
+        return lock
+
+
+def _is_locked(lock: BinaryIO, how: int) -> bool:
+    try:
+        fcntl.lockf(lock, how | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
 
 
 def log_directory(path: Path) -> LogDirectory:
