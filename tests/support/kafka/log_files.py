@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
+
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from lithify.columnar.key_hash import HashRange
 from lithify.columnar.keypass.key_blocks import Spool, SpooledKeys
@@ -16,11 +18,10 @@ from lithify.columnar.keypass.ranks import RANKED_KEYS
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.keypass.winners import WinnerFinder
 from lithify.columnar.segment.dead_records import DeadPositions
-from lithify.kafka_log.batches.codecs import NAMES, compressed
-from lithify.kafka_log.batches.decoding import EndKind, header_of, transaction_end_of
-from lithify.kafka_log.batches.encoding import record_bytes
+from lithify.kafka_log.batches.codecs import NAMES, NO_CODEC, compressed
+from lithify.kafka_log.batches.decoding import EndKind, KafkaRecord, header_of, transaction_end_of
 from lithify.kafka_log.batches.frames import frames_of
-from lithify.kafka_log.batches.header import DELETE_HORIZON, BatchHeader, attributes_of
+from lithify.kafka_log.batches.header import DELETE_HORIZON, HEADER_BYTES, MAGIC, NONE, BatchHeader, attributes_of
 from lithify.kafka_log.batches.legacy import LegacyRecord
 from lithify.kafka_log.cleaning.segment_keys import KeysOfFile, ordinal_starts
 from lithify.kafka_log.committed import Committed
@@ -30,6 +31,8 @@ from lithify.kafka_log.transactions import transactions_of
 
 T = TypeVar("T")
 R = TypeVar("R")
+_FIRST_BYTES = 7
+"""Of a record without key, value and headers, at the base of its batch."""
 CODECS = {name: number for number, name in NAMES.items()}
 
 
@@ -198,7 +201,7 @@ def _batch(one: Mapping[str, Any], known: Mapping[int, Any], there: set[int]) ->
     )
     if "delete_horizon_ms" in one:
         header = replace(header, attributes=header.attributes | DELETE_HORIZON)
-    body = record_bytes(records, header.base_offset, header.base_timestamp) if records else b""
+    body = _record_bytes(records, header.base_offset, header.base_timestamp) if records else b""
     return header.with_records(compressed(header.codec, body) if records else body)
 
 
@@ -212,3 +215,13 @@ def _record(one: Mapping[str, Any]) -> LegacyRecord:
 
 def _header(one: Any) -> tuple[str, str | None]:
     return (one["key"], one.get("value_b64")) if isinstance(one, dict) else tuple(one)
+
+
+def _record_bytes(records: Iterable[KafkaRecord], base_offset: int, base_timestamp: int) -> bytes:
+    """Records that are not compressed, as a batch with these bases has them."""
+    builder: Any = DefaultRecordBatchBuilder(MAGIC, NO_CODEC, 0, NONE, NONE, NONE, 2**31 - 1)
+    builder.append(0, 1, None, None, [])  # the library takes the time of the first one for the base
+    for record in records:
+        after = record.timestamp - base_timestamp
+        builder.append(record.offset - base_offset, 1 + after, record.key, record.value, [*record.headers])
+    return bytes(builder.build())[HEADER_BYTES + _FIRST_BYTES :]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -13,7 +14,10 @@ import pytest
 
 from lithify.columnar.segment.dead_records import DeadPositions
 from lithify.errors import InvalidInputError, RefusedError
+from lithify.kafka_log.batches.decoding import header_of, records_of
 from lithify.kafka_log.batches.frames import frames_of
+from lithify.kafka_log.batches.header import HEADER_BYTES, BatchHeader
+from lithify.kafka_log.cleaning.batch_cleaner import BatchCleaner, CleanRules
 from lithify.kafka_log.cleaning.clean_settings import clean_settings
 from lithify.kafka_log.cleaning.directory_cleaner import DirectoryCleaner
 from lithify.kafka_log.cleaning.log_round import CleanRequest
@@ -188,3 +192,17 @@ def test_a_file_that_is_none_of_a_log_does_not_void_a_swap(folder: Path) -> None
     recover(FolderFiles(folder))
     assert files_in(folder) == {**before, "notes.cleaned": b"", "notes.swap": b"", "notes.deleted": b""}
     assert clean(folder).segments_in
+
+
+def test_a_record_that_stays_has_all_its_bytes() -> None:
+    """Also a name of a header that is not UTF-8; only its time counts from another base."""
+    rest = b"\2k\2v\2\4\xff\xfe\1"
+    header = BatchHeader(7, 1, base_timestamp=100, max_timestamp=105, records=2)
+    first, second = (b"\x18\0" + time_and_offset + rest for time_and_offset in (b"\0\0", b"\x0a\2"))
+    (frame,) = frames_of(io.BytesIO(header.with_records(first + second)))
+    rules = CleanRules(0, 0, 10**6, {}, ())
+    found = BatchCleaner(rules, {}).cleaned(frame, header_of(frame), lambda record: record.offset == 8)
+    assert found is not None and found.data[HEADER_BYTES:] == b"\x18\0\0\2" + rest
+    (frame,) = frames_of(io.BytesIO(found.data))
+    (record,) = records_of(frame)
+    assert (record.offset, record.timestamp, record.key) == (8, 105, b"k")

@@ -13,19 +13,17 @@ timestamp for all its records.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from lithify.columnar.segment.schema import HEADERS, KEY, OFFSET, TIMESTAMP, TIMESTAMP_TYPE, VALUE
 from lithify.kafka_log.batches.codecs import NO_CODEC, compressed
-from lithify.kafka_log.batches.decoding import KafkaRecord
-from lithify.kafka_log.batches.header import HEADER_BYTES, MAGIC, NONE, BatchHeader, attributes_of
+from lithify.kafka_log.batches.header import HEADER_BYTES, NONE, BatchHeader, attributes_of
 from lithify.kafka_log.batches.legacy import NO_TIMESTAMP
 from lithify.kafka_log.batches.varints import Integers, joined, varints, width_of
 
@@ -34,9 +32,6 @@ LOG_APPEND_TIME: Final = 1
 _LARGEST_DELTA: Final = 2**31 - 1
 _NO_BYTES: Final = pa.scalar(b"", pa.binary())
 _NO_HEADERS: Final = pa.scalar(b"\0", pa.binary())
-_ANY_SIZE: Final = 2**31 - 1
-_FIRST_BYTES: Final = 7
-"""Of a record without key, value and headers, at the base of its batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +80,6 @@ def encoded_with_create_time(
 def empty_batch(first_offset: int, last_offset: int, leader_epoch: int = NONE) -> bytes:
     """A batch whose records are all gone: by it a reader gets to where they were."""
     return BatchHeader(first_offset, last_offset - first_offset, 0, 0, 0, leader_epoch=leader_epoch).with_records(b"")
-
-
-def record_bytes(records: Iterable[KafkaRecord], base_offset: int, base_timestamp: int) -> bytes:
-    """Records that are not compressed, as a batch with these bases has them."""
-    builder: Any = DefaultRecordBatchBuilder(MAGIC, NO_CODEC, 0, NONE, NONE, NONE, _ANY_SIZE)
-    builder.append(0, 1, None, None, [])  # the library takes the time of the first one for the base
-    for record in records:
-        after = record.timestamp - base_timestamp
-        builder.append(record.offset - base_offset, 1 + after, record.key, record.value, [*record.headers])
-    return bytes(builder.build())[HEADER_BYTES + _FIRST_BYTES :]
 
 
 def _batches(table: pa.RecordBatch | pa.Table, types: Integers, limits: BatchLimits, leader_epoch: int) -> Batches:

@@ -1,13 +1,17 @@
-"""The records of a batch in plain Python, where compiled code refuses them: a name of a header is not UTF-8.
+"""The records of a batch in plain Python, where compiled code refuses them, or does not have all their bytes.
 
-Kafka takes such names. Java's client has U+FFFD in the place of what is not UTF-8, and so has a copy by `kafka ingest`.
+It refuses names of headers that are not UTF-8. Kafka takes such names. Java's client has U+FFFD in the place of what is
+not UTF-8, and so has a copy by `kafka ingest`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from lithify.kafka_log.batches.frames import MOST_RECORDS
 from lithify.kafka_log.batches.header import BatchHeader
 from lithify.kafka_log.batches.legacy import LegacyRecord
+from lithify.kafka_log.batches.varints import varint
 
 _VARINT_BITS = 64
 
@@ -40,6 +44,25 @@ def check_headers(records: int, body: bytes) -> None:
         if size < reader.at - start:
             raise RecordError(f"a record of at least {reader.at - start} bytes that states {size}")
         reader.at = start + size
+
+
+def copied_records(body: bytes, times: Mapping[int, int]) -> bytes:
+    """Some records of a batch that were read, with other times; the rest of each is copied as it is.
+
+    `times` has them by offset; both count from the bases of the batch.
+    """
+    reader, found = _Reader(body), list[bytes]()
+    while reader.at < len(body):
+        size, start = reader.number(), reader.at
+        for _ in range(2):  # attributes, time
+            reader.number()
+        at = reader.at
+        offset = reader.number()
+        if offset in times:
+            record = b"".join((body[start : start + 1], varint(times[offset]), body[at : start + size]))
+            found += (varint(len(record)), record)
+        reader.at = start + size
+    return b"".join(found)
 
 
 def _record(header: BatchHeader, reader: _Reader) -> LegacyRecord:

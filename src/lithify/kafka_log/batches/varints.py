@@ -59,7 +59,7 @@ class Varints:
 def varints(numbers: Integers) -> Varints | bytes:
     """Numbers of records, of which there is one at least; the bytes of the number that all have."""
     if (numbers == numbers[0]).all():
-        return _varint(int(numbers[0]))
+        return varint(int(numbers[0]))
     return Varints(numbers)
 
 
@@ -91,7 +91,8 @@ def joined(fields: Sequence[Varints | bytes], records: int, room: Integers | Non
     return pa.Array.from_buffers(pa.binary(), records, [None, pa.py_buffer(offsets), pa.py_buffer(out)])
 
 
-def _varint(number: int) -> bytes:
+def varint(number: int) -> bytes:
+    """Of one number."""
     left = (number << 1 ^ number >> 63) & 2**64 - 1
     found = bytearray()
     while left >= 1 << _BITS:

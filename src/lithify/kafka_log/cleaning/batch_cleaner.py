@@ -15,11 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from lithify.kafka_log.batches.codecs import compressed
+from lithify.kafka_log.batches.codecs import compressed, decompressed
 from lithify.kafka_log.batches.decoding import EndKind, KafkaRecord, records_of, transaction_end_of
-from lithify.kafka_log.batches.encoding import record_bytes
 from lithify.kafka_log.batches.frames import Frame
-from lithify.kafka_log.batches.header import DELETE_HORIZON, NONE, BatchHeader, attributes_of
+from lithify.kafka_log.batches.header import DELETE_HORIZON, HEADER_BYTES, NONE, BatchHeader, attributes_of
+from lithify.kafka_log.batches.plain import copied_records, in_64_bits
 from lithify.kafka_log.cleaning.producers import LastBatches
 from lithify.kafka_log.transactions import Aborted, AbortedRecords
 
@@ -109,7 +109,8 @@ class BatchCleaner:
             max_timestamp=header.max_timestamp if header.timestamp_type else max(r.timestamp for r in left),
             records=len(left),
         )
-        body = record_bytes(left, new.base_offset, new.base_timestamp)
+        times = {r.offset - new.base_offset: in_64_bits(r.timestamp - new.base_timestamp) for r in left}
+        body = copied_records(decompressed(header.codec, frame.data[HEADER_BYTES:]), times)
         return CleanedBatch(new, new.with_records(compressed(new.codec, body)))
 
 
