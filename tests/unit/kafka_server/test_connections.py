@@ -203,12 +203,11 @@ def test_an_answer_in_one_piece_counts_until_it_is_taken(listener):
 
 def test_a_stranger_gains_no_time_by_asking(monkeypatch):
     monkeypatch.setattr(connection, "FRAME_S", 0.5)
-    with listening(Words(Known(is_known=False))) as one, one.client() as client:
-        with pytest.raises(ConnectionError):
-            for _ in range(200):
-                client.sock.sendall(framed(b"here"))
-                assert client.frame() == b"here"
-                time.sleep(0.05)
+    with listening(Words(Known(is_known=False))) as one, one.client() as client, pytest.raises(ConnectionError):
+        for _ in range(200):
+            client.sock.sendall(framed(b"here"))
+            assert client.frame() == b"here"
+            time.sleep(0.05)
 
 
 @pytest.mark.parametrize("is_known", [True, False])

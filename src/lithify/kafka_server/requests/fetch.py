@@ -34,7 +34,7 @@ class _Gathered:
 
     room: int
     """Bytes."""
-    bytes: int = 0
+    size_bytes: int = 0
     responses: list[dict[str, Any]] = field(default_factory=list)
     topics: dict[bytes, ServedTopic] = field(default_factory=dict)
     has_error: bool = False
@@ -53,13 +53,13 @@ class _Gathered:
     def read(self, log: ServedLog, offset: int, partition_bytes: int) -> Sequence[Any]:
         """The batches for which there is room; the first of an answer in any case."""
         room = max(0, min(partition_bytes, self.room))
-        if not room and self.bytes:
+        if not room and self.size_bytes:
             return ()
         batches = log.batches(offset, room)
         size = sum(map(len, batches))
-        if self.bytes and size > room:
+        if self.size_bytes and size > room:
             return ()
-        self.bytes, self.room = self.bytes + size, self.room - size
+        self.size_bytes, self.room = self.size_bytes + size, self.room - size
         return batches
 
 
@@ -72,7 +72,7 @@ async def fetch(context: Context, request: dict[str, Any]) -> dict[str, Any]:
     while True:
         gathered = await context.work(lambda: _gathered(context, request))
         left_s = until_s - loop.time()
-        if gathered.bytes >= request["min_bytes"] or gathered.has_error or left_s <= 0:
+        if gathered.size_bytes >= request["min_bytes"] or gathered.has_error or left_s <= 0:
             return {"responses": gathered.responses}
         topics = [*gathered.topics.values()]
         del gathered  # no client keeps batches in memory while it waits
