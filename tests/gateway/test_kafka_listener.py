@@ -194,3 +194,28 @@ def test_a_damaged_log_is_an_error_of_its_partition(tmp_path):
         client.ask(1, 12, max_wait_ms=0, min_bytes=1, topics=[{"topic": "orders", "partitions": asked}])
     assert [event.facts["error_code"] for event in told] == ["Damaged"]
     assert segment.path in told[0].facts["error"]
+
+
+def test_each_reason_for_which_connections_are_closed_is_told_once(lake):
+    told: list[CleanerEvent] = []
+    tls, large, no_request = b"\x16\x03\x01\x02", b"\x7f\xff\xff\xff", b"\x00\x00\x00\x01x"
+    with listening(lake, told) as listener:
+        for sent in (tls, large, b"\x7f\x00\x00\x00", no_request, tls):
+            with client_of(listener) as client:
+                client.sock.sendall(sent)
+                assert client.is_closed()
+    reasons = [event.facts["error"].partition("was closed: ")[2] for event in told]
+    assert len(reasons) == 3
+    assert "speaks TLS" in reasons[0] and "a frame of" in reasons[1] and "not a request" in reasons[2]
+
+
+def test_connections_leave_files_for_the_work_of_the_gateway(lake, monkeypatch):
+    monkeypatch.setattr("lithify.gateway.listening.connections.getrlimit", lambda _kind: (40, 40))
+    with listening(lake, []) as listener:
+        clients = [client_of(listener) for _ in range(12)]
+        for client in clients[:2]:
+            assert client.is_closed()
+        for client in clients[2:]:
+            assert client.ask(API_VERSIONS, 3)["error_code"] == 0
+        for client in clients:
+            client.close()

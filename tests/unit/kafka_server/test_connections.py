@@ -129,6 +129,13 @@ def test_a_frame_of_a_wrong_size_closes_the_connection(listener, size):
     assert [f"{size} bytes" in reason for reason in listener.closed] == [True]
 
 
+def test_a_client_that_speaks_tls_to_a_plain_address_is_told_apart(listener):
+    with listener.client() as client:
+        client.sock.sendall(b"\x16\x03\x01\x02\x00\x01\x00")
+        assert client.is_closed()
+    assert listener.closed == ["it speaks TLS, and this address does not"]
+
+
 def test_a_stranger_sends_small_frames_only(listener):
     listener.words.session.is_known = False
     with listener.client() as client:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -226,3 +227,57 @@ def test_without_a_database_requests_of_groups_say_so() -> None:
 def test_a_member_names_few_protocols(client, names):
     protocols = [{"name": name, "metadata": b""} for name in names]
     assert join(client, 9, "many", protocol_type="connect", protocols=protocols)["error_code"] == Code.INVALID_REQUEST
+
+
+@dataclass(frozen=True)
+class Nobody:
+    """Who may do nothing."""
+
+    name: str = "nobody"
+
+    def may(self, role: Role, stream: str) -> bool:
+        return False
+
+
+def test_who_may_not_read_what_a_group_reads_cannot_act_in_it():
+    lake = lake_with_topics()
+    shared = Shared(groups_of(lake.warehouse, None), MemoryCoordination())
+    logins = OpenLogins(None, {"alice": Everyone(), "none": Nobody()})
+    with serving_kafka(lake, logins, groups=shared) as served, served.client() as alice, served.client() as nobody:
+        for client, token in ((alice, b"alice"), (nobody, b"none")):
+            client.ask(17, 1, mechanism="PLAIN")
+            client.ask(36, 2, auth_bytes=b"\0any\0" + token)
+        group = {"group_id": "g"}
+        joined = join(alice, 9, "g", group_instance_id="named")
+        me = {"generation_id": 1, "member_id": joined["member_id"], "group_instance_id": "named"}
+        given = [{"member_id": joined["member_id"], "assignment": ASSIGNMENT}]
+        assert alice.ask(SYNC, 5, assignments=given, **group, **me)["error_code"] == Code.NONE
+        named = [{"member_id": "", "group_instance_id": "named"}]
+        assert nobody.ask(LEAVE, 5, members=named, **group)["error_code"] == Code.GROUP_AUTHORIZATION_FAILED
+        nothing = [{"name": "range", "metadata": b"\0\0" + b"\0\0\0\0" + b"\xff\xff\xff\xff"}]
+        for more in ({}, {"group_instance_id": "named"}, {"protocol_type": "other"}):
+            told = join(nobody, 9, "g", protocols=nothing, **more)
+            assert told["error_code"] == Code.GROUP_AUTHORIZATION_FAILED
+        assert alice.ask(BEAT, 4, **group, **me)["error_code"] == Code.NONE
+        asked = {"topics": [{"name": ORDERS, "partitions": [{"partition_index": 0, "committed_offset": 1}]}]}
+        of_member = {"generation_id_or_member_epoch": 1, "member_id": me["member_id"], "group_instance_id": "named"}
+        alice.ask(COMMIT, 9, **group, **asked, **of_member)
+        assert alice.ask(LEAVE, 5, members=named, **group)["error_code"] == Code.NONE
+        beat = {"member_id": "m", "member_epoch": 0, "rebalance_timeout_ms": 9000, "topic_partitions": []}
+        told = nobody.ask(CONSUMER_BEAT, 1, subscribed_topic_names=["none"], **group, **beat)
+        assert told["error_code"] == Code.GROUP_AUTHORIZATION_FAILED
+
+
+def test_a_leader_takes_no_leases_of_partitions_that_do_not_exist():
+    lake = lake_with_topics()
+    groups = groups_of(lake.warehouse, None)
+    with serving_kafka(lake, groups=Shared(groups, MemoryCoordination())) as served, served.client() as client:
+        member_id = join(client, 9, "far")["member_id"]
+        told = join(client, 9, "far", member_id)
+        numbers = b"".join(number.to_bytes(4, "big", signed=True) for number in (0, 1, 2, 10**6, -1))
+        assigned = b"\0\0" + b"\0\0\0\1" + NAME + b"\0\0\0\5" + numbers + b"\xff\xff\xff\xff"
+        given = [{"member_id": member_id, "assignment": assigned}]
+        asked = {"group_id": "far", "generation_id": told["generation_id"], "member_id": member_id}
+        assert client.ask(SYNC, 5, assignments=given, **asked)["error_code"] == Code.NONE
+        held = [lease.name for lease in groups.leases.leases("far/")]
+    assert len(held) == 3  # of the two partitions, and of the group itself

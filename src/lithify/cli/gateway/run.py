@@ -62,8 +62,9 @@ def run(
             invocation.note("warning", warning)
         invocation.note("listening", f"listening on {daemon.url}", url=daemon.url)
         if daemon.kafka is not None:
-            address = daemon.kafka.address
-            invocation.note("listening", f"listening for Kafka's clients on {address}", bootstrap_servers=address)
+            kafka = daemon.kafka
+            text = f"listening for Kafka's clients on {kafka.listens}"
+            invocation.note("listening", text, bootstrap_servers=kafka.address)
         return daemon
 
     daemon = begun_daemon(begin, voice.tell_fact, once=False)

@@ -102,15 +102,15 @@ class BoundedProtocol(H11Protocol):
             self._closed_by = None
 
 
-def connections_at_most() -> int:
-    """The other half of the files is for what the process does: strangers need no token to connect."""
+def connections_at_most(share: int = 2) -> int:
+    """One in `share` of the files. Others are for what the process does: strangers need no token to connect."""
     files, _ = getrlimit(RLIMIT_NOFILE)
-    return CONNECTIONS_AT_MOST if files == RLIM_INFINITY else min(CONNECTIONS_AT_MOST, files // 2)
+    return CONNECTIONS_AT_MOST if files == RLIM_INFINITY else min(CONNECTIONS_AT_MOST, files // share)
 
 
-def make_room(connections: set[Any]) -> None:
+def make_room(connections: set[Any], share: int = 2) -> None:
     """Closes some if there are too many: the newest only if all others are at requests of known callers."""
-    while len(connections) > connections_at_most():
+    while len(connections) > connections_at_most(share):
         strange = (one for one in connections if one.is_strange)
         min(strange, key=lambda one: one.strange_since_s).give_up()
 
@@ -118,13 +118,15 @@ def make_room(connections: set[Any]) -> None:
 class ServingLoop(asyncio.SelectorEventLoop):
     """The event loop of a server. It counts connections from their beginning, also those that say nothing of TLS."""
 
+    make_room = staticmethod(make_room)
+
     async def create_server(self, *args: Any, **more: Any) -> asyncio.Server:
         """As always, with less time for a handshake."""
         create: Any = super().create_server
         context = more.pop("ssl", None)
         if context is not None:
             made, *rest = args
-            args = (lambda: Handshake(made(), context, HEAD_S, make_room), *rest)
+            args = (lambda: Handshake(made(), context, HEAD_S, self.make_room), *rest)
         server: asyncio.Server = await create(*args, **more)
         return server
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 
 from lithify.api.lake import Lake
@@ -39,6 +41,12 @@ EVERYWHERE = ("0.0.0.0", "::")
 """Addresses to listen at, but none to connect to."""
 
 
+class KafkaLoop(ServingLoop):
+    """The HTTP API may have half of the files of the process, Kafka's clients a quarter: one is for its work."""
+
+    make_room = staticmethod(partial(make_room, share=4))
+
+
 @dataclass(frozen=True, slots=True)
 class KafkaListener:
     """Serves from `start` to `close`."""
@@ -48,6 +56,8 @@ class KafkaListener:
     executor: ThreadPoolExecutor
     address: str
     """What clients are told to connect to."""
+    listens: str
+    """On which address, and where clients connect to if that is another one."""
     warnings: tuple[str, ...]
 
     def start(self) -> None:
@@ -77,7 +87,8 @@ def open_kafka(  # noqa: PLR0913 - what a gateway is started with, by name
     address = _advertised(options, bound.address)
 
     def closed(client: str, reason: str) -> None:
-        reporter.outage(CLOSED, AccessDeniedError(f"the connection of a Kafka client at {client} was closed: {reason}"))
+        text = f"the connection of a Kafka client at {client} was closed: {reason}"
+        reporter.outage(f"{CLOSED}: {_kind(reason)}", AccessDeniedError(text))
 
     topics = ServedTopics(lake.warehouse)
     groups = _coordinator(lake, url, Gateway(address.host, address.port), topics)
@@ -86,11 +97,17 @@ def open_kafka(  # noqa: PLR0913 - what a gateway is started with, by name
 
     def begin() -> Connections:
         served = Served(topics, cluster, kafka_logins(listening, tokens), executor, reporter.defect, groups)
-        return Connections(Dispatch(served), make_room, closed)
+        return Connections(Dispatch(served), KafkaLoop.make_room, closed)
 
-    serving = KafkaServing(bound.socket, begin, ServingLoop, _context(options.tls), groups or nullcontext())
+    serving = KafkaServing(bound.socket, begin, KafkaLoop, _context(options.tls), groups or nullcontext())
     warnings = (*listening.warnings, *map(str, topics.clashes()))
-    return KafkaListener(serving, topics, executor, str(address), warnings)
+    listens = str(bound.address) if address == bound.address else f"{bound.address}; they connect to {address}"
+    return KafkaListener(serving, topics, executor, str(address), listens, warnings)
+
+
+def _kind(reason: str) -> str:
+    """A reason without what a client can make different each time."""
+    return re.sub(r"\d+", "", reason.partition(":")[0])
 
 
 def _advertised(options: GatewayOptions, bound: ListenAddress) -> ListenAddress:

@@ -29,6 +29,8 @@ from lithify.kafka_server.connections.answering import Answer, Answering, Closin
 FRAME_BYTES, STRANGE_FRAME_BYTES, AHEAD_BYTES, UNSENT_BYTES = 2**20, 2**16, 2**16, 2**29
 FRAME_S, IDLE_S, UNREAD_S, LEAST_RATE = 30.0, 600.0, 60, 2**16
 _LENGTH_BYTES: Final = 4
+_TLS: Final = b"\x16\x03"
+"""The begin of a handshake, which would be the length of a frame."""
 _GONE: Final = ("-", 0)
 """The address of a client that has left before it is asked for."""
 _USER_TIMEOUT = getattr(socket, "TCP_USER_TIMEOUT", None)
@@ -150,7 +152,8 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
             return
         if not 0 < size <= self._frame_bytes:
-            self._end(f"it sent a frame of {size} bytes; at most {self._frame_bytes} are taken")
+            reason = f"it sent a frame of {size} bytes; at most {self._frame_bytes} are taken"
+            self._end("it speaks TLS, and this address does not" if self._received.startswith(_TLS) else reason)
             return
         frame = bytes(self._received[_LENGTH_BYTES:end])
         del self._received[:end]

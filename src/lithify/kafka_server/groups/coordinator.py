@@ -126,6 +126,17 @@ class Coordinator(Consumers):
                 return code
             return dict.fromkeys(gone, Code.NONE) | kept
 
+    async def topics(self, group: str) -> frozenset[str] | Code:
+        """The topics that members of a group read, or in which it has offsets."""
+        if (code := self._checked(group)) is not Code.NONE:
+            return code
+        stored = await self._asked(lambda: self._offsets.topics(group))
+        room = self._rooms.get(group)
+        if isinstance(stored, Code) or room is None:
+            return stored
+        protocols = (protocol for member in room.group.members.values() for protocol in member.protocols)
+        return stored.union(room.consumers.subscribed, *(subscribed(metadata) for _, metadata in protocols))
+
     async def described(self, group: str) -> Group | ConsumerGroup | Code:
         """A group; one that nobody is in is empty, if it has offsets."""
         if (code := self._checked(group)) is not Code.NONE:

@@ -77,8 +77,10 @@ class Offsets:
 
     def hold(self, group: str, places: Collection[Place]) -> bool:
         """Takes the leases of these partitions, as far as they exist; False if a member of the lake has one."""
-        names = self._topics.names()
-        return not self._tenure.hold(group, [LogId(names[name], number) for name, number in places if name in names])
+        states = {name: self._state(name) for name in {name for name, _ in places}}
+        known = {name: state for name, state in states.items() if isinstance(state, TopicState)}
+        logs = {LogId(known[n].name, i) for n, i in places if n in known and i in known[n].partitions}
+        return not self._tenure.hold(group, logs)
 
     def commit(self, group: str, commits: Mapping[Place, Commit], *, refusal: Code) -> dict[Place, Code]:
         """Stores offsets, if no other gateway coordinates the group now; `refusal` where a member of the lake reads."""
@@ -124,6 +126,12 @@ class Offsets:
             if isinstance(state, TopicState) and _is_of(position, state):
                 found[name, position.log.partition] = Committed(position.cursor.offset, position.cursor.generation)
         return found
+
+    def topics(self, group: str) -> frozenset[str]:
+        """The topics in which a group has an offset."""
+        by_topic = {topic: name for name, topic in self._topics.names().items()}
+        stored = {position.log.topic for position in self._groups.positions(group)}
+        return frozenset(by_topic[topic] for topic in stored if topic in by_topic)
 
     def groups(self) -> frozenset[str]:
         """All groups that have an offset."""

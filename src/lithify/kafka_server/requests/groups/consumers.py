@@ -6,8 +6,9 @@ from itertools import groupby
 from typing import Any
 
 from lithify.kafka_server.groups.codes import Code
-from lithify.kafka_server.groups.modern.beats import HEARTBEAT_MS, Beat
+from lithify.kafka_server.groups.modern.beats import HEARTBEAT_MS, JOINS, Beat
 from lithify.kafka_server.requests.context import Context
+from lithify.kafka_server.requests.groups.members import refused_in
 from lithify.kafka_server.requests.topics import may_read
 
 
@@ -20,6 +21,10 @@ async def consumer_group_heartbeat(context: Context, request: dict[str, Any]) ->
         return {"error_code": Code.COORDINATOR_NOT_AVAILABLE}
     if not await context.work(lambda: _may_subscribe(context, topics or (), pattern)):
         return {"error_code": Code.GROUP_AUTHORIZATION_FAILED}
+    if request["member_epoch"] == JOINS:
+        error = await refused_in(context, request["group_id"])
+        if error is not Code.NONE:
+            return {"error_code": error}
     beat = Beat(
         member_id=request["member_id"],
         epoch=request["member_epoch"],

@@ -11,6 +11,7 @@ from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.consumer_protocol import subscribed
 from lithify.kafka_server.requests.context import Context
 from lithify.kafka_server.requests.topics import may_read
+from lithify.model.access.roles import ALL, Role
 
 SESSION_MS = range(6_000, 1_800_001)
 """As Kafka's `group.min.session.timeout.ms` and `group.max.session.timeout.ms`."""
@@ -33,6 +34,8 @@ async def join_group(context: Context, request: dict[str, Any]) -> dict[str, Any
         error = Code.INVALID_REQUEST
     elif request["protocol_type"] == CONSUMERS and not await context.work(lambda: _may_subscribe(context, protocols)):
         error = Code.GROUP_AUTHORIZATION_FAILED
+    else:
+        error = await refused_in(context, request["group_id"])
     if error is not Code.NONE or context.coordinator is None:
         return {"error_code": error, "member_id": member_id}
     rebalance_ms = request.get("rebalance_timeout_ms", session_ms)
@@ -100,6 +103,10 @@ async def leave_group(context: Context, request: dict[str, Any]) -> dict[str, An
         return {"error_code": Code.COORDINATOR_NOT_AVAILABLE}
     given = request["members"] if context.version >= 3 else [{"member_id": request["member_id"]}]
     members = [(one["member_id"], one.get("group_instance_id")) for one in given]
+    if any(name is not None for _, name in members):  # which is no secret, unlike an id
+        error = await refused_in(context, request["group_id"])
+        if error is not Code.NONE:
+            return {"error_code": error}
     codes = await context.coordinator.leave(request["group_id"], members)
     if context.version < 3:
         return {"error_code": codes[0]}
@@ -109,6 +116,18 @@ async def leave_group(context: Context, request: dict[str, Any]) -> dict[str, An
         for (member_id, instance_id), code in zip(members, codes, strict=True)
     )
     return {"error_code": min(whole, default=Code.NONE), "members": list(results)}
+
+
+async def refused_in(context: Context, group: str) -> Code:
+    """Why the caller may not act in a group: its members read topics, or it has offsets in some, that it may not."""
+    if context.coordinator is None or context.caller.may(Role.CONSUME, ALL):
+        return Code.NONE
+    topics = await context.coordinator.topics(group)
+    if isinstance(topics, Code):
+        return topics
+    names = await context.work(context.topics.names)
+    may = all(may_read(context, names[name]) for name in topics if name in names)
+    return Code.NONE if may else Code.GROUP_AUTHORIZATION_FAILED
 
 
 def _may_subscribe(context: Context, protocols: tuple[tuple[str, bytes], ...]) -> bool:
