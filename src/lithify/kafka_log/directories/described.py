@@ -27,7 +27,10 @@ def described(path: Path) -> Iterator[None]:
     try:
         yield
     except CheckpointError as error:
-        raise InvalidInputError(f"a checkpoint in it is damaged: {error}", hint="delete that file") from error
+        raise InvalidInputError(
+            f"a checkpoint in it is damaged: {error}",
+            hint="restore it, or give a copy of the directory without that file",
+        ) from error
     except TieredError as error:
         raise RefusedError(
             f"{path}: {error}",

@@ -205,8 +205,8 @@ def _unsure(offset: int, lost: Untold | MayHaveMissedDeletes) -> str:
     match lost:
         case Untold():
             return (
-                f"clients of Kafka have read it up to offset {offset}; they are not told of deletes that rounds remove "
-                "before they have read them, or of an earlier state that is restored, and that has happened"
+                f"clients of Kafka have read it up to offset {offset}, and have missed deletes that rounds had removed "
+                "or that an earlier state was restored: they are not told of either"
             )
         case MayHaveMissedDeletes(retention_ms):
             return (
