@@ -196,11 +196,11 @@ class Connection(asyncio.Protocol):
     def _send(self) -> None:
         while self._unsent and not self._is_full:
             piece = self._unsent.popleft()
+            self._of.unsent_bytes -= len(piece)
             self._transport.write(piece)
             if self._is_full:  # the transport keeps it
                 self._late_bytes = len(piece)
-            else:
-                self._of.unsent_bytes -= len(piece)
+                self._of.unsent_bytes += len(piece)
         if self._unsent or self._is_full:
             return
         if self._is_last:
