@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from threading import Event
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ import lithify
 from lithify.api.wiring import groups_of
 from lithify.coordination.leases.memory import MemoryCoordination
 from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_server.groups.offsets import Offsets
 from lithify.kafka_server.groups.seat import Shared
 from lithify.model.access.roles import Role
 from lithify.testing import memory_lake
@@ -227,6 +230,37 @@ def test_without_a_database_requests_of_groups_say_so() -> None:
 def test_a_member_names_few_protocols(client, names):
     protocols = [{"name": name, "metadata": b""} for name in names]
     assert join(client, 9, "many", protocol_type="connect", protocols=protocols)["error_code"] == Code.INVALID_REQUEST
+
+
+def test_a_commit_whose_client_has_left_does_not_replace_a_later_one(served, client, monkeypatch):
+    begun, go_on, done = Event(), Event(), Event()
+    commit = Offsets.commit
+
+    def commits(offsets: Offsets, *given: Any, **more: Any) -> Any:
+        if begun.is_set():
+            return commit(offsets, *given, **more)
+        begun.set()
+        go_on.wait(10)
+        try:
+            return commit(offsets, *given, **more)
+        finally:
+            done.set()
+
+    def asked(offset: int) -> dict[str, Any]:
+        partitions = [{"partition_index": 0, "committed_offset": offset}]
+        return {"group_id": "late", "topics": [{"name": ORDERS, "partitions": partitions}]}
+
+    monkeypatch.setattr(Offsets, "commit", commits)
+    with served.client() as leaving:
+        leaving.send(COMMIT, 5, generation_id_or_member_epoch=-1, **asked(0))
+        assert begun.wait(10)
+    client.send(COMMIT, 5, generation_id_or_member_epoch=-1, **asked(1))
+    time.sleep(0.5)
+    go_on.set()
+    assert client.receive(COMMIT, 5)["topics"][0]["partitions"][0]["error_code"] == Code.NONE
+    assert done.wait(10)
+    told = client.ask(FETCH, 5, group_id="late", topics=[{"name": ORDERS, "partition_indexes": [0]}])
+    assert told["topics"][0]["partitions"][0]["committed_offset"] == 1
 
 
 @dataclass(frozen=True)

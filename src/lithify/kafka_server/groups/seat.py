@@ -200,4 +200,11 @@ class Seat:
             return Code.COORDINATOR_NOT_AVAILABLE
 
     async def _on(self, threads: ThreadPoolExecutor, does: Callable[..., T], *given: object) -> T:
-        return await asyncio.get_running_loop().run_in_executor(threads, does, *given)
+        """On a thread. If the client leaves meanwhile, it is waited for nevertheless: who holds a lock keeps it."""
+        done = asyncio.get_running_loop().run_in_executor(threads, does, *given)
+        try:
+            return await asyncio.shield(done)
+        except asyncio.CancelledError:
+            await asyncio.wait([done])
+            done.exception()
+            raise
