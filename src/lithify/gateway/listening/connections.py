@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from functools import partial
 from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
 from typing import Any
 
@@ -118,7 +119,8 @@ def make_room(connections: set[Any], share: int = 2) -> None:
 class ServingLoop(asyncio.SelectorEventLoop):
     """The event loop of a server. It counts connections from their beginning, also those that say nothing of TLS."""
 
-    make_room = staticmethod(make_room)
+    share = 2
+    """One in so many files of the process may be a connection."""
 
     async def create_server(self, *args: Any, **more: Any) -> asyncio.Server:
         """As always, with less time for a handshake."""
@@ -126,7 +128,7 @@ class ServingLoop(asyncio.SelectorEventLoop):
         context = more.pop("ssl", None)
         if context is not None:
             made, *rest = args
-            args = (lambda: Handshake(made(), context, HEAD_S, self.make_room), *rest)
+            args = (lambda: Handshake(made(), context, HEAD_S, partial(make_room, share=self.share)), *rest)
         server: asyncio.Server = await create(*args, **more)
         return server
 

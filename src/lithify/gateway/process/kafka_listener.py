@@ -44,7 +44,7 @@ EVERYWHERE = ("0.0.0.0", "::")
 class KafkaLoop(ServingLoop):
     """The HTTP API may have half of the files of the process, Kafka's clients a quarter: one is for its work."""
 
-    make_room = staticmethod(partial(make_room, share=4))
+    share = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def open_kafka(  # noqa: PLR0913 - what a gateway is started with, by name
 
     def begin() -> Connections:
         served = Served(topics, cluster, kafka_logins(listening, tokens), executor, reporter.defect, groups)
-        return Connections(Dispatch(served), KafkaLoop.make_room, closed)
+        return Connections(Dispatch(served), partial(make_room, share=KafkaLoop.share), closed)
 
     serving = KafkaServing(bound.socket, begin, KafkaLoop, _context(options.tls), groups or nullcontext())
     warnings = (*listening.warnings, *map(str, topics.clashes()))
