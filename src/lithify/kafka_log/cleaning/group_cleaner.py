@@ -16,9 +16,11 @@ from typing import BinaryIO
 
 from lithify.columnar.files.replaced import sync_folder
 from lithify.columnar.segment.dead_records import DeadPositions
+from lithify.errors import RefusedError
 from lithify.kafka_log.batches.decoding import KafkaRecord, header_of
 from lithify.kafka_log.batches.frames import WholePart, frames_in
 from lithify.kafka_log.cleaning.batch_cleaner import BatchCleaner, CleanRules
+from lithify.kafka_log.cleaning.clean_settings import LARGEST_FILE_BYTES
 from lithify.kafka_log.cleaning.segment_index import SegmentIndex, aborted_index
 from lithify.kafka_log.cleaning.swapping import CLEANED, INDEX, LOG, TIME_INDEX, TRANSACTION_INDEX, named
 from lithify.kafka_log.directories.files import opened
@@ -66,7 +68,7 @@ class CleanedGroup:
 
 
 def cleaned_group(group: SegmentGroup) -> CleanedGroup:
-    """Raises `BatchError` or `OSError`; then files named `.cleaned` may be left."""
+    """Raises `BatchError`, `RefusedError` or `OSError`; then files named `.cleaned` may be left."""
     result = CleanedGroup(group.base_offset)
     cleaner = BatchCleaner(group.rules, group.open_before)
     index = SegmentIndex(group.base_offset, group.index_interval_bytes)
@@ -112,6 +114,12 @@ def _clean_into(
         index.add(batch.header, len(batch.data))
         result.records_out += batch.header.records
         result.bytes_out += len(batch.data)
+        if result.bytes_out > LARGEST_FILE_BYTES:
+            raise RefusedError(
+                f"{source.path}: the cleaned segment would have more than {LARGEST_FILE_BYTES} bytes, and a broker "
+                "opens no such file",
+                hint="give a smaller segment.bytes, so that fewer segments become one",
+            )
         if log is not None:
             log.write(batch.data)
 

@@ -105,6 +105,7 @@ class LogRound:
         for some in _waves(plan, groups, self._tasks.slots, files.path):
             for cleaned, group in zip(self._copied(some), some, strict=True):
                 if not request.dry_run:
+                    self.report = replace(self.report, changed=True)
                     bases = [source.base_offset for source in group.sources]
                     swap_in(files, cleaned.base_offset, cleaned.suffixes, bases)
                 self._add(cleaned)
@@ -120,6 +121,7 @@ class LogRound:
         told = zip(segments.values(), offsets_of([*segments]), cuts, strict=True)
         files = [SegmentToRead(folder.path / name, offsets, cut) for name, offsets, cut in told]
         facts = self._tasks.run(facts_of_file, files)
+        _check_same(facts)
         scanned = [
             ScannedSegment(file.path, fact.base_offset, fact.scan, file.cuts)
             for file, fact in zip(files, facts, strict=True)
@@ -194,8 +196,18 @@ class LogRound:
             records_out=report.records_out + group.records_out,
             bytes_in=report.bytes_in + group.bytes_in,
             bytes_out=report.bytes_out + group.bytes_out,
-            changed=not self._request.dry_run,
         )
+
+
+def _check_same(facts: Sequence[SegmentFacts]) -> None:
+    """A task on another machine would read, and write beside, the files of a broker there."""
+    for fact in facts:
+        status = fact.path.stat()
+        if (status.st_size, status.st_mtime_ns) != (fact.size, fact.modified_ns):
+            raise RefusedError(
+                f"{fact.path}: a task has read another file of this name",
+                hint="run the tasks on this machine, as with spark.master=local[*]",
+            )
 
 
 @dataclass(frozen=True, slots=True)
