@@ -297,6 +297,18 @@ def test_a_truncation_is_told_by_epochs(served, client):
     assert (7 - 1, b"v77") in values(fetch(client, 6, topic="shop.cut", current_leader_epoch=after)["records"])
 
 
+def test_the_latest_epoch_ends_where_the_log_ends_now(served, client):
+    """Else a client that has read further by another gateway takes it for a truncation."""
+    topic = served.lake.create_topic("shop/grows", 1)
+    topic.append(records(0))
+    epoch = epoch_of(client, "shop.grows")
+    asked = {"partition": 0, "current_leader_epoch": epoch, "leader_epoch": epoch}
+    for end in (2, 3):
+        topic.append(records(end))
+        answer = client.ask(EPOCHS, 4, topics=[{"topic": "shop.grows", "partitions": [asked]}])
+        assert answer["topics"][0]["partitions"][0]["end_offset"] == end
+
+
 def test_a_recreated_topic_has_another_id(served, client):
     served.lake.create_topic("shop/again", 1).append(records(1, 2))
     before = described(client, "shop.again")

@@ -1,6 +1,9 @@
 """OffsetForLeaderEpoch: up to where a log is still what it was in an earlier epoch.
 
 A client that has read further has read records that are gone: it goes back by itself, or tells its program.
+
+The end of the latest epoch is the log end. A client may have read up to a later one than the last look has seen, by
+another gateway that led the partition before. It would take that for a truncation. So the catalog is checked now.
 """
 
 from __future__ import annotations
@@ -15,11 +18,11 @@ from lithify.kafka_server.requests.topics import found, log_of
 
 async def offset_for_leader_epoch(context: Context, request: dict[str, Any]) -> dict[str, Any]:
     """The end of an epoch for each partition that is asked for."""
-    return {"topics": await context.work(lambda: [_topic(context, one) for one in request["topics"]])}
+    return {"topics": await context.work(lambda: [_topic(context, n, one) for n, one in enumerate(request["topics"])])}
 
 
-def _topic(context: Context, asked: dict[str, Any]) -> dict[str, Any]:
-    topic = found(context, asked["topic"])
+def _topic(context: Context, number: int, asked: dict[str, Any]) -> dict[str, Any]:
+    topic = found(context, asked["topic"], anew=number == 0)  # once for all topics of the request
     partitions = [
         {
             "partition": one["partition"],
