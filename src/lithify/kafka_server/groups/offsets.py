@@ -85,8 +85,8 @@ class Offsets:
     def commit(self, group: str, commits: Mapping[Place, Commit], *, refusal: Code) -> dict[Place, Code]:
         """Stores offsets, if no other gateway coordinates the group now; `refusal` where a member of the lake reads."""
         states = {name: self._state(name) for name in sorted({name for name, _ in commits})}
-        for name in {name for (name, number), commit in commits.items() if _is_later(states[name], number, commit)}:
-            states[name] = self._state(name, anew=True)
+        later = {name for (name, number), commit in commits.items() if _is_later(states[name], number, commit)}
+        states |= self._states_anew(later)
         codes, positions = dict[Place, Code](), dict[Place, Position]()
         for place, commit in commits.items():
             found = _position(group, states[place[0]], place[1], commit, self._clock.now_ms())
@@ -94,17 +94,28 @@ class Offsets:
                 positions[place] = found
             else:
                 codes[place] = found
-        refused = self._tenure.hold(group, [position.log for position in positions.values()])
-        before = {position.log: position for position in self._groups.positions(group)}
-        positions = {p: _continued(one, before.get(one.log), states[p[0]]) for p, one in positions.items()}
+        logs = [position.log for position in positions.values()]
+        refused = self._tenure.hold(group, logs)
+        before = self._stored(group, logs)
+        positions = {p: _continued(one, before[one.log], states[p[0]]) for p, one in positions.items()}
+        self._tenure.forget_stored(group, logs)  # until it is known
         while left := {place: position for place, position in positions.items() if position.log not in refused}:
             if not (lost := self._groups.commit(list(left.values()), self._tenure.owner)):
                 break
             refused |= lost
+        self._tenure.note_stored(group, {position.log: position for position in left.values()})
         if refused and not self._tenure.holds(group):
             refusal = Code.NOT_COORDINATOR
         done = {place: refusal if position.log in refused else Code.NONE for place, position in positions.items()}
         return codes | done
+
+    def _stored(self, group: str, logs: Collection[LogId]) -> Mapping[LogId, Position | None]:
+        """The positions in these logs, from memory if this gateway has stored them."""
+        if (known := self._tenure.stored(group, logs)) is not None:
+            return known
+        found = {position.log: position for position in self._groups.positions(group)}
+        self._tenure.note_stored(group, before := {log: found.get(log) for log in logs})
+        return before
 
     def fetch(self, group: str, places: Collection[Place] | None) -> dict[Place, Committed] | Code:
         """The offsets of these partitions, or of all, as far as there are any.
@@ -112,19 +123,22 @@ class Offsets:
         While a topic cannot be read its members have to wait: without an offset they would begin anew.
         """
         by_topic = {topic: name for name, topic in self._topics.names().items()}
-        states: dict[str, TopicState | Code] = {}
+        asked = [
+            ((name, position.log.partition), position)
+            for position in self._groups.positions(group)
+            if (name := by_topic.get(position.log.topic)) is not None
+            and (places is None or (name, position.log.partition) in places)
+        ]
+        states = {name: self._state(name) for name in sorted({name for (name, _), _ in asked})}
+        # Another gateway may know a later version.
+        states |= self._states_anew({name for (name, _), position in asked if _is_lost(position, states[name])})
+        if Code.KAFKA_STORAGE_ERROR in states.values():
+            return Code.COORDINATOR_LOAD_IN_PROGRESS
         found: dict[Place, Committed] = {}
-        for position in self._groups.positions(group):
-            name = by_topic.get(position.log.topic)
-            if name is None or (places is not None and (name, position.log.partition) not in places):
-                continue
-            state = states[name] = states[name] if name in states else self._state(name)
-            if isinstance(state, TopicState) and not _is_of(position, state):  # another gateway may know a later one
-                state = states[name] = self._state(name, anew=True)
-            if state is Code.KAFKA_STORAGE_ERROR:
-                return Code.COORDINATOR_LOAD_IN_PROGRESS
+        for place, position in asked:
+            state = states[place[0]]
             if isinstance(state, TopicState) and _is_of(position, state):
-                found[name, position.log.partition] = Committed(position.cursor.offset, position.cursor.generation)
+                found[place] = Committed(position.cursor.offset, position.cursor.generation)
         return found
 
     def topics(self, group: str) -> frozenset[str]:
@@ -145,6 +159,7 @@ class Offsets:
         if not positions:
             return Code.GROUP_ID_NOT_FOUND
         logs = {position.log for position in positions if given is None or position.log in given}
+        self._tenure.forget_stored(group, logs)
         if logs and (self._tenure.hold(group, logs) or self._groups.delete(group, logs, self._tenure.owner)):
             return Code.NON_EMPTY_GROUP if self._tenure.holds(group) else Code.NOT_COORDINATOR
         return Code.NONE
@@ -157,6 +172,10 @@ class Offsets:
             LOGGER.warning("offsets in %s: %s", name, error)
             return Code.KAFKA_STORAGE_ERROR
         return Code.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic
+
+    def _states_anew(self, names: Collection[str]) -> dict[str, TopicState | Code]:
+        """Of these topics, by one check of the catalog that begins now."""
+        return {name: self._state(name, anew=number == 0) for number, name in enumerate(sorted(names))}
 
     def _state(self, name: str, *, anew: bool = False) -> TopicState | Code:
         topic = self.topic(name, anew=anew)
@@ -172,11 +191,15 @@ def _is_of(position: Position, state: TopicState) -> bool:
     return cursor.generation <= log.generation and not cursor.is_lacked_by(log, state.version)
 
 
+def _is_lost(position: Position, state: TopicState | Code) -> bool:
+    return isinstance(state, TopicState) and not _is_of(position, state)
+
+
 def _is_later(state: TopicState | Code, partition: int, commit: Commit) -> bool:
-    """Whether a client has read a later version of the log, from another gateway."""
-    if isinstance(state, Code) or partition not in state.partitions:
-        return False
-    return commit.leader_epoch > state.log(partition).generation
+    """Whether a client knows a later version of the topic, by another gateway."""
+    if isinstance(state, Code):
+        return state is Code.UNKNOWN_TOPIC_OR_PARTITION
+    return partition not in state.partitions or commit.leader_epoch > state.log(partition).generation
 
 
 def _position(group: str, state: TopicState | Code, partition: int, commit: Commit, now_ms: int) -> Position | Code:

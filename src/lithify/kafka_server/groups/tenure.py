@@ -10,12 +10,12 @@ while another one took over commits nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
 
 from lithify.coordination.leases.keeper import LeaseKeeper
 from lithify.kafka_server.groups.gateways import LEASE_MS, RENEW_MS
-from lithify.model.groups.positions import GroupTopic
+from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId
 from lithify.ports.clock import Clock
 from lithify.ports.groups import Groups
@@ -45,6 +45,8 @@ class Tenure:
         self._keeper = LeaseKeeper(groups.leases, owner, LEASE_MS, clock.monotonic_ms)
         self._partitions: dict[str, set[str]] = {}
         """By group, names of the leases of partitions that it has taken."""
+        self._positions: dict[str, Position | None] = {}
+        """By the lease of its partition, what is stored; None if nothing is. Others cannot change it meanwhile."""
         self._others: dict[str, Others] = {}
         self._renewed_ms = self._looked_ms = clock.monotonic_ms()
 
@@ -86,7 +88,7 @@ class Tenure:
         if not self._keeper.take([self._name(group)]):
             return False
         left = {name for name in self._of(group) if name not in self._partitions.get(group, ())}
-        self._partitions[group] = self._partitions.get(group, set()) | self._keeper.take(left)
+        self._note_taken(group, self._keeper.take(left))
         return True
 
     def hold(self, group: str, logs: Collection[LogId]) -> frozenset[LogId]:
@@ -94,29 +96,60 @@ class Tenure:
 
         It may have been frozen since its caller checked that, while another gateway had the group and gave it up.
         """
-        names = {GroupTopic(self._scope, group, log.topic).partition(log.partition): log for log in logs}
+        names = {self._lease(group, log): log for log in logs}
         wanted = {name for name in names if not self._keeper.holds(name)}
         taken = self._keeper.take(wanted)
         if not self.holds(group):
             self._keeper.release(taken)
             return frozenset(logs)
-        self._partitions.setdefault(group, set()).update(taken)
+        self._note_taken(group, taken)
         return frozenset(names[name] for name in wanted - taken)
+
+    def stored(self, group: str, logs: Collection[LogId]) -> dict[LogId, Position | None] | None:
+        """The positions in these logs, as this gateway has stored or read them since it took their leases.
+
+        None if it does not hold all leases, or does not know all positions.
+        """
+        names = {self._lease(group, log): log for log in logs}
+        if not all(name in self._positions and self._keeper.holds(name) for name in names):
+            return None
+        return {log: self._positions[name] for name, log in names.items()}
+
+    def note_stored(self, group: str, positions: Mapping[LogId, Position | None]) -> None:
+        """These are stored, in logs whose leases it holds."""
+        self._positions |= {self._lease(group, log): position for log, position in positions.items()}
+
+    def forget_stored(self, group: str, logs: Collection[LogId]) -> None:
+        """It is not certain any more what is stored there."""
+        for log in logs:
+            self._positions.pop(self._lease(group, log), None)
 
     def give_up(self, group: str) -> None:
         """Gives up the group, for another gateway."""
-        self._keeper.release([*self._partitions.pop(group, set()), self._name(group)])
+        names = self._partitions.pop(group, set())
+        for name in names:
+            self._positions.pop(name, None)
+        self._keeper.release([*names, self._name(group)])
 
     def leave(self) -> None:
         """Gives up all groups."""
         self._partitions.clear()
+        self._positions.clear()
         self._keeper.leave()
+
+    def _note_taken(self, group: str, names: Collection[str]) -> None:
+        for name in names:
+            self._positions.pop(name, None)  # another owner may have changed it
+        self._partitions.setdefault(group, set()).update(names)
 
     def _of(self, group: str) -> Iterator[str]:
         """Leases of the group's partitions that nobody renews."""
         for name, lease in self._keeper.watched().items():
             if name.startswith(f"{group}/") and name.endswith(f"@{self._scope}") and lease.left_ms <= 0:
                 yield name
+
+    def _lease(self, group: str, log: LogId) -> str:
+        return GroupTopic(self._scope, group, log.topic).partition(log.partition)
 
     def _name(self, group: str) -> str:
         return f"{group}/{_COORDINATOR}@{self._scope}"

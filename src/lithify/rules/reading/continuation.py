@@ -205,8 +205,8 @@ def _unsure(offset: int, lost: Untold | MayHaveMissedDeletes) -> str:
     match lost:
         case Untold():
             return (
-                f"clients of Kafka have read it up to offset {offset}, and have missed deletes that rounds had removed "
-                "or that an earlier state was restored: they are not told of either"
+                f"clients of Kafka have read it up to offset {offset}; before that rounds may have removed deletes, or "
+                "an earlier state was restored, of which such clients are not told"
             )
         case MayHaveMissedDeletes(retention_ms):
             return (

@@ -21,7 +21,7 @@ from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
 from lithify.reports.groups import GroupLag
 from lithify.rules.compaction.holds import holding
-from lithify.rules.reading.continuation import Continues, Gone, continuation, lost_error
+from lithify.rules.reading.continuation import Continuation, Continues, Gone, Untold, continuation, lost_error
 from lithify.rules.reading.group_lag import Left, left_from
 from lithify.rules.reading.pieces import Reading
 from lithify.service.group_reads import of_this_log
@@ -87,10 +87,11 @@ class _Look:
 def _lag(look: _Look, partition: int, position: Position | None) -> GroupLag:
     log = look.state.log(partition)
     how = Reading(compacted=position is not None and position.compacted)
-    error: LithifyError | None = None if position is None else _lost(look.state, position)
+    found: Continuation = Continues() if position is None else _continuation(look.state, position)
+    error = None if position is None else _lost(look.state, position, found)
     records: int | None = None
     lag_ms: int | None = None
-    if error is None:
+    if isinstance(found, Continues | Untold):  # clients of Kafka go on nevertheless
         try:
             left = _left(look, log, how, how.start(log) if position is None else position.cursor.offset)
             records, lag_ms = left.records, 0 if left.oldest_ms is None else max(0, look.now_ms - left.oldest_ms)
@@ -126,15 +127,17 @@ def _left(look: _Look, log: LogState, how: Reading, offset: int) -> Left:
     return left
 
 
-def _lost(state: TopicState, position: Position) -> LithifyError | None:
-    """Why the group cannot continue; None if it can."""
+def _continuation(state: TopicState, position: Position) -> Continuation:
     log = state.log(position.log.partition)
-    match continuation(position.cursor, state, log, compacted=position.compacted):
-        case Continues():
-            return None
-        case lost:
-            hint = f"continue there with `lithify group reset {position.group} {state.name} --to earliest`"
-            return lost_error(position.log, position.cursor, lost, hint)
+    return continuation(position.cursor, state, log, compacted=position.compacted)
+
+
+def _lost(state: TopicState, position: Position, found: Continuation) -> LithifyError | None:
+    """Why the group cannot continue; None if it can."""
+    if isinstance(found, Continues):
+        return None
+    hint = f"continue there with `lithify group reset {position.group} {state.name} --to earliest`"
+    return lost_error(position.log, position.cursor, found, hint)
 
 
 def _gone(position: Position) -> GroupLag:

@@ -19,6 +19,8 @@ from lithify.kafka_server.groups.gateways import LEASE_MS, Gateways
 from lithify.kafka_server.groups.offsets import Commit, Committed, Offsets
 from lithify.kafka_server.groups.ranking import Gateway
 from lithify.kafka_server.groups.tenure import Others, Tenure
+from lithify.kafka_server.logs.served_topics import ServedTopics
+from lithify.model.cursor import UNTOLD
 from lithify.model.groups.positions import GroupTopic
 from lithify.model.names import TopicName
 from lithify.model.topic.state import TopicState
@@ -41,6 +43,8 @@ class OneTopic:
     error: lithify.LithifyError | None = None
     meanwhile: Callable[[], None] = lambda: None
     """Happens while it is asked."""
+    checks: int = 0
+    """How often the catalog was to be checked anew."""
 
     def __post_init__(self) -> None:
         self.made = self.lake.create_topic("shop/orders", 2)
@@ -53,6 +57,7 @@ class OneTopic:
         if self.error is not None:
             raise self.error
         self.meanwhile()
+        self.checks += anew
         return self if which == "shop.orders" else None
 
     def names(self) -> dict[str, TopicName]:
@@ -188,6 +193,15 @@ def test_members_of_the_lake_keep_clients_out_and_the_other_way_round(
     assert alpha.offsets.hold(GROUP, [FIRST, SECOND])
 
 
+def test_leases_are_of_partitions_that_exist(groups: Groups, servers: list[Server]) -> None:
+    """A client may assign any number."""
+    alpha, _ = servers
+    assert alpha.tenure.acquire(GROUP)
+    assert alpha.offsets.hold(GROUP, [SECOND, *(("shop.orders", number) for number in range(2, 99)), ("lost", 0)])
+    names = {lease.name for lease in groups.leases.leases("")}
+    assert names == {f"{GROUP}/coordinator@here", f"{GROUP}/shop/orders/1@here"}
+
+
 def test_partitions_that_are_freed_can_be_read_by_others(
     groups: Groups, servers: list[Server], clock: FakeClock
 ) -> None:
@@ -215,6 +229,20 @@ def test_offsets_say_from_which_state_of_the_log_they_are(servers: list[Server],
     assert [*codes.values()] == [Code.INVALID_REQUEST, Code.INVALID_REQUEST, Code.UNKNOWN_TOPIC_OR_PARTITION]
 
 
+def test_offsets_in_partitions_that_another_gateway_has_told_of(groups: Groups, clock: FakeClock) -> None:
+    lake = memory_lake()
+    orders = lake.create_topic("shop/orders", 1)
+    tenure = Tenure(groups, "alpha", clock)
+    offsets = Offsets(groups, ServedTopics(lake.warehouse), tenure, clock)
+    assert tenure.acquire(GROUP)
+    assert offsets.commit(GROUP, {FIRST: Commit(0)}, refusal=Code.UNKNOWN_MEMBER_ID) == {FIRST: Code.NONE}
+    orders.alter(partitions=2)
+    assert offsets.commit(GROUP, {SECOND: Commit(0)}, refusal=Code.UNKNOWN_MEMBER_ID) == {SECOND: Code.NONE}
+    lake.create_topic("shop/new", 1)
+    new = "shop.new", 0
+    assert offsets.commit(GROUP, {new: Commit(0)}, refusal=Code.UNKNOWN_MEMBER_ID) == {new: Code.NONE}
+
+
 def test_positions_say_that_deletes_were_missed(servers: list[Server], topics: OneTopic, groups: Groups) -> None:
     """By a client that goes on as if it had missed none; who continues there with Lithify is told (C49)."""
     alpha, _ = servers
@@ -233,6 +261,31 @@ def test_positions_say_that_deletes_were_missed(servers: list[Server], topics: O
         assert continuations(groups, topics) == [Untold()]
     assert alpha.commit(0) == [Code.NONE]
     assert continuations(groups, topics) == [Continues()]
+
+
+def test_what_is_stored_is_read_once_while_the_leases_are_held(
+    servers: list[Server], groups: Groups, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alpha, beta = servers
+    reads, read = list[str](), groups.positions
+    monkeypatch.setattr(groups, "positions", lambda *asked: reads.append("read") or read(*asked))
+    assert alpha.tenure.acquire(GROUP)
+    for offset in (10, 20):
+        assert alpha.commit(offset, 5) == [Code.NONE, Code.NONE]
+    assert len(reads) == 1
+    assert not beta.tenure.acquire(GROUP)
+    wait(clock, beta.tenure)
+    assert beta.tenure.acquire(GROUP)
+    assert beta.commit(30) == [Code.NONE]
+    untold = [replace(p, cursor=replace(p.cursor, epoch=UNTOLD)) for p in read(GROUP)]
+    assert not beta.tenure.hold(GROUP, [p.log for p in untold])
+    assert not groups.commit(untold, "beta")
+    beta.tenure.give_up(GROUP)
+    alpha.tenure.beat()
+    assert alpha.tenure.acquire(GROUP)
+    assert alpha.commit(40, 6) == [Code.NONE, Code.NONE]
+    assert [p.cursor.is_untold for p in read(GROUP)] == [True, True]
+    assert len(reads) == 3
 
 
 def put(topics: OneTopic, *values: bytes | None, key: bytes | None = None) -> None:
@@ -254,6 +307,18 @@ def test_offsets_of_a_topic_that_was_deleted_are_no_offsets_of_the_next(
     topics.lake.delete_topic("shop/orders")
     topics.lake.create_topic("shop/orders", 2)
     assert alpha.offsets.fetch(GROUP, {FIRST}) == {}
+
+
+def test_one_check_of_the_catalog_serves_a_request(servers: list[Server], topics: OneTopic) -> None:
+    alpha, _ = servers
+    assert alpha.tenure.acquire(GROUP)
+    assert alpha.commit(10, 20) == [Code.NONE, Code.NONE]
+    topics.lake.delete_topic("shop/orders")
+    topics.lake.create_topic("shop/orders", 2)
+    assert (alpha.committed(), topics.checks) == ([], 1)
+    unknown = {(f"lost.{number}", 0): Commit(1) for number in range(9)}
+    codes = alpha.offsets.commit(GROUP, unknown, refusal=Code.UNKNOWN_MEMBER_ID)
+    assert ({*codes.values()}, topics.checks) == ({Code.UNKNOWN_TOPIC_OR_PARTITION}, 2)
 
 
 def test_offsets_of_a_state_that_was_lost_are_no_offsets(servers: list[Server], groups: Groups) -> None:
@@ -302,3 +367,19 @@ def test_gateways_see_who_is_there(clock: FakeClock) -> None:
     beta.leave()
     alpha.look()
     assert len(alpha.live) == 1
+
+
+def test_a_gateway_with_the_address_of_another_one_is_told(clock: FakeClock, caplog: pytest.LogCaptureFixture) -> None:
+    """But not one that was started again, after it was killed."""
+    leases = MemoryCoordination()
+    killed, alpha, beta = (Gateways(Gateway("here", 9092), leases, "here/", name, clock) for name in ("k", "a", "b"))
+    killed.look()
+    for _ in range(LEASE_MS // 1_000):
+        alpha.look()
+        clock.advance(1_000)
+    assert not caplog.records
+    for _ in range(LEASE_MS // 1_000):
+        alpha.look()
+        beta.look()
+        clock.advance(1_000)
+    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]

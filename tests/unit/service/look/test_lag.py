@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from lithify.model.cursor import Cursor
+from lithify.model.cursor import UNTOLD, Cursor
 from lithify.model.groups.positions import Position
 from lithify.model.names import LogId
 from lithify.model.record import Record
@@ -79,6 +80,15 @@ def test_a_position_where_the_group_cannot_continue_says_why(warehouse: Warehous
     (gone,) = group_lag(warehouse, "g", NAME, [behind])
     assert (gone.log_end_offset, gone.position) == (None, end)
     assert "its topic was deleted or recreated" in (gone.error or "")
+
+
+def test_clients_of_kafka_that_have_missed_deletes_have_a_lag(warehouse: Warehouse) -> None:
+    """C49: they go on, so it is shown beside what who continues with Lithify is told."""
+    position = at(warehouse, 13, partition=1)
+    untold = replace(position, cursor=replace(position.cursor, epoch=UNTOLD))
+    found = lag_at(warehouse, untold)
+    assert found.lag == lag_at(warehouse, position).lag
+    assert "clients of Kafka have read it up to offset 13" in (found.error or "")
 
 
 def test_a_partition_that_the_recreated_topic_does_not_have(warehouse: Warehouse) -> None:
