@@ -122,6 +122,6 @@ def test_the_machine_has_worked_at_least_as_long_as_a_program(monkeypatch: pytes
     while time.process_time() - used < 0.1:
         """It works."""
     now = machine_time.MachineTime.now()
-    assert 0.05 < now.worked - begun.worked <= now.in_all - begun.in_all
+    assert 0.05 < now.worked - begun.worked < now.in_all - begun.in_all + 0.005  # half of what Linux counts in
     monkeypatch.setattr(machine_time, "_COUNTS", tmp_path / "none")
     assert machine_time.MachineTime.now() == machine_time.MachineTime()
