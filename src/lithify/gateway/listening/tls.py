@@ -33,7 +33,7 @@ def checked_tls(files: TlsFiles, now: datetime) -> TlsFiles:
                 f"{path} cannot be read: {error.strerror}", hint="check the path and its rights"
             ) from None
     try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(files.certificate, files.key, lambda: "")
+        server_context(files)
     except ssl.SSLError as error:
         raise RefusedError(
             f"{files.certificate} and {files.key} cannot be used for TLS: {_said(error)}",
@@ -41,6 +41,13 @@ def checked_tls(files: TlsFiles, now: datetime) -> TlsFiles:
         ) from None
     _check_valid(files.certificate, now)
     return files
+
+
+def server_context(files: TlsFiles) -> ssl.SSLContext:
+    """By which a server shows the certificate. Raises `ssl.SSLError`, and does not ask for a password."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(files.certificate, files.key, lambda: "")
+    return context
 
 
 def _said(error: ssl.SSLError) -> str:

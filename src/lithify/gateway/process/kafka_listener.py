@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import ssl
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from lithify.gateway.listening.connections import ServingLoop, make_room
 from lithify.gateway.listening.guarded import GatewayTokens
 from lithify.gateway.listening.kafka_logins import kafka_logins
 from lithify.gateway.listening.listen import ListenAddress, Protection, may_listen
-from lithify.gateway.listening.tls import TlsFiles
+from lithify.gateway.listening.tls import server_context
 from lithify.gateway.process.options import GatewayOptions
 from lithify.kafka_server.connections.connection import Connections
 from lithify.kafka_server.connections.serving import KafkaServing
@@ -99,7 +98,8 @@ def open_kafka(  # noqa: PLR0913 - what a gateway is started with, by name
         served = Served(topics, cluster, kafka_logins(listening, tokens), executor, reporter.defect, groups)
         return Connections(Dispatch(served), partial(make_room, share=KafkaLoop.share), closed)
 
-    serving = KafkaServing(bound.socket, begin, KafkaLoop, _context(options.tls), groups or nullcontext())
+    tls = None if options.tls is None else server_context(options.tls)
+    serving = KafkaServing(bound.socket, begin, KafkaLoop, tls, groups or nullcontext())
     warnings = (*listening.warnings, *map(str, topics.clashes()))
     listens = str(bound.address) if address == bound.address else f"{bound.address}; they connect to {address}"
     return KafkaListener(serving, topics, executor, str(address), listens, warnings)
@@ -117,14 +117,6 @@ def _advertised(options: GatewayOptions, bound: ListenAddress) -> ListenAddress:
             f"Kafka's clients cannot be told to connect to {bound.host}", hint="pass --kafka-advertise HOST:PORT"
         )
     return given or bound
-
-
-def _context(files: TlsFiles | None) -> ssl.SSLContext | None:
-    if files is None:
-        return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(files.certificate, files.key)
-    return context
 
 
 def _cluster_id(lake: Lake) -> str:
