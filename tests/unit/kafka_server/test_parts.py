@@ -12,7 +12,7 @@ import pytest
 
 from lithify.errors import DamagedError
 from lithify.kafka_server.logs import parts as parts_module
-from lithify.kafka_server.logs.parts import COLUMNS, READING_KEPT_MS, Part, Parts
+from lithify.kafka_server.logs.parts import COLUMNS, READING_KEPT_MS, Part, Parts, Place
 from lithify.model.segment import Segment
 from support.builders import a_segment
 from support.kafka.batches import table_of
@@ -79,6 +79,11 @@ def read_all(parts: Parts, segment: Segment = SEGMENT) -> None:
         offset = read(parts, segment, offset).end
 
 
+def kept(parts: Parts, segment: Segment, offset: int) -> Part | None:
+    """The part that an offset is in, if it is in memory."""
+    return parts._found(Place(segment.id, segment.base_offset, 0), offset)
+
+
 def test_a_segment_is_decoded_once_for_clients_that_read_on(parts: Parts, files: Files) -> None:
     read_all(parts)
     read_all(parts)
@@ -142,12 +147,12 @@ def test_no_more_is_kept_than_fits(parts: Parts, files: Files) -> None:
     size = read(parts, SEGMENT, 100).size_bytes
     parts.kept_bytes = 3 * size
     read_all(parts)
-    assert parts.known(SEGMENT, 195, start=0, leader_epoch=0) is not None
-    assert parts.known(SEGMENT, 165, start=0, leader_epoch=0) is None
+    assert kept(parts, SEGMENT, 195) is not None
+    assert kept(parts, SEGMENT, 165) is None
     read(parts, SEGMENT, 175)  # used again, so that the other one goes
     read(parts, a_segment("t", 0, 10), 0)
-    assert parts.known(SEGMENT, 175, start=0, leader_epoch=0) is not None
-    assert parts.known(SEGMENT, 185, start=0, leader_epoch=0) is None
+    assert kept(parts, SEGMENT, 175) is not None
+    assert kept(parts, SEGMENT, 185) is None
 
 
 def test_few_files_are_open_and_none_for_long(parts: Parts, files: Files, now_ms: list[int], monkeypatch) -> None:
@@ -162,7 +167,7 @@ def test_few_files_are_open_and_none_for_long(parts: Parts, files: Files, now_ms
     parts.close_idle()
     assert files.open == 1
     parts.close()
-    assert files.open == 0 and parts.known(a_segment("s4", 0, 100), 0, start=0, leader_epoch=0) is None
+    assert files.open == 0 and kept(parts, a_segment("s4", 0, 100), 0) is None
 
 
 @pytest.mark.parametrize(("folder", "open_at_once"), [("/", 3), ("s3://bucket/", 1)])

@@ -120,11 +120,6 @@ class Parts:
         building.set_result(part)
         return part
 
-    def known(self, segment: Segment, offset: int, *, start: int, leader_epoch: int) -> Part | None:
-        """The same if it is in memory."""
-        with self._lock:
-            return self._found(Place(segment.id, max(start, segment.base_offset), leader_epoch), offset)
-
     def close_idle(self) -> None:
         """Closes readings that nobody has continued for `READING_KEPT_MS`."""
         until_ms = self.monotonic_ms() - READING_KEPT_MS

@@ -95,10 +95,10 @@ def scans_of(
 ) -> Mapping[Path, SegmentScan]:
     """Reads all files. Raises `InvalidInputError` for one that cannot be read, `StopAsked` once `stops()`."""
 
-    def scan() -> list[tuple[Path, SegmentScan]]:
+    def scan() -> list[SegmentScan]:
         return done(session, files, _scanned, [file.size_bytes for file in files])
 
-    return dict(stoppable(session, scan, stops))
+    return {file.path: found for file, found in zip(files, stoppable(session, scan, stops), strict=True)}
 
 
 def done(
@@ -125,10 +125,9 @@ def copied_segments(session: SparkSession, copies: Sequence[SegmentCopy], copyin
         return staged_by(_frame(session, copies, sizes).mapInArrow(_Copy(copying), f"{RESULT} binary"))
 
 
-def _scanned(file: SegmentFile) -> tuple[Path, SegmentScan]:
+def _scanned(file: SegmentFile) -> SegmentScan:
     with reading(file.path), opened(file.path) as data:
-        scan = scanned(data, cuts=file.cuts, offsets=file.offsets, reads_records=file.reads_records, end=file.end)
-        return file.path, scan
+        return scanned(data, cuts=file.cuts, offsets=file.offsets, reads_records=file.reads_records, end=file.end)
 
 
 @dataclass(frozen=True, slots=True)
