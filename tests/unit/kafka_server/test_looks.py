@@ -93,9 +93,17 @@ def test_a_topic_is_loaded_once_it_has_changed(served: ServedTopics, lake: Wareh
 def test_a_look_that_begins_now(served: ServedTopics, lake: Warehouse, calls: list[str]) -> None:
     served.topic("clicks")
     add(lake, CLICKS)
-    assert served.topic("clicks", anew=True).log(0).end == 1
+    assert served.topic("clicks", after=served.begun).log(0).end == 1
     assert served.topic("clicks").log(0).end == 1
     assert calls == ["look", "clicks", "look", "clicks"]
+
+
+def test_all_who_ask_after_the_same_look_share_the_next_one(served: ServedTopics, calls: list[str]) -> None:
+    served.load(["clicks", "shop.orders"])
+    begun = served.begun
+    for name in ("clicks", "shop.orders", "nothing", "clicks"):
+        served.topic(name, after=begun)
+    assert calls.count("look") == 2 and served.begun == begun + 1
 
 
 def test_a_look_that_began_before_is_none_that_begins_now(served: ServedTopics, lake: Warehouse, monkeypatch) -> None:
@@ -115,7 +123,7 @@ def test_a_look_that_began_before_is_none_that_begins_now(served: ServedTopics, 
         early = pool.submit(served.names)
         assert was_read.wait(10)
         add(lake, CLICKS)
-        late = pool.submit(served.topic, "clicks", anew=True)
+        late = pool.submit(served.topic, "clicks", after=served.begun)
         wait([late], 0.2)
         goes_on.set()
         assert early.result() and late.result().log(0).end == 1

@@ -43,10 +43,15 @@ class Topic(Protocol):
 
 
 class Topics(Protocol):
-    """The topics that are served, each in one version. Both may wait for the catalog."""
+    """The topics that are served, each in one version. The methods may wait for the catalog."""
 
-    def topic(self, which: str | bytes, *, anew: bool = False) -> Topic | None:
-        """With `anew` of a check that begins now. Raises `LithifyError` if its metadata cannot be read."""
+    @property
+    def begun(self) -> int:
+        """How many checks of the catalog have begun so far."""
+        ...
+
+    def topic(self, which: str | bytes, *, after: int = -1) -> Topic | None:
+        """By a check that began after so many. Raises `LithifyError` if its metadata cannot be read."""
         ...
 
     def names(self) -> Mapping[str, TopicName]:
@@ -164,10 +169,10 @@ class Offsets:
             return Code.NON_EMPTY_GROUP if self._tenure.holds(group) else Code.NOT_COORDINATOR
         return Code.NONE
 
-    def topic(self, name: str, *, anew: bool = False) -> Topic | Code:
+    def topic(self, name: str, *, after: int = -1) -> Topic | Code:
         """The topic that clients know so."""
         try:
-            topic = self._topics.topic(name, anew=anew)
+            topic = self._topics.topic(name, after=after)
         except LithifyError as error:
             LOGGER.warning("offsets in %s: %s", name, error)
             return Code.KAFKA_STORAGE_ERROR
@@ -175,10 +180,11 @@ class Offsets:
 
     def _states_anew(self, names: Collection[str]) -> dict[str, TopicState | Code]:
         """Of these topics, by one check of the catalog that begins now."""
-        return {name: self._state(name, anew=number == 0) for number, name in enumerate(sorted(names))}
+        begun = self._topics.begun
+        return {name: self._state(name, after=begun) for name in sorted(names)}
 
-    def _state(self, name: str, *, anew: bool = False) -> TopicState | Code:
-        topic = self.topic(name, anew=anew)
+    def _state(self, name: str, *, after: int = -1) -> TopicState | Code:
+        topic = self.topic(name, after=after)
         return topic if isinstance(topic, Code) else topic.state
 
 

@@ -85,13 +85,19 @@ class ServedTopics:
         """Topics that are not listed, since others have the same names for clients."""
         return self._fresh().listing.clashes
 
-    def topic(self, which: str | bytes, *, anew: bool = False) -> ServedTopic | None:
+    @property
+    def begun(self) -> int:
+        """How many looks have begun so far."""
+        return self._begun
+
+    def topic(self, which: str | bytes, *, after: int = -1) -> ServedTopic | None:
         """The newest version of the topic with a name or an id; None if there is none.
 
-        With `anew` of a look that begins now: for clients that know more of a log than the last look, by another
-        gateway. Raises the error of a topic that cannot be read.
+        By a look that began when so many had begun already: for clients that know more of a log than the last look,
+        by another gateway. All that ask with the same number share one. Raises the error of a topic that cannot be
+        read.
         """
-        look = self._fresh(anew=anew)
+        look = self._fresh(after)
         if isinstance(which, str):
             name = look.listing.topics.get(which)
             return None if name is None else self._loaded(name, look)
@@ -139,12 +145,12 @@ class ServedTopics:
         """Between two looks for those who wait."""
         return max(LOOK_MS, PAUSE * self._look.took_ms)
 
-    def _fresh(self, *, anew: bool = False) -> _Look:
-        """A look that is not old, or that begins now. Those who ask at the same time share it."""
-        look, begun = self._look, self._begun
-        if anew or look.is_old(self._monotonic_ms()):
+    def _fresh(self, after: int = -1) -> _Look:
+        """A look that is not old, and began after so many. Those who ask at the same time share it."""
+        look = self._look
+        if look.number <= after or look.is_old(self._monotonic_ms()):
             with self._looking:
-                if self._look is look or (anew and self._look.number <= begun):
+                if self._look is look or self._look.number <= after:
                     self._begun += 1
                     self._look = self._looked(self._begun)
         if self._look.error is not None:
@@ -236,6 +242,9 @@ class ServedTopics:
 
     def _is_replaced(self, state: TopicState) -> bool:
         """Whether a version is not the newest any more, by the catalog; then it is not served any more."""
+        before = self._known.get(state.name)
+        if before is not None and isinstance(before.topic, ServedTopic) and before.topic.state.version > state.version:
+            return True
         with self._lock:
             loading = self._loading.setdefault(state.name, Lock())
         with loading:

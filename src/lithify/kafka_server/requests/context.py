@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from lithify.errors import LithifyError
 from lithify.kafka_server.connections.answering import Address
 from lithify.kafka_server.groups.coordinator import Coordinator
-from lithify.kafka_server.logs.served_topic import ServedTopic
 from lithify.kafka_server.logs.served_topics import ServedTopics
 from lithify.kafka_server.requests.cluster import Cluster
-from lithify.kafka_server.requests.codes import Code
 from lithify.model.access.roles import Role
 
 T = TypeVar("T")
@@ -84,8 +82,8 @@ class Context:
     session: ClientSession
     version: int
     client_id: str | None
-    anew: dict[bytes, ServedTopic | Code] = field(default_factory=dict)
-    """By id, topics that were checked anew for this request: once each, however many partitions ask for that."""
+    looks: int
+    """So many checks of the catalog had begun before it. One that it causes serves all of its topics."""
 
     @property
     def topics(self) -> ServedTopics:

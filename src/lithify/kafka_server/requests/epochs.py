@@ -18,11 +18,11 @@ from lithify.kafka_server.requests.topics import found, log_of
 
 async def offset_for_leader_epoch(context: Context, request: dict[str, Any]) -> dict[str, Any]:
     """The end of an epoch for each partition that is asked for."""
-    return {"topics": await context.work(lambda: [_topic(context, n, one) for n, one in enumerate(request["topics"])])}
+    return {"topics": await context.work(lambda: [_topic(context, one) for one in request["topics"]])}
 
 
-def _topic(context: Context, number: int, asked: dict[str, Any]) -> dict[str, Any]:
-    topic = found(context, asked["topic"], anew=number == 0)  # once for all topics of the request
+def _topic(context: Context, asked: dict[str, Any]) -> dict[str, Any]:
+    topic = found(context, asked["topic"], after=context.looks)
     partitions = [
         {
             "partition": one["partition"],

@@ -12,20 +12,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lithify.errors import LithifyError, OffsetOutOfRangeError, VersionSweptError
 from lithify.kafka_server.logs.served_log import ServedLog
 from lithify.kafka_server.logs.served_topic import ServedTopic
 from lithify.kafka_server.requests.codes import Code
 from lithify.kafka_server.requests.context import Context
-from lithify.kafka_server.requests.topics import NO_ID, found, found_anew, log_of
+from lithify.kafka_server.requests.topics import NO_ID, found, read_from
 
 BYTES_AT_MOST = 64 * 2**20
 WAIT_MS_AT_MOST = 60_000
-_FOR_NOW = (Code.OFFSET_OUT_OF_RANGE, Code.OFFSET_NOT_AVAILABLE)
-"""A later version may have it: another gateway may have told the client of it, or files of this one are gone."""
 
 
 @dataclass(slots=True)
@@ -97,7 +94,7 @@ async def _changed(context: Context, topics: Sequence[ServedTopic], seconds: flo
 
 
 def _gathered(context: Context, request: dict[str, Any]) -> _Gathered:
-    context.anew.clear()  # it may have waited since
+    context = replace(context, looks=context.topics.begun)  # it may have waited since
     gathered = _Gathered(min(request["max_bytes"], BYTES_AT_MOST))
     for asked in request["topics"]:
         topic = found(context, asked.get("topic"), asked.get("topic_id", NO_ID))
@@ -113,31 +110,15 @@ def _gathered(context: Context, request: dict[str, Any]) -> _Gathered:
 def _partition(
     context: Context, topic: ServedTopic | Code, asked: dict[str, Any], gathered: _Gathered
 ) -> dict[str, Any]:
-    partition, epoch = asked["partition"], asked.get("current_leader_epoch", -1)
-    outcome = _read(context, log_of(context, topic, partition, epoch), asked, gathered)
-    if outcome in _FOR_NOW and isinstance(topic, ServedTopic):
-        later = found_anew(context, topic.topic_id)
-        outcome = _read(context, log_of(context, later, partition, epoch), asked, gathered)
-    return gathered.refused(partition, outcome) if isinstance(outcome, Code) else outcome
-
-
-def _read(context: Context, log: ServedLog | Code, asked: dict[str, Any], gathered: _Gathered) -> dict[str, Any] | Code:
-    """What a version of a log has for a client, or why it has nothing."""
-    if isinstance(log, Code):
-        return log
-    try:
+    def read(log: ServedLog) -> dict[str, Any]:
         records = gathered.read(log, asked["fetch_offset"], asked["partition_max_bytes"])
-    except OffsetOutOfRangeError:
-        return Code.OFFSET_OUT_OF_RANGE
-    except VersionSweptError:
-        return Code.OFFSET_NOT_AVAILABLE
-    except LithifyError as error:
-        context.served.failed(error)
-        return Code.KAFKA_STORAGE_ERROR
-    return {
-        "partition_index": asked["partition"],
-        "high_watermark": log.end,
-        "last_stable_offset": log.end,
-        "log_start_offset": log.start,
-        "records": records,
-    }
+        return {
+            "partition_index": asked["partition"],
+            "high_watermark": log.end,
+            "last_stable_offset": log.end,
+            "log_start_offset": log.start,
+            "records": records,
+        }
+
+    outcome = read_from(context, topic, asked["partition"], asked.get("current_leader_epoch", -1), read)
+    return gathered.refused(asked["partition"], outcome) if isinstance(outcome, Code) else outcome

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from lithify.errors import LithifyError
 from lithify.kafka_server.logs.served_log import ServedLog
+from lithify.kafka_server.logs.served_topic import ServedTopic
 from lithify.kafka_server.requests.codes import Code
 from lithify.kafka_server.requests.context import Context
-from lithify.kafka_server.requests.topics import found, log_of
+from lithify.kafka_server.requests.topics import found, read_from
 
 _LATEST, _MAX_TIME = -1, -3
 _EARLIEST = (-2, -4)
@@ -24,23 +24,17 @@ async def list_offsets(context: Context, request: dict[str, Any]) -> dict[str, A
 
 def _topic(context: Context, asked: dict[str, Any]) -> dict[str, Any]:
     topic = found(context, asked["name"])
-    partitions = []
-    for one in asked["partitions"]:
-        log = log_of(context, topic, one["partition_index"], one.get("current_leader_epoch", -1))
-        partitions.append({"partition_index": one["partition_index"], **_listed(context, log, one["timestamp"])})
-    return {"name": asked["name"], "partitions": partitions}
+    return {"name": asked["name"], "partitions": [_listed(context, topic, one) for one in asked["partitions"]]}
 
 
-def _listed(context: Context, log: ServedLog | Code, timestamp: int) -> dict[str, Any]:
-    if isinstance(log, Code):
-        return {"error_code": log}
-    try:
-        offset, found_timestamp = _offset(log, timestamp)
-    except LithifyError as error:
-        context.served.failed(error)
-        return {"error_code": Code.KAFKA_STORAGE_ERROR}
-    epoch = -1 if offset < 0 else log.leader_epoch
-    return {"offset": offset, "timestamp": found_timestamp, "leader_epoch": epoch}
+def _listed(context: Context, topic: ServedTopic | Code, asked: dict[str, Any]) -> dict[str, Any]:
+    def read(log: ServedLog) -> dict[str, Any]:
+        offset, timestamp = _offset(log, asked["timestamp"])
+        return {"offset": offset, "timestamp": timestamp, "leader_epoch": -1 if offset < 0 else log.leader_epoch}
+
+    partition = asked["partition_index"]
+    outcome = read_from(context, topic, partition, asked.get("current_leader_epoch", -1), read)
+    return {"partition_index": partition, **({"error_code": outcome} if isinstance(outcome, Code) else outcome)}
 
 
 def _offset(log: ServedLog, timestamp: int) -> tuple[int, int]:

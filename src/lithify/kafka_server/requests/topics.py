@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
-from lithify.errors import LithifyError
+from lithify.errors import LithifyError, OffsetOutOfRangeError, VersionSweptError
 from lithify.kafka_server.logs.served_log import ServedLog
 from lithify.kafka_server.logs.served_topic import ServedTopic
 from lithify.kafka_server.requests.codes import Code
@@ -13,7 +13,11 @@ from lithify.kafka_server.requests.context import Context
 from lithify.model.access.roles import Role
 from lithify.model.names import TopicName
 
+T = TypeVar("T")
+
 NO_ID = bytes(16)
+_FOR_NOW = (Code.OFFSET_OUT_OF_RANGE, Code.OFFSET_NOT_AVAILABLE)
+"""A later version may have it: another gateway may have told the client of it, or files of this one are gone."""
 
 
 def may_read(context: Context, name: TopicName) -> bool:
@@ -29,17 +33,18 @@ def once(rows: Sequence[dict[str, Any]], *names: str) -> list[dict[str, Any]]:
 
 
 def found_anew(context: Context, topic_id: bytes) -> ServedTopic | Code:
-    """The topic by a check that begins now: for a client that knows more than this gateway, as another has told it."""
-    if topic_id not in context.anew:
-        context.anew[topic_id] = found(context, None, topic_id, anew=True)
-    return context.anew[topic_id]
+    """The topic by a check that began after the request came.
+
+    For a client that knows more than this gateway, as another one has told it, and where files are gone.
+    """
+    return found(context, None, topic_id, after=context.looks)
 
 
-def found(context: Context, name: str | None, topic_id: bytes = NO_ID, *, anew: bool = False) -> ServedTopic | Code:
+def found(context: Context, name: str | None, topic_id: bytes = NO_ID, *, after: int = -1) -> ServedTopic | Code:
     """The topic of that id, or of that name if there is no id. May wait until the catalog is checked."""
     by_id = topic_id != NO_ID
     try:
-        topic = context.topics.topic(topic_id if by_id else name or "", anew=anew)
+        topic = context.topics.topic(topic_id if by_id else name or "", after=after)
     except LithifyError as error:
         context.served.failed(error)
         return Code.KAFKA_STORAGE_ERROR
@@ -58,6 +63,34 @@ def log_of(context: Context, topic: ServedTopic | Code, partition: int, known_ep
     if log is not Code.UNKNOWN_LEADER_EPOCH or isinstance(topic, Code):
         return log
     return _log_at(found_anew(context, topic.topic_id), partition, known_epoch)
+
+
+def read_from(
+    context: Context, topic: ServedTopic | Code, partition: int, known_epoch: int, read: Callable[[ServedLog], T]
+) -> T | Code:
+    """What `read` returns for the log of a partition, as `log_of` finds it, or why there is nothing.
+
+    If it may be that only this version of the log does not have it, the newest one is read.
+    """
+    found_log = _read(context, log_of(context, topic, partition, known_epoch), read)
+    if found_log not in _FOR_NOW or isinstance(topic, Code):
+        return found_log
+    newest = found_anew(context, topic.topic_id)
+    return _read(context, log_of(context, newest, partition, known_epoch), read)
+
+
+def _read(context: Context, log: ServedLog | Code, read: Callable[[ServedLog], T]) -> T | Code:
+    if isinstance(log, Code):
+        return log
+    try:
+        return read(log)
+    except OffsetOutOfRangeError:
+        return Code.OFFSET_OUT_OF_RANGE
+    except VersionSweptError:
+        return Code.OFFSET_NOT_AVAILABLE
+    except LithifyError as error:
+        context.served.failed(error)
+        return Code.KAFKA_STORAGE_ERROR
 
 
 def _log_at(topic: ServedTopic | Code, partition: int, known_epoch: int) -> ServedLog | Code:
