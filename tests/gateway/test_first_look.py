@@ -1,4 +1,4 @@
-"""The first look of a gateway: its cleaner and its page read each topic once, and it is ready after that (C50)."""
+"""Looks of a gateway: cleaner, page and Kafka's clients read each version once; it is ready after the first (C50)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from gateway.standing.gateways import waited
 from lithify import Record
 from lithify.gateway.listening.listen import ListenAddress
 from lithify.gateway.process.opened import open_gateway
-from lithify.gateway.process.options import GatewayOptions
+from lithify.gateway.process.options import GatewayOptions, KafkaAddresses
+from support.kafka.wire import WireClient
 
 TOPICS = 5
+HERE = ListenAddress("127.0.0.1", 0)
+LIST_OFFSETS, METADATA = 2, 3
 
 
 @pytest.fixture
@@ -46,7 +49,7 @@ def loads(lake, monkeypatch):
 def gateway(lake):
     """The daemon of a gateway, without Spark."""
     daemon = replace(
-        open_gateway(lake, GatewayOptions("g1", ListenAddress("127.0.0.1", 0)), interval_ms=3_600_000),
+        open_gateway(lake, GatewayOptions("g1", HERE, kafka=KafkaAddresses(HERE)), interval_ms=200),
         warm=lambda: None,
     )
     thread = Thread(target=daemon.run)
@@ -57,13 +60,35 @@ def gateway(lake):
         assert not thread.is_alive()
 
 
-def test_page_and_cleaner_read_each_topic_once(gateway, loads):
+def test_each_version_of_a_topic_is_read_once(lake, gateway, loads):
     daemon, thread = gateway
     thread.start()
     waited(lambda: requests.get(f"{daemon.url}/readyz", timeout=30).ok)
     waited(lambda: daemon.loop.figures().looked_ms is not None)
     assert len(requests.get(f"{daemon.url}/api/v1/status", timeout=30).json()["topics"]) == TOPICS
-    assert loads == {f"orders{number}": 1 for number in range(TOPICS)}
+    host, _, port = daemon.kafka.address.rpartition(":")
+    with WireClient((host, int(port))) as client:
+        assert len(client.ask(METADATA, 12, topics=None)["topics"]) == TOPICS
+        assert loads == {f"orders{number}": 1 for number in range(TOPICS)}
+        for end in (2, 3, 4):
+            lake.topic("orders0").append([Record(b"k", b"v")])
+            loads.clear()
+            await_looks(daemon, client, end)
+            assert loads == {"orders0": 1}
+
+
+def await_looks(daemon, client, end: int) -> None:
+    """Until all have seen that log end."""
+    waited(lambda: end_of_orders(client) == end)
+    assert requests.get(f"{daemon.url}/api/v1/status", timeout=30).ok
+    looked_ms = daemon.loop.figures().looked_ms
+    waited(lambda: daemon.loop.figures().looked_ms > looked_ms + 400)
+
+
+def end_of_orders(client) -> int:
+    """As Kafka's clients see it."""
+    asked = [{"name": "orders0", "partitions": [{"partition_index": 0, "timestamp": -1}]}]
+    return client.ask(LIST_OFFSETS, 7, topics=asked)["topics"][0]["partitions"][0]["offset"]
 
 
 def test_it_is_not_ready_before_all_topics_were_read(lake, gateway, monkeypatch):
@@ -89,3 +114,4 @@ def test_it_is_not_ready_before_all_topics_were_read(lake, gateway, monkeypatch)
     probe.join(30)
     assert first == [200]
     daemon.serving.close()
+    daemon.kafka.close()

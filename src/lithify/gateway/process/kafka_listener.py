@@ -31,6 +31,7 @@ from lithify.kafka_server.logs.served_topics import ServedTopics
 from lithify.kafka_server.requests.cluster import Alone, ThisNode
 from lithify.kafka_server.requests.context import Served
 from lithify.kafka_server.requests.dispatch import Dispatch
+from lithify.service.look.assessed_topic import SharedTopics
 
 THREADS = 16
 """In which files are waited for."""
@@ -77,8 +78,11 @@ def open_kafka(  # noqa: PLR0913 - what a gateway is started with, by name
     tokens: GatewayTokens,
     reporter: OutageReporter,
     url: str | None,
+    shared: SharedTopics | None = None,
 ) -> KafkaListener:
     """A listener that is not started yet. `url` names the database of groups, if it is not the catalog.
+
+    `shared` is what others in this process read of topics too.
 
     Raises `RefusedError` where it may not listen, or clients could not be told an address; or `CoordinationError`.
     """
@@ -89,7 +93,7 @@ def open_kafka(  # noqa: PLR0913 - what a gateway is started with, by name
         text = f"the connection of a Kafka client at {client} was closed: {reason}"
         reporter.outage(f"{CLOSED}: {_kind(reason)}", AccessDeniedError(text))
 
-    topics = ServedTopics(lake.warehouse)
+    topics = ServedTopics(lake.warehouse, shared)
     groups = _coordinator(lake, url, Gateway(address.host, address.port), topics)
     cluster = _alone(lake, address) if groups is None else groups
     executor = ThreadPoolExecutor(THREADS, "kafka-reads")

@@ -83,7 +83,9 @@ def _opened(
     notes = append_notes_of(lake.warehouse, url)
     listener = None
     if kafka is not None:
-        listener = open_kafka(lake, options, kafka, protection, tokens=tokens, reporter=loop.reporter, url=url)
+        listener = open_kafka(
+            lake, options, kafka, protection, tokens=tokens, reporter=loop.reporter, url=url, shared=topics
+        )
     audited = None if options.audit is None else open_audit(options.audit, str(bound.address), loop.reporter)
     app = guarded(
         application(Gateway(name, lake, jobs, events, url, registry.render, notes, topics)),

@@ -27,6 +27,7 @@ from lithify.kafka_server.logs.waiting import Unsubscribe, Waiting
 from lithify.model.names import TopicName
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import Warehouse
+from lithify.service.look.assessed_topic import SharedTopics
 from lithify.waits.parallel import for_each
 
 LOOK_MS: Final = 200
@@ -63,7 +64,9 @@ class _Look:
 class ServedTopics:
     """Several threads may use it. What asks the catalog blocks, and raises `WarehouseError` if that is not there."""
 
-    def __init__(self, warehouse: Warehouse) -> None:
+    def __init__(self, warehouse: Warehouse, shared: SharedTopics | None = None) -> None:
+        """`shared` is what others in this process read of topics too."""
+        self._shared = SharedTopics() if shared is None else shared
         self._store, self._monotonic_ms = warehouse.store, warehouse.clock.monotonic_ms
         self._kept = Kept(Parts(warehouse.files, self._monotonic_ms), TimesOfSegments(warehouse.files))
         self._look = _Look()
@@ -217,7 +220,7 @@ class ServedTopics:
         token = look.tokens.get(name)
         topic: ServedTopic | LithifyError | None
         try:
-            topic = self._served(self._store.load_at(name, token))
+            topic = self._served(self._shared.state(self._store, name, token))
         except UnknownTopicError:
             topic = None
         except Exception as error:

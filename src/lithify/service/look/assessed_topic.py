@@ -1,7 +1,8 @@
 """A topic at one version with the assessments of its logs, and what watches of one process share of it (C50).
 
 cleaner's watch   ──► orders at token 7: read once ──┐
-gateway's watch   ──► orders at token 7 ─────────────┴──► the same `AssessedTopic`, assessed for each one's time
+gateway's watch   ──► orders at token 7 ─────────────┼──► the same `AssessedTopic`, assessed for each one's time
+Kafka's clients   ──► orders at token 7 ─────────────┴──► the same `TopicState`
 """
 
 from __future__ import annotations
@@ -50,11 +51,14 @@ class AssessedTopic:
 
 @dataclass(frozen=True, slots=True)
 class SharedTopics:
-    """Topics as the watches of one process have read them last, so that each version is read by one of them only."""
+    """Topics as one process has read them last, so that each version is read once for all who watch it there."""
 
     _topics: dict[TopicName, tuple[str, AssessedTopic]] = field(default_factory=dict)
     """By name, with the change token that it was read at."""
+    _states: dict[TopicName, tuple[str, TopicState]] = field(default_factory=dict)
+    """The same for their states."""
     _locks: tuple[Lock, ...] = field(default_factory=lambda: tuple(Lock() for _ in range(LOCKS)))
+    _loads: tuple[Lock, ...] = field(default_factory=lambda: tuple(Lock() for _ in range(LOCKS)))
 
     def read(
         self, name: TopicName, token: str | None, read: Callable[[AssessedTopic | None], AssessedTopic | None]
@@ -67,11 +71,23 @@ class SharedTopics:
                 self._topics[name] = token, topic
             return topic
 
+    def state(self, store: LogStore, name: TopicName, token: str | None) -> TopicState:
+        """The topic as of its token. Raises what `LogStore.load_at` raises."""
+        with self._loads[hash(name) % LOCKS]:
+            at, known = self._states.get(name, (None, None))
+            if known is not None and token is not None and token == at:
+                return known
+            state = store.load_at(name, token)
+            if token is not None:
+                self._states[name] = token, state
+            return state
+
     def keep(self, names: Collection[TopicName]) -> None:
         """Forgets all others."""
-        for name in list(self._topics):
+        for name in {*self._topics, *self._states}:
             if name not in names:
                 self._topics.pop(name, None)
+                self._states.pop(name, None)
 
 
 def assess_topic(

@@ -190,13 +190,16 @@ class CatalogWatch(Generic[T]):
         before = self.known.get(name)
 
         def read(shared: AssessedTopic | None) -> AssessedTopic | None:
-            state = self.store.load_at(name, token) if shared is None else shared.state
+            state = self._state(name, token) if shared is None else shared.state
             same = before is not None and (before.version, before.history) == (state.version, _history(state))
             if before is not None and same and before.rests(now_ms) and before.is_read_up_to(positions):
                 return None
             return self._assessed(state, positions, now_ms, None if shared is None else shared.segments)
 
         return read(None) if self.shared is None else self.shared.read(name, token, read)
+
+    def _state(self, name: TopicName, token: str | None) -> TopicState:
+        return self.store.load_at(name, token) if self.shared is None else self.shared.state(self.store, name, token)
 
     def _assessed(
         self, state: TopicState, positions: PositionsOfLook, now_ms: int, known: Segments | None
